@@ -1,0 +1,72 @@
+# Everything a person or CI runs here. `make help` lists it.
+# Nothing is needed but make and Python 3.11 or newer (name another one with PYTHON=python3.13).
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# One thread per engine: two spinning threads on a busy machine are slower than one.
+export OMP_NUM_THREADS ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench bench-full soak clean lock docs models
+
+help: ## list these targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: $(VENV)/.run ## set everything up and show one real turn, end to end, offline
+	@$(BIN)/mentis models install
+	@$(BIN)/mentis demo
+
+test: $(VENV)/.dev models ## set everything up and run the tests
+	@$(BIN)/python tools/run_tests.py
+
+check: $(VENV)/.dev ## format, lint, types, import contracts, documentation
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/basedpyright
+	@$(BIN)/lint-imports
+	@$(BIN)/python tools/check_project.py
+
+format: $(VENV)/.dev ## format the code and sort its imports
+	@$(BIN)/ruff check --fix --quiet . || true
+	@$(BIN)/ruff format .
+
+docs: $(VENV)/.dev ## write the generated reference anew
+	@$(BIN)/python tools/reference.py --write
+
+bench: $(VENV)/.dev models ## measure, as ratios against a baseline of the same run (under 5 minutes)
+	@$(BIN)/python -m bench
+
+bench-full: $(VENV)/.dev models ## the same with more repeats
+	@$(BIN)/python -m bench --full
+
+soak: $(VENV)/.dev models ## many real turns in a row on the embedded model, then verify
+	@$(BIN)/python -m bench.soak
+
+models: $(VENV)/.dev
+	@$(BIN)/mentis models install
+
+lock: $(VENV)/.dev ## resolve dependencies anew and write locks/
+	@$(BIN)/python tools/lock.py
+
+clean: ## remove the virtual environment and everything generated
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage* dist build bench/results
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Mentis needs Python 3.11 or newer; name one with: make PYTHON=python3.12" >&2; exit 1; }
+	@echo "creating $(VENV)" >&2
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: locks/run.txt pyproject.toml | $(VENV)/bin/python
+	@echo "installing what the demo needs" >&2
+	@$(PIP) install --require-hashes -r locks/run.txt
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: locks/dev.txt pyproject.toml | $(VENV)/bin/python
+	@echo "installing what development needs" >&2
+	@$(PIP) install --require-hashes -r locks/dev.txt
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@ $(VENV)/.run

@@ -1,0 +1,1 @@
+"""Measurements, each a ratio against a baseline taken in the same run."""

@@ -1,0 +1,137 @@
+"""How a benchmark is declared and measured.
+
+A machine is never quiet and never the same, so no time stands alone: the candidate and its
+baseline take turns in the same run, and what counts is the ratio of their processor times.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median, quantiles
+from typing import TypeAlias
+
+Run: TypeAlias = Callable[[], object]
+Pair: TypeAlias = tuple[Run, Run]
+
+REGISTERED: dict[str, Benchmark] = {}
+# Long enough that the clock's grain does not show, short enough for many rounds.
+SAMPLE_SECONDS = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """`prepare` makes the candidate and its baseline; a ratio over `gate` fails the run."""
+
+    name: str
+    against: str
+    prepare: Callable[[], Pair]
+    gate: float | None
+    rounds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The middle, and the quarter below and above it."""
+
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds for one call."""
+
+    cpu: Spread
+    wall: Spread
+    loops: int
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    name: str
+    against: str
+    rounds: int
+    candidate: Timing
+    baseline: Timing
+    ratio: Spread
+    gate: float | None
+
+    @property
+    def within_gate(self) -> bool:
+        return self.gate is None or self.ratio.median <= self.gate
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    cpu: float
+    wall: float
+
+
+def benchmark(
+    name: str, *, against: str, gate: float | None = None, rounds: int = 15
+) -> Callable[[Callable[[], Pair]], Callable[[], Pair]]:
+    """Declare one: the decorated function prepares and returns candidate and baseline."""
+
+    def register(prepare: Callable[[], Pair]) -> Callable[[], Pair]:
+        REGISTERED[name] = Benchmark(name, against, prepare, gate, rounds)
+        return prepare
+
+    return register
+
+
+def measure(chosen: Benchmark, *, times: int = 1) -> Result:
+    """Interleaved rounds; who goes first changes each round."""
+    candidate, baseline = chosen.prepare()
+    loops = _loops(candidate), _loops(baseline)
+    ours: list[_Sample] = []
+    theirs: list[_Sample] = []
+    for number in range(chosen.rounds * times):
+        turns = [(candidate, loops[0], ours), (baseline, loops[1], theirs)]
+        for run, count, samples in turns if number % 2 else reversed(turns):
+            samples.append(_sample(run, count))
+    ratios = [mine.cpu / other.cpu for mine, other in zip(ours, theirs, strict=True)]
+    return Result(
+        name=chosen.name,
+        against=chosen.against,
+        rounds=len(ratios),
+        candidate=_timing(ours, loops[0]),
+        baseline=_timing(theirs, loops[1]),
+        ratio=_spread(ratios),
+        gate=chosen.gate,
+    )
+
+
+def _loops(run: Run) -> int:
+    """How many calls make one sample; the first call only warms up."""
+    run()
+    count = 1
+    while _sample(run, count).wall * count < SAMPLE_SECONDS:
+        count *= 2
+    return count
+
+
+def _sample(run: Run, count: int) -> _Sample:
+    cpu, wall = _cpu_seconds(), time.perf_counter()
+    for _ in range(count):
+        run()
+    return _Sample((_cpu_seconds() - cpu) / count, (time.perf_counter() - wall) / count)
+
+
+def _cpu_seconds() -> float:
+    """Of this process and of the children it has waited for."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def _timing(samples: list[_Sample], loops: int) -> Timing:
+    cpu = _spread([sample.cpu for sample in samples])
+    return Timing(cpu, _spread([sample.wall for sample in samples]), loops)
+
+
+def _spread(numbers: list[float]) -> Spread:
+    low, _, high = quantiles(numbers, n=4)
+    return Spread(median(numbers), low, high)

@@ -1,0 +1,103 @@
+"""Mentis: git blame for everything your agent was told and did.
+
+Names are loaded when they are first used, so `import mentis` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .call.scripted import ScriptedProvider
+    from .compose.compose import Composed
+    from .errors import MentisError
+    from .library.load import load_shipped
+    from .ports.clock import FixedClock
+    from .ports.ids import CountingIds
+    from .runtime.agent import Agent
+    from .runtime.homes import create_home
+    from .runtime.turn import TurnResult
+    from .values.action import Action
+    from .values.block import Block
+    from .values.entry import Entry, Verdict
+    from .values.library import Library
+    from .values.persona import Persona, Profile
+    from .values.rendering import Rendering
+    from .values.reply import Reply
+    from .values.request import PromptRequest
+    from .values.span import Span
+    from .values.stability import Stability
+    from .values.tool import ToolDeclaration
+    from .values.trace import Trace
+    from .values.trust import Trust
+    from .values.turn import Turn
+    from .values.window import StatusWindow
+
+_HOMES = {
+    "Action": "values.action",
+    "Agent": "runtime.agent",
+    "Block": "values.block",
+    "Composed": "compose.compose",
+    "CountingIds": "ports.ids",
+    "Entry": "values.entry",
+    "FixedClock": "ports.clock",
+    "Library": "values.library",
+    "MentisError": "errors",
+    "Persona": "values.persona",
+    "Profile": "values.persona",
+    "PromptRequest": "values.request",
+    "Rendering": "values.rendering",
+    "Reply": "values.reply",
+    "ScriptedProvider": "call.scripted",
+    "Span": "values.span",
+    "Stability": "values.stability",
+    "StatusWindow": "values.window",
+    "ToolDeclaration": "values.tool",
+    "Trace": "values.trace",
+    "Trust": "values.trust",
+    "Turn": "values.turn",
+    "TurnResult": "runtime.turn",
+    "Verdict": "values.entry",
+    "create_home": "runtime.homes",
+    "load_shipped": "library.load",
+}
+
+__all__ = (
+    "Action",
+    "Agent",
+    "Block",
+    "Composed",
+    "CountingIds",
+    "Entry",
+    "FixedClock",
+    "Library",
+    "MentisError",
+    "Persona",
+    "Profile",
+    "PromptRequest",
+    "Rendering",
+    "Reply",
+    "ScriptedProvider",
+    "Span",
+    "Stability",
+    "StatusWindow",
+    "ToolDeclaration",
+    "Trace",
+    "Trust",
+    "Turn",
+    "TurnResult",
+    "Verdict",
+    "create_home",
+    "load_shipped",
+)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'mentis' has no attribute {name!r}")
+    return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,0 +1,1 @@
+"""Act: what the agent wants done is judged and done."""

@@ -1,0 +1,1 @@
+"""Call: a rendering goes out, wire events come back."""

@@ -1,0 +1,1 @@
+"""Values to JSON and back, with schemas, and places in the files they came from."""

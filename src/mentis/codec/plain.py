@@ -1,0 +1,66 @@
+"""A value taken apart into what JSON has. Bytes are text in base64, but only as a field."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from functools import cache
+from typing import TYPE_CHECKING, cast
+
+from mentis.errors import BadInput
+from mentis.values.value import Value
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+
+def plain_value(value: Value, place: str) -> dict[str, object]:
+    """The fields in their order; what JSON cannot say is refused with its place."""
+    names = _names(type(value))
+    return {name: _plain_field(getattr(value, name), f"{place}.{name}") for name in names}
+
+
+@cache
+def _names(cls: type[Value]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(cast("type[DataclassInstance]", cls)))
+
+
+def _plain_field(content: object, place: str) -> object:
+    if isinstance(content, bytes):
+        return base64.urlsafe_b64encode(content).decode()
+    return _plain(content, place)
+
+
+def _plain(content: object, place: str) -> object:
+    match content:
+        case None | bool() | int():
+            return content
+        case str():
+            return str(content)
+        case float():
+            return _finite_at(content, place)
+        case Value():
+            return plain_value(content, place)
+        case Mapping():
+            members = cast("Mapping[object, object]", content).items()
+            return {_key(key, place): _plain(item, f"{place}.{key}") for key, item in members}
+        case tuple() | list():
+            items = enumerate(cast("Sequence[object]", content))
+            return [_plain(item, f"{place}[{index}]") for index, item in items]
+        case _:
+            kind = type(content).__name__
+            raise BadInput(f"{place}: {kind} has no JSON form", hint="keep to JSON's types")
+
+
+def _key(key: object, place: str) -> str:
+    if not isinstance(key, str):
+        raise BadInput(f"{place}: the key {key!r} is not a string", hint="JSON keys are strings")
+    return str(key)
+
+
+def _finite_at(number: float, place: str) -> float:
+    if not math.isfinite(number):
+        raise BadInput(f"{place}: {number} is not a JSON number", hint="keep to finite numbers")
+    return number

@@ -1,0 +1,112 @@
+"""Which earlier turns go along: the newest that fit, never opening with an answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from mentis.ports.token_counter import TokenCounter
+from mentis.values.part import (
+    MediaPart,
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from mentis.values.trace import Cut, TokenCount
+from mentis.values.turn import Turn
+from mentis.values.value import Value
+
+# What a chat template puts around each message, generously: roles, markers, line ends.
+FRAMING_TOKENS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Kept(Value):
+    turns: tuple[Turn, ...]
+    tokens: TokenCount
+    cuts: tuple[Cut, ...]
+
+
+_NO_TOKENS = TokenCount(0, exact=True)
+_NOTHING = Kept((), _NO_TOKENS, ())
+
+
+def keep_newest(history: Sequence[Turn], room: int, counter: TokenCounter) -> Kept:
+    """Drop turns that came to nothing, then the oldest until the rest fits into `room` tokens."""
+    if not history:
+        return _NOTHING
+    counts = [count(turn_text(turn), counter) for turn in history]
+    reasons = [_unusable(turn) for turn in history]
+    first = _first_that_fits(reasons, counts, room)
+    reasons[:first] = [reason or "no room left in the context" for reason in reasons[:first]]
+    _drop_headless(history, reasons)
+    cuts = [
+        Cut(f"turn {number} ({turn.role})", counts[number - 1].tokens, reason)
+        for number, (turn, reason) in enumerate(zip(history, reasons, strict=True), start=1)
+        if reason
+    ]
+    kept = [index for index, reason in enumerate(reasons) if not reason]
+    tokens = add(*(counts[index] for index in kept))
+    return Kept(tuple(history[index] for index in kept), tokens, tuple(cuts))
+
+
+def turn_text(turn: Turn) -> str:
+    """Everything in a turn that costs tokens, as one text to count."""
+    return "\n".join(_part_text(part) for part in turn.parts)
+
+
+def count(text: str, counter: TokenCounter) -> TokenCount:
+    return counter.count(text) if text else _NO_TOKENS
+
+
+def add(*counts: TokenCount) -> TokenCount:
+    """A sum is exact only if all of it is."""
+    return TokenCount(sum(one.tokens for one in counts), all(one.exact for one in counts))
+
+
+def _unusable(turn: Turn) -> str:
+    match turn.state:
+        case "complete" | "interrupted":
+            return "" if turn.parts else "the turn is empty"
+        case "failed":
+            return "the turn failed"
+        case "pending":
+            return "the turn was never finished"
+
+
+def _first_that_fits(reasons: Sequence[str], counts: Sequence[TokenCount], room: int) -> int:
+    """The index from which on everything usable fits, counted from the newest."""
+    used = 0
+    for index in range(len(reasons) - 1, -1, -1):
+        if reasons[index]:
+            continue
+        used += counts[index].tokens + FRAMING_TOKENS
+        if used > room:
+            return index + 1
+    return 0
+
+
+def _drop_headless(history: Sequence[Turn], reasons: list[str]) -> None:
+    """An answer without its question, or a result without its call, cannot come first."""
+    for index, turn in enumerate(history):
+        if reasons[index]:
+            continue
+        if turn.role == "user" and not any(isinstance(p, ToolResultPart) for p in turn.parts):
+            return
+        reasons[index] = "what it answers was left out"
+
+
+def _part_text(part: Part) -> str:
+    match part:
+        case TextPart() | ReasoningPart() | ToolResultPart():
+            return part.text
+        case ToolCallPart():
+            return f"{part.name} {json.dumps(part.arguments, ensure_ascii=False, default=str)}"
+        case MediaPart():
+            return part.extracted
+        case _:
+            assert_never(part)

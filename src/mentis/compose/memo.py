@@ -1,0 +1,71 @@
+"""What composing remembers between calls, so that what did not change is not done again.
+
+A memo belongs to objects, not to their contents: values are frozen, so the same object is the
+same content, and asking that costs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from mentis.values.span import Span
+from mentis.values.trace import BlockTrace, TokenCount, Unresolved
+
+from .conditions import Occasion
+from .fate import Fate
+from .placeholders import Filling
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The told blocks in their places: `system` is made of the `lasting` ones, `turn` of the rest.
+
+    It holds as long as all the `keys` that any block depends on have these `inputs`.
+    """
+
+    keys: tuple[str, ...]
+    inputs: tuple[Filling | None, ...]
+    lasting: tuple[Fate, ...]
+    system: tuple[Span, ...]
+    turn: tuple[Span, ...]
+    system_tokens: TokenCount
+    turn_tokens: TokenCount
+    blocks: tuple[BlockTrace, ...]
+    unresolved: tuple[Unresolved, ...]
+
+
+class Memo:
+    """Lasting values by key, the last fate of each block by id, and the last layout."""
+
+    __slots__ = ("fates", "layout", "values")
+
+    def __init__(self) -> None:
+        self.values: dict[str, Filling | None] = {}
+        self.fates: dict[str, Fate] = {}
+        self.layout: Layout | None = None
+
+
+def memo_for(occasion: Occasion, *objects: object) -> Memo:
+    """The memo of these very objects; the same as last time, or a new one."""
+    return _memo(occasion, *(_Same(one) for one in objects))
+
+
+class _Same:
+    """Equal for the same object only. It keeps the object, so its id cannot be given away."""
+
+    __slots__ = ("_object",)
+
+    def __init__(self, one: object) -> None:
+        self._object = one
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other._object is self._object
+
+    def __hash__(self) -> int:
+        return id(self._object)
+
+
+@lru_cache(maxsize=32)
+def _memo(_occasion: Occasion, *_objects: _Same) -> Memo:
+    return Memo()

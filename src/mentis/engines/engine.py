@@ -1,0 +1,177 @@
+"""One loaded model file. `xllamacpp` is known here and nowhere else.
+
+An engine is shared by everybody in the process who wants the same file with the same room for
+context; it is freed when the last of them has let go of it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import secrets
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol, cast
+
+from mentis.errors import EngineFailed, EngineMissing, WeightsMissing
+
+# A callback that must be asked between two steps: True ends the answer.
+Take = Callable[[str], bool]
+
+_MAGIC = b"GGUF"
+# Between two steps through the prompt we can stop. Steps this small cost about 5 percent more
+# than one big one (630 tokens, one run each).
+_PROMPT_STEP = 64
+# Room for the prefixes of other conversations; the engine's own default is 8 GiB.
+_PREFIX_MEBIBYTES = 256
+_SOCKET_PATH_LIMIT = 100
+
+
+class _Server(Protocol):
+    def handle_chat_completions(self, body: str, take: Take) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What makes two engines the same. 0 threads: as many as the machine has to spare."""
+
+    path: Path
+    context: int
+    threads: int = 0
+
+
+class Engine:
+    """Takes one call at a time and keeps the KV prefix of the last one."""
+
+    def __init__(self, shape: Shape) -> None:
+        self._server: _Server | None = _start(shape)
+        self._turn = threading.Lock()
+        self.users: set[object] = set()
+
+    def chat(self, body: str, take: Take, stopped: Callable[[], bool]) -> None:
+        """Block until the answer is complete or `take` says stop; each event goes to `take`."""
+        while not self._turn.acquire(timeout=0.05):
+            if stopped():
+                return
+        try:
+            if self._server is None:
+                raise EngineFailed("the embedded model was closed while it was asked")
+            self._server.handle_chat_completions(body, take)
+        except (ValueError, RuntimeError) as error:
+            raise EngineFailed(f"the embedded model did not take the request: {error}") from error
+        finally:
+            self._turn.release()
+
+    def free(self) -> None:
+        with self._turn:
+            self._server = None
+
+
+_loaded: dict[Shape, Engine] = {}
+_loading = threading.Lock()
+
+
+def load_engine(shape: Shape, user: object, before: Callable[[], None]) -> Engine:
+    """The engine of that shape; `before` is called first when it really has to be loaded."""
+    with _loading:
+        if shape not in _loaded:
+            check_gguf(shape.path)
+            before()
+            _loaded[shape] = Engine(shape)
+        _loaded[shape].users.add(user)
+        return _loaded[shape]
+
+
+def release_engines(user: object) -> None:
+    """Let go of all engines `user` had loaded, and free those that nobody else uses."""
+    with _loading:
+        for engine in _loaded.values():
+            engine.users.discard(user)
+        unused = [shape for shape, engine in _loaded.items() if not engine.users]
+        freed = [_loaded.pop(shape) for shape in unused]
+    for engine in freed:
+        engine.free()
+
+
+def check_gguf(path: Path) -> None:
+    if not path.is_file():
+        raise WeightsMissing(
+            f"there is no model file at {path}",
+            hint="give the path of a GGUF file, or a name from `mentis models list`",
+            path=str(path),
+        )
+    try:
+        with path.open("rb") as file:
+            magic = file.read(len(_MAGIC))
+    except OSError as error:
+        raise EngineFailed(f"{path} cannot be read: {error.strerror}", path=str(path)) from error
+    if magic != _MAGIC:
+        raise EngineFailed(
+            f"{path} is not a GGUF file: it begins with {magic!r}",
+            hint="the embedded model runs GGUF files only",
+            path=str(path),
+        )
+
+
+def choose_threads(asked: int, cpus: int, load: float) -> int:
+    """One thread on a small or busy machine: two that spin on busy cores are slower than one."""
+    if asked > 0:
+        return asked
+    if cpus <= 2 or load / cpus > 0.5:
+        return 1
+    return min(4, cpus // 2)
+
+
+def _start(shape: Shape) -> _Server:
+    library = _library()
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    try:
+        # The engine insists on listening. On a socket whose folder is gone once it has started,
+        # nobody can reach it; where that is not possible, the key keeps others out.
+        with TemporaryDirectory(prefix="mentis-") as folder:
+            params = _params(library, shape, choose_threads(shape.threads, cpus, load))
+            socket = f"{folder}/engine.sock"
+            if os.name == "posix" and len(os.fsencode(socket)) < _SOCKET_PATH_LIMIT:
+                params.hostnames = [socket]
+            return cast("_Server", library.Server(params))
+    except (RuntimeError, ValueError, OverflowError, MemoryError, OSError) as error:
+        raise EngineFailed(
+            f"{shape.path} could not be loaded: {error}",
+            hint="the file may be damaged, too new for this engine, or too big for the memory "
+            f"with a context of {shape.context} tokens",
+            path=str(shape.path),
+        ) from error
+
+
+def _library() -> Any:  # noqa: ANN401  # compiled, without types
+    try:
+        return importlib.import_module("xllamacpp")
+    except ModuleNotFoundError as error:
+        raise EngineMissing(
+            "the embedded model needs the package xllamacpp, which is not installed",
+            hint="pip install 'mentis[embedded]'",
+        ) from error
+    except ImportError as error:
+        raise EngineFailed(f"xllamacpp is installed but does not load: {error}") from error
+
+
+def _params(library: Any, shape: Shape, threads: int) -> Any:  # noqa: ANN401  # compiled, without types
+    params = library.CommonParams()
+    params.model.path = str(shape.path)
+    params.model_alias = {shape.path.stem}  # else every event tells where the file lies
+    params.n_ctx = shape.context
+    params.fit_params = False  # it would change the context without a word
+    params.n_parallel = 1
+    params.n_batch = _PROMPT_STEP
+    params.cache_ram_mib = _PREFIX_MEBIBYTES
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
+    params.warmup = False
+    params.verbosity = -1
+    params.n_threads_http = 1
+    params.ui = params.endpoint_slots = False
+    params.api_keys = [secrets.token_hex(32)]
+    return params

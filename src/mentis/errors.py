@@ -1,0 +1,201 @@
+"""Every error Mentis raises, in one tree. Whose fault it is decides the branch.
+
+MentisError
+├── UserError            you can fix this: an argument, a file, a setting
+│   ├── UsageError           usage             a call or command that makes no sense
+│   ├── BadInput             bad-input         text or JSON that cannot be taken as it is
+│   ├── SettingsError        settings          mentis.toml or a MENTIS_ variable is wrong
+│   ├── HomeError            home              the home is not usable
+│   │   ├── HomeMissing          home-missing      there is no home there
+│   │   ├── HomeExists           home-exists       `init` would overwrite something
+│   │   ├── HomeUnwritable       home-unwritable   the home cannot be written
+│   │   ├── HomeTooNew           home-too-new      a newer Mentis made it
+│   │   └── OutsideHome          outside-home      an id or path points out of the home
+│   ├── PersonaError         persona           a persona or profile file is missing or wrong
+│   ├── LibraryError         library           a prompt file is missing or wrong
+│   ├── ComposeError         compose           the blocks cannot become this request
+│   ├── RenderError          render            the request cannot be said in this wire format
+│   ├── RouteError           route             a route is unknown or incomplete
+│   ├── EngineMissing        engine-missing    an optional package is not installed
+│   └── WeightsMissing       weights-missing   the model file is not on this machine
+├── WorldError           the world failed: disk, network, another process
+│   ├── StoreError           store             the database could not do it
+│   │   ├── StoreLocked          store-locked      another process holds it
+│   │   ├── StoreFull            store-full        no space left
+│   │   ├── StoreTooNew          store-too-new     a newer Mentis wrote it
+│   │   ├── StoreDamaged         store-damaged     it is not the database it should be
+│   │   └── StoreConflict        store-conflict    somebody else saved first
+│   ├── DownloadError        download          weights could not be fetched
+│   ├── EngineFailed         engine-failed     the embedded model stopped working
+│   ├── ProviderUnreachable  provider-unreachable  no connection, or it broke before an answer
+│   └── ProviderRefused      provider-refused  the provider answered with an error
+├── ModelError           the model's answer is unusable
+│   └── ReplyError           reply             nothing in it can be read
+├── LedgerError          the record does not hold
+│   ├── ChainBroken          chain-broken      an entry does not match its hash or its predecessor
+│   └── NotCanonical         not-canonical     a value has no canonical JSON form
+└── Defect               ours: a rule inside Mentis did not hold; please report it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+
+class MentisError(Exception):
+    """What happened and where (the message), what to do next (the hint), and the facts."""
+
+    code: ClassVar[str] = "error"
+
+    def __init__(
+        self, message: str, *, hint: str = "", problems: Sequence[str] = (), **facts: object
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.problems = tuple(problems)  # all of them, where one message tells only the first
+        self.facts = facts
+
+    def as_problem(self) -> dict[str, object]:
+        """The JSON form, the same at every surface."""
+        facts = {name: fact for name, fact in self.facts.items() if fact is not None}
+        if self.problems:
+            facts["problems"] = list(self.problems)
+        return {"code": self.code, "message": self.message, "hint": self.hint, "facts": facts}
+
+
+class UserError(MentisError):
+    code = "user"
+
+
+class UsageError(UserError):
+    code = "usage"
+
+
+class BadInput(UserError):
+    code = "bad-input"
+
+
+class SettingsError(UserError):
+    code = "settings"
+
+
+class HomeError(UserError):
+    code = "home"
+
+
+class HomeMissing(HomeError):
+    code = "home-missing"
+
+
+class HomeExists(HomeError):
+    code = "home-exists"
+
+
+class HomeUnwritable(HomeError):
+    code = "home-unwritable"
+
+
+class HomeTooNew(HomeError):
+    code = "home-too-new"
+
+
+class OutsideHome(HomeError):
+    code = "outside-home"
+
+
+class PersonaError(UserError):
+    code = "persona"
+
+
+class LibraryError(UserError):
+    code = "library"
+
+
+class ComposeError(UserError):
+    code = "compose"
+
+
+class RenderError(UserError):
+    code = "render"
+
+
+class RouteError(UserError):
+    code = "route"
+
+
+class EngineMissing(UserError):
+    code = "engine-missing"
+
+
+class WeightsMissing(UserError):
+    code = "weights-missing"
+
+
+class WorldError(MentisError):
+    code = "world"
+
+
+class StoreError(WorldError):
+    code = "store"
+
+
+class StoreLocked(StoreError):
+    code = "store-locked"
+
+
+class StoreFull(StoreError):
+    code = "store-full"
+
+
+class StoreTooNew(StoreError):
+    code = "store-too-new"
+
+
+class StoreDamaged(StoreError):
+    code = "store-damaged"
+
+
+class StoreConflict(StoreError):
+    code = "store-conflict"
+
+
+class DownloadError(WorldError):
+    code = "download"
+
+
+class EngineFailed(WorldError):
+    code = "engine-failed"
+
+
+class ProviderUnreachable(WorldError):
+    code = "provider-unreachable"
+
+
+class ProviderRefused(WorldError):
+    code = "provider-refused"
+
+
+class ModelError(MentisError):
+    code = "model"
+
+
+class ReplyError(ModelError):
+    code = "reply"
+
+
+class LedgerError(MentisError):
+    code = "ledger"
+
+
+class ChainBroken(LedgerError):
+    code = "chain-broken"
+
+
+class NotCanonical(LedgerError):
+    code = "not-canonical"
+
+
+class Defect(MentisError):
+    code = "defect"

@@ -1,0 +1,1 @@
+"""Exchange: foreign formats, to and from values."""

@@ -1,0 +1,1 @@
+"""Facts: what is known, as of a date, about models and their APIs."""

@@ -1,0 +1,71 @@
+"""Makes values out of the checked entries of the JSON files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mentis.values.block import Block, Message, Variant
+from mentis.values.placeholder import Placeholder
+
+if TYPE_CHECKING:
+    from .formats import BlockEntry, ContentEntry, Registry, VariantEntry
+
+
+def build_block(block_id: str, entry: BlockEntry, content: ContentEntry) -> Block:
+    return Block(
+        id=block_id,
+        name=entry.name,
+        order=entry.order,
+        target=entry.target,
+        position=entry.position,
+        variants={name: _variant(variant) for name, variant in content.variants.items()},
+        type=entry.type,
+        category=entry.category,
+        enabled=entry.enabled,
+        description=entry.description,
+        tags=tuple(entry.tags),
+        variant_condition=entry.variant_condition,
+        requires_any=tuple(entry.requires_any),
+        requires_all=tuple(entry.requires_all),
+        requires_none=tuple(entry.requires_none),
+        modes=tuple(entry.modes),
+        group=entry.group,
+        stability=entry.stability,
+        trust=entry.trust,
+        priority=entry.priority,
+        max_tokens=entry.max_tokens,
+        origin="shipped",
+        file=entry.domain_file,
+        extra=_extra(entry, content),
+    )
+
+
+def _extra(entry: BlockEntry, content: ContentEntry) -> dict[str, object]:
+    """Fields we do not know, apart by file, since both may use the same name."""
+    found = {"manifest": entry.model_extra, "domain": content.model_extra}
+    return {name: dict(fields) for name, fields in found.items() if fields}
+
+
+def _variant(variant: VariantEntry) -> Variant:
+    messages = variant.messages or ()
+    return Variant(variant.content or "", tuple(Message(m.role, m.content) for m in messages))
+
+
+def build_placeholders(registry: Registry) -> dict[str, Placeholder]:
+    return {
+        key: Placeholder(
+            key=key,
+            phase=entry.resolve_phase,
+            source=entry.source,
+            stability=entry.stability,
+            name=entry.name,
+            description=entry.description,
+            category=entry.category,
+            source_path=entry.source_path,
+            type=entry.type,
+            default=tuple(entry.default) if isinstance(entry.default, list) else entry.default,
+            compute_function=entry.compute_function,
+            join_separator=entry.join_separator,
+        )
+        for key, entry in registry.placeholders.items()
+    }

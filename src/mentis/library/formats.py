@@ -1,0 +1,100 @@
+"""What the JSON files of a prompt set hold. Fields not named here are allowed and kept."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+from mentis.values.block import Category, Mode, Position, Target
+from mentis.values.stability import Stability
+from mentis.values.trust import Trust
+
+# Strictness is for numbers and flags given as text; an enum has no other form in JSON than text.
+_Stability: TypeAlias = Annotated[Stability, Field(strict=False)]
+_Trust: TypeAlias = Annotated[Trust, Field(strict=False)]
+# A plain file name: no folder, no drive, not hidden, not one of the `_meta` kind.
+_FileName: TypeAlias = Annotated[str, Field(pattern=r"^[^\W_][\w.-]*\.json$")]
+_Key: TypeAlias = Annotated[str, Field(pattern=r"^\w+$")]
+
+
+class Entry(BaseModel):
+    """Strict about what it knows, silent about what it does not."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+
+class BlockEntry(Entry):
+    """One block in the manifest."""
+
+    name: str
+    type: Literal["text", "multi_turn"]
+    target: Target
+    position: Position
+    order: Annotated[float, Field(allow_inf_nan=False)]
+    enabled: bool
+    domain_file: _FileName
+    description: str = ""
+    category: Category = "custom"
+    tags: list[str] = []
+    variant_condition: str | None = None
+    requires_any: list[str] = []
+    requires_all: list[str] = []
+    requires_none: list[str] = []
+    modes: list[Mode] = []
+    group: str | None = None
+    stability: _Stability | None = None
+    trust: _Trust = Trust.OWNER
+    priority: int = 0
+    max_tokens: Annotated[int, Field(gt=0)] | None = None
+
+
+class Manifest(Entry):
+    version: str
+    prompts: Annotated[dict[Annotated[str, Field(min_length=1)], BlockEntry], Field(min_length=1)]
+
+
+class MessageEntry(Entry):
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class VariantEntry(Entry):
+    """A text block has `content`, a multi-turn block `messages`."""
+
+    content: str | None = None
+    messages: list[MessageEntry] | None = None
+
+
+class ContentEntry(Entry):
+    """One block in a domain file."""
+
+    variants: Annotated[dict[str, VariantEntry], Field(min_length=1)]
+    placeholders_used: list[str] = []
+
+
+class Domain(RootModel[dict[str, ContentEntry]]):
+    """A domain file: one block, or several."""
+
+
+class PlaceholderEntry(Entry):
+    name: str
+    source: Literal["persona_config", "user_profile", "computed", "runtime", "static"]
+    resolve_phase: Literal["static", "computed", "runtime"]
+    stability: _Stability
+    description: str = ""
+    category: str = ""
+    source_path: str = ""
+    type: Literal["string", "number", "list", "message_array"] = "string"
+    default: str | int | float | list[str] | None = None
+    compute_function: str = ""
+    join_separator: str = ", "
+
+
+class Registry(Entry):
+    version: str
+    placeholders: dict[_Key, PlaceholderEntry]
+
+
+class Words(RootModel[dict[str, dict[str, list[str]]]]):
+    """Language, then topic, then the words: what computed placeholders say in each language."""

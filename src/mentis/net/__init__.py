@@ -1,0 +1,1 @@
+"""Net: the one HTTP policy."""

@@ -1,0 +1,1 @@
+"""Ports: the seams to the outside, as Protocols."""

@@ -1,0 +1,37 @@
+"""The only place time comes from."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+
+class Clock(Protocol):
+    def now(self) -> datetime:
+        """Wall time, always in UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that only ever rise, for measuring."""
+        ...
+
+
+class FixedClock:
+    """A clock for tests and replay: it moves by `step` each time it is read."""
+
+    def __init__(
+        self,
+        start: datetime = datetime(2026, 1, 1, tzinfo=UTC),
+        step: timedelta = timedelta(0),
+    ) -> None:
+        self._now = start
+        self._step = step
+        self._elapsed = 0.0
+
+    def now(self) -> datetime:
+        current, self._now = self._now, self._now + self._step
+        return current
+
+    def monotonic(self) -> float:
+        self._elapsed += self._step.total_seconds()
+        return self._elapsed

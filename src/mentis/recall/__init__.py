@@ -1,0 +1,1 @@
+"""A stimulus in, what comes to mind for it out."""

@@ -1,0 +1,1 @@
+"""Render: a request becomes one provider's exact payload."""

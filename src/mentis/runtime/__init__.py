@@ -1,0 +1,1 @@
+"""Runtime: the order of the stages, settings and wiring."""

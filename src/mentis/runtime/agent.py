@@ -1,0 +1,194 @@
+"""A persona living in a home: what programs and surfaces hold on to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self, runtime_checkable
+
+import anyio
+from anyio import CancelScope
+
+from mentis.compose.compose import Composed
+from mentis.errors import BadInput, MentisError, UsageError
+from mentis.ledger.verify import verify_chain
+from mentis.render.openai_chat import render
+from mentis.stores.files.home import checked_id
+from mentis.stores.sqlite.database import Database
+from mentis.values.entry import Entry, Verdict
+from mentis.values.recalled import Stimulus
+from mentis.values.rendering import Rendering
+from mentis.values.reply import Delta
+from mentis.values.route import Route
+from mentis.values.turn import Turn
+
+from .mind import Mind
+from .settings import Settings
+from .turn import Hear, TurnResult, compose_turn, run_turn
+from .wiring import Parts, open_mind
+
+
+@runtime_checkable
+class _Closing(Protocol):
+    async def aclose(self) -> None: ...
+
+
+class Answer:
+    """An answer on its way: iterate it for the pieces; `result` is there when it has ended."""
+
+    def __init__(self, pieces: AsyncIterator[Delta]) -> None:
+        self._pieces = pieces
+        self.result: TurnResult | None = None
+
+    def __aiter__(self) -> AsyncIterator[Delta]:
+        return self._pieces
+
+
+class Agent:
+    """Open one with `Agent.open(path)`; use it as an async context manager, so that it is closed.
+
+    ```python
+    async with Agent.open("my-home") as agent:
+        result = await agent.chat("Good morning!")
+        print(result.reply.text)
+    ```
+    """
+
+    def __init__(self, mind: Mind, database: Database, settings: Settings) -> None:
+        self._mind = mind
+        self._database = database
+        self._settings = settings
+        self._reading: CancelScope | None = None
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        persona: str | None = None,
+        route: str = "default",
+        parts: Parts | None = None,
+    ) -> Self:
+        """The agent of one persona; the only persona there is may be left unnamed."""
+        return cls(*open_mind(Path(path), persona=persona, route=route, parts=parts or Parts()))
+
+    @property
+    def id(self) -> str:
+        return self._mind.agent
+
+    @property
+    def route(self) -> Route:
+        return self._mind.route
+
+    def compose(self, text: str, *, session: str = "main") -> Composed:
+        """The request and trace for this message, as if it were sent now. Nothing is sent."""
+        stimulus = self._stimulus(text)
+        return compose_turn(self._mind, stimulus, self.history(session=session))
+
+    def render(self, text: str, *, session: str = "main") -> Rendering:
+        """The exact payload for this message. Nothing is sent."""
+        return render(self.compose(text, session=session).request, self._mind.route)
+
+    def history(self, *, session: str = "main") -> tuple[Turn, ...]:
+        return self._mind.conversations.turns(self._mind.agent, checked_id(session, "session"))
+
+    def entries(self) -> tuple[Entry, ...]:
+        """The record of this agent, oldest first."""
+        return tuple(self._mind.ledger.entries(self._mind.agent))
+
+    def verify(self) -> Verdict:
+        """Check this agent's whole record."""
+        return verify_chain(self._mind.agent, self._mind.ledger.entries(self._mind.agent))
+
+    async def chat(
+        self, text: str, *, session: str = "main", hear: Hear | None = None
+    ) -> TurnResult:
+        """Send a message and read the answer to its end; `hear` gets every piece as it comes."""
+        stimulus = self._stimulus(text)
+        if self._reading is not None:
+            raise UsageError(
+                "this agent is answering already", hint="wait for the answer, or open another agent"
+            )
+        self._reading = CancelScope()
+        try:
+            return await run_turn(
+                self._mind,
+                stimulus,
+                session=checked_id(session, "session"),
+                hear=hear or _ignore,
+                reading=self._reading,
+            )
+        finally:
+            self._reading = None
+
+    def interrupt(self) -> None:
+        """End the answer that is being read; `chat` returns what came so far, marked so."""
+        if self._reading is not None:
+            self._reading.cancel()
+
+    @asynccontextmanager
+    async def stream(self, text: str, *, session: str = "main") -> AsyncGenerator[Answer, None]:
+        """The answer piece by piece. Leaving early interrupts it and keeps the part that came."""
+        send, receive = anyio.create_memory_object_stream[Delta](math.inf)
+        answer, failures = Answer(receive), list[MentisError]()
+
+        async def talk() -> None:
+            with send:
+                try:
+                    answer.result = await self.chat(text, session=session, hear=send.send_nowait)
+                except MentisError as error:
+                    failures.append(error)
+
+        with receive:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(talk)
+                yield answer
+                tasks.cancel_scope.cancel()
+        if failures:
+            raise failures[0]
+
+    async def aclose(self) -> None:
+        if isinstance(self._mind.provider, _Closing):
+            await self._mind.provider.aclose()
+        self.close()
+
+    def close(self) -> None:
+        """Enough for an agent that was never asked anything."""
+        self._database.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    def _stimulus(self, text: str) -> Stimulus:
+        """The message, if it is one: not empty, not too long, valid Unicode."""
+        limit = self._settings.model.limits.message_chars
+        if not text.strip():
+            raise BadInput("the message is empty", hint="write something")
+        if len(text) > limit:
+            raise BadInput(
+                f"the message has {len(text)} characters, and {limit} are allowed",
+                hint="shorten it, or raise limits.message_chars",
+                length=len(text),
+                limit=limit,
+            )
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            raise BadInput(
+                "the message is not valid Unicode (it holds a lone surrogate)",
+                hint="check the encoding of the terminal or the file it came from",
+            )
+        return Stimulus(text, author=self._mind.profile.name)
+
+
+def _ignore(_delta: Delta) -> None:
+    """Nobody listens to the pieces; the whole answer is returned."""

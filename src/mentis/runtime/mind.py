@@ -1,0 +1,33 @@
+"""Everything a turn works with, put together once by the wiring."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mentis.ports.act_handler import ActHandler
+from mentis.ports.clock import Clock
+from mentis.ports.conversation_store import ConversationStore
+from mentis.ports.ids import Ids
+from mentis.ports.ledger_store import LedgerStore
+from mentis.ports.provider import Provider
+from mentis.ports.token_counter import TokenCounter
+from mentis.values.library import Library
+from mentis.values.persona import Persona, Profile
+from mentis.values.route import Route
+
+
+@dataclass(frozen=True, slots=True)
+class Mind:
+    agent: str
+    persona: Persona
+    profile: Profile
+    library: Library
+    route: Route
+    provider: Provider
+    counter: TokenCounter
+    conversations: ConversationStore
+    ledger: LedgerStore
+    clock: Clock
+    ids: Ids
+    handlers: Mapping[str, ActHandler]

@@ -1,0 +1,118 @@
+"""One turn: the order of the stages stands here, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+from anyio import CancelScope, current_time, to_thread
+
+from mentis.act.dispatch import dispatch
+from mentis.compose.compose import Composed, compose
+from mentis.errors import Defect, MentisError, ProviderRefused, ProviderUnreachable
+from mentis.recall.recall import recall
+from mentis.render.openai_chat import render
+from mentis.settle.openai_chat import ChatReader
+from mentis.values.action import Outcome
+from mentis.values.entry import Entry
+from mentis.values.recalled import Stimulus
+from mentis.values.rendering import Rendering
+from mentis.values.reply import Delta, Reply
+from mentis.values.turn import Turn
+from mentis.values.value import Value
+
+from .keep import Keeper
+from .mind import Mind
+
+Hear: TypeAlias = Callable[[Delta], None]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnResult(Value):
+    """What was told, what came back, what was done, and the entry that binds it."""
+
+    session: str
+    composed: Composed
+    rendering: Rendering
+    reply: Reply
+    outcomes: tuple[Outcome, ...]
+    entry: Entry
+
+
+async def run_turn(
+    mind: Mind, stimulus: Stimulus, *, session: str, hear: Hear, reading: CancelScope
+) -> TurnResult:
+    """Every stage in its order. Cancelling `reading` ends the answer; what came of it is kept."""
+    history = await to_thread.run_sync(mind.conversations.turns, mind.agent, session)
+    composed = compose_turn(mind, stimulus, history)
+    rendering = render(composed.request, mind.route)
+    keeper = Keeper(mind, session, composed, rendering)
+    number = await to_thread.run_sync(keeper.begin, stimulus)
+    reader, failure, outcomes = ChatReader(), None, ()
+    try:
+        failure = await _read(mind, rendering, reader, hear=hear, reading=reading)
+        if failure is None and not reading.cancelled_caught:
+            outcomes = await dispatch(reader.finish().actions, mind.handlers, mode="chat")
+    finally:
+        reply = reader.finish(interrupted=failure is None)
+        end = partial(keeper.end, reply=reply, outcomes=outcomes, failure=failure)
+        entry = await _shielded(partial(end, stimulus, number))
+    if failure is not None:
+        raise failure
+    return TurnResult(session, composed, rendering, reply, outcomes, entry)
+
+
+async def _shielded(keep: Callable[[], Entry]) -> Entry:
+    """An answer cut short is kept and marked, whoever cut it."""
+    with CancelScope(shield=True):
+        return await to_thread.run_sync(keep)
+    raise Defect("what shields the record from being cancelled was cancelled itself")
+
+
+def compose_turn(mind: Mind, stimulus: Stimulus, history: tuple[Turn, ...]) -> Composed:
+    """Recall and compose: the prompt as it would be sent now."""
+    tools = tuple(handler.declaration for handler in mind.handlers.values())
+    return compose(
+        mind.library,
+        persona=mind.persona,
+        profile=mind.profile,
+        recalled=recall(stimulus, tools=tools),
+        history=history,
+        now=mind.clock.now(),
+        variant=mind.route.variant,
+        counter=mind.counter,
+        context_tokens=mind.route.context_tokens,
+        reserve_tokens=mind.route.max_tokens,
+    )
+
+
+async def _read(
+    mind: Mind, rendering: Rendering, reader: ChatReader, *, hear: Hear, reading: CancelScope
+) -> MentisError | None:
+    """Read the answer to its end, or to where it broke off; the error that broke it, if one did."""
+    deadline = CancelScope()
+    deadline.deadline = current_time() + mind.route.timeout_seconds
+    try:
+        with reading, deadline:
+            async with mind.provider.open(rendering, mind.route) as events:
+                async for event in events:
+                    for delta in reader.feed(event):
+                        hear(delta)
+    except MentisError as error:
+        return error
+    if deadline.cancelled_caught:
+        seconds = mind.route.timeout_seconds
+        return ProviderUnreachable(
+            f"route {mind.route.name!r}: no complete answer within {seconds:g} seconds",
+            hint=f"raise routes.{mind.route.name}.timeout_seconds, or ask for less",
+        )
+    return _reported(reader.finish())
+
+
+def _reported(reply: Reply) -> MentisError | None:
+    """An error that came as part of a stream that had begun well."""
+    if reply.stop != "error":
+        return None
+    return ProviderRefused(f"the provider broke off: {reply.errors[-1].message}")

@@ -1,0 +1,103 @@
+"""Puts real parts behind the ports: the only place that knows which."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mentis.call.openai import OpenAIProvider
+from mentis.call.scripted import ScriptedProvider
+from mentis.engines.embedded import EmbeddedProvider
+from mentis.engines.estimate import EstimatingCounter
+from mentis.errors import PersonaError
+from mentis.library.load import load_persona, load_profile, load_shipped
+from mentis.ports.act_handler import ActHandler
+from mentis.ports.clock import Clock
+from mentis.ports.ids import Ids
+from mentis.ports.provider import Provider
+from mentis.stores.environment import EnvironmentSecrets
+from mentis.stores.files.home import Home, find_home
+from mentis.stores.sqlite.conversations import SqliteConversations
+from mentis.stores.sqlite.database import Database
+from mentis.stores.sqlite.ledger import SqliteLedger
+from mentis.values.persona import Persona, Profile
+from mentis.values.route import Route
+
+from .mind import Mind
+from .settings import Settings
+from .settings_sources import load_settings
+from .system import RandomIds, SystemClock
+
+OnLoading = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What may be exchanged when an agent is opened; what is None becomes the real thing."""
+
+    provider: Provider | None = None
+    clock: Clock | None = None
+    ids: Ids | None = None
+    environ: Mapping[str, str] | None = None
+    handlers: tuple[ActHandler, ...] = ()
+    on_loading: OnLoading | None = None
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        return os.environ if self.environ is None else self.environ
+
+
+def open_mind(
+    path: Path, *, persona: str | None, route: str, parts: Parts
+) -> tuple[Mind, Database, Settings]:
+    """Open the home at `path` and make one persona's mind of it."""
+    home = find_home(path)
+    settings = load_settings(home.path, parts.variables)
+    chosen = home.pick_persona(persona)
+    destination = settings.route(route)
+    database = Database(home.database, busy_seconds=settings.model.store.busy_seconds)
+    mind = Mind(
+        agent=f"{settings.model.name or home.name}/{chosen}",
+        persona=read_persona(home, chosen),
+        profile=read_profile(home),
+        library=load_shipped(),
+        route=destination,
+        provider=parts.provider or open_provider(destination, parts),
+        counter=EstimatingCounter(),
+        conversations=SqliteConversations(database),
+        ledger=SqliteLedger(database),
+        clock=parts.clock or SystemClock(),
+        ids=parts.ids or RandomIds(),
+        handlers={handler.declaration.name: handler for handler in parts.handlers},
+    )
+    return mind, database, settings
+
+
+def open_provider(route: Route, parts: Parts) -> Provider:
+    match route.backend:
+        case "embedded":
+            return EmbeddedProvider(on_loading=parts.on_loading)
+        case "openai":
+            return OpenAIProvider(EnvironmentSecrets(parts.variables))
+        case "scripted":
+            return ScriptedProvider(route.replies)
+
+
+def read_persona(home: Home, persona_id: str) -> Persona:
+    path = home.persona(persona_id)
+    return load_persona(_text(path), str(path))
+
+
+def read_profile(home: Home) -> Profile:
+    if not home.profile.exists():
+        return Profile()
+    return load_profile(_text(home.profile), str(home.profile))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PersonaError(f"{path}: cannot be read: {error}", file=str(path)) from error

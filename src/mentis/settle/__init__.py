@@ -1,0 +1,1 @@
+"""Settle: raw answers become one Reply."""

@@ -1,0 +1,57 @@
+"""Writes a file whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from pathlib import Path
+
+from mentis.errors import HomeUnwritable, StoreError, StoreFull
+
+
+def write_atomic(path: Path, text: str) -> None:
+    """Temporary file beside it, fsync, replace, fsync of the folder: a reader sees old or new."""
+    try:
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    except OSError as error:
+        raise unwritable(path, error) from error
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise unwritable(path, error) from error
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def unwritable(path: Path, error: OSError) -> HomeUnwritable | StoreFull | StoreError:
+    """The error that says why this path could not be written."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StoreFull(
+            f"{path}: no space left on the disk",
+            hint="free some space and try again; nothing was changed",
+            file=str(path),
+        )
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return HomeUnwritable(
+            f"{path}: cannot be written: {error.strerror}",
+            hint="check the owner and the permissions of the folder, or choose another with --home",
+            file=str(path),
+        )
+    return StoreError(f"{path}: cannot be written: {error.strerror}", file=str(path))
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

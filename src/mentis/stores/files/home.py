@@ -1,0 +1,128 @@
+"""The layout of a home on disk. Every path inside it comes from here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mentis.errors import HomeError, HomeExists, HomeMissing, OutsideHome, PersonaError
+
+from .atomic import unwritable, write_atomic
+
+MARKER = "mentis.toml"
+_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The first half of every agent id."""
+        return self.path.resolve().name
+
+    @property
+    def database(self) -> Path:
+        return self.path / "mentis.db"
+
+    @property
+    def profile(self) -> Path:
+        return self.path / "profile.toml"
+
+    def persona(self, persona_id: str) -> Path:
+        folder = self.path / "personas" / checked_id(persona_id, "persona")
+        if not folder.resolve().is_relative_to(self.path.resolve()):
+            raise OutsideHome(
+                f"persona {persona_id!r} leads out of the home",
+                hint="remove the link",
+                path=str(folder),
+            )
+        return folder / "persona.toml"
+
+    def personas(self) -> tuple[str, ...]:
+        found = (self.path / "personas").glob("*/persona.toml")
+        return tuple(sorted(file.parent.name for file in found))
+
+    def agent(self, persona_id: str) -> str:
+        return f"{self.name}/{persona_id}"
+
+    def pick_persona(self, wanted: str | None) -> str:
+        """The persona that was asked for, or the only one there is."""
+        known = self.personas()
+        if wanted is not None:
+            if checked_id(wanted, "persona") in known:
+                return wanted
+            raise PersonaError(
+                f"{self.path}: there is no persona {wanted!r}",
+                hint=f"known: {', '.join(known) or 'none'}",
+            )
+        if len(known) == 1:
+            return known[0]
+        if not known:
+            raise PersonaError(
+                f"{self.path}: there is no persona in this home",
+                hint="write personas/NAME/persona.toml, or start over with `mentis init`",
+            )
+        raise PersonaError(
+            f"{self.path}: there are {len(known)} personas",
+            hint=f"choose one with --persona: {', '.join(known)}",
+        )
+
+
+def checked_id(text: str, what: str) -> str:
+    """`text` if it is a safe id, else OutsideHome: ids become file names."""
+    if _ID.fullmatch(text):
+        return text
+    raise OutsideHome(
+        f"{text!r} is not a {what} id",
+        hint="use 1 to 64 small letters, digits, dashes and underscores",
+        value=text,
+    )
+
+
+def find_home(path: Path) -> Home:
+    """The home at this path, or an error that says what is there instead."""
+    if not path.exists():
+        raise HomeMissing(
+            f"{path}: there is no home here",
+            hint=f"make one with: mentis init {path}",
+            path=str(path),
+        )
+    if not path.is_dir():
+        raise HomeError(
+            f"{path}: this is a file, and a home is a folder",
+            hint="name a folder with --home",
+            path=str(path),
+        )
+    if not (path / MARKER).is_file():
+        raise HomeMissing(
+            f"{path}: this folder has no {MARKER}, so it is not a home",
+            hint=f"make one with: mentis init {path}",
+            path=str(path),
+        )
+    return Home(path)
+
+
+def write_home(path: Path, files: Mapping[str, str]) -> Home:
+    """Make a home of these files. Nothing that exists is overwritten."""
+    if path.exists() and not path.is_dir():
+        raise HomeExists(f"{path}: this is a file", hint="choose a folder", path=str(path))
+    taken = [name for name in files if (path / name).exists()]
+    if taken:
+        raise HomeExists(
+            f"{path}: {taken[0]} is already there",
+            hint="choose another folder, or go on with the home that is there",
+            path=str(path),
+        )
+    # The marker comes last: a home that was cut short half-way is not mistaken for a whole one.
+    for name in sorted(files, key=lambda name: name == MARKER):
+        target = path / name
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwritable(target.parent, error) from error
+        write_atomic(target, files[name])
+    return Home(path)

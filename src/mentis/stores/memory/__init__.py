@@ -1,0 +1,17 @@
+"""In-memory doubles of the store ports, for tests and for homes without a disk."""
+
+from __future__ import annotations
+
+from .conversations import ConversationsInMemory
+from .ledger import LedgerInMemory
+from .memories import MemoriesInMemory
+from .revisions import RevisionsInMemory
+from .states import StatesInMemory
+
+__all__ = [
+    "ConversationsInMemory",
+    "LedgerInMemory",
+    "MemoriesInMemory",
+    "RevisionsInMemory",
+    "StatesInMemory",
+]

@@ -1,0 +1,34 @@
+"""Turns of conversations in memory."""
+
+from __future__ import annotations
+
+from threading import Lock
+
+from mentis.errors import StoreError
+from mentis.values.turn import Turn
+
+
+class ConversationsInMemory:
+    """Turns are numbered from 0, so that a number is also the place in `turns`."""
+
+    def __init__(self) -> None:
+        self._turns: dict[tuple[str, str], list[Turn]] = {}
+        self._lock = Lock()
+
+    def add(self, agent: str, session: str, turn: Turn) -> int:
+        with self._lock:
+            turns = self._turns.setdefault((agent, session), [])
+            turns.append(turn)
+            return len(turns) - 1
+
+    def replace(self, agent: str, session: str, number: int, turn: Turn) -> None:
+        turns = self._turns.get((agent, session), [])
+        if not 0 <= number < len(turns):
+            raise StoreError(f"session `{session}` of `{agent}` has no turn {number}")
+        turns[number] = turn
+
+    def turns(self, agent: str, session: str) -> tuple[Turn, ...]:
+        return tuple(self._turns.get((agent, session), ()))
+
+    def sessions(self, agent: str) -> tuple[str, ...]:
+        return tuple(session for owner, session in tuple(self._turns) if owner == agent)

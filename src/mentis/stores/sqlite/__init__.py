@@ -1,0 +1,1 @@
+"""The store ports on one SQLite file, the embedded default."""

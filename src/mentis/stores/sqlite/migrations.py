@@ -1,0 +1,85 @@
+"""The schema, as numbered steps. A step is never changed once released; a new one follows it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+
+# "MNTS", in the header of every database file of ours.
+APPLICATION_ID = 0x4D4E5453
+
+
+def _create_tables(connection: sqlite3.Connection) -> None:
+    for statement in _TABLES:
+        connection.execute(statement)
+
+
+_TABLES = (
+    """
+    CREATE TABLE ledger (
+        agent TEXT NOT NULL,
+        idx INTEGER NOT NULL,
+        time TEXT NOT NULL,
+        source TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        ruleset TEXT,
+        prev TEXT,
+        fields TEXT NOT NULL,
+        hash TEXT NOT NULL,
+        body TEXT NOT NULL,
+        salts TEXT NOT NULL,
+        recipe TEXT NOT NULL,
+        delivery TEXT,
+        PRIMARY KEY (agent, idx),
+        UNIQUE (agent, hash),
+        UNIQUE (agent, delivery)
+    )
+    """,
+    """
+    CREATE TABLE turns (
+        id INTEGER PRIMARY KEY,
+        agent TEXT NOT NULL,
+        session TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        turn TEXT NOT NULL,
+        UNIQUE (agent, session, number)
+    )
+    """,
+    """
+    CREATE TABLE memories (
+        agent TEXT NOT NULL,
+        id TEXT NOT NULL,
+        memory TEXT NOT NULL,
+        PRIMARY KEY (agent, id)
+    )
+    """,
+    """
+    CREATE TABLE states (
+        agent TEXT NOT NULL PRIMARY KEY,
+        revision INTEGER NOT NULL,
+        state TEXT NOT NULL
+    )
+    """,
+    """
+    CREATE TABLE revisions (
+        key TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        content TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        time TEXT NOT NULL,
+        words TEXT NOT NULL,
+        PRIMARY KEY (key, number)
+    )
+    """,
+)
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_create_tables,)
+VERSION = len(MIGRATIONS)
+
+
+def migrate(connection: sqlite3.Connection, version: int) -> None:
+    """Take a database from `version` to the newest, inside the caller's transaction."""
+    for step in MIGRATIONS[version:]:
+        step(connection)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {VERSION}")

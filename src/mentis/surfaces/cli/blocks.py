@@ -1,0 +1,36 @@
+"""The table of blocks: what is in, what is out, and why."""
+
+from __future__ import annotations
+
+from mentis.values.trace import TokenCount, Trace
+
+from .output import say, table
+
+_COLUMNS = ("order", "block", "tokens", "trust", "stability", "in", "why")
+
+
+def show_blocks(trace: Trace) -> None:
+    rows = [
+        (
+            f"{block.order:g}",
+            block.block,
+            shown(block.tokens) if block.included else "-",
+            str(block.trust),
+            f"{block.stability}{' (moved)' if block.moved else ''}",
+            "yes" if block.included else "no",
+            block.reason,
+        )
+        for block in trace.blocks
+    ]
+    table(_COLUMNS, rows, right=("order", "tokens"))
+    for cut in trace.cuts:
+        say(f"left out: {cut.what} ({cut.tokens} tokens): {cut.reason}")
+    for gap in trace.unresolved:
+        say(f"no value for {{{{{gap.placeholder}}}}} in {gap.block}: {gap.policy}")
+    for step in trace.degraded:
+        say(f"without {step.part}: {step.reason}")
+
+
+def shown(count: TokenCount) -> str:
+    """An estimate is marked as one."""
+    return str(count.tokens) if count.exact else f"~{count.tokens}"

@@ -1,0 +1,41 @@
+"""`mentis compose`."""
+
+from __future__ import annotations
+
+import click
+
+from mentis.values.span import join_spans
+
+from .blocks import show_blocks, shown
+from .options import home_option, home_path, persona_option, route_option, session_option
+from .output import emit, emit_json, json_option
+
+
+@click.command(epilog='For example: mentis compose "Good morning!"')
+@click.argument("text", default="Hello!")
+@persona_option
+@route_option
+@session_option
+@home_option
+@json_option
+def compose(text: str, persona: str | None, route: str, session: str, *, as_json: bool) -> None:
+    """Show what the model would be told, block by block, and why.
+
+    Nothing is sent. TEXT stands for the message; the conversation so far is taken into account.
+    """
+    from mentis.codec.forms import to_object
+    from mentis.runtime.agent import Agent
+
+    agent = Agent.open(home_path(), persona=persona, route=route)
+    try:
+        composed = agent.compose(text, session=session)
+    finally:
+        agent.close()
+    if as_json:
+        emit_json(to_object(composed))
+        return
+    show_blocks(composed.trace)
+    totals = ", ".join(f"{name} {shown(count)}" for name, count in composed.trace.tokens.items())
+    emit(f"tokens: {totals}\n")
+    emit(join_spans(composed.request.system_instruction))
+    emit(f"\n--- this turn ---\n{join_spans(composed.request.runtime_ctx.spans)}")

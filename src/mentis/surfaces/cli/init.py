@@ -1,0 +1,33 @@
+"""`mentis init`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from .options import home_option, home_path
+from .output import emit_json, json_option, say
+
+
+@click.command(epilog="For example: mentis init my-home && mentis --home my-home chat")
+@click.argument("folder", required=False, type=click.Path(path_type=Path))
+@home_option
+@json_option
+def init(folder: Path | None, *, as_json: bool) -> None:
+    """Make a home with a shipped persona.
+
+    FOLDER is where; without it, the home that --home or MENTIS_HOME names, else ~/.mentis.
+    Nothing that exists is overwritten.
+    """
+    from mentis.runtime.homes import create_home
+
+    path = create_home(folder or home_path())
+    if as_json:
+        emit_json({"home": str(path)})
+        return
+    say(f"Made a home in {path}")
+    say("  mentis.toml                which model answers")
+    say("  profile.toml               who you are")
+    say("  personas/ada/persona.toml  who it is")
+    say(f"Next: mentis --home {path} chat")

@@ -1,0 +1,130 @@
+"""The `mentis` command: which commands there are, and what happens when one fails."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import NoReturn
+
+import click
+
+from mentis.errors import MentisError
+
+# Name: module, help. The help stands here so that `mentis --help` loads no command at all.
+COMMANDS = {
+    "init": ("init", "Make a home with a shipped persona."),
+    "chat": ("chat", "Talk to a persona; the answer streams and the turn is recorded."),
+    "demo": ("demo", "Show one real turn, end to end, and check every claim."),
+    "compose": ("compose", "Show what the model would be told, block by block, and why."),
+    "render": ("render", "Show the exact payload that would be sent."),
+    "status": ("status", "Read and verify the record."),
+    "models": ("models", "Fetch, find and remove packaged model weights."),
+    "settings": ("settings", "Show every setting, its value and where it came from."),
+    "completion": ("completion", "Print the script that completes commands in your shell."),
+    "version": ("version", "Print the version of Mentis and of Python."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command only when it is run."""
+
+    # ruff: noqa: ARG002  # click's own signatures
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"mentis.surfaces.cli.{COMMANDS[cmd_name][0]}")
+        return getattr(module, cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            close = get_close_matches(args[0], COMMANDS, n=1)
+            meant = f" Did you mean {close[0]!r}?" if close else ""
+            ctx.fail(f"No such command {args[0]!r}.{meant}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Start with: mentis demo",
+)
+@click.option("--home", metavar="FOLDER", help="The home to work in (or set MENTIS_HOME).")
+@click.option("--debug", is_flag=True, help="Show the whole traceback when something breaks.")
+@click.version_option(package_name="mentis", prog_name="mentis")
+@click.pass_context
+def cli(ctx: click.Context, home: str | None, debug: bool) -> None:
+    """Git blame for everything your agent was told and did.
+
+    Mentis compiles a persona into the exact bytes a model sees, runs the turn, and keeps a
+    record that nobody can quietly rewrite.
+    """
+    ctx.obj = {"home": home, "debug": debug}
+
+
+def main(args: list[str] | None = None) -> NoReturn:
+    """Run a command: exit code 0 when it did what it says, 1 when it failed, 2 on wrong usage."""
+    sys.exit(run(sys.argv[1:] if args is None else args))
+
+
+def run(args: list[str]) -> int:
+    """The exit code of a command line; everything that can go wrong is reported here."""
+    try:
+        result: object = cli.main(args, prog_name="mentis", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except BrokenPipeError:
+        # The reader went away (`mentis ... | head`): nothing is wrong, and nobody listens.
+        sys.stderr.close()
+        return 0
+    except Exception as error:  # the surface is the last boundary: it reports
+        if "--debug" in args:
+            raise
+        _tell(error, args)
+        return 1
+    return result if isinstance(result, int) else 0
+
+
+def _tell(error: Exception, args: list[str]) -> None:
+    match error:
+        case click.Abort():
+            click.echo("stopped", err=True)
+        case MentisError():
+            _show(error, as_json="--json" in args)
+        case _:
+            _report(error, args)
+
+
+def _show(error: MentisError, *, as_json: bool) -> None:
+    if as_json:
+        import json
+
+        problem = {"error": error.as_problem()}
+        click.echo(json.dumps(problem, ensure_ascii=False, default=str), err=True)
+        return
+    click.echo(f"mentis: {error.message} [{error.code}]", err=True)
+    for problem in error.problems[1:]:
+        click.echo(f"  {problem}", err=True)
+    if error.hint:
+        click.echo(f"hint: {error.hint}", err=True)
+
+
+def _report(error: Exception, args: list[str]) -> None:
+    from .crash import write_report
+
+    click.echo(f"mentis: this is a defect in Mentis: {type(error).__name__}: {error}", err=True)
+    click.echo(f"The full report is in {write_report(error, args)}", err=True)

@@ -1,0 +1,51 @@
+"""An agent driven from a terminal: the loop runs beside, so that Ctrl-C ends only the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from pathlib import Path
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from mentis.runtime.agent import Agent
+from mentis.runtime.turn import Hear, TurnResult
+from mentis.runtime.wiring import Parts
+
+from .output import say
+
+
+class Talk:
+    """One open agent. `ask` blocks; Ctrl-C while it does keeps what came of the answer."""
+
+    def __init__(self, portal: BlockingPortal, agent: Agent) -> None:
+        self._portal = portal
+        self.agent = agent
+
+    def ask(self, text: str, *, session: str, hear: Hear | None = None) -> TurnResult:
+        async def chat() -> TurnResult:
+            return await self.agent.chat(text, session=session, hear=hear)
+
+        answer = self._portal.start_task_soon(chat)
+        try:
+            return answer.result()
+        except KeyboardInterrupt:
+            self._portal.call(self.agent.interrupt)
+            try:
+                return answer.result()
+            except CancelledError:
+                raise KeyboardInterrupt from None
+
+
+@contextmanager
+def open_talk(
+    home: Path, *, persona: str | None = None, route: str = "default"
+) -> Generator[Talk, None, None]:
+    parts = Parts(on_loading=say)
+    agent = Agent.open(home, persona=persona, route=route, parts=parts)
+    with start_blocking_portal() as portal:
+        try:
+            yield Talk(portal, agent)
+        finally:
+            portal.call(agent.aclose)

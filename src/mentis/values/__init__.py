@@ -1,0 +1,1 @@
+"""Values: what travels between rooms."""

@@ -1,0 +1,66 @@
+"""The typed pieces of a turn. Each carries `kind`, its tag in the JSON form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from .json import JsonObject
+from .value import Value
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderState(Value):
+    """Opaque state (signature, encrypted reasoning, item id) that only its issuer understands."""
+
+    provider: str
+    model: str
+    data: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart(Value):
+    text: str
+    state: ProviderState | None = None
+    kind: Literal["text"] = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class MediaPart(Value):
+    """An image, a sound or a document, by bytes, path or address."""
+
+    kind: Literal["image", "audio", "document"]
+    mime: str
+    data: bytes | None = None
+    path: str = ""
+    url: str = ""
+    name: str = ""
+    extracted: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallPart(Value):
+    id: str
+    name: str
+    arguments: JsonObject
+    state: ProviderState | None = None
+    kind: Literal["tool_call"] = "tool_call"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResultPart(Value):
+    call_id: str
+    name: str
+    text: str
+    failed: bool = False
+    kind: Literal["tool_result"] = "tool_result"
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningPart(Value):
+    text: str
+    state: ProviderState | None = None
+    kind: Literal["reasoning"] = "reasoning"
+
+
+Part: TypeAlias = TextPart | MediaPart | ToolCallPart | ToolResultPart | ReasoningPart

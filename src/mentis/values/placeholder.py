@@ -1,0 +1,25 @@
+"""A registered `{{key}}`: where its value comes from and how long that value lasts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from .stability import Stability
+from .value import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholder(Value):
+    key: str
+    phase: Literal["static", "computed", "runtime"]
+    source: Literal["persona_config", "user_profile", "computed", "runtime", "static"]
+    stability: Stability
+    name: str = ""
+    description: str = ""
+    category: str = ""
+    source_path: str = ""
+    type: Literal["string", "number", "list", "message_array"] = "string"
+    default: str | int | float | tuple[str, ...] | None = None
+    compute_function: str = ""
+    join_separator: str = ", "

@@ -1,0 +1,74 @@
+"""Why a request looks as it does: what went in, what stayed out, and the reason for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from .stability import Stability
+from .trust import Trust
+from .value import Value
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCount(Value):
+    """`exact` says whether a tokenizer counted or an estimate was made."""
+
+    tokens: int
+    exact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BlockTrace(Value):
+    """One block's fate. `moved` says that its stability, not its order, decided its place."""
+
+    block: str
+    name: str
+    order: float
+    included: bool
+    reason: str
+    trust: Trust
+    stability: Stability
+    tokens: TokenCount = TokenCount(0)
+    variant: str = ""
+    moved: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cut(Value):
+    """Something left out for lack of room."""
+
+    what: str
+    tokens: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved(Value):
+    """A placeholder that had no value and what stands in its place."""
+
+    block: str
+    placeholder: str
+    policy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Degradation(Value):
+    """A step down the ladder: which part, and what was done instead."""
+
+    part: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trace(Value):
+    library: str
+    variant: str
+    language: str
+    blocks: tuple[BlockTrace, ...] = ()
+    cuts: tuple[Cut, ...] = ()
+    unresolved: tuple[Unresolved, ...] = ()
+    degraded: tuple[Degradation, ...] = ()
+    tokens: Mapping[str, TokenCount] = field(default_factory=dict[str, TokenCount])
+    embedding_calls: int = 0
+    timings: Mapping[str, float] = field(default_factory=dict[str, float])

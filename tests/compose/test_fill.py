@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mentis.compose.computed import Facts
+from mentis.compose.fill import Filled, fill, tidy
+from mentis.compose.placeholders import Values
+from mentis.values.block import Block
+from mentis.values.persona import Persona, Profile
+from mentis.values.span import Span, join_spans
+from mentis.values.stability import Stability
+from mentis.values.trust import Trust
+
+from .conftest import NOON, Desk
+
+DESK = Desk()
+BLOCK = DESK.block("b", trust=Trust.CONSTITUTION)
+PLAIN = st.text(alphabet="ab \n\t{}\u2003", max_size=12)
+
+
+def filled(content: str, block: Block = BLOCK, **runtime: object) -> Filled:
+    facts = Facts(Persona("bo", "Bo"), Profile(), NOON, "english", {})
+    return fill(block, content, Values(DESK.library(), facts, runtime))
+
+
+def test_spans_say_where_each_run_came_from() -> None:
+    assert filled("I am {{name}} at {{clock}}; {{note}}{{nope}}", note="hm ").spans == (
+        Span("I am ", "b", "", "shipped", Trust.CONSTITUTION),
+        Span("Bo", "b", "name", "persona", Trust.OWNER),
+        Span(" at ", "b", "", "shipped", Trust.CONSTITUTION),
+        Span("12:00", "b", "clock", "clock", Trust.RUNTIME, Stability.TURN),
+        Span("; ", "b", "", "shipped", Trust.CONSTITUTION),
+        Span("hm ", "b", "note", "runtime", Trust.RUNTIME),
+        Span("{{nope}}", "b", "nope", "shipped", Trust.CONSTITUTION, reason="no value"),
+    )
+
+
+def test_a_key_without_a_value_stands_verbatim_and_is_named_once() -> None:
+    result = filled("{{nope}} {{note}} {{nope}}")
+    assert result.text == "{{nope}} {{note}} {{nope}}"
+    assert result.unresolved == ("nope", "note")
+
+
+def test_braces_inside_a_value_stay_as_they_are() -> None:
+    assert filled("{{note}}", note="{{name}} {{note}}").text == "{{name}} {{note}}"
+
+
+@given(PLAIN, PLAIN, st.sampled_from(["", "{{name}}", "{{note}}", "{{x}}", "{{{{note}}}}"]))
+def test_resolution_is_one_pass(before: str, after: str, value: str) -> None:
+    result = filled(f"<{before}|{{{{note}}}}|{after}>", note=value)
+    expected = f"<{before}|{value}|{after}>".replace("\n\n\n", "\n\n")
+    assert re.sub(r"\n{2,}", "\n", result.text) == re.sub(r"\n{2,}", "\n", expected)
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_any_text_and_any_value_fill_without_a_crash(content: str, value: str) -> None:
+    result = filled(content + "{{note}}", note=value)
+    assert join_spans(result.spans) == result.text
+
+
+@given(st.lists(PLAIN.filter(bool), max_size=6))
+def test_tidying_spans_equals_tidying_the_text(texts: list[str]) -> None:
+    spans = tuple(Span(text, block=str(number)) for number, text in enumerate(texts))
+    tidied = tidy(spans)
+    assert join_spans(tidied) == re.sub(r"\n{3,}", "\n\n", "".join(texts)).strip()
+    assert all(span.text for span in tidied)
+    assert [span.block for span in tidied] == sorted(span.block for span in tidied)
+
+
+def test_gaps_that_empty_values_leave_are_closed() -> None:
+    assert filled("a\n\n{{note}}\n\nb", note="").text == "a\n\nb"
+    assert filled("a\n{{note}}\n\n{{note}}\n", note="\n").text == "a"
+
+
+def test_literal_spans_are_built_once_and_shared() -> None:
+    first, second = filled("x {{name}}"), filled("x {{name}}")
+    assert first.spans[0] is second.spans[0]
+
+
+def test_literal_text_of_a_declared_block_has_the_declared_stability() -> None:
+    block = DESK.block("s", stability=Stability.SESSION)
+    assert filled("x", block).spans[0].stability is Stability.SESSION

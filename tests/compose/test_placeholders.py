@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from mentis.compose.computed import Facts
+from mentis.compose.placeholders import Filling, Values, as_text
+from mentis.values.library import Library
+from mentis.values.persona import Persona, Profile
+from mentis.values.placeholder import Placeholder
+from mentis.values.stability import Stability
+from mentis.values.trust import Trust
+
+PERSONA = Persona("bo", "Bo", age=None)
+PROFILE = Profile("Robin", interested_in=("maps", "walks"))
+MORNING = datetime(2026, 1, 1, 9, 30)  # noqa: DTZ001  # the caller's local time
+
+
+def placeholder(**fields: Any) -> Placeholder:  # noqa: ANN401  # as the value has them
+    given: dict[str, Any] = {
+        "phase": "static",
+        "source": "persona_config",
+        "stability": Stability.STABLE,
+    }
+    return Placeholder("key", **{**given, **fields})
+
+
+def look_up(one: Placeholder | None, runtime: Mapping[str, object] | None = None) -> Filling | None:
+    library = Library("test", (), {"key": one} if one else {}, {})
+    facts = Facts(PERSONA, PROFILE, MORNING, "english", {})
+    return Values(library, facts, runtime or {}).get("key")
+
+
+def test_a_static_value_is_read_from_the_persona_or_the_profile() -> None:
+    assert look_up(placeholder(source_path="name")) == Filling("Bo", "persona")
+    from_profile = placeholder(source="user_profile", source_path="name")
+    assert look_up(from_profile) == Filling("Robin", "profile")
+
+
+def test_a_list_is_joined_with_its_separator() -> None:
+    joined = placeholder(source="user_profile", source_path="interested_in", join_separator=" and ")
+    assert look_up(joined) == Filling("maps and walks", "profile")
+
+
+@pytest.mark.parametrize("path", ["age", "nothing", "name.upper", "__class__", "", "name.name"])
+def test_where_there_is_no_value_the_default_stands_in(path: str) -> None:
+    assert look_up(placeholder(source_path=path, default=18)) == Filling("18", "registry")
+
+
+def test_an_empty_text_is_a_value_and_no_default_replaces_it() -> None:
+    assert look_up(placeholder(source_path="gender", default="x")) == Filling("", "persona")
+
+
+def test_without_value_and_default_there_is_nothing() -> None:
+    assert look_up(placeholder(source_path="age")) is None
+    assert look_up(None) is None
+
+
+def test_an_owners_static_placeholder_is_its_default() -> None:
+    assert look_up(placeholder(source="static", default=("a", "b"))) == Filling("a, b", "registry")
+
+
+def test_a_computed_value_comes_from_its_function() -> None:
+    computed = placeholder(phase="computed", source="computed", compute_function="current_time")
+    assert look_up(computed) == Filling("09:30", "clock", Trust.RUNTIME)
+    described = placeholder(
+        phase="computed", source="computed", compute_function="persona_type_description"
+    )
+    assert look_up(described) == Filling("AI", "persona")
+
+
+def test_an_unknown_function_falls_back_to_the_default() -> None:
+    unknown = placeholder(phase="computed", source="computed", compute_function="x", default="-")
+    assert look_up(unknown) == Filling("-", "registry")
+
+
+def test_a_runtime_key_that_is_not_given_has_no_value_whatever_its_default() -> None:
+    assert look_up(placeholder(phase="runtime", source="runtime", default="x")) is None
+
+
+def test_a_runtime_variable_wins_over_every_phase() -> None:
+    given = Filling("mine", "runtime", Trust.RUNTIME)
+    assert look_up(placeholder(source_path="name"), {"key": "mine"}) == given
+    assert look_up(None, {"key": "mine"}) == given
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, ""),
+        (3, "3"),
+        (2.5, "2.5"),
+        (True, "True"),
+        (["a", 1, ("b", None)], "a|1|b|"),
+        ({"a": 1}, "{'a': 1}"),
+        ([], ""),
+    ],
+)
+def test_values_that_are_not_text_are_rendered(value: object, text: str) -> None:
+    assert as_text(value, "|") == text
+
+
+def test_white_space_counts_as_empty() -> None:
+    values = Values(
+        Library("test", (), {}, {}),
+        Facts(PERSONA, PROFILE, MORNING, "english", {}),
+        {"blank": " \n", "full": " x ", "zero": 0},
+    )
+    assert not values.filled("blank")
+    assert not values.filled("absent")
+    assert values.filled("full")
+    assert values.filled("zero")
+
+
+def test_an_unregistered_key_lasts_a_turn_if_it_is_given() -> None:
+    facts = Facts(PERSONA, PROFILE, MORNING, "english", {})
+    values = Values(Library("test", (), {}, {}), facts, {"given": 1})
+    assert values.stability("given") is Stability.TURN
+    assert values.stability("other") is Stability.STABLE

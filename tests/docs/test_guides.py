@@ -1,0 +1,53 @@
+"""The code in the documents runs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
+
+
+def run(code: str, folder: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.model
+def test_the_guide_runs_from_top_to_bottom(tmp_path: Path) -> None:
+    text = (ROOT / "docs/guides/first-agent.md").read_text(encoding="utf-8")
+    blocks = PYTHON.findall(text)
+    assert len(blocks) >= 6
+    out = run("\n".join(blocks), tmp_path)
+    assert "2 entries" in out
+
+
+@pytest.mark.model
+def test_the_readme_example_runs(tmp_path: Path) -> None:
+    (block,) = PYTHON.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert run(f"{block}\nimport anyio\nanyio.run(main)\n", tmp_path).strip()
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
+def test_each_example_runs(path: Path, tmp_path: Path) -> None:
+    assert "record intact: True" in run(path.read_text(encoding="utf-8"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))],
+    ids=lambda p: p.name,
+)
+def test_links_between_documents_lead_somewhere(path: Path) -> None:
+    for target in LINK.findall(path.read_text(encoding="utf-8")):
+        assert (path.parent / target).exists(), f"{path}: {target}"

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import pytest
+
+from mentis.errors import RouteError
+from mentis.net.redact import redact
+from mentis.net.targets import check_target, is_loopback
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://models.example/v1",
+        "http://127.0.0.1:8080/v1",
+        "http://localhost/v1",
+        "http://[::1]:9/v1",
+        "https://10.0.0.7/v1",
+    ],
+)
+def test_https_anywhere_and_http_on_this_machine_may_carry_a_key(url: str) -> None:
+    check_target(url, with_key=True)
+
+
+def test_plain_http_elsewhere_is_allowed_without_a_key_and_refused_with_one() -> None:
+    check_target("http://192.168.1.5:11434/v1", with_key=False)
+    with pytest.raises(RouteError, match="unencrypted"):
+        check_target("http://192.168.1.5:11434/v1", with_key=True)
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("http://169.254.169.254/latest", "link-local"),
+        ("http://[fe80::1%25eth0]/v1", "link-local"),
+        ("ftp://host/v1", "http or https"),
+        ("file:///etc/passwd", "http or https"),
+        ("host/v1", "http or https"),
+        ("https://", "http or https"),
+        ("https://user:word@host/v1", "credentials"),
+        ("https://host:99999/v1", "not an address"),
+        ("https://[broken/v1", "not an address"),
+    ],
+)
+def test_other_addresses_are_refused_with_the_reason(url: str, why: str) -> None:
+    with pytest.raises(RouteError, match=why):
+        check_target(url, with_key=False)
+
+
+def test_credentials_in_an_address_are_not_repeated_in_the_error() -> None:
+    with pytest.raises(RouteError) as caught:
+        check_target("https://user:hunter22@host/v1", with_key=False)
+    assert "hunter22" not in str(caught.value)
+
+
+def test_loopback_is_known_by_name_and_number() -> None:
+    assert is_loopback("localhost")
+    assert is_loopback("127.8.9.1")
+    assert not is_loopback("example.org")
+    assert not is_loopback("10.0.0.1")
+
+
+def test_secrets_are_struck_out_longest_first_and_short_ones_left_alone() -> None:
+    text = "key sk-abcdef and sk-abcdef-long, a cat"
+    assert redact(text, ["sk-abcdef", "sk-abcdef-long", "a", ""]) == (
+        "key [redacted] and [redacted], a cat"
+    )

@@ -1,0 +1,73 @@
+"""Each port has a double that ships. The checker proves that it fits, the table that none lacks."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+
+import mentis.ports
+from mentis.call.scripted import ScriptedProvider
+from mentis.engines.estimate import EstimatingCounter
+from mentis.engines.hashed import HashEmbedder
+from mentis.ports.act_handler import ActHandler, RecordingHandler
+from mentis.ports.clock import Clock, FixedClock
+from mentis.ports.conversation_store import ConversationStore
+from mentis.ports.embedder import Embedder
+from mentis.ports.ids import CountingIds, Ids
+from mentis.ports.ledger_store import LedgerStore
+from mentis.ports.memory_store import MemoryStore
+from mentis.ports.provider import Provider
+from mentis.ports.revisions import Revisions
+from mentis.ports.screener import ListedScreener, Screener
+from mentis.ports.secrets import ListedSecrets, Secrets
+from mentis.ports.sense_source import ListedSenses, SenseSource
+from mentis.ports.state_store import StateStore
+from mentis.ports.token_counter import TokenCounter
+from mentis.ports.witness import ListWitness, Witness
+from mentis.stores.memory import (
+    ConversationsInMemory,
+    LedgerInMemory,
+    MemoriesInMemory,
+    RevisionsInMemory,
+    StatesInMemory,
+)
+
+act_handler: type[ActHandler] = RecordingHandler
+clock: type[Clock] = FixedClock
+conversation_store: type[ConversationStore] = ConversationsInMemory
+embedder: type[Embedder] = HashEmbedder
+ids: type[Ids] = CountingIds
+ledger_store: type[LedgerStore] = LedgerInMemory
+memory_store: type[MemoryStore] = MemoriesInMemory
+provider: type[Provider] = ScriptedProvider
+revisions: type[Revisions] = RevisionsInMemory
+screener: type[Screener] = ListedScreener
+secrets: type[Secrets] = ListedSecrets
+sense_source: type[SenseSource] = ListedSenses
+state_store: type[StateStore] = StatesInMemory
+token_counter: type[TokenCounter] = EstimatingCounter
+witness: type[Witness] = ListWitness
+
+PORTS = sorted(module.name for module in pkgutil.iter_modules(mentis.ports.__path__))
+
+
+def port_of(name: str) -> type:
+    module = importlib.import_module(f"mentis.ports.{name}")
+    classes = inspect.getmembers(module, inspect.isclass)
+    return next(
+        cls
+        for _, cls in classes
+        if cls.__module__ == module.__name__ and getattr(cls, "_is_protocol", False)
+    )
+
+
+@pytest.mark.parametrize("name", PORTS)
+def test_a_port_has_a_double_with_everything_it_asks_for(name: str) -> None:
+    double = globals()[name]
+    asked = [member for member in vars(port_of(name)) if not member.startswith("_")]
+    assert asked
+    assert [member for member in asked if not hasattr(double, member)] == []
+    assert double.__module__.startswith("mentis.")

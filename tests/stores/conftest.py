@@ -1,0 +1,79 @@
+"""Every store port, once by its double and once by SQLite: the contract suites run on both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mentis.ledger.chain import make_stamp
+from mentis.ports.clock import FixedClock
+from mentis.ports.conversation_store import ConversationStore
+from mentis.ports.ids import CountingIds
+from mentis.ports.ledger_store import LedgerStore, Stamp
+from mentis.ports.memory_store import MemoryStore
+from mentis.ports.revisions import Revisions
+from mentis.ports.state_store import StateStore
+from mentis.stores.memory import (
+    ConversationsInMemory,
+    LedgerInMemory,
+    MemoriesInMemory,
+    RevisionsInMemory,
+    StatesInMemory,
+)
+from mentis.stores.sqlite.conversations import SqliteConversations
+from mentis.stores.sqlite.database import Database
+from mentis.stores.sqlite.ledger import SqliteLedger
+from mentis.stores.sqlite.memories import SqliteMemories
+from mentis.stores.sqlite.revisions import SqliteRevisions
+from mentis.stores.sqlite.states import SqliteStates
+
+
+@pytest.fixture
+def stamp() -> Stamp:
+    return make_stamp(FixedClock(step=timedelta(seconds=1)).now, CountingIds().salt)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "mentis.db"
+
+
+@pytest.fixture
+def database(path: Path) -> Iterator[Database]:
+    with Database(path) as database:
+        yield database
+
+
+@pytest.fixture(params=[LedgerInMemory, SqliteLedger])
+def ledger(request: pytest.FixtureRequest) -> LedgerStore:
+    return _made(request)
+
+
+@pytest.fixture(params=[ConversationsInMemory, SqliteConversations])
+def conversations(request: pytest.FixtureRequest) -> ConversationStore:
+    return _made(request)
+
+
+@pytest.fixture(params=[MemoriesInMemory, SqliteMemories])
+def memories(request: pytest.FixtureRequest) -> MemoryStore:
+    return _made(request)
+
+
+@pytest.fixture(params=[StatesInMemory, SqliteStates])
+def states(request: pytest.FixtureRequest) -> StateStore:
+    return _made(request)
+
+
+@pytest.fixture(params=[RevisionsInMemory, SqliteRevisions])
+def revisions(request: pytest.FixtureRequest) -> Revisions:
+    return _made(request)
+
+
+def _made(request: pytest.FixtureRequest) -> Any:  # noqa: ANN401 - as many ports as fixtures
+    make: Callable[..., object] = request.param
+    needs_database = make.__module__.startswith("mentis.stores.sqlite")
+    return make(request.getfixturevalue("database")) if needs_database else make()

@@ -1,0 +1,112 @@
+"""Rows somebody changed behind our back: named by verification, never taken as they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from mentis.errors import StoreDamaged
+from mentis.ledger.verify import verify_chain
+from mentis.ports.ledger_store import Stamp
+from mentis.stores.sqlite.conversations import SqliteConversations
+from mentis.stores.sqlite.database import Database
+from mentis.stores.sqlite.ledger import SqliteLedger
+from mentis.stores.sqlite.memories import SqliteMemories
+from mentis.stores.sqlite.states import SqliteStates
+from mentis.values.cognition import CognitionState, Memory
+from mentis.values.entry import Draft
+from mentis.values.part import TextPart
+from mentis.values.turn import Turn
+
+
+@pytest.fixture
+def ledger(database: Database, stamp: Stamp) -> SqliteLedger:
+    ledger = SqliteLedger(database)
+    drafts = [Draft("note", "test", {"text": str(n)}, delivery=f"mail-{n}") for n in range(5)]
+    ledger.append("ada", drafts, stamp)
+    return ledger
+
+
+def change(database: Database, statement: str) -> None:
+    with database.write() as connection:
+        connection.execute(statement)
+
+
+@pytest.mark.parametrize(
+    ("assignment", "column"),
+    [
+        ("time = '2026-01-01T00:00:02.000001Z'", "hash"),
+        ("source = 'somebody'", "hash"),
+        ("source = CAST(x'ff' AS TEXT)", "hash"),
+        ("kind = 'other'", "hash"),
+        ("ruleset = ''", "hash"),
+        ("prev = NULL", "prev"),
+        ("fields = '{}'", "hash"),
+        ("fields = '{\"text\": 1}'", "fields"),
+        ("hash = upper(hash)", "hash"),
+        ("hash = x'00'", "hash"),
+        ("body = replace(body, '2', '3')", "body"),
+        ("body = CAST(x'7b22ff223a317d' AS TEXT)", "body"),
+        ('body = \'{"text":"3",\' || substr(body, 2)', "body"),
+        ("body = '{\"text\":NaN}'", "body"),
+        ("body = '{'", "body"),
+        ("body = '[]'", "body"),
+        (f"body = '{'[' * 100_000}'", "body"),
+        ("body = x'00'", "body"),
+        ("salts = '{}'", "salts"),
+        ("salts = 'x'", "salts"),
+        ("recipe = 'mentis-2'", "recipe"),
+        ("delivery = 'mail-9'", "delivery"),
+        ("delivery = NULL", "delivery"),
+        ("delivery = 7.5", "delivery"),
+    ],
+)
+def test_a_changed_cell_is_found_and_named(
+    database: Database, ledger: SqliteLedger, assignment: str, column: str
+) -> None:
+    change(database, f"UPDATE ledger SET {assignment} WHERE idx = 2")  # noqa: S608 - the test's own
+    findings = verify_chain("ada", ledger.entries("ada")).findings
+    assert (2, column) in {(finding.index, finding.column) for finding in findings}
+
+
+@pytest.mark.parametrize(
+    ("statement", "index"),
+    [
+        ("DELETE FROM ledger WHERE idx = 2", 2),
+        ("DELETE FROM ledger WHERE idx = 0", 0),
+        ("UPDATE ledger SET idx = 9 WHERE idx = 2", 2),
+        ("UPDATE ledger SET idx = -9 WHERE idx = 2", 0),
+        ("UPDATE ledger SET idx = 1.5 WHERE idx = 2", 2),
+        ("UPDATE ledger SET idx = 'two' WHERE idx = 2", 2),
+        ("UPDATE ledger SET agent = 'bob' WHERE idx = 2", 2),
+    ],
+)
+def test_a_row_that_is_gone_or_moved_is_found(
+    database: Database, ledger: SqliteLedger, statement: str, index: int
+) -> None:
+    change(database, statement)
+    findings = verify_chain("ada", ledger.entries("ada")).findings
+    assert findings[0].index == index
+
+
+def test_a_row_moved_to_another_agent_is_found_there_too(
+    database: Database, ledger: SqliteLedger
+) -> None:
+    change(database, "UPDATE ledger SET agent = 'bob' WHERE idx = 2")
+    assert not verify_chain("bob", ledger.entries("bob")).intact
+
+
+def test_turns_memories_and_states_that_were_changed_are_refused(database: Database) -> None:
+    conversations, memories = SqliteConversations(database), SqliteMemories(database)
+    states = SqliteStates(database)
+    conversations.add("ada", "s", Turn("user", (TextPart("hi"),)))
+    memories.remember("ada", Memory("m", "text"))
+    states.save("ada", CognitionState(revision=1), expected=0)
+    change(database, "UPDATE turns SET turn = '{}'")
+    change(database, "UPDATE memories SET memory = 'x'")
+    change(database, "UPDATE states SET state = '{\"unknown\": 1}'")
+    with pytest.raises(StoreDamaged, match="a turn of session `s` of `ada`"):
+        conversations.turns("ada", "s")
+    with pytest.raises(StoreDamaged, match="a memory of `ada`"):
+        memories.memories("ada")
+    with pytest.raises(StoreDamaged, match="the state of `ada`"):
+        states.load("ada")

@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+import io
+import signal
+import sqlite3
+import subprocess
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import click
+import pytest
+
+from mentis.engines.weights import find_weights
+from mentis.runtime.agent import Agent
+from mentis.runtime.homes import create_home, verify_home
+from mentis.runtime.wiring import Parts
+
+from .conftest import SCRIPT, Mentis
+
+Start = Callable[..., subprocess.Popen[str]]
+
+
+def history(home: Path) -> list[tuple[str, str]]:
+    agent = Agent.open(home, parts=Parts(environ={}))
+    try:
+        return [(turn.text, turn.state) for turn in agent.history()]
+    finally:
+        agent.close()
+
+
+def test_one_turn_prints_the_answer_and_its_entry(mentis: Mentis, home: Path) -> None:
+    done = mentis("--home", home, "chat", "Good", "morning!")
+    assert (done.code, done.out) == (0, "One.\n")
+    assert done.err.startswith("[entry 0, ")
+    assert history(home) == [("Good morning!", "complete"), ("One.", "complete")]
+
+
+def test_the_json_form_has_text_stop_and_entry(mentis: Mentis, home: Path) -> None:
+    done = mentis("--home", home, "chat", "Hi", "--json").json()
+    assert (done["text"], done["stop"], done["session"]) == ("One.", "end", "main")
+
+
+def test_a_message_on_standard_input_is_taken(
+    mentis: Mentis, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("From a pipe.\n"))
+    assert mentis("--home", home, "chat").out == "One.\n"
+    assert history(home)[0][0] == "From a pipe.\n"
+
+
+def test_nothing_to_say_is_an_error(mentis: Mentis, home: Path) -> None:
+    done = mentis("--home", home, "chat")
+    assert done.code == 1
+    assert "[bad-input]" in done.err
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_on_a_terminal_the_conversation_goes_on_until_the_end_of_input(
+    mentis: Mentis, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: Iterator[str] = iter(["First", "Second"])
+
+    def prompt(*_: object, **__: object) -> str:
+        try:
+            return next(lines)
+        except StopIteration:
+            raise click.Abort from None
+
+    monkeypatch.setattr("sys.stdin", Terminal())
+    monkeypatch.setattr("click.prompt", prompt)
+    done = mentis("--home", home, "chat")
+    assert (done.code, done.out) == (0, "One.\nTwo.\n")
+    assert "home/ada" in done.err
+
+
+def test_a_word_ends_the_conversation_too(
+    mentis: Mentis, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal())
+
+    def quits(*_: object, **__: object) -> str:
+        return "/quit"
+
+    monkeypatch.setattr("click.prompt", quits)
+    assert mentis("--home", home, "chat").code == 0
+    assert history(home) == []
+
+
+def test_two_processes_on_one_home_leave_one_whole_chain(
+    home: Path, process: Start, tmp_path: Path
+) -> None:
+    started = [process("--home", home, "chat", "Hi", "--session", name) for name in ("a", "b")]
+    for one in started:
+        out, err = one.communicate(timeout=60)
+        assert (one.returncode, out) == (0, "One.\n"), err
+    (verdict,) = verify_home(home)
+    assert (verdict.intact, verdict.entries) == (True, 2)
+
+
+def test_a_locked_database_is_named_and_nothing_is_lost(
+    mentis: Mentis, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MENTIS_STORE__BUSY_SECONDS", "0")
+    with closing(sqlite3.connect(home / "mentis.db", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        done = mentis("--home", home, "chat", "Hi")
+        other.execute("ROLLBACK")
+    assert done.code == 1
+    assert "[store-locked]" in done.err
+    assert "store.busy_seconds" in done.err
+    assert mentis("--home", home, "chat", "Hi").code == 0
+
+
+def test_a_home_of_a_newer_version_is_refused(mentis: Mentis, home: Path) -> None:
+    with closing(sqlite3.connect(home / "mentis.db")) as connection, connection:
+        connection.execute("PRAGMA user_version = 999")
+    assert "[store-too-new]" in mentis("--home", home, "chat", "Hi").err
+    (home / "mentis.toml").write_text("format = 999\nsomething_new = 1\n")
+    assert "[home-too-new]" in mentis("--home", home, "chat", "Hi").err
+
+
+def test_a_home_that_is_a_file_is_named(mentis: Mentis, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = mentis("--home", tmp_path / "file", "chat", "Hi")
+    assert done.code == 1
+    assert "this is a file" in done.err
+
+
+def test_a_missing_extra_says_how_to_get_it(
+    mentis: Mentis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = create_home(tmp_path / "home")
+    weights = tmp_path / "model.gguf"
+    weights.write_bytes(b"GGUF and nothing else")
+    monkeypatch.setenv("MENTIS_ROUTES__DEFAULT__MODEL", str(weights))
+    monkeypatch.setitem(__import__("sys").modules, "xllamacpp", None)
+    done = mentis("--home", home, "chat", "Hi")
+    assert done.code == 1
+    assert "[engine-missing]" in done.err
+    assert "pip install 'mentis[embedded]'" in done.err
+
+
+def test_missing_weights_say_how_to_get_them(
+    mentis: Mentis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = create_home(tmp_path / "home")
+    monkeypatch.setenv("MENTIS_CACHE", str(tmp_path / "cache"))
+    done = mentis("--home", home, "chat", "Hi")
+    assert done.code == 1
+    assert "[weights-missing]" in done.err
+    assert "mentis models install" in done.err
+
+
+@contextmanager
+def mounted(folder: Path, options: str) -> Generator[Path]:
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
+    if subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("needs the right to mount a file system")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_is_named_and_the_record_stays_whole(mentis: Mentis, tmp_path: Path) -> None:
+    with mounted(tmp_path / "small", "size=400k") as small:
+        home = create_home(small / "home")
+        (home / "mentis.toml").write_text(SCRIPT)
+        assert mentis("--home", home, "chat", "Hi").code == 0
+        subprocess.run(["dd", "if=/dev/zero", f"of={small}/filler"], check=False)
+        done = mentis("--home", home, "chat", "long " * 4000)
+        assert done.code == 1
+        assert "[store-full]" in done.err
+        assert mentis("init", small / "second").code == 1
+        (small / "filler").unlink()
+        assert mentis("--home", home, "status", "verify").code == 0
+        assert mentis("--home", home, "chat", "Hi").code == 0
+
+
+def test_a_read_only_home_is_named_before_the_model_is_called(
+    mentis: Mentis, tmp_path: Path
+) -> None:
+    with mounted(tmp_path / "fixed", "size=4m") as fixed:
+        home = create_home(fixed / "home")
+        (home / "mentis.toml").write_text(SCRIPT)
+        assert mentis("--home", home, "chat", "Hi").code == 0
+        subprocess.run(["mount", "-o", "remount,ro", str(fixed)], check=True)
+        done = mentis("--home", home, "chat", "Hi")
+        assert done.code == 1
+        assert "[home-unwritable]" in done.err
+        assert done.out == ""
+        assert mentis("--home", home, "status", "verify").code == 0
+
+
+@pytest.mark.model
+def test_ctrl_c_during_the_answer_keeps_the_part_and_marks_it(
+    tmp_path: Path, process: Start
+) -> None:
+    find_weights("smollm2-135m")
+    home = create_home(tmp_path / "home")
+    talking = process(
+        "--home",
+        home,
+        "chat",
+        "Tell me a very long story about the sea.",
+        MENTIS_ROUTES__DEFAULT__MAX_TOKENS="2000",
+    )
+    assert talking.stdout is not None
+    assert talking.stderr is not None
+    with talking, talking.stdout, talking.stderr:
+        first = talking.stdout.read(12)
+        talking.send_signal(signal.SIGINT)
+        rest, err = talking.stdout.read(), talking.stderr.read()
+    assert talking.returncode == 1, err
+    assert "the part above is kept" in err
+    asked, answered = history(home)
+    assert asked[1] == "complete"
+    assert answered == ((first + rest).rstrip("\n"), "interrupted")
+    (verdict,) = verify_home(home)
+    assert (verdict.intact, verdict.entries) == (True, 1)

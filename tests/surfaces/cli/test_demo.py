@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mentis.surfaces.cli.demo import Checks
+
+from .conftest import Mentis
+
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.mark.model
+def test_every_claim_of_the_demo_holds_on_the_embedded_model(
+    process: Start, tmp_path: Path
+) -> None:
+    running = process("demo", "--json", "--keep", tmp_path / "kept")
+    out, err = running.communicate(timeout=300)
+    assert running.returncode == 0, out + err
+    report = json.loads(out)
+    assert report["failed"] == 0
+    assert len(report["claims"]) >= 10
+    assert (tmp_path / "kept" / "mentis.db").exists()
+
+
+def test_the_demo_refuses_a_prepared_answer(
+    mentis: Mentis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MENTIS_ROUTES__DEFAULT__REPLIES", '["I am prepared."]')
+    done = mentis("demo")
+    assert done.code == 1
+    assert "runs on the embedded model" in done.err
+
+
+def test_a_claim_that_does_not_hold_fails_the_demo() -> None:
+    checks = Checks(quiet=True)
+    checks.claim("water is wet", holds=True)
+    checks.claim("fire is cold", holds=False)
+    assert checks.failed == 1

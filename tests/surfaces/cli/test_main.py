@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from mentis.surfaces.cli import main as cli_main
+from mentis.surfaces.cli.main import COMMANDS, cli
+
+from .conftest import Mentis
+
+
+def walk(command: click.Command, path: tuple[str, ...] = ()) -> list[tuple[str, click.Command]]:
+    if not isinstance(command, click.Group):
+        return [(" ".join(path), command)]
+    context = click.Context(command)
+    found: list[tuple[str, click.Command]] = []
+    for name in command.list_commands(context):
+        inner = command.get_command(context, name)
+        assert inner is not None
+        found += walk(inner, (*path, name))
+    return found
+
+
+LEAVES = walk(cli)
+
+
+def crash(*_: object, **__: object) -> None:
+    raise ZeroDivisionError("the secret is hunter2222")
+
+
+def test_help_lists_every_command_with_the_words_of_the_command_itself(mentis: Mentis) -> None:
+    done = mentis("--help")
+    assert done.code == 0
+    context = click.Context(cli)
+    for name, (_, text) in COMMANDS.items():
+        command = cli.get_command(context, name)
+        assert command is not None
+        assert command.get_short_help_str(limit=200) == text
+        assert f"  {name} " in done.out
+
+
+@pytest.mark.parametrize(("path", "command"), LEAVES, ids=[path for path, _ in LEAVES])
+def test_every_command_has_help_and_a_json_form(
+    path: str, command: click.Command, mentis: Mentis
+) -> None:
+    done = mentis(*path.split(), "--help")
+    assert done.code == 0
+    assert done.out.startswith("Usage: mentis")
+    options = {opt for parameter in command.params for opt in parameter.opts}
+    assert "--json" in options or path == "completion", "a script is its own format"
+
+
+def test_no_command_shows_the_help(mentis: Mentis) -> None:
+    done = mentis()
+    assert done.code == 2
+    assert "Commands:" in done.out + done.err
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["chta"], "Did you mean 'chat'?"),
+        (["zzzz"], "No such command 'zzzz'."),
+        (["chat", "--nope"], "No such option"),
+        (["status", "verfy"], "No such command 'verfy'"),
+        (["render", "--provider", "smoke"], "'smoke' is not"),
+        (["completion", "tcsh"], "'tcsh' is not"),
+    ],
+)
+def test_wrong_usage_exits_with_2_and_says_what_was_wrong(
+    mentis: Mentis, args: list[str], said: str
+) -> None:
+    done = mentis(*args)
+    assert done.code == 2
+    assert said in done.err
+    assert done.out == ""
+
+
+def test_an_error_is_one_line_a_code_and_a_hint_on_stderr(mentis: Mentis, tmp_path: Path) -> None:
+    done = mentis("--home", tmp_path / "nowhere", "chat", "hi")
+    assert done.code == 1
+    assert done.out == ""
+    first, hint = done.err.splitlines()
+    assert first == f"mentis: {tmp_path}/nowhere: there is no home here [home-missing]"
+    assert hint == f"hint: make one with: mentis init {tmp_path}/nowhere"
+
+
+def test_with_json_an_error_is_a_json_problem(mentis: Mentis, tmp_path: Path) -> None:
+    done = mentis("--home", tmp_path / "nowhere", "chat", "hi", "--json")
+    problem = json.loads(done.err)["error"]
+    assert done.code == 1
+    assert problem["code"] == "home-missing"
+    assert problem["facts"] == {"path": str(tmp_path / "nowhere")}
+
+
+def test_the_home_may_be_named_before_or_after_the_command_or_in_the_environment(
+    mentis: Mentis, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = mentis("--home", home, "settings", "--json")
+    after = mentis("settings", "--home", home, "--json")
+    monkeypatch.setenv("MENTIS_HOME", str(home))
+    variable = mentis("settings", "--json")
+    assert before.out == after.out == variable.out
+    assert before.json()["home"] == str(home)
+
+
+def test_a_crash_prints_a_short_report_and_where_the_full_one_is(
+    mentis: Mentis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli_main.cli, "main", crash)
+    monkeypatch.setenv("MENTIS_STATE", str(tmp_path))
+    monkeypatch.setenv("SOME_API_KEY", "hunter2222")
+    done = mentis("version")
+    assert done.code == 1
+    (report,) = tmp_path.glob("crash-*.txt")
+    assert str(report) in done.err
+    text = report.read_text(encoding="utf-8")
+    assert "Traceback" in text
+    assert "command: mentis version" in text
+    assert "hunter2222" not in text
+
+
+def test_a_crash_is_reported_even_where_the_state_folder_cannot_be_had(
+    mentis: Mentis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("MENTIS_STATE", str(tmp_path / "file"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr(cli_main.cli, "main", crash)
+    assert mentis("version").code == 1
+    assert list(tmp_path.glob("crash-*.txt"))
+
+
+def test_debug_shows_the_traceback(mentis: Mentis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli_main.cli, "main", crash)
+    with pytest.raises(ZeroDivisionError):
+        mentis("--debug", "version")
+
+
+def test_a_reader_that_goes_away_is_no_failure(home: Path) -> None:
+    command = f"{sys.executable} -m mentis --home {home} render --json | head -n 1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stdout == "{\n"
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_are_printed(mentis: Mentis, shell: str) -> None:
+    done = mentis("completion", shell)
+    assert done.code == 0
+    assert "_MENTIS_COMPLETE" in done.out
+
+
+def test_completion_knows_the_commands() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "mentis"],
+        env={
+            "_MENTIS_COMPLETE": "bash_complete",
+            "COMP_WORDS": "mentis c",
+            "COMP_CWORD": "1",
+            "PATH": "",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert {line.partition(",")[2] for line in done.stdout.split()} == {
+        "chat",
+        "compose",
+        "completion",
+    }
+
+
+def test_the_version_is_printed(mentis: Mentis) -> None:
+    assert mentis("version").out.startswith("mentis ")
+    assert set(mentis("version", "--json").json()) == {"mentis", "python"}
+    assert mentis("--version").code == 0

@@ -1,0 +1,29 @@
+"""Resolve the dependencies and write the hashed locks. Neither names a registry."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+HEADER = "# Written by `make lock`. Installed with `pip install --require-hashes -r`.\n"
+# The build backend is locked too: the project itself is installed without build isolation.
+LOCKS = {
+    "run.txt": ["--extra", "embedded", "--group", "build"],
+    "dev.txt": ["--extra", "embedded", "--group", "dev"],
+}
+
+
+def compile_lock(name: str, selection: list[str]) -> None:
+    command = [sys.executable, "-m", "uv", "pip", "compile", "pyproject.toml", *selection]
+    command += ["--universal", "--python-version", "3.11", "--generate-hashes", "--quiet"]
+    command += ["--no-header", "--no-emit-index-url", "--no-emit-find-links", "--no-annotate"]
+    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    (ROOT / "locks" / name).write_text(HEADER + done.stdout, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    for lock, chosen in LOCKS.items():
+        compile_lock(lock, chosen)
+        print(f"locks/{lock}")

@@ -1,0 +1,186 @@
+"""Writes docs/reference/ from the code (`--write`), or says which of its files are out of date."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import pkgutil
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+import mentis.ports
+from errors_drawn import read_drawing
+from mentis import errors
+from mentis.codec.forms import schema_of
+from mentis.runtime.settings import describe
+from mentis.surfaces.cli.main import cli
+from mentis.values.entry import Entry, Verdict
+from mentis.values.library import Library
+from mentis.values.persona import Persona, Profile
+from mentis.values.rendering import Rendering
+from mentis.values.reply import Reply
+from mentis.values.request import PromptRequest
+from mentis.values.trace import Trace
+from mentis.values.value import Value
+from mentis.values.window import StatusWindow
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = Path("docs/reference")
+NOTE = "<!-- Written by `make docs` from the code; edit that instead. -->\n"
+SCHEMAS: tuple[type[Value], ...] = (
+    Entry,
+    Library,
+    Persona,
+    Profile,
+    PromptRequest,
+    Rendering,
+    Reply,
+    StatusWindow,
+    Trace,
+    Verdict,
+)
+
+
+def commands(
+    command: click.Command = cli, parent: click.Context | None = None, name: str = "mentis"
+) -> Iterator[tuple[click.Context, click.Command]]:
+    """Every command with a context that knows its full name, in the order of the help."""
+    settings: dict[str, Any] = {**command.context_settings, "terminal_width": 96, "color": False}
+    context = click.Context(command, parent=parent, info_name=name, **settings)
+    yield context, command
+    if isinstance(command, click.Group):
+        for child in command.list_commands(context):
+            found = command.get_command(context, child)
+            if found is not None and not found.hidden:
+                yield from commands(found, context, child)
+
+
+def cli_page() -> str:
+    sections = [
+        f"## `{context.command_path}`\n\n```text\n{command.get_help(context)}\n```\n"
+        for context, command in commands()
+    ]
+    return "\n".join([NOTE, "# Commands\n", *sections])
+
+
+def settings_page() -> str:
+    lines = [
+        _row(f"`{setting.key}`", setting.type, setting.default, setting.doc)
+        for setting in describe()
+    ]
+    head = "| key | type | default | meaning |\n|---|---|---|---|\n"
+    words = (
+        "Keys of `mentis.toml`. Each can be set by an environment variable too: `MENTIS_`, then\n"
+        "the key in capitals, with two underscores for each dot"
+        " (`MENTIS_ROUTES__DEFAULT__MODEL`).\n\n"
+    )
+    return f"{NOTE}\n# Settings\n\n{words}{head}" + "\n".join(lines) + "\n"
+
+
+def errors_page() -> str:
+    lines = [
+        _row(f"`{_code(line.name)}`", f"`{line.name}`", _parent(line.parent), line.meaning)
+        for line in read_drawing()
+    ]
+    head = "| code | class | kind of | meaning |\n|---|---|---|---|\n"
+    words = (
+        "Every error carries its code, a message (what happened and where), a hint (what to do"
+        " next)\nand facts. With `--json` a command prints them to stderr as one JSON object.\n\n"
+    )
+    return f"{NOTE}\n# Errors\n\n{words}{head}" + "\n".join(lines) + "\n"
+
+
+def _code(name: str) -> str:
+    cls: type[errors.MentisError] = getattr(errors, name)
+    return cls.code
+
+
+def _parent(name: str) -> str:
+    return f"`{name}`" if name else ""
+
+
+def ports_page() -> str:
+    head = "| port | what it does | double |\n|---|---|---|\n"
+    names = [module.name for module in pkgutil.iter_modules(mentis.ports.__path__)]
+    lines = [_port_line(f"mentis.ports.{name}") for name in sorted(names)]
+    words = "The seams to the outside. Each has a double in memory that ships with Mentis.\n\n"
+    return f"{NOTE}\n# Ports\n\n{words}{head}" + "\n".join(lines) + "\n"
+
+
+def _port_line(module_name: str) -> str:
+    """The double stands beside the port, or the module's first line says where."""
+    module = importlib.import_module(module_name)
+    first = (module.__doc__ or "").splitlines()[0]
+    classes = [
+        cls
+        for _, cls in inspect.getmembers(module, inspect.isclass)
+        if cls.__module__ == module_name
+    ]
+    port = next(cls for cls in classes if getattr(cls, "_is_protocol", False))
+    beside = [f"{module_name}.{cls.__name__}" for cls in classes if cls is not port]
+    named = re.search(r" *The double is `([\w.]+)`\.", first)
+    double = named[1] if named else beside[0]
+    words = first.replace(named[0], "") if named else first
+    return _row(f"`{module_name}.{port.__name__}`", words, f"`{double}`")
+
+
+def _row(*cells: str) -> str:
+    clean = (" ".join(cell.split()).replace("|", "\\|") for cell in cells)
+    return f"| {' | '.join(clean)} |"
+
+
+def schema_file(cls: type[Value]) -> str:
+    return json.dumps(schema_of(cls), indent=2, ensure_ascii=False) + "\n"
+
+
+def pages() -> dict[str, str]:
+    """Every generated file, by its path under docs/reference."""
+    written = {
+        "cli.md": cli_page(),
+        "settings.md": settings_page(),
+        "errors.md": errors_page(),
+        "ports.md": ports_page(),
+    }
+    schemas = {f"schemas/{cls.__name__}.schema.json": schema_file(cls) for cls in SCHEMAS}
+    return written | schemas
+
+
+def write(folder: Path) -> None:
+    fresh = pages()
+    for stale in set((folder / "schemas").glob("*")) - {folder / name for name in fresh}:
+        stale.unlink()
+    for name, text in fresh.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def out_of_date(folder: Path) -> list[str]:
+    fresh = pages()
+    on_disk = {f"schemas/{path.name}" for path in (folder / "schemas").glob("*")}
+    differing = [name for name, text in fresh.items() if _read(folder / name) != text]
+    return sorted({*differing, *(on_disk - fresh.keys())})
+
+
+def _read(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.exists() else None
+
+
+def main(arguments: list[str]) -> int:
+    if "--write" in arguments:
+        write(ROOT / FOLDER)
+        return 0
+    stale = out_of_date(ROOT / FOLDER)
+    for name in stale:
+        print(f"{(FOLDER / name).as_posix()}:1: out of date; run `make docs`")
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
