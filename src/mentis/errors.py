@@ -32,7 +32,6 @@ MentisError
 ├── ModelError           the model's answer is unusable
 │   └── ReplyError           reply             nothing in it can be read
 ├── LedgerError          the record does not hold
-│   ├── ChainBroken          chain-broken      an entry does not match its hash or its predecessor
 │   └── NotCanonical         not-canonical     a value has no canonical JSON form
 └── Defect               ours: a rule inside Mentis did not hold; please report it
 """
@@ -187,10 +186,6 @@ class ReplyError(ModelError):
 
 class LedgerError(MentisError):
     code = "ledger"
-
-
-class ChainBroken(LedgerError):
-    code = "chain-broken"
 
 
 class NotCanonical(LedgerError):

@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LAYERS = "Rooms are layered and data walks one way"
 PURE = "Pure rooms touch no clock, disk, network or chance"
 ROOT_FREE = "No room imports the package root"
+APART = "Surfaces stand apart"
 
 
 def lint(folder: Path) -> tuple[int, str]:
@@ -49,7 +50,7 @@ def test_the_contracts_hold(copy: Path) -> None:
     code, output = lint(copy)
     assert code == 0, output
     assert "0 broken" in output
-    for contract in (LAYERS, PURE, ROOT_FREE):
+    for contract in (LAYERS, PURE, ROOT_FREE, APART):
         assert f"{contract} KEPT" in output
 
 
@@ -62,8 +63,9 @@ def test_the_contracts_hold(copy: Path) -> None:
         ("compose/planted.py", "import time", PURE),
         ("compose/planted.py", "import mentis.ports.planted_clock", PURE),
         ("ledger/planted.py", "import mentis", ROOT_FREE),
+        ("surfaces/planted.py", "import mentis.surfaces.cli.main", APART),
     ],
-    ids=["upward", "sibling", "unlisted room", "impure", "impure by a detour", "root"],
+    ids=["upward", "sibling", "unlisted room", "impure", "impure by a detour", "root", "surfaces"],
 )
 def test_a_planted_violation_breaks_its_contract(
     copy: Path, module: str, line: str, contract: str

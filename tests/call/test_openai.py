@@ -134,3 +134,41 @@ async def test_a_missing_key_is_found_before_anything_is_sent(server: Server) ->
     with pytest.raises(RouteError, match="NO_SUCH_KEY"):
         await ask(route_to(server, "NO_SUCH_KEY"))
     assert server.received == []
+
+
+@pytest.mark.parametrize("key", ["", "two words", "schlüssel", "line\nbreak"])
+async def test_a_key_that_cannot_be_one_is_refused_before_anything_is_sent(
+    server: Server, key: str
+) -> None:
+    with pytest.raises(RouteError) as caught:
+        await ask(route_to(server, "KEY"), secrets={"KEY": key})
+    assert not key or key not in str(caught.value)
+    assert server.received == []
+
+
+async def test_a_newline_after_the_key_is_left_out(server: Server) -> None:
+    server.body = STREAM
+    await ask(route_to(server, "KEY"), secrets={"KEY": f"{KEY}\n"})
+    assert server.received[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+async def test_a_key_the_server_echoes_goes_no_further(server: Server) -> None:
+    server.body = f'data: {{"error": {{"message": "bad key {KEY}"}}}}\n\n'.encode()
+    reply = await ask(route_to(server, "KEY"), secrets={"KEY": KEY})
+    assert KEY not in repr(reply)
+    assert reply.errors[0].message == "bad key [redacted]"
+
+
+async def test_no_proxy_stands_between_this_machine_and_itself(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("ALL_PROXY", "foo://127.0.0.1:9")
+    server.body = STREAM
+    assert (await ask(route_to(server))).text == "Grüße"
+
+
+async def test_a_proxy_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "foo://127.0.0.1:9")
+    with pytest.raises(RouteError, match="proxy"):
+        await ask(Route("r", "openai", "m", url="https://models.example/v1"))

@@ -32,6 +32,11 @@ def test_plain_http_elsewhere_is_allowed_without_a_key_and_refused_with_one() ->
     [
         ("http://169.254.169.254/latest", "link-local"),
         ("http://[fe80::1%25eth0]/v1", "link-local"),
+        ("http://2852039166/v1", "link-local"),
+        ("http://169.254.43518/v1", "link-local"),
+        ("http://0xA9FEA9FE/v1", "link-local"),
+        ("http://[::ffff:169.254.169.254]/v1", "link-local"),
+        ("http://169.254.169.254./v1", "link-local"),
         ("ftp://host/v1", "http or https"),
         ("file:///etc/passwd", "http or https"),
         ("host/v1", "http or https"),

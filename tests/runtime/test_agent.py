@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import cast
@@ -19,6 +20,7 @@ from mentis.errors import (
     OutsideHome,
     ProviderRefused,
     ProviderUnreachable,
+    ReplyError,
     RouteError,
     UsageError,
 )
@@ -29,6 +31,8 @@ from mentis.ports.provider import Provider
 from mentis.runtime.agent import Agent
 from mentis.runtime.homes import create_home, verify_home
 from mentis.runtime.wiring import Parts
+from mentis.values.action import Action, Outcome
+from mentis.values.digest import digest
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Delta, TextDelta
 from mentis.values.route import Route
@@ -101,7 +105,21 @@ async def test_the_entry_binds_the_digests_of_what_was_told_and_said(home: Path)
     digests = cast("dict[str, str]", result.entry.body["digests"])
     assert digests["payload"] == result.rendering.digest
     assert digests["library"] == result.composed.trace.library
-    assert set(digests) == {"request", "payload", "library", "reply", "acts"}
+    assert digests["answer"] == digest(b"Yes.")
+    assert set(digests) == {
+        "request", "payload", "library", "reply", "acts", "message", "answer"
+    }  # fmt: skip
+
+
+async def test_a_text_changed_in_the_conversation_is_found_by_verify(home: Path) -> None:
+    async with open_agent(home, ScriptedProvider(["You owe me 10 euros.", "Yes."])) as agent:
+        await agent.chat("How much?")
+        await agent.chat("Sure?")
+        with closing(sqlite3.connect(home / "mentis.db")) as connection, connection:
+            connection.execute("UPDATE turns SET turn = replace(turn, '10 euros', '99 euros')")
+        (finding,) = agent.verify().findings
+    assert (finding.index, finding.column) == (0, "conversation")
+    assert "answer" in finding.message
 
 
 async def test_the_same_inputs_leave_the_same_record_byte_for_byte(tmp_path: Path) -> None:
@@ -207,6 +225,86 @@ async def test_a_connection_that_breaks_in_the_middle_keeps_the_part(home: Path)
         with pytest.raises(ProviderUnreachable):
             await agent.chat("Hello?")
         assert [turn.state for turn in agent.history()] == ["complete", "interrupted"]
+
+
+async def test_an_answer_the_server_cut_short_is_not_called_interrupted(home: Path) -> None:
+    async with open_agent(home, EventsProvider(said("Half"))) as agent:
+        result = await agent.chat("Hello?")
+        assert result.reply.stop == "cut_off"
+        assert agent.history()[1].state == "interrupted"
+
+
+@pytest.mark.parametrize("events", [(), ("<html>Please log in</html>",)])
+async def test_an_answer_with_nothing_in_it_is_an_error(
+    home: Path, events: tuple[object, ...]
+) -> None:
+    async with open_agent(home, EventsProvider(*events)) as agent:
+        with pytest.raises(ReplyError, match="no answer"):
+            await agent.chat("Hello?")
+        assert agent.history()[0].state == "failed"
+        assert len(agent.entries()) == 1
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"choices": [{"delta": {"content": "half \ud83d"}, "finish_reason": "stop"}]},
+        {"choices": [{"delta": {"content": "x"}}], "usage": {"prompt_tokens": 10**19}},
+        {"choices": [{"delta": {"content": "x"}}], "model": "\ud800"},
+    ],
+)
+async def test_nothing_the_model_sends_keeps_the_turn_out_of_the_record(
+    home: Path, event: object
+) -> None:
+    async with open_agent(home, EventsProvider(event)) as agent:
+        result = await agent.chat("Hello?")
+        assert agent.entries() == (result.entry,)
+        assert agent.verify().intact
+        assert len(agent.history()) == 2
+
+
+async def test_what_was_done_before_an_interruption_is_in_the_record(home: Path) -> None:
+    class Slow(RecordingHandler):
+        async def handle(self, action: Action) -> Outcome:
+            agent.interrupt()
+            await anyio.sleep_forever()
+            raise AssertionError
+
+    calls = [
+        {"index": n, "id": name, "function": {"name": name, "arguments": "{}"}}
+        for n, name in enumerate(("pay", "slow"))
+    ]
+    acting = EventsProvider(
+        {"choices": [{"delta": {"tool_calls": calls}, "finish_reason": "tool_calls"}]}
+    )
+    handlers = (
+        RecordingHandler(ToolDeclaration("pay", "Pays.")),
+        Slow(ToolDeclaration("slow", "Takes long.")),
+    )
+    parts = Parts(provider=acting, environ={}, handlers=handlers)
+    async with Agent.open(home, parts=parts) as agent:
+        result = await agent.chat("Pay, then wait.")
+    assert [outcome.state for outcome in result.outcomes] == ["done", "unknown"]
+
+
+async def test_what_the_callers_own_code_raises_comes_out_as_it_is(home: Path) -> None:
+    async with open_agent(home, EventsProvider(said("One"), then="wait")) as agent:
+
+        async def careless() -> None:
+            async with agent.stream("Count.") as answer:
+                async for _ in answer:
+                    raise KeyError
+
+        with pytest.raises(KeyError):
+            await careless()
+        assert len(agent.entries()) == 1
+
+
+async def test_an_agent_that_is_closed_says_so(home: Path) -> None:
+    agent = open_agent(home, ScriptedProvider(["One."]))
+    await agent.aclose()
+    with pytest.raises(UsageError, match="closed"):
+        await agent.chat("Hello?")
 
 
 async def test_an_error_inside_a_stream_is_a_refusal(home: Path) -> None:

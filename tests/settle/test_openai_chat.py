@@ -9,6 +9,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mentis.codec.forms import to_json
 from mentis.settle.openai_chat import ChatReader
 from mentis.values.action import Action
 from mentis.values.reply import CallDelta, ReasoningDelta, Reply, TextDelta, Usage
@@ -96,6 +97,33 @@ def test_broken_arguments_are_an_error_with_the_raw_text() -> None:
         assert [(e.code, e.raw) for e in reply.errors] == [("bad-arguments", raw)]
 
 
+def test_finishing_twice_gives_the_same_reply() -> None:
+    reader = ChatReader()
+    reader.feed(event({"tool_calls": [{"function": {"name": "look", "arguments": "{"}}]}))
+    assert reader.finish() == reader.finish()
+    assert len(reader.finish().errors) == 1
+
+
+def test_a_character_that_came_in_two_halves_is_joined_and_a_lone_half_is_named() -> None:
+    whole = read(event({"content": "a\ud83d"}), event({"content": "\ude00"}, "stop"))
+    assert (whole.text, whole.errors) == ("a😀", ())
+    half = read(event({"content": "a\ud83d"}, "stop"))
+    assert half.text == "a\ufffd"
+    assert [error.code for error in half.errors] == ["bad-text"]
+
+
+def test_numbers_that_json_does_not_have_are_broken_arguments() -> None:
+    call = {"function": {"name": "look", "arguments": '{"x": NaN}'}}
+    reply = read(event({"tool_calls": [call]}, "tool_calls"))
+    assert reply.actions == ()
+    assert reply.errors[0].code == "bad-arguments"
+
+
+def test_a_token_count_that_cannot_be_one_is_not_taken() -> None:
+    usage = {"prompt_tokens": 10**19, "completion_tokens": -5}
+    assert read(json.dumps({"choices": [], "usage": usage})).usage == Usage()
+
+
 def test_an_error_object_inside_a_stream_is_an_error() -> None:
     reply = read(event({"content": "Half"}), json.dumps({"error": {"message": "overloaded"}}))
     assert reply.stop == "error"
@@ -137,10 +165,16 @@ json_values = st.recursive(
 )
 
 
-@given(st.lists(st.text() | json_values.map(json.dumps)))
-def test_nothing_a_provider_sends_makes_it_crash(events: list[str]) -> None:
+anything = st.text(st.characters(codec=None))
+
+
+@given(
+    st.lists(anything | json_values.map(json.dumps) | anything.map(lambda t: event({"content": t})))
+)
+def test_nothing_a_provider_sends_makes_it_crash_or_cannot_be_recorded(events: list[str]) -> None:
     reply = read(*events)
-    assert reply.raw == tuple(events)
+    assert len(reply.raw) == len(events)
+    to_json(reply)
 
 
 @given(st.text(), st.data())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from mentis.errors import ProviderRefused, ProviderUnreachable, RouteError
 from mentis.net.client import open_client
 from mentis.net.redact import redact
-from mentis.net.targets import check_target
+from mentis.net.targets import check_target, host_of, is_loopback
 from mentis.ports.secrets import Secrets
 from mentis.values.rendering import Rendering
 from mentis.values.route import Route
@@ -27,7 +27,7 @@ class OpenAIProvider:
 
     def __init__(self, secrets: Secrets) -> None:
         self._secrets = secrets
-        self._clients: dict[float, httpx2.AsyncClient] = {}
+        self._clients: dict[tuple[float, bool], httpx2.AsyncClient] = {}
 
     @asynccontextmanager
     async def open(
@@ -41,35 +41,39 @@ class OpenAIProvider:
         if key:
             headers["authorization"] = f"Bearer {key}"
         url = f"{route.url.rstrip('/')}/chat/completions"
-        client = self._client(route.timeout_seconds)
+        client = self._client(route)
         try:
             async with client.stream(
                 "POST", url, content=rendering.body(), headers=headers
             ) as response:
                 if response.status_code != 200:
                     raise await _refusal(response, route, key)
-                yield _events(response)
+                yield _redacted(_events(response), key)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise _unreachable(error, route) from error
+            raise _unreachable(error, route, key) from error
 
     async def aclose(self) -> None:
         for client in self._clients.values():
             await client.aclose()
         self._clients.clear()
 
-    def _client(self, seconds: float) -> httpx2.AsyncClient:
-        if seconds not in self._clients:
-            self._clients[seconds] = open_client(read_seconds=seconds)
-        return self._clients[seconds]
+    def _client(self, route: Route) -> httpx2.AsyncClient:
+        seconds, outside = route.timeout_seconds, not is_loopback(host_of(route.url))
+        if (seconds, outside) not in self._clients:
+            client = open_client(read_seconds=seconds, through_proxy=outside)
+            self._clients[seconds, outside] = client
+        return self._clients[seconds, outside]
 
     def _key(self, route: Route) -> str:
         if not route.key_env:
             return ""
-        key = self._secrets.get(route.key_env)
-        if key:
+        # A newline at the end is what a file of secrets most often adds.
+        key = (self._secrets.get(route.key_env) or "").strip()
+        if key and key.isascii() and key.isprintable() and " " not in key:
             return key
+        wrong = "holds characters that no key has" if key else "is not set"
         raise RouteError(
-            f"route {route.name!r} takes its key from {route.key_env}, which is not set",
+            f"route {route.name!r} takes its key from {route.key_env}, which {wrong}",
             hint=f"export {route.key_env}=...",
             route=route.name,
         )
@@ -86,6 +90,12 @@ async def _events(response: httpx2.Response) -> AsyncIterator[str]:
             return
         if event.data:
             yield event.data
+
+
+async def _redacted(events: AsyncIterator[str], key: str) -> AsyncIterator[str]:
+    """A server may echo the key in what it says; it goes no further than here."""
+    async for event in events:
+        yield redact(event, [key])
 
 
 async def _refusal(response: httpx2.Response, route: Route, key: str) -> ProviderRefused:
@@ -125,8 +135,8 @@ def _error_text(body: str) -> str:
     return " ".join(text.split())[:300] or "(nothing)"
 
 
-def _unreachable(error: Exception, route: Route) -> ProviderUnreachable:
-    reason = str(error) or type(error).__name__
+def _unreachable(error: Exception, route: Route, key: str) -> ProviderUnreachable:
+    reason = redact(str(error), [key]) or type(error).__name__
     return ProviderUnreachable(
         f"route {route.name!r}: no answer from {route.url}: {reason}",
         hint="is the server running, and is the address right?",

@@ -35,7 +35,9 @@ def _silent(_: str) -> None:
 def cache_dir() -> Path:
     """Where weights are kept: MENTIS_CACHE, else the user's cache folder."""
     chosen = os.environ.get("MENTIS_CACHE")
-    return Path(chosen).expanduser() if chosen else user_cache_path("mentis", appauthor=False)
+    if chosen:
+        return Path(os.path.expanduser(chosen))  # noqa: PTH111  # Path's own raises
+    return user_cache_path("mentis", appauthor=False)
 
 
 def list_weights(*, catalogue: Mapping[str, Weights] = CATALOGUE) -> tuple[Holding, ...]:

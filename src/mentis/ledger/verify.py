@@ -11,6 +11,11 @@ from mentis.values.entry import Entry, Finding, Verdict
 from .chain import RECIPE, commit_field, hash_entry
 
 MAX_FINDINGS = 20
+NOTE = (
+    "No checkpoint from outside was given: entries removed from the end, or a history"
+    " rewritten with new hashes, cannot be seen."
+)
+EMPTY_NOTE = f"There are no entries. {NOTE}"
 _SALT = re.compile(r"[0-9a-f]{32}")
 
 
@@ -38,7 +43,6 @@ class _Seen:
     def __init__(self, agent: str) -> None:
         self.agent = agent
         self.count = 0
-        self.erased = 0
         self.last: Entry | None = None
         self.findings: list[Finding] = []
         self.more = 0
@@ -47,7 +51,6 @@ class _Seen:
         for finding in _check_entry(self.agent, self.last, entry):
             self.note(finding)
         self.count += 1
-        self.erased += len(entry.fields.keys() - entry.body.keys() - entry.salts.keys())
         self.last = entry
 
     def stop(self, damage: StoreDamaged) -> None:
@@ -119,8 +122,8 @@ def _check_field(entry: Entry, name: str) -> Iterator[Finding]:
         column = "body" if name in entry.body else "salts"
         yield Finding(entry.index, column, f"field {name!r} has no commitment")
     elif name not in entry.body:
-        if name in entry.salts:
-            yield Finding(entry.index, "body", f"field {name!r} is gone but its salt is not")
+        # Nothing in the chain says that it was erased on purpose.
+        yield Finding(entry.index, "body", f"field {name!r} is gone; only its commitment is left")
     elif name not in entry.salts:
         yield Finding(entry.index, "salts", f"field {name!r} has no salt")
     elif not _SALT.fullmatch(entry.salts[name]):
@@ -146,12 +149,4 @@ def _differs(entry: Entry, column: str, expected: object, got: object) -> Findin
 
 
 def _completeness(seen: _Seen) -> str:
-    words = (
-        "No checkpoint from outside was given: entries removed from the end, or a history"
-        " rewritten with new hashes, cannot be seen."
-    )
-    if not seen.count:
-        words = f"There are no entries. {words}"
-    if seen.erased:
-        words += f" Erased fields: {seen.erased}; their content cannot be checked any more."
-    return words
+    return NOTE if seen.count else EMPTY_NOTE

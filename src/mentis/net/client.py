@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mentis.errors import RouteError
+
 if TYPE_CHECKING:
     import httpx2
 
 CONNECT_SECONDS = 10.0
 
 
-def open_client(*, read_seconds: float) -> httpx2.AsyncClient:
-    """A client with connection reuse. A redirect is an answer, never followed with a key."""
+def open_client(*, read_seconds: float, through_proxy: bool) -> httpx2.AsyncClient:
+    """A client with connection reuse. A redirect is an answer, never followed with a key.
+
+    `through_proxy` allows the proxy the environment names; this machine needs none to reach itself.
+    """
     import httpx2
 
     timeout = httpx2.Timeout(read_seconds, connect=CONNECT_SECONDS)
-    return httpx2.AsyncClient(timeout=timeout, follow_redirects=False)
+    try:
+        return httpx2.AsyncClient(timeout=timeout, follow_redirects=False, trust_env=through_proxy)
+    except (ValueError, ImportError) as error:
+        raise RouteError(
+            f"the proxy in the environment cannot be used: {error}",
+            hint="correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY, or unset them",
+        ) from error

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from socket import inet_aton
 from urllib.parse import SplitResult, urlsplit
 
 from mentis.errors import RouteError
@@ -38,13 +39,13 @@ def check_target(url: str, *, with_key: bool) -> None:
         )
 
 
+def host_of(url: str) -> str:
+    return _split(url).hostname or ""
+
+
 def is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
+    address = _address(host)
+    return host == "localhost" if address is None else address.is_loopback
 
 
 def _split(url: str) -> SplitResult:
@@ -57,7 +58,22 @@ def _split(url: str) -> SplitResult:
 
 
 def _link_local(host: str) -> bool:
+    address = _address(host)
+    return address is not None and address.is_link_local
+
+
+def _address(host: str) -> IPv4Address | IPv6Address | None:
+    """The address a host is written as, in any of the ways the system would understand."""
     try:
-        return ip_address(host.partition("%")[0]).is_link_local
+        address = ip_address(host.partition("%")[0])
     except ValueError:
-        return False
+        return _old_style(host)
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+def _old_style(host: str) -> IPv4Address | None:
+    """Decimal, octal, hexadecimal and shortened forms: 2852039166 is 169.254.169.254."""
+    try:
+        return IPv4Address(inet_aton(host.rstrip(".")))
+    except (OSError, UnicodeEncodeError):
+        return None

@@ -8,7 +8,7 @@ from typing import Protocol
 
 class Clock(Protocol):
     def now(self) -> datetime:
-        """Wall time, always in UTC."""
+        """Wall time with its zone: prompts tell it as it is here, records turn it into UTC."""
         ...
 
     def monotonic(self) -> float:

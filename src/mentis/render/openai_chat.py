@@ -130,11 +130,15 @@ def _quoted(reply_to: ReplyTo) -> Span:
 
 
 def _merged(messages: list[_Message]) -> list[_Message]:
-    """Neighbours of one role become one message: many chat templates insist on alternation."""
+    """Neighbours of one role become one message: many chat templates insist on alternation.
+
+    System messages stay apart: what lasts must end where what changes every turn begins.
+    """
     merged: list[_Message] = []
     for message in messages:
         last = merged[-1] if merged else None
-        if last and last.role == message.role and last.plain and message.plain:
+        same = last is not None and last.role == message.role != "system"
+        if last and same and last.plain and message.plain:
             last.spans = _with_gap(last.spans, message.spans)
         else:
             merged.append(message)

@@ -14,7 +14,6 @@ from anyio import CancelScope
 
 from mentis.compose.compose import Composed
 from mentis.errors import BadInput, MentisError, UsageError
-from mentis.ledger.verify import verify_chain
 from mentis.render.openai_chat import render
 from mentis.stores.files.home import checked_id
 from mentis.stores.sqlite.database import Database
@@ -25,6 +24,7 @@ from mentis.values.reply import Delta
 from mentis.values.route import Route
 from mentis.values.turn import Turn
 
+from .audit import verify_agent
 from .mind import Mind
 from .settings import Settings
 from .turn import Hear, TurnResult, compose_turn, run_turn
@@ -101,7 +101,7 @@ class Agent:
 
     def verify(self) -> Verdict:
         """Check this agent's whole record."""
-        return verify_chain(self._mind.agent, self._mind.ledger.entries(self._mind.agent))
+        return verify_agent(self._mind.agent, self._mind.ledger, self._mind.conversations)
 
     async def chat(
         self, text: str, *, session: str = "main", hear: Hear | None = None
@@ -133,7 +133,7 @@ class Agent:
     async def stream(self, text: str, *, session: str = "main") -> AsyncGenerator[Answer, None]:
         """The answer piece by piece. Leaving early interrupts it and keeps the part that came."""
         send, receive = anyio.create_memory_object_stream[Delta](math.inf)
-        answer, failures = Answer(receive), list[MentisError]()
+        answer, failures = Answer(receive), list[BaseException]()
 
         async def talk() -> None:
             with send:
@@ -143,10 +143,14 @@ class Agent:
                     failures.append(error)
 
         with receive:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(talk)
-                yield answer
-                tasks.cancel_scope.cancel()
+            try:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(talk)
+                    yield answer
+                    tasks.cancel_scope.cancel()
+            except BaseExceptionGroup as group:
+                # `talk` keeps its failure; what is in here is what the caller's own code raised.
+                failures.extend(group.exceptions)
         if failures:
             raise failures[0]
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mentis.ledger.verify import verify_chain
 from mentis.library.load import shipped_persona, shipped_template
 from mentis.stores.files.home import MARKER, find_home, write_home
+from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.values.entry import Verdict
+
+from .audit import verify_agent
 
 DEFAULT_PERSONA = "ada"
 _NAME_MARK = "{{home_name}}"
@@ -37,11 +39,11 @@ def verify_home(path: str | Path, *, ledger: Path | None = None) -> tuple[Verdic
     """Check every agent's record in a home, or in a copy of its database."""
     file = ledger or find_home(Path(path)).database
     with Database(file, readonly=True) as database:
-        store = SqliteLedger(database)
-        return tuple(verify_chain(agent, store.entries(agent)) for agent in store.agents())
+        store, talk = SqliteLedger(database), SqliteConversations(database)
+        return tuple(verify_agent(agent, store, talk) for agent in store.agents())
 
 
 def _home_name(path: Path) -> str:
     """The folder's name, brought into the form of an id."""
-    name = re.sub(r"[^a-z0-9_-]+", "-", path.resolve().name.lower()).strip("-_")
+    name = re.sub(r"[^a-z0-9_-]+", "-", path.absolute().name.lower()).strip("-_")
     return name[:64] or "home"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mentis.codec.forms import to_json, to_object
 from mentis.compose.compose import Composed
-from mentis.errors import MentisError
+from mentis.errors import BadInput, MentisError, NotCanonical
 from mentis.ledger.chain import make_stamp
 from mentis.values.action import Outcome
 from mentis.values.digest import digest
@@ -47,10 +47,12 @@ class Keeper:
         failure: MentisError | None,
     ) -> Entry:
         """The entry first, then the conversation: what was said is never without its record."""
-        body = self._body(number, reply, outcomes, failure)
-        stamp = make_stamp(self.mind.clock.now, self.mind.ids.salt)
-        draft = Draft("turn", "runtime", body)
-        (entry,) = self.mind.ledger.append(self.mind.agent, [draft], stamp)
+        turn = self._turn(number, reply, failure)
+        try:
+            entry = self._record({**turn, **self._bound(stimulus, reply, outcomes)})
+        except (BadInput, NotCanonical) as refusal:
+            # Nothing a model or a handler says may keep the turn out of the record.
+            entry = self._record({**turn, "unbound": refusal.message})
         self._answer(stimulus, number, reply, failed=failure is not None)
         return entry
 
@@ -66,31 +68,36 @@ class Keeper:
             said = Turn("assistant", (TextPart(reply.text),), Trust.SELF, state)
             talk.add(agent, self.session, said)
 
-    def _body(
-        self,
-        number: int,
-        reply: Reply,
-        outcomes: Sequence[Outcome],
-        failure: MentisError | None,
-    ) -> dict[str, object]:
+    def _record(self, body: Mapping[str, object]) -> Entry:
+        stamp = make_stamp(self.mind.clock.now, self.mind.ids.salt)
+        draft = Draft("turn", "runtime", body)
+        (entry,) = self.mind.ledger.append(self.mind.agent, [draft], stamp)
+        return entry
+
+    def _turn(self, number: int, reply: Reply, failure: MentisError | None) -> dict[str, object]:
         route = self.mind.route
         turn: dict[str, object] = {"session": self.session, "number": number, "stop": reply.stop}
         if failure is not None:
             turn["failure"] = failure.code
-        body: dict[str, object] = {
-            "turn": turn,
-            "route": {"name": route.name, "backend": route.backend, "model": route.model},
-            "digests": {
-                "request": digest(to_json(self.composed.request)),
-                "payload": self.rendering.digest,
-                "library": self.mind.library.revision,
-                "reply": digest(to_json(reply)),
-                "acts": _digest_of(outcomes),
-            },
+        place = {"name": route.name, "backend": route.backend, "model": route.model}
+        return {"turn": turn, "route": place}
+
+    def _bound(
+        self, stimulus: Stimulus, reply: Reply, outcomes: Sequence[Outcome]
+    ) -> dict[str, object]:
+        """Digests of what was told, said and done; of texts as the conversation keeps them."""
+        digests = {
+            "request": digest(to_json(self.composed.request)),
+            "payload": self.rendering.digest,
+            "library": self.composed.trace.library,
+            "reply": digest(to_json(reply)),
+            "acts": _digest_of(outcomes),
+            "message": digest(stimulus.text.encode()),
         }
-        if reply.usage is not None:
-            body["usage"] = to_object(reply.usage)
-        return body
+        if reply.text:
+            digests["answer"] = digest(reply.text.encode())
+        usage = {} if reply.usage is None else {"usage": to_object(reply.usage)}
+        return {"digests": digests, **usage}
 
 
 def _user_turn(stimulus: Stimulus, state: TurnState) -> Turn:

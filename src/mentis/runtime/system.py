@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 class SystemClock:
     def now(self) -> datetime:
-        return datetime.now(UTC)
+        return datetime.now(UTC).astimezone()  # the zone of this machine
 
     def monotonic(self) -> float:
         return time.monotonic()

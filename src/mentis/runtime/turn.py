@@ -7,11 +7,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
-from anyio import CancelScope, current_time, to_thread
+from anyio import CancelScope, move_on_after, to_thread
 
 from mentis.act.dispatch import dispatch
 from mentis.compose.compose import Composed, compose
-from mentis.errors import Defect, MentisError, ProviderRefused, ProviderUnreachable
+from mentis.errors import (
+    Defect,
+    MentisError,
+    ProviderRefused,
+    ProviderUnreachable,
+    ReplyError,
+)
 from mentis.recall.recall import recall
 from mentis.render.openai_chat import render
 from mentis.settle.openai_chat import ChatReader
@@ -20,6 +26,7 @@ from mentis.values.entry import Entry
 from mentis.values.recalled import Stimulus
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Delta, Reply
+from mentis.values.route import Route
 from mentis.values.turn import Turn
 from mentis.values.value import Value
 
@@ -50,18 +57,18 @@ async def run_turn(
     rendering = render(composed.request, mind.route)
     keeper = Keeper(mind, session, composed, rendering)
     number = await to_thread.run_sync(keeper.begin, stimulus)
-    reader, failure, outcomes = ChatReader(), None, ()
+    reader, outcomes = ChatReader(), list[Outcome]()
+    failure, interrupted = None, True
     try:
-        failure = await _read(mind, rendering, reader, hear=hear, reading=reading)
-        if failure is None and not reading.cancelled_caught:
-            outcomes = await dispatch(reader.finish().actions, mind.handlers, mode="chat")
+        failure = await _answer(mind, rendering, reader, outcomes, hear=hear, reading=reading)
+        interrupted = reading.cancelled_caught
     finally:
-        reply = reader.finish(interrupted=failure is None)
+        reply = reader.finish(interrupted=interrupted)
         end = partial(keeper.end, reply=reply, outcomes=outcomes, failure=failure)
         entry = await _shielded(partial(end, stimulus, number))
     if failure is not None:
         raise failure
-    return TurnResult(session, composed, rendering, reply, outcomes, entry)
+    return TurnResult(session, composed, rendering, reply, tuple(outcomes), entry)
 
 
 async def _shielded(keep: Callable[[], Entry]) -> Entry:
@@ -88,31 +95,55 @@ def compose_turn(mind: Mind, stimulus: Stimulus, history: tuple[Turn, ...]) -> C
     )
 
 
-async def _read(
-    mind: Mind, rendering: Rendering, reader: ChatReader, *, hear: Hear, reading: CancelScope
+async def _answer(
+    mind: Mind,
+    rendering: Rendering,
+    reader: ChatReader,
+    outcomes: list[Outcome],
+    *,
+    hear: Hear,
+    reading: CancelScope,
 ) -> MentisError | None:
-    """Read the answer to its end, or to where it broke off; the error that broke it, if one did."""
-    deadline = CancelScope()
-    deadline.deadline = current_time() + mind.route.timeout_seconds
-    try:
-        with reading, deadline:
+    """Read the answer and do what it asks for; the error that ended it early, if one did."""
+    with reading:
+        failure = await _read(mind, rendering, reader, hear)
+        if failure is None:
+            actions = reader.finish().actions
+            await dispatch(actions, mind.handlers, mode="chat", outcomes=outcomes)
+        return failure
+    return None
+
+
+async def _read(
+    mind: Mind, rendering: Rendering, reader: ChatReader, hear: Hear
+) -> MentisError | None:
+    """Read events to the end of the answer, or to where it broke off."""
+    with move_on_after(mind.route.timeout_seconds) as deadline:
+        try:
             async with mind.provider.open(rendering, mind.route) as events:
                 async for event in events:
                     for delta in reader.feed(event):
                         hear(delta)
-    except MentisError as error:
-        return error
+        except MentisError as error:
+            return error
     if deadline.cancelled_caught:
         seconds = mind.route.timeout_seconds
         return ProviderUnreachable(
             f"route {mind.route.name!r}: no complete answer within {seconds:g} seconds",
             hint=f"raise routes.{mind.route.name}.timeout_seconds, or ask for less",
         )
-    return _reported(reader.finish())
+    return _reported(reader.finish(), mind.route)
 
 
-def _reported(reply: Reply) -> MentisError | None:
-    """An error that came as part of a stream that had begun well."""
-    if reply.stop != "error":
+def _reported(reply: Reply, route: Route) -> MentisError | None:
+    """What is wrong with an answer that came without an error of its own."""
+    if reply.stop == "error":
+        return ProviderRefused(f"the provider broke off: {reply.errors[-1].message}")
+    if reply.stop != "cut_off" or reply.text or reply.actions:
         return None
-    return ProviderRefused(f"the provider broke off: {reply.errors[-1].message}")
+    said = reply.errors[0].message if reply.errors else "nothing came at all"
+    return ReplyError(
+        f"route {route.name!r}: there is no answer in what came back: {said}",
+        hint=f"check routes.{route.name}.url and model: this may not be a chat server",
+        first=reply.raw[0][:200] if reply.raw else None,
+    )

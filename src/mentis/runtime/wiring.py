@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mentis.call.openai import OpenAIProvider
@@ -56,12 +56,14 @@ def open_mind(
     home = find_home(path)
     settings = load_settings(home.path, parts.variables)
     chosen = home.pick_persona(persona)
-    destination = settings.route(route)
+    destination = _from_home(settings.route(route), home)
+    who, profile = read_persona(home, chosen), read_profile(home)
+    # Last of what can fail, so that no failure leaves it open.
     database = Database(home.database, busy_seconds=settings.model.store.busy_seconds)
     mind = Mind(
         agent=f"{settings.model.name or home.name}/{chosen}",
-        persona=read_persona(home, chosen),
-        profile=read_profile(home),
+        persona=who,
+        profile=profile,
         library=load_shipped(),
         route=destination,
         provider=parts.provider or open_provider(destination, parts),
@@ -73,6 +75,14 @@ def open_mind(
         handlers={handler.declaration.name: handler for handler in parts.handlers},
     )
     return mind, database, settings
+
+
+def _from_home(route: Route, home: Home) -> Route:
+    """A model file is named relative to the home, wherever the command is run."""
+    beside = home.path / route.model
+    if route.backend == "embedded" and not Path(route.model).is_absolute() and beside.is_file():
+        return replace(route, model=str(beside))
+    return route
 
 
 def open_provider(route: Route, parts: Parts) -> Provider:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import NoReturn, cast
 
 from mentis.values.action import Action
 from mentis.values.reply import (
@@ -19,6 +19,7 @@ from mentis.values.reply import (
     Usage,
 )
 
+_MOST_TOKENS = 10**12
 _STOPS: dict[str, Stop] = {
     "stop": "end",
     "length": "length",
@@ -56,7 +57,7 @@ class ChatReader:
         if "error" in body:
             self._fail(body["error"], event)
             return ()
-        self._model = _text(body.get("model")) or self._model
+        self._model = _printable(_text(body.get("model"))) or self._model
         self._usage = _usage(body.get("usage")) or self._usage
         deltas: list[Delta] = []
         for choice in _objects(body.get("choices")):
@@ -66,34 +67,37 @@ class ChatReader:
 
     def finish(self, *, interrupted: bool = False) -> Reply:
         """The whole reply. `interrupted` says that we stopped reading, not the provider."""
-        actions = tuple(filter(None, map(self._action, self._calls.values())))
-        stop = self._stop or ("interrupted" if interrupted else "cut_off")
+        problems = list(self._problems)
+        called = [_action(call, problems) for call in self._calls.values()]
         return Reply(
-            text="".join(self._text),
-            stop=stop,
-            actions=actions,
-            errors=tuple(self._problems),
+            text=_whole("".join(self._text), "text", problems),
+            stop=self._stop or ("interrupted" if interrupted else "cut_off"),
+            actions=tuple(action for action in called if action),
+            errors=tuple(problems),
             usage=self._usage,
-            reasoning="".join(self._reasoning),
+            reasoning=_whole("".join(self._reasoning), "reasoning", problems),
             model=self._model,
-            raw=tuple(self._raw),
+            raw=tuple(map(_printable, self._raw)),
         )
 
     def _parse(self, event: str) -> Mapping[str, object] | None:
         try:
             body: object = json.loads(event)
         except (ValueError, RecursionError) as error:
-            self._problems.append(ReplyProblem("bad-event", f"not JSON: {error}", event))
+            self._note("bad-event", f"not JSON: {error}", event)
             return None
         if not isinstance(body, dict):
-            self._problems.append(ReplyProblem("bad-event", "not a JSON object", event))
+            self._note("bad-event", "not a JSON object", event)
             return None
         return cast("Mapping[str, object]", body)
+
+    def _note(self, code: str, message: str, raw: str) -> None:
+        self._problems.append(ReplyProblem(code, _printable(message), _printable(raw)))
 
     def _fail(self, error: object, event: str) -> None:
         details = _object(error)
         message = _text(details.get("message")) or _text(error) or "the provider sent an error"
-        self._problems.append(ReplyProblem("provider-error", message, event))
+        self._note("provider-error", message, event)
         self._stop = "error"
 
     def _end(self, reason: object) -> None:
@@ -101,7 +105,7 @@ class ChatReader:
         if not name:
             return
         if name not in _STOPS:
-            self._problems.append(ReplyProblem("unknown-stop", f"stop reason {name!r}", name))
+            self._note("unknown-stop", f"stop reason {name!r}", name)
         self._stop = _STOPS.get(name, "other")
 
     def _choice(self, piece: Mapping[str, object]) -> list[Delta]:
@@ -127,19 +131,39 @@ class ChatReader:
         call.arguments += arguments
         return CallDelta(number, name, arguments)
 
-    def _action(self, call: _Call) -> Action | None:
-        """Broken arguments are an error with the raw text, never an empty payload."""
-        try:
-            payload: object = json.loads(call.arguments or "{}")
-        except (ValueError, RecursionError) as error:
-            message = f"arguments of {call.name!r} are not JSON: {error}"
-            self._problems.append(ReplyProblem("bad-arguments", message, call.arguments))
-            return None
-        if not isinstance(payload, dict) or not call.name:
-            message = f"call {call.name!r} has no name or its arguments are not an object"
-            self._problems.append(ReplyProblem("bad-arguments", message, call.arguments))
-            return None
-        return Action(call.name, cast("Mapping[str, object]", payload), "native", call.id)
+
+def _action(call: _Call, problems: list[ReplyProblem]) -> Action | None:
+    """Broken arguments are an error with the raw text, never an empty payload."""
+    try:
+        payload: object = json.loads(call.arguments or "{}", parse_constant=_refuse)
+        json.dumps(payload, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        message = f"arguments of {call.name!r} are not JSON: {error}"
+        problems.append(ReplyProblem("bad-arguments", message, _printable(call.arguments)))
+        return None
+    if not isinstance(payload, dict) or not call.name:
+        message = f"call {call.name!r} has no name or its arguments are not an object"
+        problems.append(ReplyProblem("bad-arguments", message, _printable(call.arguments)))
+        return None
+    name, call_id = _printable(call.name), _printable(call.id)
+    return Action(name, cast("Mapping[str, object]", payload), "native", call_id)
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _whole(text: str, what: str, problems: list[ReplyProblem]) -> str:
+    """Halves of a character that came in two pieces are joined; a half left alone is replaced."""
+    joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if "\ufffd" in joined and "\ufffd" not in text:
+        problems.append(ReplyProblem("bad-text", f"half a character in the {what} was replaced"))
+    return joined
+
+
+def _printable(text: str) -> str:
+    """Evidence as it came, except that what UTF-8 cannot say is escaped."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _text(value: object) -> str:
@@ -156,7 +180,8 @@ def _objects(value: object) -> list[Mapping[str, object]]:
 
 
 def _count(value: object) -> int:
-    return value if isinstance(value, int) else 0
+    """A number of tokens; anything that cannot be one counts as not reported."""
+    return value if isinstance(value, int) and 0 <= value <= _MOST_TOKENS else 0
 
 
 def _usage(value: object) -> Usage | None:

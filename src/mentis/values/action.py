@@ -11,7 +11,7 @@ from .value import Value
 
 ActionOrigin: TypeAlias = Literal["native", "output_ir", "json", "recovered"]
 OutcomeState: TypeAlias = Literal[
-    "done", "not_found", "invalid", "refused", "timeout", "crashed", "unavailable"
+    "done", "not_found", "invalid", "refused", "timeout", "crashed", "unavailable", "unknown"
 ]
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mentis.disk.atomic import unwritable, write_atomic
 from mentis.errors import (
     HomeError,
     HomeExists,
@@ -18,7 +19,6 @@ from mentis.errors import (
     StoreError,
     StoreFull,
 )
-from mentis.stores.files.atomic import unwritable, write_atomic
 from mentis.stores.files.home import MARKER, Home, checked_id, find_home, write_home
 
 
@@ -99,7 +99,7 @@ def test_a_persona_behind_a_link_out_of_the_home_is_refused(tmp_path: Path) -> N
     outside.mkdir()
     (home.path / "personas").mkdir()
     (home.path / "personas" / "ada").symlink_to(outside)
-    with pytest.raises(OutsideHome, match="leads out"):
+    with pytest.raises(OutsideHome, match="leads out of"):
         home.persona("ada")
 
 

@@ -21,6 +21,7 @@ from mentis.errors import (
     StoreFull,
     StoreLocked,
     StoreTooNew,
+    UsageError,
 )
 from mentis.ledger.verify import verify_chain
 from mentis.ports.ledger_store import Stamp
@@ -326,5 +327,5 @@ def test_every_failure_of_sqlite_becomes_one_of_ours(code: int, kind: type[Menti
 def test_a_closed_database_says_so(path: Path) -> None:
     database = Database(path)
     database.close()
-    with pytest.raises(StoreError, match="closed"):
+    with pytest.raises(UsageError, match="closed"):
         database.read("SELECT 1")

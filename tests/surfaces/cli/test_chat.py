@@ -4,11 +4,10 @@ import io
 import signal
 import sqlite3
 import subprocess
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-import click
 import pytest
 
 from mentis.engines.weights import find_weights
@@ -60,33 +59,42 @@ class Terminal(io.StringIO):
         return True
 
 
+def typed(monkeypatch: pytest.MonkeyPatch, *lines: str | type[BaseException]) -> None:
+    """Somebody at a terminal types these lines; an exception is a key pressed at the prompt."""
+    waiting = iter(lines)
+
+    def read(_prompt: str) -> str:
+        line = next(waiting)
+        if isinstance(line, str):
+            return line
+        raise line
+
+    monkeypatch.setattr("sys.stdin", Terminal())
+    monkeypatch.setattr("builtins.input", read)
+
+
 def test_on_a_terminal_the_conversation_goes_on_until_the_end_of_input(
     mentis: Mentis, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines: Iterator[str] = iter(["First", "Second"])
-
-    def prompt(*_: object, **__: object) -> str:
-        try:
-            return next(lines)
-        except StopIteration:
-            raise click.Abort from None
-
-    monkeypatch.setattr("sys.stdin", Terminal())
-    monkeypatch.setattr("click.prompt", prompt)
+    typed(monkeypatch, "First", "   ", KeyboardInterrupt, "Second", EOFError)
     done = mentis("--home", home, "chat")
     assert (done.code, done.out) == (0, "One.\nTwo.\n")
     assert "home/ada" in done.err
 
 
+def test_a_turn_that_fails_does_not_end_the_conversation(
+    mentis: Mentis, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed(monkeypatch, "1", "2", "3", "one too many", "/quit")
+    done = mentis("--home", home, "chat")
+    assert done.code == 0
+    assert "number 4 was asked for" in done.err
+
+
 def test_a_word_ends_the_conversation_too(
     mentis: Mentis, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sys.stdin", Terminal())
-
-    def quits(*_: object, **__: object) -> str:
-        return "/quit"
-
-    monkeypatch.setattr("click.prompt", quits)
+    typed(monkeypatch, "/quit")
     assert mentis("--home", home, "chat").code == 0
     assert history(home) == []
 

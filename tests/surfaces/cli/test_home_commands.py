@@ -104,7 +104,8 @@ def test_render_prints_payload_body_and_map(mentis: Mentis, home: Path) -> None:
 
 def test_verify_of_a_fresh_home_is_ok(mentis: Mentis, home: Path) -> None:
     done = mentis("--home", home, "status", "verify")
-    assert (done.code, done.out) == (0, "ok  nothing has been recorded yet\n")
+    assert (done.code, done.out) == (0, "ok  nothing is recorded here\n")
+    assert "cannot be seen" in done.err
 
 
 def test_verify_names_the_entry_somebody_changed(

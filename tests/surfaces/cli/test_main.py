@@ -10,6 +10,7 @@ import pytest
 
 from mentis.surfaces.cli import main as cli_main
 from mentis.surfaces.cli.main import COMMANDS, cli
+from mentis.surfaces.cli.output import emit
 
 from .conftest import Mentis
 
@@ -143,11 +144,38 @@ def test_debug_shows_the_traceback(mentis: Mentis, monkeypatch: pytest.MonkeyPat
         mentis("--debug", "version")
 
 
-def test_a_reader_that_goes_away_is_no_failure(home: Path) -> None:
-    command = f"{sys.executable} -m mentis --home {home} render --json | head -n 1"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
-    assert done.stdout == "{\n"
-    assert "Traceback" not in done.stderr
+@pytest.mark.parametrize("command", ["settings", "render --json", "version"])
+def test_a_reader_that_goes_away_is_no_failure(home: Path, command: str) -> None:
+    line = f"{sys.executable} -m mentis --home {home} {command} | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True)
+    assert done.stdout == "0\n"
+    assert done.stderr.count("Traceback") + done.stderr.count("Exception ignored") == 0
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_a_closed_stream_is_no_defect(home: Path, closed: str) -> None:
+    line = f"{sys.executable} -m mentis --home {home} chat hi {closed}; echo $?"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "0"
+    assert "defect" not in done.stderr
+
+
+def test_a_full_output_device_is_named(home: Path) -> None:
+    line = f"{sys.executable} -m mentis --home {home} settings > /dev/full"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "No space left" in done.stderr
+    assert "defect" not in done.stderr
+
+
+def test_what_would_steer_a_terminal_is_shown_instead(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    emit("plain \x1b[2J")
+    assert capsys.readouterr().out == "plain \x1b[2J\n", "a file gets the text as it is"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    emit("a\tb\x1b]0;mine\x07")
+    assert capsys.readouterr().out == "a\tb\\x1b]0;mine\\x07\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from mentis.disk.atomic import unwritable, write_atomic
+from mentis.disk.inside import inside
 from mentis.errors import HomeError, HomeExists, HomeMissing, OutsideHome, PersonaError
-
-from .atomic import unwritable, write_atomic
 
 MARKER = "mentis.toml"
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -32,22 +32,24 @@ class Home:
     def profile(self) -> Path:
         return self.path / "profile.toml"
 
+    @property
+    def prompts(self) -> Path:
+        """The owner's layer of the prompt library."""
+        return self.path / "prompts"
+
     def persona(self, persona_id: str) -> Path:
-        folder = self.path / "personas" / checked_id(persona_id, "persona")
-        if not folder.resolve().is_relative_to(self.path.resolve()):
-            raise OutsideHome(
-                f"persona {persona_id!r} leads out of the home",
-                hint="remove the link",
-                path=str(folder),
-            )
-        return folder / "persona.toml"
+        return self._persona_folder(persona_id) / "persona.toml"
+
+    def memory(self, persona_id: str) -> Path:
+        """The folder of the persona's own memory files."""
+        return self._persona_folder(persona_id) / "memory"
+
+    def _persona_folder(self, persona_id: str) -> Path:
+        return inside(self.path, f"personas/{checked_id(persona_id, 'persona')}")
 
     def personas(self) -> tuple[str, ...]:
         found = (self.path / "personas").glob("*/persona.toml")
         return tuple(sorted(file.parent.name for file in found))
-
-    def agent(self, persona_id: str) -> str:
-        return f"{self.name}/{persona_id}"
 
     def pick_persona(self, wanted: str | None) -> str:
         """The persona that was asked for, or the only one there is."""
@@ -85,7 +87,13 @@ def checked_id(text: str, what: str) -> str:
 
 def find_home(path: Path) -> Home:
     """The home at this path, or an error that says what is there instead."""
-    if not path.exists():
+    try:
+        there = path.exists()
+    except (OSError, RuntimeError) as error:  # too long a name, a loop of links
+        raise HomeError(
+            f"{path}: cannot be a home: {error}", hint="choose another folder"
+        ) from error
+    if not there:
         raise HomeMissing(
             f"{path}: there is no home here",
             hint=f"make one with: mentis init {path}",
@@ -108,20 +116,28 @@ def find_home(path: Path) -> Home:
 
 def write_home(path: Path, files: Mapping[str, str]) -> Home:
     """Make a home of these files. Nothing that exists is overwritten."""
-    if path.exists() and not path.is_dir():
+    try:
+        blocked = (path.exists() or path.is_symlink()) and not path.is_dir()
+    except (OSError, RuntimeError) as error:
+        raise HomeError(
+            f"{path}: cannot be a home: {error}", hint="choose another folder"
+        ) from error
+    if blocked:
         raise HomeExists(f"{path}: this is a file", hint="choose a folder", path=str(path))
     taken = [name for name in files if (path / name).exists()]
     if taken:
         raise HomeExists(
             f"{path}: {taken[0]} is already there",
-            hint="choose another folder, or go on with the home that is there",
+            hint="choose another folder"
+            if MARKER not in taken
+            else "choose another folder, or go on with the home that is there",
             path=str(path),
         )
     # The marker comes last: a home that was cut short half-way is not mistaken for a whole one.
     for name in sorted(files, key=lambda name: name == MARKER):
         target = path / name
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
+            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
             raise unwritable(target.parent, error) from error
         write_atomic(target, files[name])

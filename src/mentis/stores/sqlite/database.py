@@ -7,6 +7,7 @@ over a fork: a child that shares it loses rows.
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,9 +15,9 @@ from threading import RLock
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
-from mentis.errors import StoreError, StoreTooNew
+from mentis.errors import StoreError, StoreTooNew, UsageError
 
-from .faults import damaged, translate
+from .faults import BUSY, damaged, translate
 from .migrations import APPLICATION_ID, VERSION, migrate
 
 Row: TypeAlias = tuple[Any, ...]
@@ -38,6 +39,7 @@ class Database:
         self.path = path
         self._busy_seconds = busy_seconds
         self._lock = RLock()
+        self._closed = False
         with self._translated():
             self._connection = self._open_readonly() if readonly else self._open()
 
@@ -54,6 +56,7 @@ class Database:
     def close(self) -> None:
         with self._lock, self._translated():
             self._connection.close()
+            self._closed = True
 
     def __enter__(self) -> Database:
         return self
@@ -63,15 +66,30 @@ class Database:
 
     def _open(self) -> sqlite3.Connection:
         connection = self._connect(str(self.path), uri=False)
+        with suppress(OSError):
+            self.path.chmod(0o600)  # conversations are nobody else's business
         with _closed_on_failure(connection):
             # Looked at before anything is set: a file that is not ours stays as it is.
             self._check(connection)
-            connection.execute("PRAGMA journal_mode = WAL")
+            self._use_wal(connection)
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
             if self._check(connection) < VERSION:
                 self._migrate(connection)
         return connection
+
+    def _use_wal(self, connection: sqlite3.Connection) -> None:
+        """SQLite does not wait for this lock by itself when two processes make the file."""
+        deadline = time.monotonic() + self._busy_seconds
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF not in BUSY or time.monotonic() >= deadline:
+                    raise
+                time.sleep(0.01)
+            else:
+                return
 
     def _migrate(self, connection: sqlite3.Connection) -> None:
         with _transaction(connection):
@@ -142,6 +160,10 @@ class Database:
         try:
             yield
         except sqlite3.Error as error:
+            if self._closed:
+                raise UsageError(
+                    f"{self.path} is closed", hint="open the agent again, or close it later"
+                ) from error
             raise translate(error, self.path) from error
 
 

@@ -15,7 +15,7 @@ from mentis.errors import (
     StoreLocked,
 )
 
-_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT)
 _UNWRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN)
 
@@ -25,7 +25,7 @@ def translate(error: sqlite3.Error, path: Path) -> MentisError:
     # Extended codes keep the primary code in their low byte.
     extended = getattr(error, "sqlite_errorcode", 0)
     primary = extended & 0xFF
-    if primary in _LOCKED:
+    if primary in BUSY:
         return StoreLocked(
             f"{path} is locked by another process",
             hint="another process is writing; try again, or raise `store.busy_seconds`",
@@ -49,7 +49,7 @@ def translate(error: sqlite3.Error, path: Path) -> MentisError:
         return StoreConflict(f"{path} holds something else in that place: {error}", path=str(path))
     return StoreError(
         f"{path}: {error}",
-        hint="check the disk; `mentis status verify` says whether the record is whole",
+        hint="check the disk, and that no other program has the file open",
         path=str(path),
     )
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING
 
 import click
 
+from mentis.errors import MentisError
 from mentis.values.reply import Delta, TextDelta
 
 from .options import home_option, home_path, persona_option, route_option, session_option
-from .output import emit, emit_json, json_option, say
+from .output import emit, emit_json, json_option, say, show_error
 
 if TYPE_CHECKING:
     from mentis.runtime.turn import TurnResult
@@ -38,11 +40,12 @@ def chat(
     """
     from .talk import open_talk
 
+    interactive = sys.stdin is not None and sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]  # None when closed
     message = " ".join(text)
-    if not message and not sys.stdin.isatty():
+    if not message and sys.stdin is not None and not interactive:  # pyright: ignore[reportUnnecessaryComparison]
         message = sys.stdin.read()
     with open_talk(home_path(), persona=persona, route=route) as talk:
-        if message or as_json or not sys.stdin.isatty():
+        if message or as_json or not interactive:
             return _once(talk, message, session, as_json=as_json)
         return _converse(talk, session)
 
@@ -52,8 +55,7 @@ def _once(talk: Talk, message: str, session: str, *, as_json: bool) -> int:
     if as_json:
         emit_json(_summary(result))
     else:
-        emit("")
-        say(_receipt(result))
+        _close(result)
     return 1 if result.reply.stop == "interrupted" else 0
 
 
@@ -61,20 +63,49 @@ def _converse(talk: Talk, session: str) -> int:
     say(f"You are talking to {talk.agent.id}. Ctrl-C ends an answer, Ctrl-D the conversation.")
     while True:
         try:
-            message = click.prompt("you", prompt_suffix="> ", err=True)
-        except click.Abort:
+            message = _read_line()
+        except EOFError:
             say("")
             return 0
+        except KeyboardInterrupt:
+            say("")
+            continue
         if message.strip() in _LEAVE:
             return 0
-        result = talk.ask(message, session=session, hear=_print)
-        emit("")
-        say(_receipt(result))
+        if message.strip():
+            _exchange(talk, message, session)
+
+
+def _read_line() -> str:
+    """A line from the terminal; the prompt is talk, so it stays out of redirected data."""
+    if sys.stdout.isatty():
+        return input("you> ")
+    with redirect_stdout(sys.stderr):
+        return input("you> ")
+
+
+def _exchange(talk: Talk, message: str, session: str) -> None:
+    """One turn; what goes wrong is told, and the conversation goes on."""
+    try:
+        _close(talk.ask(message, session=session, hear=_print))
+    except MentisError as error:
+        show_error(error)
 
 
 def _print(delta: Delta) -> None:
     if isinstance(delta, TextDelta):
-        click.echo(delta.text, nl=False)
+        emit(delta.text, end="")
+
+
+def _close(result: TurnResult) -> None:
+    """The end of the line, and everything about the turn that the text does not say."""
+    if result.reply.text:
+        emit("")
+    for problem in result.reply.errors:
+        say(f"in the answer: {problem.message} [{problem.code}]")
+    for outcome in result.outcomes:
+        say(f"{outcome.action.type}: {outcome.state} {outcome.reason or outcome.text}".rstrip())
+    say(_receipt(result))
 
 
 def _receipt(result: TurnResult) -> str:
@@ -83,7 +114,7 @@ def _receipt(result: TurnResult) -> str:
     if reply.usage is not None:
         usage = reply.usage
         words.append(f"{usage.input} tokens in ({usage.cache_read} cached), {usage.output} out")
-    if reply.stop == "interrupted":
+    if reply.stop == "interrupted" and reply.text:
         words.append("the part above is kept")
     return f"[{', '.join(words)}]"
 
@@ -97,6 +128,7 @@ def _summary(result: TurnResult) -> dict[str, object]:
         "stop": reply.stop,
         "session": result.session,
         "usage": to_object(reply.usage) if reply.usage else None,
+        "errors": [to_object(problem) for problem in reply.errors],
         "outcomes": [to_object(outcome) for outcome in result.outcomes],
         "entry": {"index": result.entry.index, "hash": result.entry.hash},
     }

@@ -23,6 +23,7 @@ def write_report(error: Exception, args: list[str]) -> Path:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             path = folder / name
+            path.touch(mode=0o600)
             path.write_text(text, encoding="utf-8", errors="backslashreplace")
         except OSError:
             continue

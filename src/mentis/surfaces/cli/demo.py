@@ -113,14 +113,14 @@ def _show_prompt(talk: Talk, checks: Checks) -> None:
     request, trace = composed.request, composed.trace
     if not checks.quiet:
         show_blocks(trace)
-    told = [block for block in trace.blocks if block.included]
+    first = request.system_instruction[0]
     checks.claim(
         "every block is in or out for a stated reason", all(b.reason for b in trace.blocks)
     )
     checks.claim(
         "the constitution comes first",
-        bool(told) and told[0].trust == "constitution",
-        told[0].block if told else "nothing is in",
+        first.trust == "constitution",
+        first.block,
     )
     fleeting = [span for span in request.system_instruction if span.stability is Stability.TURN]
     checks.claim("what changes every turn stays out of the lasting part", not fleeting)
@@ -153,12 +153,12 @@ def _ask(talk: Talk, checks: Checks) -> None:
     usage = None
     for question in QUESTIONS:
         heard = _Heard(quiet=checks.quiet)
-        heard.write(f"you> {question}\nada> ")
+        heard.write(f"you> {question}\n")
         reply = talk.ask(question, session="main", hear=heard).reply
         heard.write("\n")
         usage = reply.usage
         checks.claim(
-            "the answer came in pieces and was not cut off",
+            "the answer came in pieces, to its end or its limit",
             heard.pieces > 1 and reply.stop in ("end", "length"),
             f"{heard.pieces} pieces, stop: {reply.stop}",
         )
@@ -178,8 +178,9 @@ class _Heard:
 
     def __call__(self, delta: Delta) -> None:
         if isinstance(delta, TextDelta):
+            # The name comes with the first word: a line about loading may come before it.
+            self.write(delta.text if self.pieces else f"ada> {delta.text}")
             self.pieces += 1
-            self.write(delta.text)
 
     def write(self, text: str) -> None:
         if not self.quiet:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from importlib import import_module
 from typing import NoReturn
@@ -9,6 +11,8 @@ from typing import NoReturn
 import click
 
 from mentis.errors import MentisError
+
+from .output import show_error
 
 # Name: module, help. The help stands here so that `mentis --help` loads no command at all.
 COMMANDS = {
@@ -82,15 +86,18 @@ def run(args: list[str]) -> int:
     """The exit code of a command line; everything that can go wrong is reported here."""
     try:
         result: object = cli.main(args, prog_name="mentis", standalone_mode=False)
+        for stream in filter(None, (sys.stdout, sys.stderr)):
+            stream.flush()
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
         error.show()
         return 2
+    except SystemExit:
+        # click ends so, and only so, when the reader went away (`mentis ... | head`).
+        return _gone()
     except BrokenPipeError:
-        # The reader went away (`mentis ... | head`): nothing is wrong, and nobody listens.
-        sys.stderr.close()
-        return 0
+        return _gone()
     except Exception as error:  # the surface is the last boundary: it reports
         if "--debug" in args:
             raise
@@ -99,28 +106,22 @@ def run(args: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
+def _gone() -> int:
+    """Nobody listens any more, and nothing is wrong: what is still buffered has nowhere to go."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return 0
+
+
 def _tell(error: Exception, args: list[str]) -> None:
     match error:
         case click.Abort():
             click.echo("stopped", err=True)
         case MentisError():
-            _show(error, as_json="--json" in args)
+            show_error(error, as_json="--json" in args)
+        case OSError(errno=errno.ENOSPC):
+            click.echo(f"mentis: {error}", err=True)
         case _:
             _report(error, args)
-
-
-def _show(error: MentisError, *, as_json: bool) -> None:
-    if as_json:
-        import json
-
-        problem = {"error": error.as_problem()}
-        click.echo(json.dumps(problem, ensure_ascii=False, default=str), err=True)
-        return
-    click.echo(f"mentis: {error.message} [{error.code}]", err=True)
-    for problem in error.problems[1:]:
-        click.echo(f"  {problem}", err=True)
-    if error.hint:
-        click.echo(f"hint: {error.hint}", err=True)
 
 
 def _report(error: Exception, args: list[str]) -> None:

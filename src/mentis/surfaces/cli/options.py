@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import cast
 
 import click
-
-F = TypeVar("F", bound=Callable[..., object])
 
 
 def _remember_home(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from mentis.errors import MentisError
+
 if TYPE_CHECKING:
     from rich.console import Console
 
+# Control characters but for tab and newline; a model's answer may hold any of them.
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 F = TypeVar("F", bound=Callable[..., object])
 
 
@@ -23,15 +29,32 @@ def json_option(command: F) -> F:
 
 
 def emit_json(value: object) -> None:
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    emit(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def emit(text: str) -> None:
-    click.echo(text)
+def emit(text: str, *, end: str = "\n") -> None:
+    """Text on stdout; on a terminal, what would steer the terminal is shown instead of obeyed."""
+    stream = sys.stdout
+    if stream is not None and stream.isatty():  # pyright: ignore[reportUnnecessaryComparison]  # None when closed
+        text = _STEERING.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    click.echo(f"{text}{end}", nl=False, color=True)  # else click takes escapes out of data
 
 
 def say(text: str) -> None:
     click.echo(text, err=True)
+
+
+def show_error(error: MentisError, *, as_json: bool = False) -> None:
+    """One line, the other problems, and the hint; or one JSON problem."""
+    if as_json:
+        problem = {"error": error.as_problem()}
+        say(json.dumps(problem, ensure_ascii=False, default=str))
+        return
+    say(f"mentis: {error.message} [{error.code}]")
+    for problem in error.problems[1:]:
+        say(f"  {problem}")
+    if error.hint:
+        say(f"hint: {error.hint}")
 
 
 def console(*, err: bool = False) -> Console:
@@ -39,6 +62,8 @@ def console(*, err: bool = False) -> Console:
     from rich.console import Console
 
     stream = sys.stderr if err else sys.stdout
+    if stream is None:  # pyright: ignore[reportUnnecessaryComparison]  # None when closed
+        return Console(file=io.StringIO())
     return Console(file=stream, width=None if stream.isatty() else 200, highlight=False)
 
 
@@ -47,14 +72,13 @@ def table(
     rows: Sequence[Sequence[str]],
     *,
     right: Sequence[str] = (),
-    title: str = "",
 ) -> None:
     """A table on stdout. Cells fold, they are never cut."""
     from rich import box
     from rich.markup import escape
     from rich.table import Table
 
-    grid = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False)
+    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         grid.add_column(column, justify="right" if column in right else "left", overflow="fold")
     for row in rows:

@@ -30,6 +30,7 @@ def verify(ledger: Path | None, *, as_json: bool) -> int:
     Exit code 1 when anything does not hold; the entry and the column are named.
     """
     from mentis.codec.forms import to_object
+    from mentis.ledger.verify import EMPTY_NOTE
     from mentis.runtime.homes import verify_home
 
     verdicts = verify_home(home_path(), ledger=ledger)
@@ -45,7 +46,7 @@ def verify(ledger: Path | None, *, as_json: bool) -> int:
         if verdict.more:
             emit(f"  and {verdict.more} more")
     if not verdicts:
-        emit("ok  nothing has been recorded yet")
-    for note in sorted({verdict.completeness for verdict in verdicts}):
+        emit("ok  nothing is recorded here")
+    for note in sorted({verdict.completeness for verdict in verdicts} or {EMPTY_NOTE}):
         say(f"note: {note}")
     return 0 if intact else 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Generator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
@@ -42,6 +43,8 @@ class Talk:
 def open_talk(
     home: Path, *, persona: str | None = None, route: str = "default"
 ) -> Generator[Talk, None, None]:
+    # Asked to end is asked to stop talking: the turn is still recorded.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     parts = Parts(on_loading=say)
     agent = Agent.open(home, persona=persona, route=route, parts=parts)
     with start_blocking_portal() as portal:

@@ -10,26 +10,40 @@ from pathlib import Path
 from mentis.errors import HomeUnwritable, StoreError, StoreFull
 
 
-def write_atomic(path: Path, text: str) -> None:
+def write_atomic(path: Path, content: str | bytes) -> None:
     """Temporary file beside it, fsync, replace, fsync of the folder: a reader sees old or new."""
+    temporary = write_beside(path, content)
     try:
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    except OSError as error:
-        raise unwritable(path, error) from error
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
         temporary.replace(path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise unwritable(path, error) from error
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def write_beside(path: Path, content: str | bytes) -> Path:
+    """A new file in the folder of `path`, safe on the disk; it only has to take its name."""
+    data = content.encode() if isinstance(content, str) else content
+    try:
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    except OSError as error:
+        raise unwritable(path, error) from error
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise unwritable(path, error) from error
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return temporary
 
 
 def unwritable(path: Path, error: OSError) -> HomeUnwritable | StoreFull | StoreError:
@@ -49,7 +63,8 @@ def unwritable(path: Path, error: OSError) -> HomeUnwritable | StoreFull | Store
     return StoreError(f"{path}: cannot be written: {error.strerror}", file=str(path))
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make names that were given or taken away in this folder last."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,0 +1,1 @@
+"""Disk: the one way files are written."""
