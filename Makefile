@@ -34,10 +34,10 @@ format: $(VENV)/.dev ## format the code and sort its imports
 docs: $(VENV)/.dev ## write the generated reference anew
 	@$(BIN)/python tools/reference.py --write
 
-bench: $(VENV)/.dev models ## measure, as ratios against a baseline of the same run (under 5 minutes)
+bench: $(VENV)/.bench models ## measure, as ratios against a baseline of the same run (under 5 minutes)
 	@$(BIN)/python -m bench
 
-bench-full: $(VENV)/.dev models ## the same with more repeats
+bench-full: $(VENV)/.bench models ## the same with more repeats
 	@$(BIN)/python -m bench --full
 
 soak: $(VENV)/.dev models ## many real turns in a row on the embedded model, then verify
@@ -70,3 +70,8 @@ $(VENV)/.dev: locks/dev.txt pyproject.toml | $(VENV)/bin/python
 	@$(PIP) install --require-hashes -r locks/dev.txt
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@ $(VENV)/.run
+
+$(VENV)/.bench: locks/bench.txt | $(VENV)/.dev
+	@echo "installing the peers to measure against" >&2
+	@$(PIP) install --require-hashes -r locks/bench.txt
+	@touch $@

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from .harness import REGISTERED, Benchmark, Result, Spread, measure
 
-MODULES = ("startup", "prompt")
+MODULES = ("startup", "prompt", "library")
 RESULTS = Path(__file__).parent / "results"
 FULL_TIMES = 5
 

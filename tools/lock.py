@@ -12,6 +12,7 @@ HEADER = "# Written by `make lock`. Installed with `pip install --require-hashes
 LOCKS = {
     "run.txt": ["--extra", "embedded", "--group", "build"],
     "dev.txt": ["--extra", "embedded", "--group", "dev"],
+    "bench.txt": ["--extra", "embedded", "--group", "bench"],
 }
 
 

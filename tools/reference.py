@@ -18,6 +18,8 @@ import mentis.ports
 from errors_drawn import read_drawing
 from mentis import errors
 from mentis.codec.forms import schema_of
+from mentis.library.rules_table import IMPORT_RULES, RULES, Rule
+from mentis.library.schemas import KINDS, file_schema
 from mentis.runtime.settings import describe
 from mentis.surfaces.cli.main import cli
 from mentis.values.entry import Entry, Verdict
@@ -130,13 +132,41 @@ def _port_line(module_name: str) -> str:
     return _row(f"`{module_name}.{port.__name__}`", words, f"`{double}`")
 
 
+def prompt_checks_page() -> str:
+    words = (
+        "What `mentis prompts check` finds, each with file, line, column and a hint. An error makes"
+        " it\nexit with 1; a warning does not.\n"
+    )
+    imports = "What the plan of `mentis prompts import` may say of an archive.\n"
+    return "\n".join(
+        [
+            NOTE,
+            "# Checks of prompt files\n",
+            words,
+            _rules(RULES),
+            "## Imports\n",
+            imports,
+            _rules(IMPORT_RULES),
+            "## Files\n",
+            "The JSON Schema of each file is in `schemas/prompts/`; the checker uses the same.",
+            "Fields that a schema does not name are allowed and kept.",
+            "",
+        ]
+    )
+
+
+def _rules(rules: tuple[Rule, ...]) -> str:
+    head = "| code | severity | finds |\n|---|---|---|\n"
+    return head + "\n".join(_row(f"`{r.code}`", r.severity, r.what) for r in rules) + "\n"
+
+
 def _row(*cells: str) -> str:
     clean = (" ".join(cell.split()).replace("|", "\\|") for cell in cells)
     return f"| {' | '.join(clean)} |"
 
 
-def schema_file(cls: type[Value]) -> str:
-    return json.dumps(schema_of(cls), indent=2, ensure_ascii=False) + "\n"
+def schema_file(schema: dict[str, object]) -> str:
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
 def pages() -> dict[str, str]:
@@ -146,15 +176,17 @@ def pages() -> dict[str, str]:
         "settings.md": settings_page(),
         "errors.md": errors_page(),
         "ports.md": ports_page(),
+        "prompt-checks.md": prompt_checks_page(),
     }
-    schemas = {f"schemas/{cls.__name__}.schema.json": schema_file(cls) for cls in SCHEMAS}
-    return written | schemas
+    values = {f"schemas/{c.__name__}.schema.json": schema_file(schema_of(c)) for c in SCHEMAS}
+    files = {f"schemas/prompts/{k}.schema.json": schema_file(file_schema(k)) for k in KINDS}
+    return written | values | files
 
 
 def write(folder: Path) -> None:
     fresh = pages()
-    for stale in set((folder / "schemas").glob("*")) - {folder / name for name in fresh}:
-        stale.unlink()
+    for stale in _schemas(folder) - fresh.keys():
+        (folder / stale).unlink()
     for name, text in fresh.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -163,9 +195,14 @@ def write(folder: Path) -> None:
 
 def out_of_date(folder: Path) -> list[str]:
     fresh = pages()
-    on_disk = {f"schemas/{path.name}" for path in (folder / "schemas").glob("*")}
     differing = [name for name, text in fresh.items() if _read(folder / name) != text]
-    return sorted({*differing, *(on_disk - fresh.keys())})
+    return sorted({*differing, *(_schemas(folder) - fresh.keys())})
+
+
+def _schemas(folder: Path) -> set[str]:
+    """The schemas on disk, also those of values and files that are no more."""
+    found = (path for path in (folder / "schemas").rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix() for path in found}
 
 
 def _read(path: Path) -> str | None:

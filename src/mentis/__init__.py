@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from .ports.ids import CountingIds
     from .runtime.agent import Agent
     from .runtime.homes import create_home
+    from .runtime.personas import Personas
+    from .runtime.prompts import Prompts
     from .runtime.turn import TurnResult
     from .values.action import Action
     from .values.block import Block
@@ -45,8 +47,10 @@ _HOMES = {
     "Library": "values.library",
     "MentisError": "errors",
     "Persona": "values.persona",
+    "Personas": "runtime.personas",
     "Profile": "values.persona",
     "PromptRequest": "values.request",
+    "Prompts": "runtime.prompts",
     "Rendering": "values.rendering",
     "Reply": "values.reply",
     "ScriptedProvider": "call.scripted",
@@ -74,8 +78,10 @@ __all__ = (
     "Library",
     "MentisError",
     "Persona",
+    "Personas",
     "Profile",
     "PromptRequest",
+    "Prompts",
     "Rendering",
     "Reply",
     "ScriptedProvider",

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
+import pytest
+
 from mentis.compose.computed import (
+    SHIPPED,
     Facts,
     char_core_traits,
     char_description,
@@ -15,7 +18,7 @@ from mentis.compose.computed import (
     current_weekday,
     persona_type_description,
 )
-from mentis.values.persona import Persona, Profile, Trait
+from mentis.values.persona import Expression, Persona, Profile, Trait
 
 WORDS = {
     "english": {
@@ -26,6 +29,7 @@ WORDS = {
         "label_traits": ("Nature",),
         "label_knowledge": ("Knows",),
         "label_scenarios": ("Place",),
+        "label_example": ("Sounds like",),
     },
     "german": {"weekdays": ("Mo", "Di", "Mi", "Do", "Fr", "Sa", "So")},
 }
@@ -39,7 +43,7 @@ BO = Persona(
     background=" From the coast. ",
     traits=(CALM, Trait("Dry")),
     knowledge=(Trait("Knots", "all of them", ("bowline",)),),
-    expression=(Trait("Gruff"),),
+    expression=(Expression("Gruff", "few words", "Aye.", ("grunts",)),),
     scenarios=(Trait("Harbour", "at dusk"),),
 )
 
@@ -67,7 +71,7 @@ def test_a_library_without_weekdays_tells_none() -> None:
 def test_traits_have_a_line_and_their_behaviours_indented() -> None:
     assert char_core_traits(facts()) == "Calm: slow to anger\n  - waits\nDry"
     assert char_knowledge(facts()) == "  - Knots: all of them\n    - bowline"
-    assert char_expression(facts()) == "Gruff"
+    assert char_expression(facts()) == "Gruff: few words\nSounds like: Aye.\n  - grunts"
     assert char_scenarios(facts()) == "Harbour: at dusk"
 
 
@@ -81,7 +85,7 @@ def test_the_description_joins_what_there_is_with_labels_from_the_library() -> N
         "sailor\nAge: 40\nGender: male\n\n"
         "Nature:\nCalm: slow to anger\n  - waits\nDry\n\n"
         "Knows:\n  - Knots: all of them\n    - bowline\n\n"
-        "Gruff\n\n"
+        "Gruff: few words\nSounds like: Aye.\n  - grunts\n\n"
         "Place:\nHarbour: at dusk\n\n"
         "From the coast."
     )
@@ -97,3 +101,12 @@ def test_the_context_for_memory_is_identity_core_and_background() -> None:
         "sailor\nAge: 40\nGender: male\nCalm: slow to anger\n  - waits\nDry\nFrom the coast."
     )
     assert cortex_persona_context(facts(Persona("a", "A"))) == "A mind in a machine."
+
+
+def test_a_way_of_speaking_may_be_a_name_alone() -> None:
+    assert char_expression(facts(Persona("a", "A", expression=(Expression("Gruff"),)))) == "Gruff"
+
+
+def test_what_ships_cannot_be_changed_from_outside() -> None:
+    with pytest.raises(TypeError):
+        SHIPPED["moon"] = SHIPPED["current_time"]  # pyright: ignore[reportIndexIssue]  # the point

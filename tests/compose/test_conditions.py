@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from mentis.compose.computed import Facts
-from mentis.compose.conditions import Occasion, why_in, why_out
+from mentis.compose.conditions import why_in, why_out
 from mentis.compose.placeholders import Values
+from mentis.compose.purposes import Occasion
 from mentis.values.block import Block, Category, Variant
 from mentis.values.persona import Persona, Profile
 
@@ -35,7 +36,6 @@ def test_a_block_without_conditions_is_always_in() -> None:
     [
         ({"enabled": False}, "switched off"),
         ({"target": "prefill"}, "its target is prefill, not the system prompt"),
-        ({"position": "history"}, "its position is history, not the system prompt"),
         ({"type": "multi_turn"}, "holds messages, not text"),
         ({"category": "summary"}, "category summary is told only when asked for"),
         ({"category": "cortex"}, "category cortex is told only when asked for"),
@@ -61,6 +61,7 @@ def test_each_condition_that_fails_says_so(fields: dict[str, Any], expected: str
         {"requires_all": ("name",)},
         {"requires_none": ("note", "unheard_of")},
         {"position": "system_prompt_append", "category": "summary"},
+        {"position": "history"},
     ],
 )
 def test_conditions_that_hold_keep_nothing_out(fields: dict[str, Any]) -> None:

@@ -2,13 +2,17 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mentis.compose.computed import Facts
 from mentis.compose.fill import Filled, fill, tidy
-from mentis.compose.placeholders import Values
+from mentis.compose.placeholders import Policy, Values
+from mentis.compose.wording import wording_of
+from mentis.errors import ComposeError
 from mentis.values.block import Block
+from mentis.values.given import Given
 from mentis.values.persona import Persona, Profile
 from mentis.values.span import Span, join_spans
 from mentis.values.stability import Stability
@@ -21,9 +25,11 @@ BLOCK = DESK.block("b", trust=Trust.CONSTITUTION)
 PLAIN = st.text(alphabet="ab \n\t{}\u2003", max_size=12)
 
 
-def filled(content: str, block: Block = BLOCK, **runtime: object) -> Filled:
+def filled(
+    content: str, block: Block = BLOCK, policy: Policy = "keep", **runtime: object
+) -> Filled:
     facts = Facts(Persona("bo", "Bo"), Profile(), NOON, "english", {})
-    return fill(block, content, Values(DESK.library(), facts, runtime))
+    return fill(wording_of(block, content), Values(DESK.library(), facts, runtime), policy)
 
 
 def test_spans_say_where_each_run_came_from() -> None:
@@ -42,6 +48,29 @@ def test_a_key_without_a_value_stands_verbatim_and_is_named_once() -> None:
     result = filled("{{nope}} {{note}} {{nope}}")
     assert result.text == "{{nope}} {{note}} {{nope}}"
     assert result.unresolved == ("nope", "note")
+
+
+def test_an_empty_policy_leaves_nothing_there_and_still_names_the_key() -> None:
+    result = filled("a\n\n{{nope}}\n\nb", policy="empty")
+    assert (result.text, result.unresolved) == ("a\n\nb", ("nope",))
+
+
+def test_an_error_policy_names_block_and_key() -> None:
+    with pytest.raises(ComposeError, match=r"block 'b': nothing gives \{\{nope\}\}") as caught:
+        filled("x {{nope}}", policy="error")
+    assert caught.value.facts == {"block": "b", "placeholder": "nope"}
+    assert "'nope'" in caught.value.hint
+
+
+def test_a_given_value_keeps_its_source_trust_and_stability() -> None:
+    given = Given("x", "soul.md", Trust.SELF, Stability.SESSION)
+    (span,) = filled("{{note}}", note=given).spans
+    assert span == Span("x", "b", "note", "soul.md", Trust.SELF, Stability.SESSION)
+
+
+def test_a_given_value_without_a_stability_has_the_registered_one() -> None:
+    (span,) = filled("{{mood}}", mood=Given("x", "soul.md", Trust.SELF)).spans
+    assert span.stability is Stability.SESSION
 
 
 def test_braces_inside_a_value_stay_as_they_are() -> None:

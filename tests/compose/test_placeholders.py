@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 import pytest
 
-from mentis.compose.computed import Facts
-from mentis.compose.placeholders import Filling, Values, as_text
+from mentis.compose.computed import SHIPPED, Computed, Facts
+from mentis.compose.placeholders import Filling, Known, Values, as_text
 from mentis.values.library import Library
 from mentis.values.persona import Persona, Profile
 from mentis.values.placeholder import Placeholder
@@ -28,10 +29,14 @@ def placeholder(**fields: Any) -> Placeholder:  # noqa: ANN401  # as the value h
     return Placeholder("key", **{**given, **fields})
 
 
-def look_up(one: Placeholder | None, runtime: Mapping[str, object] | None = None) -> Filling | None:
+def look_up(
+    one: Placeholder | None,
+    runtime: Mapping[str, object] | None = None,
+    computed: Mapping[str, Computed] = SHIPPED,
+) -> Filling | None:
     library = Library("test", (), {"key": one} if one else {}, {})
     facts = Facts(PERSONA, PROFILE, MORNING, "english", {})
-    return Values(library, facts, runtime or {}).get("key")
+    return Values(library, facts, runtime or {}, computed=computed).get("key")
 
 
 def test_a_static_value_is_read_from_the_persona_or_the_profile() -> None:
@@ -77,6 +82,65 @@ def test_an_unknown_function_falls_back_to_the_default() -> None:
     assert look_up(unknown) == Filling("-", "registry")
 
 
+def test_code_may_add_functions() -> None:
+    mine = {**SHIPPED, "moon": Computed(lambda facts: ["full", facts.now.year])}
+    moon = placeholder(phase="computed", source="computed", compute_function="moon")
+    assert look_up(moon, computed=mine) == Filling("full, 2026", "clock", Trust.RUNTIME)
+    lasting = {"moon": Computed(lambda _: None, clocked=False)}
+    assert look_up(moon, computed=lasting) == Filling("", "persona")
+
+
+def test_a_function_that_fails_leaves_the_default_and_says_so() -> None:
+    def fail(_: Facts) -> object:
+        raise ValueError("no moon")
+
+    for clocked in (True, False):
+        broken = {"moon": Computed(fail, clocked=clocked)}
+        moon = placeholder(phase="computed", source="computed", compute_function="moon")
+        reason = "moon failed (ValueError: no moon); the default was told"
+        assert look_up(moon, computed=broken) == Filling("", "registry", reason=reason)
+        with_default = replace(moon, default="new")
+        assert look_up(with_default, computed=broken) == Filling("new", "registry", reason=reason)
+
+
+@pytest.mark.parametrize(
+    ("source", "path", "text"),
+    [
+        ("persona_config", "persona_settings.name", "Bo"),
+        ("user_profile", "user_name", "Robin"),
+        ("user_profile", "persona_language", "english"),
+    ],
+)
+def test_paths_of_the_origin_system_lead_to_the_same_fields(
+    source: str, path: str, text: str
+) -> None:
+    found = look_up(placeholder(source=source, source_path=path))
+    assert found is not None
+    assert found.text == text
+
+
+@pytest.mark.parametrize("source", ["custom", "user"])
+def test_placeholders_an_owner_made_have_their_default(source: str) -> None:
+    assert look_up(placeholder(source=source, default="x")) == Filling("x", "registry")
+
+
+def test_the_same_variable_gives_the_same_filling_again() -> None:
+    known = Known()
+    facts = Facts(PERSONA, PROFILE, MORNING, "english", {})
+
+    def get(value: object) -> Filling | None:
+        return Values(Library("test", (), {}, {}), facts, {"key": value}, known=known).get("key")
+
+    first = get("x")
+    assert get("x") is first
+    assert get(1) == Filling("1", "runtime", Trust.RUNTIME, Stability.TURN)
+    assert get(True) == Filling("True", "runtime", Trust.RUNTIME, Stability.TURN)
+    changing = ["a"]
+    assert get(changing) == Filling("a", "runtime", Trust.RUNTIME, Stability.TURN)
+    changing.append("b")
+    assert get(changing) == Filling("a, b", "runtime", Trust.RUNTIME, Stability.TURN)
+
+
 def test_a_runtime_key_that_is_not_given_has_no_value_whatever_its_default() -> None:
     assert look_up(placeholder(phase="runtime", source="runtime", default="x")) is None
 
@@ -84,7 +148,7 @@ def test_a_runtime_key_that_is_not_given_has_no_value_whatever_its_default() -> 
 def test_a_runtime_variable_wins_over_every_phase() -> None:
     given = Filling("mine", "runtime", Trust.RUNTIME)
     assert look_up(placeholder(source_path="name"), {"key": "mine"}) == given
-    assert look_up(None, {"key": "mine"}) == given
+    assert look_up(None, {"key": "mine"}) == replace(given, stability=Stability.TURN)
 
 
 @pytest.mark.parametrize(

@@ -23,12 +23,13 @@ def run(code: str, folder: Path) -> str:
 
 
 @pytest.mark.model
-def test_the_guide_runs_from_top_to_bottom(tmp_path: Path) -> None:
-    text = (ROOT / "docs/guides/first-agent.md").read_text(encoding="utf-8")
-    blocks = PYTHON.findall(text)
-    assert len(blocks) >= 6
-    out = run("\n".join(blocks), tmp_path)
-    assert "2 entries" in out
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "docs" / "guides").glob("*.md")), ids=lambda path: path.stem
+)
+def test_each_guide_runs_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
+    blocks = PYTHON.findall(path.read_text(encoding="utf-8"))
+    assert len(blocks) >= 3
+    assert run("\n".join(blocks), tmp_path).strip()
 
 
 @pytest.mark.model

@@ -4,7 +4,7 @@ import pytest
 
 from mentis.errors import PersonaError
 from mentis.library.people import load_persona, load_profile
-from mentis.values.persona import Persona, Profile, Trait
+from mentis.values.persona import Expression, Persona, Profile, Trait
 
 FILE = "personas/bo/persona.toml"
 
@@ -46,6 +46,54 @@ name = "Harbour"
         traits=(Trait("Calm", "slow to anger", ("waits", "listens")),),
         scenarios=(Trait("Harbour"),),
     )
+
+
+def test_a_way_of_speaking_has_an_example_and_characteristics() -> None:
+    text = """
+name = "Bo"
+[[expression]]
+name = "Gruff"
+description = "few words"
+example = "Aye."
+characteristics = ["grunts"]
+[[expression]]
+description = "quiet"
+behaviours = ["whispers"]
+"""
+    assert load_persona(text, FILE).expression == (
+        Expression("Gruff", "few words", "Aye.", ("grunts",)),
+        Expression(description="quiet", characteristics=("whispers",)),
+    )
+
+
+def test_an_unknown_field_of_a_way_of_speaking_is_refused_at_its_place() -> None:
+    error = failure('name = "Bo"\n[[expression]]\nexmaple = "Aye."\n')
+    assert error.message == f"{FILE}:3:1: there is no field expression.0.exmaple"
+    assert error.hint == "did you mean 'example'?"
+    both = 'name = "Bo"\n[[expression]]\ncharacteristics = ["a"]\nbehaviours = ["b"]\n'
+    assert failure(both).facts["line"] == 4
+    assert failure('name = "Bo"\nexpression = ["a"]').facts["line"] == 2
+
+
+def test_the_first_language_is_the_one_it_answers_in() -> None:
+    persona = load_persona('name = "Bo"\nlanguages = ["german", "english"]', FILE)
+    assert (persona.language, persona.languages) == ("german", ("german", "english"))
+    both = load_persona('name = "Bo"\nlanguage = "german"\nlanguages = ["german"]', FILE)
+    assert both.language == "german"
+    assert load_persona('name = "Bo"\nlanguages = []', FILE) == Persona("bo", "Bo")
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ('language = "german"\nlanguages = ["english"]', ":2:12: the language is not the first"),
+        ('languages = ["german", " "]', ":2:13: a language is empty"),
+        ('languages = "german"', ":2:13: languages"),
+        ("languages = [1]", ":2:"),
+    ],
+)
+def test_wrong_languages_are_refused_at_their_place(lines: str, message: str) -> None:
+    assert failure(f'name = "Bo"\n{lines}').message.startswith(f"{FILE}{message}")
 
 
 def test_an_id_that_differs_from_the_folder_is_refused() -> None:

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from mentis.compose.purposes import Policies
 from mentis.errors import HomeTooNew, RouteError, SettingsError
 from mentis.runtime.settings import Settings, describe
-from mentis.runtime.settings_sources import FILE, load_settings
+from mentis.runtime.settings_sources import FILE, LiveSettings, load_settings
 
 
 def load(tmp_path: Path, text: str, **environ: str) -> Settings:
@@ -51,6 +52,18 @@ def test_the_environment_wins_over_the_file_and_each_value_tells_its_origin(
     assert found["limits.message_chars"] == (100_000, "default")
 
 
+def test_a_key_with_a_dot_in_it_is_found_where_it_stands(tmp_path: Path) -> None:
+    text = '\n[routes."m.1"]\n\nmodel = "x.gguf"\n'
+    assert origins(load(tmp_path, text))["routes.m.1.model"] == ("x.gguf", "mentis.toml:4")
+
+
+def test_credentials_in_an_address_are_never_printed(tmp_path: Path) -> None:
+    text = "[routes.x]\nurl='http://u:hunter2@h/v1'\nmodel='m'\n"
+    with pytest.raises(SettingsError) as caught:
+        load(tmp_path, text)
+    assert "hunter2" not in str(caught.value.as_problem())
+
+
 def test_a_second_route_may_be_named_and_default_stays(tmp_path: Path) -> None:
     settings = load(tmp_path, '[routes.big]\nurl = "https://h/v1"\nmodel = "m"\n')
     assert settings.route("big").backend == "openai"
@@ -74,6 +87,13 @@ def test_a_second_route_may_be_named_and_default_stays(tmp_path: Path) -> None:
         ),
         ("[store]\nbusy_second = 1\n", r":2:1: unknown setting", "'busy_seconds'"),
         ("[limits]\nzzz = 1\n", r":2:1: unknown setting 'limits.zzz'", "settings.md"),
+        (
+            "[features]\ncortexenabled = true\n",
+            r":2:1: unknown setting 'features.cortexenabled'",
+            "'cortexEnabled'",
+        ),
+        ("[features]\ncortexEnabled = 'perhaps'\n", r":2:1: features.cortexEnabled: ", ""),
+        ("[placeholders]\nmessage = 'drop'\n", r":2:1: placeholders.message: ", ""),
         ("[store]\n\nbusy_seconds = 'long'\n", r":3:1: store.busy_seconds: .*'long'", ""),
         ("name = 'No Spaces'\n", r":1:1: name: ", ""),
         ("routes = 3\n", r":1:1: routes: ", ""),
@@ -81,7 +101,10 @@ def test_a_second_route_may_be_named_and_default_stays(tmp_path: Path) -> None:
         ("[routes.default]\nurl = 'http://127.0.0.1/v1'\n", "a url and a model", ""),
         ("[routes.default]\nbackend='embedded'\nurl='http://h'\n", "url is for", ""),
         ("[routes.default]\nbackend='embedded'\nreplies=['x']\n", "replies are for", ""),
-        ("= 1\n", "line 1, column 1", "mend"),
+        ("a = 1\n= 1\n", r"mentis\.toml:2:1: not TOML: ", "correct"),
+        ("\ufeffformat = 1\n", r"mentis\.toml:1:1: begins with a byte order mark", "without"),
+        ("[routes.x]\nurl='http://u:hunter2@h/v1'\nmodel='m'\n", "carries credentials", ""),
+        ("[routes.x]\nurl='http://169.254.1.1/v1'\nmodel='m'\n", "link-local", ""),
     ],
 )
 def test_a_wrong_file_is_reported_with_place_and_hint(
@@ -111,6 +134,50 @@ def test_a_wrong_variable_is_named(tmp_path: Path, name: str, value: str, messag
         load(tmp_path, "format = 1\n", **{name: value})
 
 
+@pytest.mark.parametrize(("value", "enabled"), [("false", False), ("0", False), ("true", True)])
+def test_a_variable_finds_its_setting_whatever_the_spelling(
+    tmp_path: Path, value: str, enabled: bool
+) -> None:
+    settings = load(
+        tmp_path,
+        "[features]\ncortexEnabled = true\n",
+        MENTIS_FEATURES__CORTEXENABLED=value,
+        MENTIS_LIMITS__MEMORY_CHARS="99",
+    )
+    assert settings.model.features.cortexEnabled is enabled
+    assert settings.model.limits.memory_chars == 99
+    origin = "environment MENTIS_FEATURES__CORTEXENABLED"
+    assert origins(settings)["features.cortexEnabled"] == (enabled, origin)
+
+
+def test_persona_memory_is_on_by_default() -> None:
+    model = load_settings(None, {}).model
+    assert model.features.cortexEnabled
+    assert model.limits.memory_chars == 8000
+
+
+def test_policies_for_placeholders_come_from_settings(tmp_path: Path) -> None:
+    settings = load(tmp_path, '[placeholders]\nsystem_prompt = "error"\nprefill = "empty"\n')
+    assert settings.policies == Policies("error", "keep", "empty")
+
+
+def test_live_settings_follow_the_file_and_survive_a_slip_in_it(tmp_path: Path) -> None:
+    load(tmp_path, "[features]\ncortexEnabled = true\n")
+    live = LiveSettings(tmp_path, {})
+    first, fault = live.current()
+    assert first.model.features.cortexEnabled
+    assert fault is None
+    assert live.current()[0] is first
+    load(tmp_path, "[features]\ncortexEnabled = false\n")
+    assert not live.current()[0].model.features.cortexEnabled
+    (tmp_path / FILE).write_text("[features\n", encoding="utf-8")
+    held, fault = live.current()
+    assert not held.model.features.cortexEnabled
+    assert isinstance(fault, SettingsError)
+    (tmp_path / FILE).unlink()
+    assert isinstance(live.current()[1], SettingsError)
+
+
 def test_a_home_of_a_newer_format_is_named_before_its_unknown_keys(tmp_path: Path) -> None:
     with pytest.raises(HomeTooNew, match="format 99") as caught:
         load(tmp_path, "format = 99\nbrand_new = true\n")
@@ -119,7 +186,7 @@ def test_a_home_of_a_newer_format_is_named_before_its_unknown_keys(tmp_path: Pat
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"format = 1 # \xff\n")
-    with pytest.raises(SettingsError, match="not UTF-8 at byte 13"):
+    with pytest.raises(SettingsError, match=r"mentis\.toml:1:14: not UTF-8: byte 0xff"):
         load_settings(tmp_path, {})
     (tmp_path / FILE).unlink()
     (tmp_path / FILE).mkdir()

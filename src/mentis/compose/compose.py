@@ -16,17 +16,17 @@ from mentis.values.recalled import Recalled
 from mentis.values.request import PromptRequest, RuntimeContext
 from mentis.values.span import Span
 from mentis.values.tool import ToolDeclaration
-from mentis.values.trace import Cut, Degradation, TokenCount, Trace
+from mentis.values.trace import Cut, TokenCount, Trace
 from mentis.values.turn import Turn
 from mentis.values.value import Value
 
-from .computed import Facts
-from .conditions import Occasion
+from .computed import SHIPPED, Computed, Facts
 from .history import FRAMING_TOKENS, Kept, add, count, keep_newest
 from .judge import Judge
 from .layout import lay_out
 from .memo import memo_for
 from .placeholders import Values
+from .purposes import KEEP, Occasion, Policies
 
 _NOTHING: Mapping[str, object] = {}
 
@@ -48,6 +48,8 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     variant: str,
     mode: Mode = "chat",
     runtime_vars: Mapping[str, object] = _NOTHING,
+    policies: Policies = KEEP,
+    computed: Mapping[str, Computed] = SHIPPED,
     counter: TokenCounter,
     context_tokens: int,
     reserve_tokens: int,
@@ -57,11 +59,12 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     What lasts goes to `system_instruction`, what changes every turn to `runtime_ctx`, so that the
     beginning of the prompt stays the same, byte by byte, from turn to turn.
     """
-    occasion = Occasion(variant, persona.language.strip().casefold(), mode)
-    memo = memo_for(occasion, library, persona, profile, counter)
-    facts = Facts(persona, profile, now, occasion.language, library.words)
-    judge = Judge(occasion, Values(library, facts, runtime_vars, memo.values), counter, memo)
-    layout = lay_out(library.blocks, judge)
+    language = persona.language.strip().casefold()
+    occasion = Occasion(variant, language, mode, policies=policies)
+    memo = memo_for(occasion, library, persona, profile, computed, counter)
+    facts = Facts(persona, profile, now, language, library.words)
+    values = Values(library, facts, runtime_vars, known=memo.known, computed=computed)
+    layout = lay_out(library, Judge(occasion, values, memo), counter)
     tokens = {
         "system": layout.system_tokens,
         "tools": count(_tools_text(recalled.tools), counter),
@@ -86,7 +89,7 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
         blocks=layout.blocks,
         cuts=(*kept.cuts, *_untold(recalled.memories, counter)),
         unresolved=layout.unresolved,
-        degraded=(*recalled.degraded, *_unknown_variant(library, variant)),
+        degraded=(*recalled.degraded, *layout.notes, *layout.degraded),
         tokens=_totals(tokens, kept, messages=messages),
         embedding_calls=recalled.embedding_calls,
     )
@@ -129,12 +132,3 @@ def _totals(
 def _untold(memories: Iterable[Span], counter: TokenCounter) -> Iterator[Cut]:
     for memory in memories:
         yield Cut("memory", counter.count(memory.text).tokens, "memories are not told yet")
-
-
-def _unknown_variant(library: Library, variant: str) -> tuple[Degradation, ...]:
-    """A variant that no block knows is legal, but more often a slip: say what was told instead."""
-    names = (name.partition("@")[0] for block in library.blocks for name in block.variants)
-    conditions = (block.variant_condition for block in library.blocks)
-    if variant == "default" or variant in names or variant in conditions:
-        return ()
-    return (Degradation("variant", f"no block has a variant {variant!r}; default was told"),)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import TypeAlias
 
-from mentis.values.persona import Persona, Profile, Trait
+from mentis.values.persona import Expression, Persona, Profile, Trait
 from mentis.values.value import Value
 
 FALLBACK_LANGUAGE = "english"
@@ -31,7 +32,16 @@ class Facts(Value):
         return ()
 
 
-Compute: TypeAlias = Callable[[Facts], str]
+Compute: TypeAlias = Callable[[Facts], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Computed(Value):
+    """A function for a placeholder. One that is not `clocked` must not look at `facts.now`: its
+    value is kept until persona, profile or library change."""
+
+    compute: Compute
+    clocked: bool = True
 
 
 def persona_type_description(facts: Facts) -> str:
@@ -49,7 +59,7 @@ def char_knowledge(facts: Facts) -> str:
 
 
 def char_expression(facts: Facts) -> str:
-    return _lines(_item(trait) for trait in facts.persona.expression)
+    return _lines(_way_of_speaking(facts, way) for way in facts.persona.expression)
 
 
 def char_scenarios(facts: Facts) -> str:
@@ -88,21 +98,21 @@ def current_weekday(facts: Facts) -> str:
     return names[facts.now.weekday()] if len(names) == 7 else ""
 
 
-# From persona and profile alone: the same until one of them changes.
-LASTING: Mapping[str, Compute] = {
-    "persona_type_description": persona_type_description,
-    "char_core_traits": char_core_traits,
-    "char_knowledge": char_knowledge,
-    "char_expression": char_expression,
-    "char_scenarios": char_scenarios,
-    "char_description": char_description,
-    "cortex_persona_context": cortex_persona_context,
-}
-CLOCKED: Mapping[str, Compute] = {
-    "current_date": current_date,
-    "current_time": current_time,
-    "current_weekday": current_weekday,
-}
+_LASTING = (
+    persona_type_description,
+    char_core_traits,
+    char_knowledge,
+    char_expression,
+    char_scenarios,
+    char_description,
+    cortex_persona_context,
+)
+_CLOCKED = (current_date, current_time, current_weekday)
+# What ships. Code extends it by passing another mapping: {**SHIPPED, "moon": Computed(moon)}.
+SHIPPED: Mapping[str, Computed] = MappingProxyType(
+    {compute.__name__: Computed(compute, clocked=False) for compute in _LASTING}
+    | {compute.__name__: Computed(compute) for compute in _CLOCKED}
+)
 
 
 def _identity(facts: Facts) -> str:
@@ -119,6 +129,13 @@ def _detail(facts: Facts, topic: str, value: object) -> str:
 def _labelled(facts: Facts, topic: str, text: str) -> str:
     label = " ".join(facts.word(topic))
     return f"{label}:\n{text}" if label and text else text
+
+
+def _way_of_speaking(facts: Facts, way: Expression) -> str:
+    head = ": ".join(part for part in (way.name, way.description) if part)
+    example = _detail(facts, "label_example", way.example) if way.example else ""
+    marks = (f"  - {mark}" for mark in way.characteristics)
+    return _lines(line for line in (head, example, *marks) if line)
 
 
 def _item(trait: Trait, indent: str = "", mark: str = "") -> str:

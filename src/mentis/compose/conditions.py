@@ -3,27 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
-from mentis.values.block import Block, Category, Mode, variant_name
-from mentis.values.value import Value
+from mentis.values.block import Block, variant_name
 
 from .placeholders import Values
-
-# Told only when a builder asks for that category by name.
-ON_DEMAND: tuple[Category, ...] = ("summary", "spec_autofill", "cortex")
-
-
-@dataclass(frozen=True, slots=True)
-class Occasion(Value):
-    """What a system prompt is wanted for."""
-
-    variant: str
-    language: str
-    mode: Mode = "chat"
-    category: Category | None = None
-
+from .purposes import Occasion, Purpose
 
 _Check: TypeAlias = Callable[[Block, Occasion, Values], str | None]
 
@@ -34,6 +19,15 @@ def why_out(block: Block, occasion: Occasion, values: Values) -> str | None:
         if reason := check(block, occasion, values):
             return reason
     return None
+
+
+def concerns(purpose: Purpose, block: Block) -> bool:
+    """Whether a block is one of those a builder chooses among at all."""
+    wanted = (purpose.target, purpose.category)
+    found = (block.target, block.category)
+    if any(want not in (None, own) for want, own in zip(wanted, found, strict=True)):
+        return False
+    return _stands_there(purpose, block)
 
 
 def why_in(block: Block, values: Values) -> str:
@@ -55,22 +49,33 @@ def _mode(block: Block, occasion: Occasion, _values: Values) -> str | None:
     return f"only for mode {_any_of(block.modes)}, this is {occasion.mode}"
 
 
-def _place(block: Block, _occasion: Occasion, _values: Values) -> str | None:
-    if block.target != "system_prompt":
-        return f"its target is {block.target}, not the system prompt"
-    if block.position not in ("system_prompt", "system_prompt_append"):
-        return f"its position is {block.position}, not the system prompt"
-    return "holds messages, not text" if block.type == "multi_turn" else None
+def _target(block: Block, occasion: Occasion, _values: Values) -> str | None:
+    purpose = occasion.purpose
+    if purpose.target in (None, block.target):
+        return None
+    return f"its target is {block.target}, not {purpose.name}"
+
+
+def _position(block: Block, occasion: Occasion, _values: Values) -> str | None:
+    if _stands_there(occasion.purpose, block):
+        return None
+    return f"its position is {block.position}, not {occasion.purpose.name}"
 
 
 def _category(block: Block, occasion: Occasion, _values: Values) -> str | None:
-    if block.position == "system_prompt_append":
+    purpose, own = occasion.purpose, block.category
+    wanted = occasion.category or purpose.category
+    if block.position == "system_prompt_append" and purpose.target == "system_prompt":
         return None
-    if occasion.category is None:
-        wanted = block.category not in ON_DEMAND
-        return None if wanted else f"category {block.category} is told only when asked for"
-    wanted = block.category == occasion.category
-    return None if wanted else f"category {block.category}, asked for is {occasion.category}"
+    if own in purpose.never or (wanted is None and own in purpose.unasked):
+        return f"category {own} is told only when asked for"
+    return None if wanted in (None, own) else f"category {own}, asked for is {wanted}"
+
+
+def _type(block: Block, occasion: Occasion, _values: Values) -> str | None:
+    if occasion.purpose.type in (None, block.type):
+        return None
+    return "holds messages, not text" if block.type == "multi_turn" else "holds text, not messages"
 
 
 def _variant(block: Block, occasion: Occasion, _values: Values) -> str | None:
@@ -96,11 +101,20 @@ def _none(block: Block, _occasion: Occasion, values: Values) -> str | None:
 
 
 def _wording(block: Block, occasion: Occasion, _values: Values) -> str | None:
+    if not occasion.purpose.worded:
+        return None
     name = variant_name(block, occasion.variant, occasion.language)
     if name is None:
         return f"has no wording for variant {occasion.variant}"
-    blank = not block.variants[name].content.strip()
-    return f"left out on purpose in variant {name}" if blank else None
+    variant = block.variants[name]
+    told = variant.messages if block.type == "multi_turn" else variant.content.strip()
+    return None if told else f"left out on purpose in variant {name}"
+
+
+def _stands_there(purpose: Purpose, block: Block) -> bool:
+    if block.position == purpose.not_position:
+        return False
+    return not purpose.positions or block.position in purpose.positions
 
 
 def _any_of(words: tuple[str, ...]) -> str:
@@ -109,8 +123,10 @@ def _any_of(words: tuple[str, ...]) -> str:
 
 _CHECKS: tuple[_Check, ...] = (
     _enabled,
-    _place,
+    _target,
+    _position,
     _category,
+    _type,
     _mode,
     _variant,
     _any,

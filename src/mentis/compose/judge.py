@@ -1,21 +1,28 @@
-"""Decides for each block whether it is told, with its spans, or left out, with the reason."""
+"""Decides for each block whether it is told, with its spans, or left out, with the reason.
+
+Every builder and `compose` sit on this one judge; they differ in the occasion they bring.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from mentis.ports.token_counter import TokenCounter
-from mentis.values.block import Block, variant_name
+from mentis.values.block import Block, pick_variant, variant_name
+from mentis.values.stability import Stability
 from mentis.values.trace import BlockTrace
 
-from .conditions import Occasion, required_keys, why_in, why_out
-from .fate import Fate, choose_in_groups
+from .conditions import required_keys, why_in, why_out
+from .fate import EMPTY, Fate, choose_in_groups
 from .fill import fill
-from .layers import check_declared, region_of
-from .memo import Memo
+from .layers import region_of
 from .placeholders import Values
-from .templates import parse
+from .purposes import Occasion
+from .wording import Wording, wordings_of
+
+if TYPE_CHECKING:
+    from .memo import Memo
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +31,10 @@ class Judge:
 
     occasion: Occasion
     values: Values
-    counter: TokenCounter
     memo: Memo
 
     def decide_all(self, blocks: Iterable[Block]) -> tuple[Fate, ...]:
-        return choose_in_groups(tuple(self.decide(block) for block in blocks))
+        return choose_in_groups(tuple([self.decide(block) for block in blocks]))
 
     def decide(self, block: Block) -> Fate:
         """As last time, where every key the block depends on has the value it had then."""
@@ -38,31 +44,53 @@ class Judge:
         fate = self.memo.fates[block.id] = self._decide(block)
         return fate
 
-    def _decide(self, block: Block) -> Fate:
-        name = variant_name(block, self.occasion.variant, self.occasion.language) or ""
-        content = block.variants[name].content if name else ""
-        parts = {key: self.values.stability(key) for key in parse(content).keys}
-        keys = (*parts, *required_keys(block))
-        inputs = self.values.get_all(keys)
-        region = region_of(block, parts.values())
+    def tell(self, block: Block) -> Fate:
+        """The block's text whatever its conditions say; its trace still says what they do."""
+        return self._fill(self.consider(block))
+
+    def consider(self, block: Block) -> Fate:
+        """What stands against the block, if anything does; nothing is filled yet."""
+        occasion, values = self.occasion, self.values
+        variant = pick_variant(block, occasion.variant, occasion.language)
+        wordings = () if variant is None else wordings_of(block, variant)
+        needed = (key for wording in wordings for key in wording.keys)
+        keys = tuple(dict.fromkeys((*needed, *required_keys(block))))
+        region = region_of(block, self._parts(wordings))
+        against = why_out(block, occasion, values)
         trace = BlockTrace(
             block=block.id,
             name=block.name,
             order=block.order,
-            included=False,
-            reason=why_out(block, self.occasion, self.values) or "",
+            included=against is None,
+            reason=against or why_in(block, values),
             trust=block.trust,
             stability=region,
-            variant=name,
+            variant=variant_name(block, occasion.variant, occasion.language) or "",
         )
-        if trace.reason:
-            return Fate(block, region, trace, None, keys, inputs)
-        check_declared(block, parts)
-        filled = fill(block, content, self.values)
-        if not filled.text:
-            return Fate(
-                block, region, replace(trace, reason="empty once filled"), None, keys, inputs
-            )
-        tokens = self.counter.count(filled.text)
-        told = replace(trace, included=True, reason=why_in(block, self.values), tokens=tokens)
-        return Fate(block, region, told, filled, keys, inputs)
+        return Fate(
+            block=block,
+            region=region,
+            trace=trace,
+            texts=(),
+            keys=keys,
+            inputs=values.get_all(keys),
+            wordings=wordings,
+            messages=variant.messages if variant else (),
+        )
+
+    def _decide(self, block: Block) -> Fate:
+        fate = self.consider(block)
+        if not fate.trace.included:
+            return fate
+        told = self._fill(fate)
+        if any(filled.text for filled in told.texts):
+            return told
+        return replace(fate, trace=replace(fate.trace, included=False, reason=EMPTY))
+
+    def _parts(self, wordings: Iterable[Wording]) -> list[Stability]:
+        return [self.values.stability(key) for wording in wordings for key in wording.keys]
+
+    def _fill(self, fate: Fate) -> Fate:
+        policy = self.occasion.policies.of(fate.block.target)
+        texts = tuple([fill(wording, self.values, policy) for wording in fate.wordings])
+        return replace(fate, texts=texts)

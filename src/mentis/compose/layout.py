@@ -6,38 +6,70 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from mentis.ports.token_counter import TokenCounter
-from mentis.values.block import Block
-from mentis.values.span import Span, join_spans
+from mentis.values.library import Library
+from mentis.values.span import join_spans
 from mentis.values.stability import Stability
-from mentis.values.trace import BlockTrace, Unresolved
+from mentis.values.trace import BlockTrace, Degradation, TokenCount, Unresolved
 
-from .fate import Fate
+from .fate import Fate, joined
 from .history import count
 from .judge import Judge
-from .layers import in_layers, moved
-from .memo import Layout
+from .layers import check_declared, in_layers, moved
+from .memo import Layout, Memo
+from .placeholders import Values
+from .purposes import Occasion
 
-_SEPARATOR = Span("\n\n", source="layout")
 
-
-def lay_out(blocks: Iterable[Block], judge: Judge) -> Layout:
+def lay_out(library: Library, judge: Judge, counter: TokenCounter) -> Layout:
     """As last time, where nothing that any block depends on has changed since."""
     last = judge.memo.layout
     if last is not None and last.inputs == judge.values.get_all(last.keys):
         return last
-    layout = judge.memo.layout = _lay_out(judge.decide_all(blocks), judge.counter, last)
+    fates = judge.decide_all(library.blocks)
+    _check_declared(fates, judge.values)
+    layout = _lay_out(fates, judge, counter)
+    notes = last.notes if last else _unknown_variant(library, judge.occasion.variant)
+    layout = judge.memo.layout = replace(layout, notes=notes)
     return layout
 
 
-def _lay_out(fates: tuple[Fate, ...], counter: TokenCounter, last: Layout | None) -> Layout:
+def open_keys(told: Iterable[Fate], occasion: Occasion) -> tuple[Unresolved, ...]:
+    """Keys that had no value, each once per block, with what stands in their place."""
+    return tuple(
+        Unresolved(fate.block.id, key, occasion.policies.of(fate.block.target))
+        for fate in told
+        for key in dict.fromkeys(key for filled in fate.texts for key in filled.unresolved)
+    )
+
+
+def stand_ins(told: Iterable[Fate]) -> tuple[Degradation, ...]:
+    """Values that are not what they should have been, and why."""
+    reasons = {
+        (key, filling.reason): None
+        for fate in told
+        for key, filling in zip(fate.keys, fate.inputs, strict=True)
+        if filling is not None and filling.reason
+    }
+    return tuple(Degradation(f"placeholder {key}", reason) for key, reason in reasons)
+
+
+def _check_declared(fates: Iterable[Fate], values: Values) -> None:
+    for fate in fates:
+        if fate.texts and fate.block.stability is Stability.STABLE:
+            keys = (key for wording in fate.wordings for key in wording.keys)
+            check_declared(fate.block, {key: values.stability(key) for key in keys})
+
+
+def _lay_out(fates: tuple[Fate, ...], judge: Judge, counter: TokenCounter) -> Layout:
+    last = judge.memo.layout
     needed = {key: value for f in fates for key, value in zip(f.keys, f.inputs, strict=True)}
-    told = in_layers([fate for fate in fates if fate.filled])
+    told = in_layers([fate for fate in fates if fate.texts])
     lasting = tuple(fate for fate in told if fate.region is not Stability.TURN)
-    turn = _joined(told[len(lasting) :])
+    turn = joined(told[len(lasting) :])
     if last is not None and last.lasting == lasting:
         system, system_tokens = last.system, last.system_tokens
     else:
-        system = _joined(lasting)
+        system = joined(lasting)
         system_tokens = count(join_spans(system), counter)
     return Layout(
         keys=tuple(needed),
@@ -47,36 +79,43 @@ def _lay_out(fates: tuple[Fate, ...], counter: TokenCounter, last: Layout | None
         turn=turn,
         system_tokens=system_tokens,
         turn_tokens=count(join_spans(turn), counter),
-        blocks=_block_traces(fates, told),
-        unresolved=_unresolved(told),
+        blocks=_block_traces(fates, told, judge.memo, counter),
+        unresolved=open_keys(told, judge.occasion),
+        degraded=stand_ins(told),
     )
 
 
-def _joined(fates: Iterable[Fate]) -> tuple[Span, ...]:
-    """With one blank line between blocks."""
-    spans: list[Span] = []
-    for fate in fates:
-        if spans:
-            spans.append(_SEPARATOR)
-        spans.extend(fate.filled.spans if fate.filled else ())
-    return tuple(spans)
-
-
-def _block_traces(fates: Iterable[Fate], told: Sequence[Fate]) -> tuple[BlockTrace, ...]:
+def _block_traces(
+    fates: Iterable[Fate], told: Sequence[Fate], memo: Memo, counter: TokenCounter
+) -> tuple[BlockTrace, ...]:
     """In the library's order, with a word on those that do not stand where that puts them."""
     shifted = {fate.block.id for fate in moved(told)}
-    return tuple(_with_move(fate) if fate.block.id in shifted else fate.trace for fate in fates)
+    traces: list[BlockTrace] = []
+    for fate in fates:
+        trace = fate.trace
+        if fate.texts:
+            trace = replace(trace, tokens=_cost(fate, memo, counter))
+        traces.append(_with_move(fate, trace) if fate.block.id in shifted else trace)
+    return tuple(traces)
 
 
-def _with_move(fate: Fate) -> BlockTrace:
-    reason = f"{fate.trace.reason}; moved behind what lasts longer, to the {fate.region} region"
-    return replace(fate.trace, moved=True, reason=reason)
+def _cost(fate: Fate, memo: Memo, counter: TokenCounter) -> TokenCount:
+    filled = fate.texts[0]
+    known = memo.costs.get(fate.block.id)
+    if known is None or known[0] is not filled:
+        known = memo.costs[fate.block.id] = (filled, counter.count(filled.text))
+    return known[1]
 
 
-def _unresolved(told: Iterable[Fate]) -> tuple[Unresolved, ...]:
-    return tuple(
-        Unresolved(fate.block.id, key, "keep")
-        for fate in told
-        if fate.filled
-        for key in fate.filled.unresolved
-    )
+def _with_move(fate: Fate, trace: BlockTrace) -> BlockTrace:
+    reason = f"{trace.reason}; moved behind what lasts longer, to the {fate.region} region"
+    return replace(trace, moved=True, reason=reason)
+
+
+def _unknown_variant(library: Library, variant: str) -> tuple[Degradation, ...]:
+    """A variant that no block knows is legal, but more often a slip: say what was told instead."""
+    names = (name.partition("@")[0] for block in library.blocks for name in block.variants)
+    conditions = (block.variant_condition for block in library.blocks)
+    if variant == "default" or variant in names or variant in conditions:
+        return ()
+    return (Degradation("variant", f"no block has a variant {variant!r}; default was told"),)

@@ -10,18 +10,21 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from mentis.values.span import Span
-from mentis.values.trace import BlockTrace, TokenCount, Unresolved
+from mentis.values.trace import BlockTrace, Degradation, TokenCount, Unresolved
 
-from .conditions import Occasion
 from .fate import Fate
-from .placeholders import Filling
+from .fill import Filled
+from .placeholders import Filling, Known
+from .purposes import Occasion
+from .sheet import Sheet
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
     """The told blocks in their places: `system` is made of the `lasting` ones, `turn` of the rest.
 
-    It holds as long as all the `keys` that any block depends on have these `inputs`.
+    It holds as long as all the `keys` that any block depends on have these `inputs`; `notes` hold
+    as long as the library does.
     """
 
     keys: tuple[str, ...]
@@ -33,17 +36,21 @@ class Layout:
     turn_tokens: TokenCount
     blocks: tuple[BlockTrace, ...]
     unresolved: tuple[Unresolved, ...]
+    degraded: tuple[Degradation, ...]
+    notes: tuple[Degradation, ...] = ()
 
 
 class Memo:
-    """Lasting values by key, the last fate of each block by id, and the last layout."""
+    """Known values, the last fate of each block and what it cost, the last layout or sheet."""
 
-    __slots__ = ("fates", "layout", "values")
+    __slots__ = ("costs", "fates", "known", "layout", "sheet")
 
     def __init__(self) -> None:
-        self.values: dict[str, Filling | None] = {}
+        self.known = Known()
         self.fates: dict[str, Fate] = {}
+        self.costs: dict[str, tuple[Filled, TokenCount]] = {}
         self.layout: Layout | None = None
+        self.sheet: Sheet | None = None
 
 
 def memo_for(occasion: Occasion, *objects: object) -> Memo:
@@ -66,6 +73,6 @@ class _Same:
         return id(self._object)
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=64)
 def _memo(_occasion: Occasion, *_objects: _Same) -> Memo:
     return Memo()

@@ -7,96 +7,163 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import Literal, TypeAlias, cast
 
+from mentis.values.given import Given
 from mentis.values.library import Library
+from mentis.values.persona import Persona, Profile
 from mentis.values.placeholder import Placeholder
 from mentis.values.stability import Stability
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
-from .computed import CLOCKED, LASTING, Facts
+from .computed import SHIPPED, Computed, Facts
+
+# What stands where a key has no value: the key itself, nothing, or no prompt at all.
+Policy: TypeAlias = Literal["keep", "empty", "error"]
+# Values of these types cannot change behind our back, so what became of them may be kept.
+LASTING_TYPES = frozenset({str, int, float, bool, type(None), Given})
 
 
 @dataclass(frozen=True, slots=True)
 class Filling(Value):
+    """`reason` says why it is not the value it should have been; mostly there is none."""
+
     text: str
     source: str
     trust: Trust = Trust.OWNER
+    stability: Stability = Stability.STABLE
+    reason: str = ""
+
+
+class Known:
+    """What outlives a call: values of persona and profile, and the last value of each variable.
+
+    It never holds a value that the clock had a part in.
+    """
+
+    __slots__ = ("given", "lasting")
+
+    def __init__(self) -> None:
+        self.lasting: dict[str, Filling | None] = {}
+        self.given: dict[str, tuple[object, Filling]] = {}
 
 
 class Values:
-    """Looks values up as they are asked for. `known` outlives the call: it never holds a value
-    that the clock or the caller's variables had a part in."""
+    """Looks values up as they are asked for."""
+
+    __slots__ = ("_computed", "_facts", "_known", "_placeholders", "runtime")
 
     def __init__(
         self,
         library: Library,
         facts: Facts,
         runtime: Mapping[str, object],
-        known: dict[str, Filling | None] | None = None,
+        *,
+        known: Known | None = None,
+        computed: Mapping[str, Computed] = SHIPPED,
     ) -> None:
         self._placeholders = library.placeholders
         self._facts = facts
-        self._runtime = runtime
-        self._known = {} if known is None else known
+        self._known = known or Known()
+        self._computed = computed
+        self.runtime = runtime
 
     def get(self, key: str) -> Filling | None:
         """None when nothing gives this key a value."""
-        if key in self._runtime:
-            separator = self._separator(key)
-            return Filling(as_text(self._runtime[key], separator), "runtime", Trust.RUNTIME)
+        if key in self.runtime:
+            return self._given(key, self.runtime[key])
         placeholder = self._placeholders.get(key)
         if placeholder is None:
             return None
-        if _clocked(placeholder):
-            text = CLOCKED[placeholder.compute_function](self._facts)
-            return Filling(text, "clock", Trust.RUNTIME)
-        if key not in self._known:
-            self._known[key] = self._lasting(placeholder)
-        return self._known[key]
+        if self.clocked(key):
+            return self._compute(placeholder, "clock", Trust.RUNTIME)
+        lasting = self._known.lasting
+        if key not in lasting:
+            lasting[key] = self._lasting(placeholder)
+        return lasting[key]
 
     def filled(self, key: str) -> bool:
         """Whether the key has a value that is more than white space."""
         filling = self.get(key)
         return filling is not None and bool(filling.text.strip())
 
+    def clocked(self, key: str) -> bool:
+        """Whether the key's value, if no variable gives it, is worked out anew each time."""
+        placeholder = self._placeholders.get(key)
+        if placeholder is None or placeholder.phase != "computed":
+            return False
+        computed = self._computed.get(placeholder.compute_function)
+        return computed is not None and computed.clocked
+
     def stability(self, key: str) -> Stability:
         """As registered; an unregistered key lasts a turn if it is given, else it is plain text."""
+        given = self.runtime.get(key)
+        if isinstance(given, Given) and given.stability is not None:
+            return given.stability
         if placeholder := self._placeholders.get(key):
             return placeholder.stability
-        return Stability.TURN if key in self._runtime else Stability.STABLE
+        return Stability.TURN if key in self.runtime else Stability.STABLE
 
     def get_all(self, keys: Iterable[str]) -> tuple[Filling | None, ...]:
         return tuple([self.get(key) for key in keys])
+
+    def _given(self, key: str, value: object) -> Filling:
+        """The same object as last time for the same value, which makes comparing them cheap."""
+        last = self._known.given.get(key)
+        if last is not None and type(value) is type(last[0]) and value == last[0]:
+            return last[1]
+        filling = self._filling(key, value)
+        if type(value) in LASTING_TYPES:
+            self._known.given[key] = (value, filling)
+        return filling
+
+    def _filling(self, key: str, value: object) -> Filling:
+        if isinstance(value, Given):
+            return Filling(value.text, value.source, value.trust, self.stability(key))
+        placeholder = self._placeholders.get(key)
+        text = as_text(value, placeholder.join_separator if placeholder else ", ")
+        return Filling(text, "runtime", Trust.RUNTIME, self.stability(key))
 
     def _lasting(self, placeholder: Placeholder) -> Filling | None:
         match placeholder.phase:
             case "static":
                 value, source = self._static(placeholder)
+                return _filling(placeholder, value, source)
             case "computed":
-                compute = LASTING.get(placeholder.compute_function)
-                value, source = (compute(self._facts), "persona") if compute else (None, "")
+                return self._compute(placeholder, "persona", Trust.OWNER)
             case "runtime":
                 return None  # a default would hide that the caller forgot it
-        if value is None:
-            value, source = placeholder.default, "registry"
-        return (
-            None if value is None else Filling(as_text(value, placeholder.join_separator), source)
-        )
+
+    def _compute(self, placeholder: Placeholder, source: str, trust: Trust) -> Filling | None:
+        name = placeholder.compute_function
+        computed = self._computed.get(name)
+        if computed is None:
+            return _filling(placeholder, None, "")
+        try:
+            value = computed.compute(self._facts)
+        except Exception as error:  # noqa: BLE001  # others' code, and no prompt may die of it
+            reason = f"{name} failed ({type(error).__name__}: {error}); the default was told"
+            return _filling(placeholder, None, "", reason=reason) or Filling(
+                "", "registry", stability=placeholder.stability, reason=reason
+            )
+        text = as_text(value, placeholder.join_separator)
+        return Filling(text, source, trust, placeholder.stability)
 
     def _static(self, placeholder: Placeholder) -> tuple[object, str]:
         match placeholder.source:
             case "persona_config":
-                return _follow(self._facts.persona, placeholder.source_path), "persona"
+                return _of_persona(self._facts.persona, placeholder.source_path), "persona"
             case "user_profile":
-                return _follow(self._facts.profile, placeholder.source_path), "profile"
-            case "static" | "computed" | "runtime":
+                return self._of_profile(placeholder.source_path)
+            case "static" | "computed" | "runtime" | "custom" | "user":
                 return None, "registry"
 
-    def _separator(self, key: str) -> str:
-        placeholder = self._placeholders.get(key)
-        return placeholder.join_separator if placeholder else ", "
+    def _of_profile(self, path: str) -> tuple[object, str]:
+        """The origin kept the persona's language in the profile, and wrote `user_` before all."""
+        if path == "persona_language":
+            return self._facts.persona.language, "persona"
+        return _of_profile(self._facts.profile, path), "profile"
 
 
 def as_text(value: object, separator: str) -> str:
@@ -109,8 +176,26 @@ def as_text(value: object, separator: str) -> str:
     return str(value)
 
 
-def _clocked(placeholder: Placeholder) -> bool:
-    return placeholder.phase == "computed" and placeholder.compute_function in CLOCKED
+def _filling(
+    placeholder: Placeholder, value: object, source: str, *, reason: str = ""
+) -> Filling | None:
+    """The value, else the registered default, else nothing."""
+    if value is None:
+        value, source = placeholder.default, "registry"
+    if value is None:
+        return None
+    text = as_text(value, placeholder.join_separator)
+    return Filling(text, source, stability=placeholder.stability, reason=reason)
+
+
+def _of_persona(persona: Persona, path: str) -> object:
+    found = _follow(persona, path)
+    return _follow(persona, path.removeprefix("persona_settings.")) if found is None else found
+
+
+def _of_profile(profile: Profile, path: str) -> object:
+    found = _follow(profile, path)
+    return _follow(profile, path.removeprefix("user_")) if found is None else found
 
 
 def _follow(value: object, path: str) -> object:

@@ -31,7 +31,7 @@ def write_beside(path: Path, content: str | bytes) -> Path:
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     except OSError as error:
         raise unwritable(path, error) from error
-    temporary = Path(name)
+    temporary = path.with_name(Path(name).name)  # relative, if `path` is
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)

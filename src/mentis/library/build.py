@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
 
 from mentis.values.block import Block, Message, Variant
 from mentis.values.placeholder import Placeholder
+from mentis.values.stability import Stability
 
 if TYPE_CHECKING:
-    from .formats import BlockEntry, ContentEntry, Registry, VariantEntry
+    from .formats import BlockEntry, ContentEntry, PlaceholderEntry, VariantEntry
+
+# Registries of the origin system say nothing about stability: a value that code works out or the
+# caller passes may change every turn, one that is read from a file does not.
+DEFAULT_STABILITY: Mapping[str, Stability] = {
+    "static": Stability.STABLE,
+    "computed": Stability.TURN,
+    "runtime": Stability.TURN,
+}
 
 
-def build_block(block_id: str, entry: BlockEntry, content: ContentEntry) -> Block:
+def build_block(
+    block_id: str,
+    entry: BlockEntry,
+    content: ContentEntry,
+    *,
+    origin: Literal["shipped", "owner"],
+) -> Block:
     return Block(
         id=block_id,
         name=entry.name,
@@ -34,7 +50,7 @@ def build_block(block_id: str, entry: BlockEntry, content: ContentEntry) -> Bloc
         trust=entry.trust,
         priority=entry.priority,
         max_tokens=entry.max_tokens,
-        origin="shipped",
+        origin=origin,
         file=entry.domain_file,
         extra=_extra(entry, content),
     )
@@ -51,21 +67,18 @@ def _variant(variant: VariantEntry) -> Variant:
     return Variant(variant.content or "", tuple(Message(m.role, m.content) for m in messages))
 
 
-def build_placeholders(registry: Registry) -> dict[str, Placeholder]:
-    return {
-        key: Placeholder(
-            key=key,
-            phase=entry.resolve_phase,
-            source=entry.source,
-            stability=entry.stability,
-            name=entry.name,
-            description=entry.description,
-            category=entry.category,
-            source_path=entry.source_path,
-            type=entry.type,
-            default=tuple(entry.default) if isinstance(entry.default, list) else entry.default,
-            compute_function=entry.compute_function,
-            join_separator=entry.join_separator,
-        )
-        for key, entry in registry.placeholders.items()
-    }
+def build_placeholder(key: str, entry: PlaceholderEntry) -> Placeholder:
+    return Placeholder(
+        key=key,
+        phase=entry.resolve_phase,
+        source=entry.source,
+        stability=entry.stability or DEFAULT_STABILITY[entry.resolve_phase],
+        name=entry.name,
+        description=entry.description,
+        category=entry.category,
+        source_path=entry.source_path,
+        type=entry.type,
+        default=tuple(entry.default) if isinstance(entry.default, list) else entry.default,
+        compute_function=entry.compute_function,
+        join_separator=entry.join_separator,
+    )

@@ -3,28 +3,77 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Iterator
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import NoReturn, TypeAlias, cast
 
-from mentis.errors import LibraryError
+from mentis.errors import LibraryError, UserError
+from mentis.values.json import JsonObject
 from mentis.values.location import Location
 
 from .problems import Source, fault_at
 
 Folder: TypeAlias = Traversable | Path
 _Object: TypeAlias = dict[str, object]
+# A string, to step over it, or a bare word or number.
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[-+.\w]+', re.DOTALL)
+# Either half of a surrogate pair that stands alone, as an escape.
+_HALF = re.compile(
+    r"(?i)\\\\|(\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f])|(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f][0-9a-f]{2})"
+)
 
 
-def read_json(root: Folder, name: str) -> tuple[Source, object]:
-    """The file's text, for locating faults in it, and what it holds."""
+def read_members(root: Folder, name: str) -> tuple[Source, JsonObject]:
+    """The file's text, for locating faults in it, and the object it holds."""
     file = f"{root.name}/{name}"
-    source = Source(file, _read(root.joinpath(*name.split("/")), file), "json", LibraryError)
-    return source, _parse(source)
+    return parse_members(_read(root.joinpath(*name.split("/")), file), file)
+
+
+def parse_members(content: bytes, file: str) -> tuple[Source, JsonObject]:
+    """The object in the bytes of a file. `file` is what a person would open."""
+    source = Source(file, _decode(content, file), "json", LibraryError)
+    data = _parse(source)
+    if not isinstance(data, dict):
+        raise source.fault((), "the file must hold a JSON object", hint="begin it with {")
+    return source, cast("JsonObject", data)
 
 
 def _parse(source: Source) -> object:
+    try:
+        data = _DECODER.decode(source.text)
+    except json.JSONDecodeError as error:
+        place = Location(source.file, error.lineno, error.colno)
+        raise source.fault_at(
+            place, f"not JSON: {error.msg}", hint="correct the file at this place"
+        ) from None
+    except RecursionError:
+        raise source.fault((), "nested too deeply to read", hint="flatten the data") from None
+    except _Double:
+        raise _double(source) from None
+    except _NoNumber as error:
+        raise _bad_number(source, str(error)) from None
+    except ValueError as error:  # an integer of thousands of digits
+        raise source.fault((), f"not JSON: {error}", hint="write a shorter number") from None
+    _refuse_halves(source)
+    return data
+
+
+class _Double(ValueError):
+    """An object with a key that is given twice."""
+
+
+def _unique(pairs: list[tuple[str, object]]) -> _Object:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise _Double
+    return members
+
+
+def _double(source: Source) -> UserError:
+    """The error for the first key that is given twice, by reading the text once more."""
     doubles: list[tuple[_Object, str]] = []
 
     def collect(pairs: list[tuple[str, object]]) -> _Object:
@@ -34,39 +83,63 @@ def _parse(source: Source) -> object:
         return members
 
     try:
-        data = json.loads(source.text, object_pairs_hook=collect, parse_constant=_refuse_constant)
-    except json.JSONDecodeError as error:
-        place = Location(source.file, error.lineno, error.colno)
-        raise source.fault_at(
-            place, f"not JSON: {error.msg}", hint="correct the file at this place"
-        ) from None
-    except RecursionError:
-        raise source.fault((), "nested too deeply to read") from None
-    except _ConstantError as error:
-        raise source.fault((), f"{error} is not a JSON number") from None
-    for members, name in doubles:
-        path = _path_to(data, members)
-        raise source.fault((*path, name), f"{name!r} is given twice", hint="keep one", key=True)
-    return data
+        data: object = json.loads(source.text, object_pairs_hook=collect)
+    except ValueError:  # more is wrong further on; the key will be told once that is mended
+        data = None
+    members, name = doubles[0]
+    path = _path_to(data, members)
+    return source.fault((*path, name), f"{name!r} is given twice", hint="keep one", key=True)
 
 
-class _ConstantError(ValueError):
-    """NaN or Infinity, which JSON does not have."""
+def _refuse_halves(source: Source) -> None:
+    """A half of a surrogate pair is text that cannot be written or sent."""
+    for match in _HALF.finditer(source.text) if "\\u" in source.text else ():
+        if match[1]:
+            message = f"{match[1]} is half of a surrogate pair"
+            place = _place(source, match.start())
+            raise source.fault_at(place, message, hint="write the character itself")
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise _ConstantError(name)
+class _NoNumber(ValueError):
+    """A number JSON does not have, or one too large to be kept."""
 
 
-def _read(file: Folder, name: str) -> str:
+def _refuse_number(token: str) -> NoReturn:
+    raise _NoNumber(token)
+
+
+def _finite(token: str) -> float:
+    number = float(token)
+    return number if math.isfinite(number) else _refuse_number(token)
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_constant=_refuse_number, parse_float=_finite
+)
+
+
+def _bad_number(source: Source, token: str) -> UserError:
+    found = next((match for match in _TOKEN.finditer(source.text) if match[0] == token), None)
+    place = _place(source, found.start() if found else 0)
+    message = f"{token} is not a JSON number"
+    return fault_at(LibraryError, place, message, hint="write a finite number, or null")
+
+
+def _place(source: Source, offset: int) -> Location:
+    line = source.text.count("\n", 0, offset) + 1
+    return Location(source.file, line, offset - source.text.rfind("\n", 0, offset))
+
+
+def _read(file: Folder, name: str) -> bytes:
+    hint = "put the file back"
     try:
-        content = file.read_bytes()
+        return file.read_bytes()
     except FileNotFoundError:
-        raise LibraryError(f"{name} is missing", hint="put the file back", file=name) from None
+        message = "the file is missing"
+        raise fault_at(LibraryError, Location(name), message, hint=hint) from None
     except OSError as error:
-        said = error.strerror or str(error)
-        raise LibraryError(f"{name} cannot be read: {said}", file=name) from None
-    return _decode(content, name)
+        message = f"cannot be read: {error.strerror or error}"
+        raise fault_at(LibraryError, Location(name), message, hint=hint) from None
 
 
 def _decode(content: bytes, name: str) -> str:

@@ -17,6 +17,9 @@ _Trust: TypeAlias = Annotated[Trust, Field(strict=False)]
 _FileName: TypeAlias = Annotated[str, Field(pattern=r"^[^\W_][\w.-]*\.json$")]
 _Key: TypeAlias = Annotated[str, Field(pattern=r"^\w+$")]
 
+# A default that is made anew costs less than one that is copied.
+_NONE: list[str] = Field(default_factory=list[str])
+
 
 class Entry(BaseModel):
     """Strict about what it knows, silent about what it does not."""
@@ -36,12 +39,12 @@ class BlockEntry(Entry):
     domain_file: _FileName
     description: str = ""
     category: Category = "custom"
-    tags: list[str] = []
+    tags: list[str] = _NONE
     variant_condition: str | None = None
-    requires_any: list[str] = []
-    requires_all: list[str] = []
-    requires_none: list[str] = []
-    modes: list[Mode] = []
+    requires_any: list[str] = _NONE
+    requires_all: list[str] = _NONE
+    requires_none: list[str] = _NONE
+    modes: list[Mode] = Field(default_factory=list[Mode])
     group: str | None = None
     stability: _Stability | None = None
     trust: _Trust = Trust.OWNER
@@ -52,6 +55,13 @@ class BlockEntry(Entry):
 class Manifest(Entry):
     version: str
     prompts: Annotated[dict[Annotated[str, Field(min_length=1)], BlockEntry], Field(min_length=1)]
+
+
+class UserManifest(Entry):
+    """The owner's manifest. A block that is shipped has only the fields the owner changed."""
+
+    version: str
+    prompts: dict[Annotated[str, Field(min_length=1)], BlockEntry]
 
 
 class MessageEntry(Entry):
@@ -70,7 +80,7 @@ class ContentEntry(Entry):
     """One block in a domain file."""
 
     variants: Annotated[dict[str, VariantEntry], Field(min_length=1)]
-    placeholders_used: list[str] = []
+    placeholders_used: list[str] = _NONE
 
 
 class Domain(RootModel[dict[str, ContentEntry]]):
@@ -79,9 +89,11 @@ class Domain(RootModel[dict[str, ContentEntry]]):
 
 class PlaceholderEntry(Entry):
     name: str
-    source: Literal["persona_config", "user_profile", "computed", "runtime", "static"]
+    source: Literal[
+        "persona_config", "user_profile", "computed", "runtime", "static", "custom", "user"
+    ]
     resolve_phase: Literal["static", "computed", "runtime"]
-    stability: _Stability
+    stability: _Stability | None = None
     description: str = ""
     category: str = ""
     source_path: str = ""
@@ -94,6 +106,20 @@ class PlaceholderEntry(Entry):
 class Registry(Entry):
     version: str
     placeholders: dict[_Key, PlaceholderEntry]
+
+
+class BaseEntry(Entry):
+    """What a shipped field held when the owner changed it."""
+
+    digest: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+    value: object
+
+
+class Overrides(Entry):
+    """Block, then the path of the field (`meta.order`, `variants.default`), then its base."""
+
+    version: str
+    overrides: dict[str, dict[str, BaseEntry]]
 
 
 class Words(RootModel[dict[str, dict[str, list[str]]]]):

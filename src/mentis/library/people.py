@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from pathlib import PurePath
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
+from mentis.codec.toml import parse_toml
 from mentis.errors import PersonaError
-from mentis.values.location import Location
-from mentis.values.persona import Persona, Profile, Trait
+from mentis.values.persona import Expression, Persona, Profile, Trait
 
 from .problems import Source, first_fault
 
@@ -24,16 +23,21 @@ _T = TypeVar("_T")
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _PLACE = re.compile(r"\s*\(at line (\d+), column (\d+)\)$")
 _TRAITS = [field.name for field in fields(Trait)]
-_SECTIONS = dict.fromkeys(("traits", "knowledge", "expression", "scenarios"), _TRAITS)
+_SECTIONS = {
+    **dict.fromkeys(("traits", "knowledge", "scenarios"), _TRAITS),
+    "expression": [field.name for field in fields(Expression)],
+}
 
 
 def load_persona(text: str, file: str) -> Persona:
     """The persona a `persona.toml` describes. Its folder's name is its id."""
     source = Source(file, text, "toml", PersonaError)
-    members = _parse(source)
+    members = parse_toml(source.text, source.file, error=source.error)
     folder = PurePath(file).parent.name if PurePath(file).name == "persona.toml" else ""
     if folder:
         members.setdefault("id", folder)
+    _speak_first(members, source)
+    _rename_behaviours(members)
     persona = _validated(Persona, members, source, [field.name for field in fields(Persona)])
     if not _ID.fullmatch(persona.id):
         hint = "use lower-case letters, digits, - and _; at most 64"
@@ -41,6 +45,8 @@ def load_persona(text: str, file: str) -> Persona:
     if folder and persona.id != folder:
         hint = "give the folder and the id the same name"
         raise source.fault(("id",), f"id {persona.id!r} stands in folder {folder!r}", hint=hint)
+    if not all(each.strip() for each in persona.languages):
+        raise source.fault(("languages",), "a language is empty", hint="name it, or leave it out")
     if not persona.name.strip():
         raise source.fault(("name",), "the name is empty", hint="give the persona a name")
     return persona
@@ -49,25 +55,39 @@ def load_persona(text: str, file: str) -> Persona:
 def load_profile(text: str, file: str) -> Profile:
     """The person a `profile.toml` describes."""
     source = Source(file, text, "toml", PersonaError)
-    return _validated(Profile, _parse(source), source, [field.name for field in fields(Profile)])
+    return _validated(
+        Profile,
+        parse_toml(source.text, source.file, error=source.error),
+        source,
+        [field.name for field in fields(Profile)],
+    )
 
 
-def _parse(source: Source) -> dict[str, object]:
-    if source.text.startswith("\ufeff"):
-        hint = "save it as UTF-8 without a byte order mark"
-        raise source.fault_at(Location(source.file), "begins with a byte order mark", hint=hint)
-    try:
-        return tomllib.loads(source.text)
-    except tomllib.TOMLDecodeError as error:
-        said = str(error)
-        found = _PLACE.search(said)
-        end = (source.text.count("\n") + 1, len(source.text) - source.text.rfind("\n"))
-        line, column = (int(found[1]), int(found[2])) if found else end
-        message = f"not TOML: {_PLACE.sub('', said).removesuffix(' (at end of document)')}"
-        place = Location(source.file, line, column)
-        raise source.fault_at(place, message, hint="correct the file at this place") from None
-    except RecursionError:
-        raise source.fault((), "nested too deeply to read") from None
+def _speak_first(members: dict[str, object], source: Source) -> None:
+    """The first of the `languages` is the one it answers in; `language` alone may stand instead."""
+    languages = members.get("languages")
+    if not isinstance(languages, list) or not languages:
+        return
+    first = cast("list[object]", languages)[0]
+    if isinstance(first, str) and members.setdefault("language", first) != first:
+        hint = "put it first among the languages, or leave `language` out"
+        raise source.fault(("language",), "the language is not the first one", hint=hint)
+
+
+def _rename_behaviours(members: dict[str, object]) -> None:
+    """What marks a way of speaking was called `behaviours` once; such files still load."""
+    ways = members.get("expression")
+    if not isinstance(ways, list):
+        return
+    members["expression"] = [_renamed(way) for way in cast("list[object]", ways)]
+
+
+def _renamed(way: object) -> object:
+    if not isinstance(way, dict) or "characteristics" in way or "behaviours" not in way:
+        return cast("object", way)
+    fields_of_way = cast("dict[str, object]", way)
+    marks = fields_of_way.pop("behaviours")
+    return {**fields_of_way, "characteristics": marks}
 
 
 def _validated(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 _QUOTED = re.compile(r"'([^']+)'")
+_UNION = frozenset({"str", "int", "float", "list[str]"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +53,25 @@ def fault_at(
 
 
 def first_fault(
-    source: Source, found: ValidationError, known: Mapping[str, Sequence[str]]
+    source: Source,
+    found: ValidationError,
+    known: Mapping[str, Sequence[str]],
+    *,
+    place: tuple[str, ...] = (),
 ) -> UserError:
-    """The first thing a validator found. `known` names, per parent key, the fields there are."""
+    """The first thing a validator found in the value at `place` of the file.
+
+    `known` names, per parent key, the fields there are.
+    """
     errors = sorted(found.errors(include_url=False), key=lambda details: not _unknown(details))
     details = errors[0]  # an unknown field first: it is often the one reported missing
-    path = _real_path(details)
+    path = (*place, *real_path(details))
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     parent = next((str(step) for step in reversed(path[:-1]) if isinstance(step, str)), "")
-    hint = _hint(details, known.get(parent, ()))
-    message = f"{_message(details, path)}{more}"
+    hint = hint_for(details, known.get(parent, ()))
+    message = f"{message_for(details, path)}{more}"
     fault = source.fault(path, message, hint=hint, key=_unknown(details))
-    fault.problems = tuple(_message(each, _real_path(each)) for each in errors)
+    fault.problems = tuple(message_for(each, real_path(each)) for each in errors)
     return fault
 
 
@@ -76,14 +84,13 @@ def _unknown(details: ErrorDetails) -> bool:
     return details["type"] in ("extra_forbidden", "unexpected_keyword_argument")
 
 
-def _real_path(details: ErrorDetails) -> tuple[str | int, ...]:
+def real_path(details: ErrorDetails) -> tuple[str | int, ...]:
     """Without the steps a validator adds: `[key]`, and the members of a union."""
     steps = tuple(step for step in details["loc"] if step != "[key]")
-    union = {"str", "int", "float", "list[str]"}
-    return steps[:-1] if steps and steps[-1] in union else steps
+    return steps[:-1] if steps and steps[-1] in _UNION else steps
 
 
-def _message(details: ErrorDetails, path: Sequence[str | int]) -> str:
+def message_for(details: ErrorDetails, path: Sequence[str | int]) -> str:
     where = ".".join(str(step) for step in path) or "the file"
     match details["type"]:
         case "missing":
@@ -97,7 +104,7 @@ def _message(details: ErrorDetails, path: Sequence[str | int]) -> str:
             return f"{where}: {said[0].lower()}{said[1:]}"
 
 
-def _hint(details: ErrorDetails, known: Sequence[str]) -> str:
+def hint_for(details: ErrorDetails, known: Sequence[str]) -> str:
     match details["type"]:
         case "extra_forbidden" | "unexpected_keyword_argument":
             fields = ", ".join(known)

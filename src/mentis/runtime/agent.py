@@ -26,6 +26,7 @@ from mentis.values.turn import Turn
 
 from .audit import verify_agent
 from .mind import Mind
+from .present import look
 from .settings import Settings
 from .turn import Hear, TurnResult, compose_turn, run_turn
 from .wiring import Parts, open_mind
@@ -86,7 +87,7 @@ class Agent:
     def compose(self, text: str, *, session: str = "main") -> Composed:
         """The request and trace for this message, as if it were sent now. Nothing is sent."""
         stimulus = self._stimulus(text)
-        return compose_turn(self._mind, stimulus, self.history(session=session))
+        return compose_turn(self._mind, look(self._mind), stimulus, self.history(session=session))
 
     def render(self, text: str, *, session: str = "main") -> Rendering:
         """The exact payload for this message. Nothing is sent."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mentis.library.memory_files import PersonaMemory
+from mentis.library.shelf import Shelf
 from mentis.ports.act_handler import ActHandler
 from mentis.ports.clock import Clock
 from mentis.ports.conversation_store import ConversationStore
@@ -12,9 +14,10 @@ from mentis.ports.ids import Ids
 from mentis.ports.ledger_store import LedgerStore
 from mentis.ports.provider import Provider
 from mentis.ports.token_counter import TokenCounter
-from mentis.values.library import Library
 from mentis.values.persona import Persona, Profile
 from mentis.values.route import Route
+
+from .settings_sources import LiveSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,9 @@ class Mind:
     agent: str
     persona: Persona
     profile: Profile
-    library: Library
+    shelf: Shelf
+    memory: PersonaMemory
+    settings: LiveSettings
     route: Route
     provider: Provider
     counter: TokenCounter

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from types import NoneType
-from typing import Annotated, Literal, cast, get_args, get_origin
+from typing import Annotated, Literal, TypeAlias, cast, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from mentis.compose.placeholders import Policy
+from mentis.compose.purposes import Policies
 from mentis.errors import RouteError
+from mentis.net.targets import check_target
 from mentis.values.route import Backend, Route
 
 FORMAT = 1
@@ -19,8 +22,19 @@ FORMAT = 1
 _DEFAULT_MODELS: dict[Backend, str] = {"embedded": "smollm2-135m", "scripted": "script"}
 
 
+# The keys that lead to a setting; a key may itself hold a dot.
+KeyPath: TypeAlias = tuple[str, ...]
+
+
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _check_url(url: str, *, with_key: bool) -> None:
+    try:
+        check_target(url, with_key=with_key)
+    except RouteError as error:
+        raise ValueError(f"{error.message}; {error.hint}") from error
 
 
 class RouteSettings(_Section):
@@ -80,6 +94,8 @@ class RouteSettings(_Section):
             raise ValueError("the backend openai needs a url and a model")
         if self.replies and backend != "scripted":
             raise ValueError(f"replies are for the backend scripted, not {backend}")
+        if self.url:
+            _check_url(self.url, with_key=bool(self.key_env))
         return self
 
     @property
@@ -122,6 +138,31 @@ class LimitSettings(_Section):
     message_chars: Annotated[
         int, Field(ge=1, description="Longest message the agent takes, in characters.")
     ] = 100_000
+    memory_chars: Annotated[
+        int, Field(ge=1, description="Longest a persona's memory file may get, in characters.")
+    ] = 8_000
+    prompt_file_bytes: Annotated[
+        int, Field(ge=1024, description="Largest prompt file that is read, in bytes.")
+    ] = 5_000_000
+
+
+class FeatureSettings(_Section):
+    """What can be switched off. A change counts from the next request on."""
+
+    cortexEnabled: Annotated[  # noqa: N815  # the name this switch has always had
+        bool,
+        Field(description="Whether the persona's own memory files are read and told."),
+    ] = True
+
+
+class PlaceholderSettings(_Section):
+    """What stands where a placeholder has no value, by where the block goes."""
+
+    system_prompt: Annotated[
+        Policy, Field(description="In the system prompt: keep the key, leave it empty, or fail.")
+    ] = "keep"
+    message: Annotated[Policy, Field(description="The same in messages.")] = "keep"
+    prefill: Annotated[Policy, Field(description="The same in prefills.")] = "keep"
 
 
 class SettingsModel(_Section):
@@ -138,6 +179,8 @@ class SettingsModel(_Section):
     ] = Field(default_factory=lambda: {"default": RouteSettings()})
     store: StoreSettings = StoreSettings()
     limits: LimitSettings = LimitSettings()
+    features: FeatureSettings = FeatureSettings()
+    placeholders: PlaceholderSettings = PlaceholderSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +197,7 @@ class Settings:
     """The effective settings; `origins` tells for each key that was set who set it."""
 
     model: SettingsModel
-    origins: Mapping[str, str] = field(default_factory=dict[str, str])
+    origins: Mapping[KeyPath, str] = field(default_factory=dict[KeyPath, str])
 
     def route(self, name: str = "default") -> Route:
         if name in self.model.routes:
@@ -164,12 +207,18 @@ class Settings:
             f"there is no route {name!r}", hint=meant(name, self.model.routes) or f"known: {known}"
         )
 
+    @property
+    def policies(self) -> Policies:
+        given = self.model.placeholders
+        return Policies(given.system_prompt, given.message, given.prefill)
+
     def effective(self) -> list[Setting]:
         """Every setting with its value and origin, in a fixed order."""
         data = self.model.model_dump()
         data["routes"] = {name: _filled(self.route(name)) for name in sorted(self.model.routes)}
         return [
-            Setting(key, value, self.origins.get(key, "default")) for key, value in leaves(data)
+            Setting(".".join(path), value, self.origins.get(path, "default"))
+            for path, value in leaves(data)
         ]
 
 
@@ -199,6 +248,18 @@ def _describe(model: type[BaseModel], prefix: str) -> Iterator[SettingDoc]:
             yield SettingDoc(f"{prefix}{name}", _type_name(annotation), default, doc)
 
 
+def names_in(section: Sequence[str]) -> list[str]:
+    """The settings and sections there are inside a section; every route has the same ones."""
+    model: type[BaseModel] | None = SettingsModel
+    for number, step in enumerate(section):
+        if section[0] == "routes":
+            model = RouteSettings if number else None
+        elif model is not None:
+            info = model.model_fields.get(step)
+            model = _section(cast("object", info.annotation)) if info else None
+    return list(model.model_fields) if model else []
+
+
 def _section(annotation: object) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
@@ -214,7 +275,8 @@ def _type_name(annotation: object) -> str:
         return "list of strings"
     if options:
         return _type_name(options[0])
-    return {str: "string", int: "integer", float: "number"}.get(cast("type", annotation), "")
+    names: dict[object, str] = {str: "string", int: "integer", float: "number"}
+    return names.get(annotation, "true or false" if annotation is bool else "")
 
 
 def _toml(value: object) -> str:
@@ -229,12 +291,13 @@ def _toml(value: object) -> str:
             return str(value)
 
 
-def leaves(data: object, prefix: str = "") -> Iterator[tuple[str, object]]:
+def leaves(data: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, object]]:
+    """Every value with the keys that lead to it."""
     if not isinstance(data, Mapping):
-        yield prefix, data
+        yield path, data
         return
     for key, value in cast("Mapping[str, object]", data).items():
-        yield from leaves(value, f"{prefix}.{key}" if prefix else key)
+        yield from leaves(value, (*path, key))
 
 
 def _filled(route: Route) -> dict[str, object]:

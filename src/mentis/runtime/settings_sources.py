@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from mentis.codec.locate import locate, problem_at
-from mentis.errors import HomeTooNew, SettingsError
+from mentis.codec.toml import parse_toml, read_text
+from mentis.errors import HomeTooNew, MentisError, SettingsError
 from mentis.values.location import Location, Problem
 
-from .settings import (
-    FORMAT,
-    LimitSettings,
-    RouteSettings,
-    Settings,
-    SettingsModel,
-    StoreSettings,
-    leaves,
-    meant,
-)
+from .settings import FORMAT, Settings, SettingsModel, leaves, meant, names_in
 
 FILE = "mentis.toml"
 PREFIX = "MENTIS_"
@@ -35,14 +26,37 @@ PLACES = frozenset({"MENTIS_HOME", "MENTIS_CACHE", "MENTIS_STATE"})
 def load_settings(home: Path | None, environ: Mapping[str, str]) -> Settings:
     """Read and check everything; every problem is reported, with the place it stands at."""
     path = home / FILE if home else None
-    text = _read(path) if path else ""
-    data = _parse(text, path) if path else {}
+    return _load(read_text(path, error=SettingsError) if path else "", path, environ)
+
+
+class LiveSettings:
+    """The settings of a home as they are now: the file is looked at each time it is asked for."""
+
+    def __init__(self, home: Path, environ: Mapping[str, str]) -> None:
+        self._path = home / FILE
+        self._environ = dict(environ)
+        self._text = read_text(self._path, error=SettingsError)
+        self._settings = _load(self._text, self._path, self._environ)
+
+    def current(self) -> tuple[Settings, MentisError | None]:
+        """The settings; where the file went wrong since, the earlier ones and what is wrong."""
+        try:
+            text = read_text(self._path, error=SettingsError)
+            if text != self._text:
+                self._settings, self._text = _load(text, self._path, self._environ), text
+        except MentisError as fault:
+            return self._settings, fault
+        return self._settings, None
+
+
+def _load(text: str, path: Path | None, environ: Mapping[str, str]) -> Settings:
+    data = parse_toml(text, str(path), error=SettingsError)
     _check_format(data, path)
-    origins = {key: f"{FILE}:{_line(text, key)}" for key, _ in leaves(data)}
+    origins = {key: f"{FILE}:{locate(text, key, 'toml')[0]}" for key, _ in leaves(data)}
     variables = _variables(environ)
     for key, (name, value) in variables.items():
         _put(data, key, value, name)
-        origins[".".join(key)] = f"environment {name}"
+        origins[key] = f"environment {name}"
     _complete(data)
     try:
         model = SettingsModel.model_validate(data)
@@ -50,26 +64,6 @@ def load_settings(home: Path | None, environ: Mapping[str, str]) -> Settings:
         names = {key: name for key, (name, _) in variables.items()}
         raise _settings_error(error, text, path, names) from None
     return Settings(model, origins)
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise SettingsError(f"{path}: not UTF-8 at byte {error.start}", file=str(path)) from error
-    except OSError as error:
-        raise SettingsError(f"{path}: cannot be read: {error.strerror}", file=str(path)) from error
-
-
-def _parse(text: str, path: Path | None) -> dict[str, object]:
-    try:
-        return tomllib.loads(text.removeprefix("\ufeff"))
-    except tomllib.TOMLDecodeError as error:
-        # The message of the parser ends in "(at line L, column C)".
-        raise SettingsError(
-            f"{path}: {error}",
-            hint="mend the file, or compare it with `mentis init` in a new folder",
-        ) from error
 
 
 def _check_format(data: Mapping[str, object], path: Path | None) -> None:
@@ -90,8 +84,17 @@ def _variables(environ: Mapping[str, str]) -> dict[tuple[str, ...], tuple[str, s
     for name in sorted(environ):
         if name.startswith(PREFIX) and name not in PLACES:
             key = tuple(name.removeprefix(PREFIX).lower().split("__"))
-            chosen[key] = (name, environ[name])
+            chosen[_spelled(key)] = (name, environ[name])
     return chosen
+
+
+def _spelled(key: tuple[str, ...]) -> tuple[str, ...]:
+    """As the settings are spelled: a variable is all capitals, a setting need not be all small."""
+    spelled: tuple[str, ...] = ()
+    for step in key:
+        known = {name.lower(): name for name in names_in(spelled)}
+        spelled = (*spelled, known.get(step, step))
+    return spelled
 
 
 def _put(data: dict[str, object], key: tuple[str, ...], value: str, name: str) -> None:
@@ -123,10 +126,6 @@ def _complete(data: dict[str, object]) -> None:
         cast("dict[str, object]", routes).setdefault("default", {})
 
 
-def _line(text: str, key: str) -> int:
-    return locate(text, key.split("."), "toml")[0]
-
-
 def _settings_error(
     error: ValidationError, text: str, path: Path | None, names: Mapping[tuple[str, ...], str]
 ) -> SettingsError:
@@ -134,12 +133,15 @@ def _settings_error(
     problems = sorted(found, key=lambda problem: problem.location or Location(""))
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     first = problems[0]
-    where = f"{first.location}: " if first.location else ""
     return SettingsError(
-        f"{where}{first.message}{more}",
+        f"{_told(first)}{more}",
         hint=first.hint or "`mentis settings` shows every key; docs/reference/settings.md explains",
-        problems=[str(problem) for problem in problems],
+        problems=[_told(problem) for problem in problems],
     )
+
+
+def _told(problem: Problem) -> str:
+    return f"{problem.location}: {problem.message}" if problem.location else problem.message
 
 
 def _problem(
@@ -149,7 +151,7 @@ def _problem(
     key = ".".join(steps)
     unknown = detail["type"] == "extra_forbidden"
     message = f"unknown setting {key!r}" if unknown else f"{key}: {_plain(detail)}"
-    hint = meant(steps[-1], _siblings(steps)) if unknown else ""
+    hint = meant(steps[-1], names_in(steps[:-1])) if unknown else ""
     if name := next((n for k, n in names.items() if k[: len(steps)] == steps), None):
         return Problem("settings", f"environment {name}: {message}", hint=hint)
     return problem_at(
@@ -169,14 +171,3 @@ def _plain(detail: ErrorDetails) -> str:
     if isinstance(detail["input"], Mapping):
         return said
     return f"{said}, not {detail['input']!r}"
-
-
-def _siblings(steps: tuple[str, ...]) -> list[str]:
-    """The names that would have been right at this place."""
-    model: type[BaseModel] = SettingsModel
-    if steps[0] == "routes" and len(steps) > 2:
-        model = RouteSettings
-    elif len(steps) > 1:
-        sections: dict[str, type[BaseModel]] = {"store": StoreSettings, "limits": LimitSettings}
-        model = sections.get(steps[0], SettingsModel)
-    return list(model.model_fields)

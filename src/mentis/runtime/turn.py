@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
@@ -32,6 +32,7 @@ from mentis.values.value import Value
 
 from .keep import Keeper
 from .mind import Mind
+from .present import Present, look
 
 Hear: TypeAlias = Callable[[Delta], None]
 
@@ -53,7 +54,8 @@ async def run_turn(
 ) -> TurnResult:
     """Every stage in its order. Cancelling `reading` ends the answer; what came of it is kept."""
     history = await to_thread.run_sync(mind.conversations.turns, mind.agent, session)
-    composed = compose_turn(mind, stimulus, history)
+    present = await to_thread.run_sync(look, mind)
+    composed = compose_turn(mind, present, stimulus, history)
     rendering = render(composed.request, mind.route)
     keeper = Keeper(mind, session, composed, rendering)
     number = await to_thread.run_sync(keeper.begin, stimulus)
@@ -78,17 +80,22 @@ async def _shielded(keep: Callable[[], Entry]) -> Entry:
     raise Defect("what shields the record from being cancelled was cancelled itself")
 
 
-def compose_turn(mind: Mind, stimulus: Stimulus, history: tuple[Turn, ...]) -> Composed:
+def compose_turn(
+    mind: Mind, present: Present, stimulus: Stimulus, history: tuple[Turn, ...]
+) -> Composed:
     """Recall and compose: the prompt as it would be sent now."""
     tools = tuple(handler.declaration for handler in mind.handlers.values())
+    recalled = recall(stimulus, tools=tools)
     return compose(
-        mind.library,
+        present.library,
         persona=mind.persona,
         profile=mind.profile,
-        recalled=recall(stimulus, tools=tools),
+        recalled=replace(recalled, degraded=(*present.degraded, *recalled.degraded)),
         history=history,
         now=mind.clock.now(),
         variant=mind.route.variant,
+        runtime_vars=present.variables,
+        policies=present.policies,
         counter=mind.counter,
         context_tokens=mind.route.context_tokens,
         reserve_tokens=mind.route.max_tokens,

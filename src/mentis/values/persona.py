@@ -9,7 +9,7 @@ from .value import Value
 
 @dataclass(frozen=True, slots=True)
 class Trait(Value):
-    """A named quality and how it shows; knowledge, scenarios and expression have the same shape."""
+    """A named quality and how it shows; knowledge and scenarios have the same shape."""
 
     name: str
     description: str = ""
@@ -17,7 +17,19 @@ class Trait(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class Expression(Value):
+    """A way of speaking: what it is like, how it sounds, what marks it."""
+
+    name: str = ""
+    description: str = ""
+    example: str = ""
+    characteristics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Persona(Value):
+    """`language` is the one it answers in, the first of its `languages` where these are given."""
+
     id: str
     name: str
     type: str = "AI"
@@ -27,8 +39,9 @@ class Persona(Value):
     background: str = ""
     traits: tuple[Trait, ...] = ()
     knowledge: tuple[Trait, ...] = ()
-    expression: tuple[Trait, ...] = ()
+    expression: tuple[Expression, ...] = ()
     scenarios: tuple[Trait, ...] = ()
+    languages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,9 @@ from .value import Value
 class Placeholder(Value):
     key: str
     phase: Literal["static", "computed", "runtime"]
-    source: Literal["persona_config", "user_profile", "computed", "runtime", "static"]
+    source: Literal[
+        "persona_config", "user_profile", "computed", "runtime", "static", "custom", "user"
+    ]
     stability: Stability
     name: str = ""
     description: str = ""

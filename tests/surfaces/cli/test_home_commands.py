@@ -65,7 +65,7 @@ def test_a_typo_in_the_settings_is_named_with_its_place(mentis: Mentis, home: Pa
     assert done.code == 1
     lines = done.err.splitlines()
     assert f"{path}:2:2: unknown setting 'stor' (and 1 more)" in lines[0]
-    assert f"{path}:5:1: error: unknown setting 'limits.message_char'" in lines[1]
+    assert f"{path}:5:1: unknown setting 'limits.message_char'" in lines[1]
     assert "did you mean 'store'?" in lines[2]
 
 

@@ -21,6 +21,8 @@ COMMANDS = {
     "demo": ("demo", "Show one real turn, end to end, and check every claim."),
     "compose": ("compose", "Show what the model would be told, block by block, and why."),
     "render": ("render", "Show the exact payload that would be sent."),
+    "prompts": ("prompts", "See, edit and check the blocks the prompt is made of."),
+    "persona": ("persona", "See and make personas, and keep their memory files."),
     "status": ("status", "Read and verify the record."),
     "models": ("models", "Fetch, find and remove packaged model weights."),
     "settings": ("settings", "Show every setting, its value and where it came from."),

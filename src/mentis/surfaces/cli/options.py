@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, TextIO, cast
 
 import click
+
+from mentis.errors import BadInput
+
+if TYPE_CHECKING:
+    from mentis.runtime.prompts import Prompts
 
 
 def _remember_home(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
@@ -37,3 +42,20 @@ def home_path() -> Path:
     """The home that was asked for: the option, then MENTIS_HOME, then ~/.mentis."""
     chosen = cast("dict[str, str | None]", click.get_current_context().obj or {}).get("home")
     return Path(chosen or os.environ.get("MENTIS_HOME") or Path.home() / ".mentis")
+
+
+def given_text(text: str | None, file: TextIO | None) -> str | None:
+    """The text given with --text or --from-file, if one was."""
+    if file is None:
+        return text
+    try:
+        return file.read()
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{file.name} is not UTF-8: {error}", hint="save it as UTF-8") from error
+
+
+def open_prompts() -> Prompts:
+    """The prompts of the home that was asked for."""
+    from mentis.runtime.prompts import Prompts
+
+    return Prompts.open(home_path())

@@ -1,0 +1,167 @@
+"""What all builders share: asking the judge about the blocks in question, and joining the told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from difflib import get_close_matches
+from typing import NoReturn, TypeAlias
+
+from mentis.errors import ComposeError
+from mentis.ports.token_counter import TokenCounter
+from mentis.values.block import Block, Category, Mode
+from mentis.values.library import Library
+from mentis.values.persona import Persona, Profile
+from mentis.values.span import join_spans
+from mentis.values.stability import Stability
+from mentis.values.trace import BlockTrace, TokenCount
+from mentis.values.trust import Trust
+
+from .built import Built, BuiltMessage, BuiltMessages
+from .computed import SHIPPED, Computed, Facts
+from .conditions import concerns
+from .fate import Fate, joined
+from .history import count
+from .judge import Judge
+from .layout import open_keys, stand_ins
+from .memo import Memo, memo_for
+from .placeholders import Values
+from .purposes import ALONE, KEEP, Occasion, Policies, Purpose
+from .sheet import Sheet
+
+Variables: TypeAlias = Mapping[str, object]
+_Desk: TypeAlias = tuple[Occasion, Facts, Memo]
+NO_VARIABLES: Variables = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Assembler:
+    """Works for one persona and one profile, at one time. Nothing passed to it is changed."""
+
+    library: Library
+    persona: Persona
+    profile: Profile
+    now: datetime
+    counter: TokenCounter | None = None
+    mode: Mode = "chat"
+    policies: Policies = KEEP
+    computed: Mapping[str, Computed] = field(default_factory=lambda: SHIPPED)
+    _desks: dict[object, _Desk] = field(
+        default_factory=dict[object, _Desk], init=False, repr=False, compare=False
+    )
+
+    def tokens(self, built: Built) -> dict[str, TokenCount]:
+        """What each told block costs, by its id."""
+        if self.counter is None:
+            hint = "pass counter= to the builder"
+            raise ComposeError("there is no counter to count tokens with", hint=hint)
+        texts = {
+            trace.block: join_spans(span for span in built.spans if span.block == trace.block)
+            for trace in built.told
+        }
+        return {block: count(text, self.counter) for block, text in texts.items()}
+
+    def _build(
+        self,
+        purpose: Purpose,
+        variant: str,
+        variables: Variables,
+        category: Category | None = None,
+    ) -> Built:
+        """As last time where nothing changed; else filled anew, or judged anew if need be."""
+        judge = self._judge(purpose, variant, variables, category)
+        sheet, values = judge.memo.sheet, judge.values
+        if sheet is not None:
+            built = sheet.refill(values)
+            if built is not None:
+                return built
+        fates = judge.decide_all(self._concerned(purpose))
+        sheet = judge.memo.sheet = Sheet(fates, _built(fates, judge.occasion), values)
+        return sheet.built
+
+    def _judge(
+        self,
+        purpose: Purpose,
+        variant: str,
+        variables: Variables,
+        category: Category | None = None,
+    ) -> Judge:
+        desk = self._desks.get((purpose, variant, category))
+        if desk is None:
+            language = self.persona.language.strip().casefold()
+            occasion = Occasion(variant, language, self.mode, category, purpose, self.policies)
+            facts = Facts(self.persona, self.profile, self.now, language, self.library.words)
+            people = (self.persona, self.profile)
+            memo = memo_for(occasion, self.library, *people, self.computed)
+            desk = self._desks[(purpose, variant, category)] = (occasion, facts, memo)
+        occasion, facts, memo = desk
+        values = Values(self.library, facts, variables, known=memo.known, computed=self.computed)
+        return Judge(occasion, values, memo)
+
+    def _concerned(self, purpose: Purpose) -> list[Block]:
+        return [block for block in self.library.blocks if concerns(purpose, block)]
+
+    def _named(self, block_id: str, variant: str, variables: Variables) -> Built:
+        """One block by its id, if its conditions hold; a library without it tells nothing."""
+        judge = self._judge(ALONE, variant, variables)
+        block = self.library.block(block_id)
+        if block is None:
+            return Built(skipped=(_missing(block_id),))
+        return _built((judge.decide(block),), judge.occasion)
+
+    def _told(self, block: Block, variant: str, variables: Variables) -> Built:
+        """One block whatever its conditions say; what they say is told in `skipped`."""
+        judge = self._judge(ALONE, variant, variables)
+        return _built((judge.tell(block),), judge.occasion)
+
+    def _block(self, block_id: str) -> Block:
+        return self.library.block(block_id) or self._refuse(block_id)
+
+    def _refuse(self, block_id: str) -> NoReturn:
+        close = get_close_matches(block_id, [block.id for block in self.library.blocks], n=1)
+        hint = f"did you mean {close[0]!r}?" if close else "`mentis prompts list` shows them all"
+        raise ComposeError(f"there is no block {block_id!r}", hint=hint, block=block_id)
+
+
+def _built(fates: Iterable[Fate], occasion: Occasion) -> Built:
+    fates = tuple(fates)
+    told = [fate for fate in fates if fate.texts]
+    spans = joined(told)
+    return Built(
+        spans,
+        join_spans(spans),
+        told=tuple(fate.trace for fate in fates if fate.trace.included),
+        skipped=tuple(fate.trace for fate in fates if not fate.trace.included),
+        unresolved=open_keys(told, occasion),
+        degraded=stand_ins(told),
+    )
+
+
+def built_messages(fates: Iterable[Fate], occasion: Occasion) -> BuiltMessages:
+    fates = tuple(fates)
+    told = [fate for fate in fates if fate.texts]
+    messages = (
+        BuiltMessage(message.role, filled.text, filled.spans)
+        for fate in told
+        for message, filled in zip(fate.messages, fate.texts, strict=True)
+    )
+    return BuiltMessages(
+        tuple(messages),
+        told=tuple(fate.trace for fate in fates if fate.trace.included),
+        skipped=tuple(fate.trace for fate in fates if not fate.trace.included),
+        unresolved=open_keys(told, occasion),
+        degraded=stand_ins(told),
+    )
+
+
+def _missing(block_id: str) -> BlockTrace:
+    return BlockTrace(
+        block=block_id,
+        name=block_id,
+        order=0,
+        included=False,
+        reason="there is no such block",
+        trust=Trust.OWNER,
+        stability=Stability.STABLE,
+    )

@@ -1,0 +1,19 @@
+"""Import and export of whole prompt sets: the door to the `archive_` modules."""
+
+from __future__ import annotations
+
+from .archive_plan import MODES, ImportPlan, ImportRow, plan_import
+from .archive_read import Archive, read_archive
+from .archive_write import export_set
+from .archive_zip import Limits
+
+__all__ = [
+    "MODES",
+    "Archive",
+    "ImportPlan",
+    "ImportRow",
+    "Limits",
+    "export_set",
+    "plan_import",
+    "read_archive",
+]

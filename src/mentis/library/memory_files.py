@@ -1,0 +1,281 @@
+"""What a persona keeps about itself: `memory.md`, `soul.md` and `relationship.md`.
+
+Files are read fresh each time, so that a change made outside counts from the next turn on. Every
+change is a revision; what was there before is one too, before anything is written over it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import unified_diff
+from pathlib import Path
+
+from mentis.errors import BadInput, MentisError, PersonaError, StoreConflict, StoreLocked
+from mentis.ports.clock import Clock
+from mentis.ports.revisions import Revisions
+from mentis.values.cognition import Revision
+from mentis.values.given import Given
+from mentis.values.location import Location, Problem
+from mentis.values.stability import Stability
+from mentis.values.trust import Trust
+from mentis.values.value import Value
+
+from .history import OUTSIDE, History, said, undo_target
+from .memory_folder import MemoryFolder
+from .memory_text import NAMES, as_prompt_value, checked_name, drops_most, is_empty, template
+
+_FOUND = "as it was found"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFile(Value):
+    """One file as it is now; `empty` when it holds only its template, `number` its revision."""
+
+    name: str
+    path: str
+    text: str
+    empty: bool
+    chars: int
+    limit: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Written(Value):
+    """What a write came to. `cut` is what was left out for going over the limit."""
+
+    name: str
+    number: int
+    changed: bool
+    chars: int
+    cut: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered(Value):
+    """The values for a prompt, and what went wrong on the way; that never stops a turn."""
+
+    values: Mapping[str, Given]
+    problems: tuple[Problem, ...] = ()
+
+
+class PersonaMemory:
+    """The files of one persona, in `personas/<id>/memory`."""
+
+    def __init__(
+        self,
+        root: Path,
+        revisions: Revisions,
+        clock: Clock,
+        *,
+        persona_id: str,
+        language: str = "english",
+        limit: int = 8000,
+        busy_seconds: float = 5.0,
+    ) -> None:
+        self.limit = limit
+        self._folder = MemoryFolder(root)
+        self._history = History(revisions, clock)
+        self._persona = persona_id
+        self._language = language
+        self._busy_seconds = busy_seconds
+        self._seen: dict[str, str] = {}
+
+    def read(self, name: str) -> MemoryFile:
+        """A file as it is now, made from its template if it is not there yet."""
+        name = checked_name(name)
+        with self._folder.locked(seconds=self._busy_seconds):
+            text = self._present(name)
+            known = self._adopt(name, text)
+        return MemoryFile(
+            name=name,
+            path=str(self._folder.path(name)),
+            text=text,
+            empty=is_empty(name, text),
+            chars=len(text),
+            limit=self.limit,
+            number=len(known),
+        )
+
+    def files(self) -> tuple[MemoryFile, ...]:
+        return tuple(self.read(name) for name in NAMES)
+
+    def remember(self) -> Remembered:
+        """What the files say, for a prompt. A file that cannot be read counts as empty."""
+        values: dict[str, Given] = {}
+        problems: list[Problem] = []
+        for name in NAMES:
+            text = self._told(name, problems)
+            values[f"cortex_{name}"] = Given(text, f"{name}.md", Trust.SELF, Stability.SESSION)
+        return Remembered(values, tuple(problems))
+
+    def values(self) -> dict[str, str]:
+        """The three values of a prompt: `cortex_memory`, `cortex_soul`, `cortex_relationship`."""
+        return {key: given.text for key, given in self.remember().values.items()}
+
+    def write(
+        self,
+        name: str,
+        text: str,
+        *,
+        words: str = "",
+        force: bool = False,
+        truncate: bool = False,
+        expected: int | None = None,
+    ) -> Written:
+        """Put `text` in place of a file. `expected` is the revision the writer has seen."""
+        name = checked_name(name)
+        kept, cut = self._within_limit(name, text, truncate=truncate)
+        with self._folder.locked(seconds=self._busy_seconds):
+            old = self._present(name)
+            newest = len(self._adopt(name, old))
+            if expected not in (None, newest):
+                raise _conflict(name, expected, newest)
+            if not force and drops_most("" if is_empty(name, old) else old, kept):
+                raise _too_much_goes(name, old, kept)
+            return self._replace(name, old, kept, said("write", words), cut=cut)
+
+    def reset(self, name: str) -> Written:
+        """Back to the template; `undo` brings the text back."""
+        name = checked_name(name)
+        with self._folder.locked(seconds=self._busy_seconds):
+            old = self._present(name)
+            return self._replace(name, old, template(name, self._language), "reset")
+
+    def undo(self, name: str) -> Written:
+        """Take back the newest change that still stands."""
+        name = checked_name(name)
+        with self._folder.locked(seconds=self._busy_seconds):
+            old = self._present(name)
+            target = undo_target(self._adopt(name, old))
+            if target is None or target.number == 1:
+                hint = "`mentis persona history` shows every revision"
+                raise PersonaError(f"{name}.md: there is nothing to undo", hint=hint, name=name)
+            return self._replace(name, old, target.content, f"undo {target.number}")
+
+    def history(self, name: str) -> tuple[Revision, ...]:
+        """Every revision, oldest first; a change made outside is among them."""
+        name = checked_name(name)
+        with self._folder.locked(seconds=self._busy_seconds):
+            return self._adopt(name, self._present(name))
+
+    def diff(self, name: str, older: int | None = None, newer: int | None = None) -> str:
+        """What changed between two revisions; by default what the newest one changed."""
+        known, name = self.history(name), checked_name(name)
+        last = len(known) if newer is None else newer
+        first = max(last - 1, 0) if older is None else older
+        old, new = (_content(name, known, number) for number in (first, last))
+        labels = (f"{name}.md@{first}", f"{name}.md@{last}")
+        return "\n".join(unified_diff(old.splitlines(), new.splitlines(), *labels, lineterm=""))
+
+    def _present(self, name: str) -> str:
+        """What the file holds, made from its template if need be. Callers hold the lock."""
+        text = self._folder.read(name)
+        if text is None:
+            text = template(name, self._language)
+            self._folder.write(name, text)
+        return text
+
+    def _adopt(self, name: str, text: str) -> tuple[Revision, ...]:
+        """All revisions; what the file says and the newest does not becomes one of its own."""
+        known = self._history.of(self._key(name))
+        told = known[-1].content if known else template(name, self._language)
+        if text != told and not (not known and is_empty(name, text)):
+            known = (*known, self._history.append(self._key(name), text, OUTSIDE))
+        self._seen[name] = text
+        return known
+
+    def _replace(self, name: str, old: str, new: str, words: str, *, cut: str = "") -> Written:
+        """Write the file, then the revision; without the revision the file is as before."""
+        known = self._adopt(name, old)
+        if new == old:
+            return Written(name, len(known), changed=False, chars=len(new), cut=cut)
+        key = self._key(name)
+        if not known:
+            self._history.append(key, old, _FOUND)
+        self._folder.write(name, new)
+        try:
+            revision = self._history.append(key, new, words)
+        except MentisError:
+            self._folder.write(name, old)
+            raise
+        self._seen[name] = new
+        return Written(name, revision.number, changed=True, chars=len(new), cut=cut)
+
+    def _told(self, name: str, problems: list[Problem]) -> str:
+        try:
+            text = self._folder.read(name)
+        except MentisError as fault:
+            problems.append(self._warning(name, f"{fault.message}; it counts as empty", fault.hint))
+            return ""
+        if text is None or self._seen.get(name) != text:
+            text = self._noticed(name, text, problems)
+        if len(text) > self.limit and not is_empty(name, text):
+            message = (
+                f"{name}.md has {len(text)} characters and {self.limit} are allowed: "
+                f"the last {len(text) - self.limit} are not told"
+            )
+            hint = "shorten it, or raise limits.memory_chars"
+            problems.append(self._warning(name, message, hint))
+            text = text[: self.limit]
+        return as_prompt_value(name, text, self._language)
+
+    def _noticed(self, name: str, text: str | None, problems: list[Problem]) -> str:
+        """Keep what changed outside as a revision; while another one writes, next time will do."""
+        try:
+            with self._folder.locked(seconds=0):
+                text = self._present(name)
+                self._adopt(name, text)
+        except StoreLocked:
+            pass
+        except MentisError as fault:
+            message = f"{fault.message}; {name}.md is told, but not kept as a revision"
+            problems.append(self._warning(name, message, fault.hint))
+        return text or ""
+
+    def _warning(self, name: str, message: str, hint: str) -> Problem:
+        place = Location(f"personas/{self._persona}/memory/{name}.md")
+        return Problem("persona-memory", message, place, hint, "warning")
+
+    def _within_limit(self, name: str, text: str, *, truncate: bool) -> tuple[str, str]:
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            hint = "check the encoding of where it came from"
+            raise BadInput(f"{name}.md: the text is not valid Unicode", hint=hint)
+        if len(text) <= self.limit or truncate:
+            return text[: self.limit], text[self.limit :]
+        raise BadInput(
+            f"{name}.md: the text has {len(text)} characters, and {self.limit} are allowed",
+            hint="shorten it, have it cut with truncate, or raise limits.memory_chars",
+            length=len(text),
+            limit=self.limit,
+        )
+
+    def _key(self, name: str) -> str:
+        return f"memory:{self._persona}/{name}.md"
+
+
+def _content(name: str, known: tuple[Revision, ...], number: int) -> str:
+    """What a revision held; before the first there was nothing."""
+    if not 0 <= number <= len(known):
+        hint = f"there are {len(known)}; 0 is the state before the first"
+        raise PersonaError(f"{name}.md has no revision {number}", hint=hint, number=number)
+    return known[number - 1].content if number else ""
+
+
+def _conflict(name: str, expected: int | None, newest: int) -> StoreConflict:
+    return StoreConflict(
+        f"{name}.md is at revision {newest}, not {expected} any more",
+        hint="read the file again and repeat the change",
+        newest=newest,
+        expected=expected,
+    )
+
+
+def _too_much_goes(name: str, old: str, new: str) -> PersonaError:
+    return PersonaError(
+        f"{name}.md: more than half of it would go ({len(old)} characters now, {len(new)} then)",
+        hint="write it with force if that is meant; `mentis persona undo` brings it back",
+        old=len(old),
+        new=len(new),
+    )

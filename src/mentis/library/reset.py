@@ -1,0 +1,113 @@
+"""Back to what is shipped, all at once, and back again.
+
+A reset keeps the owner's files, byte for byte, in a revision under `prompts:reset`. A file that
+cannot be read as text is copied aside, and the revision names the copy.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Literal, TypeAlias, cast
+
+from mentis.disk.inside import inside
+from mentis.errors import LibraryError, MentisError, UserError
+from mentis.values.json import JsonObject
+
+from .files import parse_members
+from .history import undo_target
+from .integrity import broken_files, keep_aside
+from .layer import Layer, make_layer
+from .session import Session, Step
+from .states import BLOCK, PLACEHOLDER, Edit, content, state_in
+
+Scope: TypeAlias = Literal["system", "full"]
+KEY = "prompts:reset"
+_Kept: TypeAlias = Mapping[str, Mapping[Literal["text", "aside"], str]]
+
+
+def factory_reset(session: Session, scope: Scope) -> tuple[Edit, ...]:
+    """`system` drops changes of shipped things, `full` everything the owner's layer holds."""
+    kept = _keep(session)
+    keys = [key for key in _keys(session.owner) if scope == "full" or _shipped(key, session)]
+    if not keys and (scope == "system" or not kept):
+        return ()
+    number = session.history.append(KEY, json.dumps(kept, ensure_ascii=False), f"reset {scope}")
+    steps = {key: Step(None, f"reset {scope}") for key in keys}
+    files = dict.fromkeys(kept) if scope == "full" else None
+    try:
+        return session.commit(steps, force=True, files=files)
+    except MentisError:
+        session.history.append(KEY, number.content, f"undo {number.number}")  # it did not happen
+        raise
+
+
+def undo_reset(session: Session) -> tuple[Edit, ...]:
+    """The owner's files as they were before the last reset that still stands."""
+    revisions = session.history.of(KEY)
+    target = undo_target(revisions)
+    if target is None:
+        raise LibraryError("there is no factory reset to undo", hint="nothing was changed")
+    now = _keep(session)
+    former = cast("_Kept", json.loads(revisions[target.number - 1].content))
+    data = {name: _content(session.root, entry) for name, entry in former.items()}
+    restored = _layer(data)
+    keys = dict.fromkeys((*_keys(session.owner), *_keys(restored)))
+    states = {key: state_in(key, session.shipped, restored) for key in keys}
+    steps = {
+        key: Step(state, "undo reset", checked=False)
+        for key, state in states.items()
+        if content(state) != content(session.state(key))
+    }
+    files: dict[str, bytes | None] = {**dict.fromkeys(now), **data}
+    edits = session.commit(steps, force=True, files=files)
+    session.history.append(KEY, json.dumps(now, ensure_ascii=False), f"undo {target.number}")
+    return edits
+
+
+def _keep(session: Session) -> _Kept:
+    """The content of every file there is, but for folders and links that lead out."""
+    kept: dict[str, Mapping[Literal["text", "aside"], str]] = {}
+    for name, source in session.owner.files.items():
+        kept[name] = {"text": source.text}
+    for name in broken_files(session.owner, session.root):
+        kept[name] = {"aside": keep_aside(session.root, name)}
+    return kept
+
+
+def _content(root: Path, entry: Mapping[Literal["text", "aside"], str]) -> bytes:
+    if "text" in entry:
+        return entry["text"].encode()
+    path = inside(root, entry["aside"])
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        hint = "put the copy back where it was"
+        raise LibraryError(f"{path}: cannot be read: {error.strerror}", hint=hint) from error
+
+
+def _layer(data: Mapping[str, bytes]) -> Layer:
+    documents: dict[str, JsonObject] = {}
+    for name, content_ in data.items():
+        try:
+            documents[name] = parse_members(content_, name)[1]
+        except UserError:  # it was broken before the reset, and is again
+            continue
+    return make_layer("owner", documents, {}, {})
+
+
+def _keys(owner: Layer) -> Iterable[str]:
+    ids = dict.fromkeys(
+        (*owner.prompts, *(i for entries in owner.domains.values() for i in entries))
+    )
+    yield from (f"{BLOCK}{block_id}" for block_id in ids)
+    yield from (f"{PLACEHOLDER}{key}" for key in owner.placeholders)
+
+
+def _shipped(key: str, session: Session) -> bool:
+    """Whether it changes something shipped, now or when the change was made."""
+    block_id = key.removeprefix(BLOCK)
+    if block_id != key:
+        return block_id in session.shipped.prompts or block_id in session.owner.bases
+    return key.removeprefix(PLACEHOLDER) in session.shipped.placeholders

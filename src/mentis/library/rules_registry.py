@@ -1,0 +1,66 @@
+"""Rules about placeholders: where their value comes from, and whether anything uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from mentis.values.placeholder import Placeholder
+
+from .rules_desk import Desk, Finding
+from .rules_marks import marks_in
+from .rules_text import fence_finding
+from .search import usages
+
+PHASES: Mapping[str, str] = {
+    "persona_config": "static",
+    "user_profile": "static",
+    "static": "static",
+    "custom": "static",
+    "user": "static",
+    "computed": "computed",
+    "runtime": "runtime",
+}
+
+
+def check_registry(desk: Desk) -> Iterator[Finding]:
+    for placeholder in desk.loaded.library.placeholders.values():
+        yield from _phase(placeholder, desk)
+        yield from _default(placeholder, desk)
+    yield from _unused(desk)
+
+
+def _phase(placeholder: Placeholder, desk: Desk) -> Iterator[Finding]:
+    key, phase, fitting = placeholder.key, placeholder.phase, PHASES[placeholder.source]
+    if phase != fitting:
+        yield Finding(
+            "prompt-phase-source",
+            desk.placeholder(key, "resolve_phase"),
+            f"{key!r} has source {placeholder.source!r} and phase {phase!r}",
+            f"with source {placeholder.source!r} goes phase {fitting!r}",
+        )
+    elif phase == "computed" and not placeholder.compute_function:
+        yield Finding(
+            "prompt-no-function",
+            desk.placeholder(key),
+            f"{key!r} is computed, and names no function",
+            "name it as compute_function",
+        )
+
+
+def _default(placeholder: Placeholder, desk: Desk) -> Iterator[Finding]:
+    if "default" not in desk.loaded.owner.placeholders.get(placeholder.key, {}):
+        return
+    for name in marks_in(str(placeholder.default)):
+        yield fence_finding(name, desk.placeholder(placeholder.key, "default"))
+
+
+def _unused(desk: Desk) -> Iterator[Finding]:
+    own = desk.loaded.owner.placeholders.keys() - desk.loaded.shipped.placeholders.keys()
+    for key in usages(desk.loaded.library).unused:
+        if key in own:
+            yield Finding(
+                "prompt-unused-placeholder",
+                desk.placeholder(key),
+                f"no block uses {{{{{key}}}}}",
+                "use it, or delete it",
+            )

@@ -1,0 +1,102 @@
+"""Finds blocks by their words, and where each placeholder is used."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Literal, TypeAlias
+
+from mentis.errors import UsageError
+from mentis.values.block import Block
+from mentis.values.library import Library
+from mentis.values.value import Value
+
+Where: TypeAlias = Literal["id", "name", "description", "content"]
+PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
+_AROUND = 40  # characters of an excerpt on each side of what was found
+_BLANK = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Match(Value):
+    """A block that was found, by what, and the words around it."""
+
+    block: str
+    where: Where
+    excerpt: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usages(Value):
+    """`by_key` names the blocks that tell a key or ask for it in a condition.
+
+    `orphaned` keys are used and not registered, `unused` ones registered and not used.
+    """
+
+    by_key: Mapping[str, tuple[str, ...]]
+    orphaned: tuple[str, ...]
+    unused: tuple[str, ...]
+
+
+def search(library: Library, text: str) -> tuple[Match, ...]:
+    """Blocks with these words, whatever their case: by id, name and description, else by content.
+
+    Each block is found once, by the first of these; the order is that of the library.
+    """
+    wanted = text.strip().casefold()
+    if not wanted:
+        raise UsageError("there is nothing to search for", hint="give a word or a part of one")
+    found = (_match(block, wanted) for block in library.blocks)
+    return tuple(match for match in found if match is not None)
+
+
+def usages(library: Library) -> Usages:
+    """Which blocks use which placeholder, in text and in conditions."""
+    by_key: dict[str, list[str]] = {}
+    for block in library.blocks:
+        asked = chain(block.requires_any, block.requires_all, block.requires_none)
+        for key in dict.fromkeys((*block_keys(block), *asked)):
+            by_key.setdefault(key, []).append(block.id)
+    registered = library.placeholders.keys()
+    return Usages(
+        by_key={key: tuple(by_key[key]) for key in sorted(by_key)},
+        orphaned=tuple(sorted(by_key.keys() - registered)),
+        unused=tuple(sorted(registered - by_key.keys())),
+    )
+
+
+def block_keys(block: Block) -> tuple[str, ...]:
+    """Each placeholder in any wording of the block, once, in the order of the text."""
+    return tuple(dict.fromkeys(key for text in texts(block) for key in PLACEHOLDER.findall(text)))
+
+
+def texts(block: Block) -> Iterator[str]:
+    """Every text of a block: of all its variants, and of their messages."""
+    for variant in block.variants.values():
+        yield variant.content
+        yield from (message.content for message in variant.messages)
+
+
+def _match(block: Block, wanted: str) -> Match | None:
+    named: tuple[tuple[Where, str], ...] = (
+        ("id", block.id),
+        ("name", block.name),
+        ("description", block.description),
+    )
+    told: Iterator[tuple[Where, str]] = (("content", text) for text in texts(block))
+    for where, text in chain(named, told):
+        if wanted in text.casefold():
+            return Match(block.id, where, _excerpt(text, wanted))
+    return None
+
+
+def _excerpt(text: str, wanted: str) -> str:
+    """One line around the first place; folding case may lengthen text, so places are mapped."""
+    places = [at for at, letter in enumerate(text) for _ in letter.casefold()]
+    start = text.casefold().index(wanted)
+    first, last = places[start], places[start + len(wanted) - 1] + 1
+    begin, end = max(0, first - _AROUND), min(len(text), last + _AROUND)
+    shown = _BLANK.sub(" ", text[begin:end]).strip()
+    return f"{'…' if begin else ''}{shown}{'…' if end < len(text) else ''}"

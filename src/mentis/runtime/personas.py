@@ -1,0 +1,104 @@
+"""The personas of one home, and what each of them keeps about itself."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from mentis.disk.atomic import write_atomic
+from mentis.errors import PersonaError
+from mentis.library.load import load_persona, shipped_persona, shipped_personas
+from mentis.library.memory_files import PersonaMemory
+from mentis.stores.files.home import Home, find_home
+from mentis.stores.sqlite.database import Database
+from mentis.values.persona import Persona
+
+from .settings_sources import load_settings
+from .system import SystemClock
+from .wiring import Parts, open_memory, read_persona
+
+# The first line that sets a field: the rest of the file, comments included, stays as it is.
+_LINES = {name: re.compile(rf"^{name}\s*=.*$", re.MULTILINE) for name in ("id", "name")}
+
+
+class Personas:
+    """Opened with `Personas.open(path)`; use it as a context manager.
+
+    ```python
+    with Personas.open("my-home") as personas:
+        memory = personas.memory("ada")
+        memory.write("memory", "- Lena plays the cello.", words="she told me")
+        memory.undo("memory")
+    ```
+    """
+
+    def __init__(self, home: Home, database: Database, parts: Parts) -> None:
+        self._home = home
+        self._database = database
+        self._settings = load_settings(home.path, parts.variables)
+        self._clock = parts.clock or SystemClock()
+
+    @classmethod
+    def open(cls, path: str | Path, *, parts: Parts | None = None) -> Self:
+        home = find_home(Path(path))
+        return cls(home, Database(home.database), parts or Parts())
+
+    def ids(self) -> tuple[str, ...]:
+        return self._home.personas()
+
+    def pick(self, persona_id: str | None) -> str:
+        """The persona that was asked for, or the only one there is."""
+        return self._home.pick_persona(persona_id)
+
+    def path(self, persona_id: str) -> Path:
+        return self._home.persona(persona_id)
+
+    def read(self, persona_id: str) -> Persona:
+        return read_persona(self._home, self.pick(persona_id))
+
+    def memory(self, persona_id: str) -> PersonaMemory:
+        """The three files the persona keeps about itself."""
+        return open_memory(
+            self._home,
+            self.read(persona_id),
+            self._database,
+            settings=self._settings,
+            clock=self._clock,
+        )
+
+    def create(self, persona_id: str, *, name: str, source: str) -> Path:
+        """A new persona, made from one of this home or from a shipped one."""
+        path = self._home.persona(persona_id)
+        if path.exists():
+            raise PersonaError(f"{path} is already there", hint="choose another id")
+        text = self._source(source)
+        for field, value in (("id", persona_id), ("name", name)):
+            text = _LINES[field].sub(f'{field} = "{value}"', text, count=1)
+        load_persona(text, str(path))  # nothing is written that could not be read again
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_atomic(path, text)
+        return path
+
+    def close(self) -> None:
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _source(self, source: str) -> str:
+        if source in self._home.personas():
+            return self._home.persona(source).read_text(encoding="utf-8")
+        if source in shipped_personas():
+            return shipped_persona(source)
+        known = sorted({*self._home.personas(), *shipped_personas()})
+        raise PersonaError(f"there is no persona {source!r}", hint=f"known: {', '.join(known)}")

@@ -1,0 +1,50 @@
+"""What may have changed since the last turn: prompts, settings, what the persona remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from mentis.compose.purposes import Policies
+from mentis.values.given import Given
+from mentis.values.library import Library
+from mentis.values.location import Problem
+from mentis.values.trace import Degradation
+
+from .mind import Mind
+
+_MOST = 20
+_NOTHING: Mapping[str, Given] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """Looked at once a turn, so that the whole turn sees the same."""
+
+    library: Library
+    policies: Policies
+    variables: Mapping[str, object]
+    degraded: tuple[Degradation, ...] = ()
+
+
+def look(mind: Mind) -> Present:
+    """How things stand now. What is wrong with them is told, and the turn goes on. It blocks."""
+    settings, fault = mind.settings.current()
+    loaded = mind.shelf.current()
+    degraded = list(_each("prompts", loaded.problems))
+    if fault is not None:
+        degraded.append(Degradation("settings", f"{fault.message}; the earlier ones hold"))
+    variables = _NOTHING
+    if settings.model.features.cortexEnabled:
+        remembered = mind.memory.remember()
+        variables = remembered.values
+        degraded.extend(_each("persona memory", remembered.problems))
+    return Present(loaded.library, settings.policies, variables, tuple(degraded))
+
+
+def _each(part: str, problems: tuple[Problem, ...]) -> Iterator[Degradation]:
+    for problem in problems[:_MOST]:
+        where = f"{problem.location}: " if problem.location else ""
+        yield Degradation(part, f"{where}{problem.message}")
+    if len(problems) > _MOST:
+        yield Degradation(part, f"and {len(problems) - _MOST} problems more")

@@ -1,0 +1,224 @@
+"""The prompt library of one home: look at it, change it, see what a change does, go back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+from mentis.compose.builders import Builder
+from mentis.compose.compose import Composed, compose
+from mentis.engines.estimate import EstimatingCounter
+from mentis.errors import LibraryError
+from mentis.library.edit import Editor
+from mentis.library.load import Loaded
+from mentis.library.overlay import merge_blocks
+from mentis.recall.recall import recall
+from mentis.stores.files.home import Home, find_home
+from mentis.stores.sqlite.database import Database
+from mentis.stores.sqlite.revisions import SqliteRevisions
+from mentis.values.block import Block, Mode
+from mentis.values.library import Library
+from mentis.values.persona import Persona, Profile
+from mentis.values.recalled import Stimulus
+from mentis.values.request import PromptRequest
+from mentis.values.span import Span
+from mentis.values.trace import TokenCount
+from mentis.values.value import Value
+
+from .settings_sources import load_settings
+from .system import SystemClock
+from .wiring import Parts, open_shelf, read_persona, read_profile
+
+T = TypeVar("T")
+_SAMPLE = Stimulus("Hello!")
+_ROOMY = 1_000_000  # a preview shows the whole prompt, whatever the route could take
+
+
+@dataclass(frozen=True, slots=True)
+class Effect(Value):
+    """What a change does to a persona's prompt; `first_byte` is None when it does nothing."""
+
+    tokens_before: TokenCount
+    tokens_after: TokenCount
+    bytes_before: int
+    bytes_after: int
+    first_byte: int | None = None
+    block: str = ""
+
+
+class Prompts:
+    """One home's prompts, opened with `Prompts.open(path)`; use it as a context manager.
+
+    ```python
+    with Prompts.open("my-home") as prompts:
+        edit, effect = prompts.change(lambda editor: editor.toggle("emotion"))
+        print(effect.tokens_before.tokens, effect.tokens_after.tokens)
+        prompts.editor.undo("emotion")
+    ```
+    """
+
+    def __init__(self, home: Home, database: Database, parts: Parts, *, route: str) -> None:
+        settings = load_settings(home.path, parts.variables)
+        self._home = home
+        self._database = database
+        self._clock = parts.clock or SystemClock()
+        self._counter = EstimatingCounter()
+        self.route = settings.route(route)
+        self.shelf = open_shelf(home, settings)
+        self.editor = Editor(
+            self.shelf,
+            SqliteRevisions(database),
+            self._clock,
+            busy_seconds=settings.model.store.busy_seconds,
+        )
+
+    @classmethod
+    def open(cls, path: str | Path, *, route: str = "default", parts: Parts | None = None) -> Self:
+        home = find_home(Path(path))
+        return cls(home, Database(home.database), parts or Parts(), route=route)
+
+    @property
+    def loaded(self) -> Loaded:
+        """The library as it is now, both layers it came from, and what is wrong with them."""
+        return self.shelf.current()
+
+    def block(self, block_id: str) -> Block:
+        """One block, or an error that knows what you may have meant."""
+        library = self.loaded.library
+        if block := library.block(block_id):
+            return block
+        close = get_close_matches(block_id, [each.id for each in library.blocks], n=1)
+        hint = f"did you mean {close[0]!r}?" if close else "`mentis prompts list` shows them all"
+        raise LibraryError(f"there is no block {block_id!r}", hint=hint, block=block_id)
+
+    def overridden(self) -> dict[str, tuple[str, ...]]:
+        """The fields of shipped blocks that the owner changed, by block."""
+        loaded = self.loaded
+        merged = merge_blocks(loaded.shipped, loaded.owner)
+        return {
+            block_id: block.overridden for block_id, block in merged.items() if block.overridden
+        }
+
+    def builder(self, *, persona: str | None = None) -> Builder:
+        """The builders of single prompts, for one persona, now."""
+        who, profile = self._people(persona)
+        return Builder(
+            self.loaded.library,
+            persona=who,
+            profile=profile,
+            now=self._clock.now(),
+            counter=self._counter,
+        )
+
+    def preview(
+        self,
+        *,
+        persona: str | None = None,
+        variant: str | None = None,
+        mode: Mode = "chat",
+        runtime_vars: Mapping[str, object] | None = None,
+    ) -> Composed:
+        """The assembled prompt, with the fate of every block. Nothing is sent."""
+        return self._compose(
+            self.loaded.library,
+            self._people(persona),
+            variant=variant or self.route.variant,
+            mode=mode,
+            runtime_vars=runtime_vars or {},
+        )
+
+    def change(self, do: Callable[[Editor], T], *, persona: str | None = None) -> tuple[T, Effect]:
+        """Make an edit, and say what it did to the prompt of this persona."""
+        before = self.loaded.library
+        result = do(self.editor)
+        return result, self.effect(before, self.loaded.library, persona=persona)
+
+    def effect(self, before: Library, after: Library, *, persona: str | None = None) -> Effect:
+        """The difference between two libraries, as it would reach the model."""
+        people = self._people(persona)
+        composed = [
+            self._compose(library, people, variant=self.route.variant)
+            for library in (before, after)
+        ]
+        old, new = (_spans(each.request) for each in composed)
+        old_bytes, new_bytes = (b"".join(_bytes(span) for span in spans) for spans in (old, new))
+        first = _first_difference(old_bytes, new_bytes)
+        return Effect(
+            tokens_before=composed[0].trace.tokens["system"],
+            tokens_after=composed[1].trace.tokens["system"],
+            bytes_before=len(old_bytes),
+            bytes_after=len(new_bytes),
+            first_byte=first,
+            block="" if first is None else _block_at(new, first) or _block_at(old, first),
+        )
+
+    def close(self) -> None:
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _people(self, persona: str | None) -> tuple[Persona, Profile]:
+        chosen = self._home.pick_persona(persona)
+        return read_persona(self._home, chosen), read_profile(self._home)
+
+    def _compose(
+        self,
+        library: Library,
+        people: tuple[Persona, Profile],
+        *,
+        variant: str,
+        mode: Mode = "chat",
+        runtime_vars: Mapping[str, object] | None = None,
+    ) -> Composed:
+        return compose(
+            library,
+            persona=people[0],
+            profile=people[1],
+            recalled=recall(_SAMPLE, tools=()),
+            history=(),
+            now=self._clock.now(),
+            variant=variant,
+            mode=mode,
+            runtime_vars=runtime_vars or {},
+            counter=self._counter,
+            context_tokens=_ROOMY,
+            reserve_tokens=0,
+        )
+
+
+def _spans(request: PromptRequest) -> tuple[Span, ...]:
+    return (*request.system_instruction, *request.runtime_ctx.spans)
+
+
+def _bytes(span: Span) -> bytes:
+    return span.text.encode()
+
+
+def _first_difference(old: bytes, new: bytes) -> int | None:
+    if old == new:
+        return None
+    pairs = enumerate(zip(old, new, strict=False))
+    shorter = min(len(old), len(new))
+    return next((index for index, (left, right) in pairs if left != right), shorter)
+
+
+def _block_at(spans: tuple[Span, ...], offset: int) -> str:
+    end = 0
+    for span in spans:
+        end += len(_bytes(span))
+        if end > offset and span.block:  # what stands between blocks belongs to the next one
+            return span.block
+    return ""

@@ -1,0 +1,203 @@
+"""`mentis persona`: who lives in a home, and what each of them keeps about itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+from .options import given_text, home_option, home_path, persona_option
+from .output import emit, emit_json, json_option, say, table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mentis.library.memory_files import MemoryFile, Written
+    from mentis.runtime.personas import Personas
+
+FILES = click.Choice(["memory", "soul", "relationship"])
+file_argument = click.argument("name", type=FILES, metavar="memory|soul|relationship")
+
+
+def open_personas() -> Personas:
+    from mentis.runtime.personas import Personas
+
+    return Personas.open(home_path())
+
+
+@click.group()
+def persona() -> None:
+    """See and make personas, and keep their memory files."""
+
+
+@persona.command("list", epilog="For example: mentis persona list --json")
+@home_option
+@json_option
+def list_personas(*, as_json: bool) -> None:
+    """List the personas of the home."""
+    with open_personas() as personas:
+        found = [personas.read(persona_id) for persona_id in personas.ids()]
+    if as_json:
+        emit_json([{"id": p.id, "name": p.name, "language": p.language} for p in found])
+        return
+    table(("id", "name", "type", "language"), [(p.id, p.name, p.type, p.language) for p in found])
+
+
+@persona.command(epilog="For example: mentis persona show ada")
+@click.argument("persona_id", metavar="ID", required=False)
+@home_option
+@json_option
+def show(persona_id: str | None, *, as_json: bool) -> None:
+    """Show one persona as its file describes it."""
+    from mentis.codec.forms import to_object
+
+    with open_personas() as personas:
+        chosen = personas.pick(persona_id)
+        found, path = personas.read(chosen), personas.path(chosen)
+    if as_json:
+        emit_json(to_object(found))
+    else:
+        say(str(path))
+        emit(path.read_text(encoding="utf-8").rstrip("\n"))
+
+
+@persona.command(epilog="For example: mentis persona new bob --name Bob")
+@click.argument("persona_id", metavar="ID")
+@click.option("--name", metavar="TEXT", help="What it is called; by default its id.")
+@click.option("--from", "source", default="ada", show_default=True, help="Which persona to copy.")
+@home_option
+@json_option
+def new(persona_id: str, name: str | None, source: str, *, as_json: bool) -> None:
+    """Make a persona from another one of the home, or from a shipped one."""
+    with open_personas() as personas:
+        path = personas.create(persona_id, name=name or persona_id.capitalize(), source=source)
+    if as_json:
+        emit_json({"id": persona_id, "path": str(path)})
+    else:
+        say(f"Made {path}")
+
+
+@persona.command(epilog='For example: mentis persona files memory --text "- Likes tea."')
+@click.argument("name", type=FILES, required=False, metavar="[memory|soul|relationship]")
+@click.option("--text", metavar="TEXT", help="Write this into the file.")
+@click.option("--from-file", type=click.File(encoding="utf-8"), help="Take the text from a file.")
+@click.option("--truncate", is_flag=True, help="Cut what goes over the limit, and show the cut.")
+@click.option("--force", is_flag=True, help="Even if more than half of the file goes.")
+@click.option("-m", "--words", default="", metavar="TEXT", help="Why: kept with the revision.")
+@persona_option
+@home_option
+@json_option
+def files(  # one parameter an option
+    name: str | None,
+    *,
+    text: str | None,
+    from_file: TextIO | None,
+    truncate: bool,
+    force: bool,
+    words: str,
+    persona: str | None,
+    as_json: bool,
+) -> None:
+    """Show or write the files a persona keeps about itself.
+
+    Without a name, all three are listed; with one, its text is printed; with --text or
+    --from-file, it is written, as a revision that can be undone.
+    """
+    wanted = given_text(text, from_file)
+    if name is None and wanted is not None:
+        raise click.UsageError("name the file to write")
+    with open_personas() as personas:
+        memory = personas.memory(personas.pick(persona))
+        if name is None:
+            _list_files(memory.files(), as_json=as_json)
+        elif wanted is None:
+            _print_file(memory.read(name), as_json=as_json)
+        else:
+            written = memory.write(name, wanted, words=words, force=force, truncate=truncate)
+            _tell(written, as_json=as_json)
+
+
+def _list_files(files: Sequence[MemoryFile], *, as_json: bool) -> None:
+    from mentis.codec.forms import to_object
+
+    if as_json:
+        emit_json([to_object(file) for file in files])
+        return
+    rows = [
+        (
+            file.name,
+            "empty" if file.empty else "filled",
+            f"{file.chars} of {file.limit}",
+            str(file.number),
+            file.path,
+        )
+        for file in files
+    ]
+    table(("file", "state", "characters", "revision", "path"), rows, right=("revision",))
+
+
+def _print_file(file: MemoryFile, *, as_json: bool) -> None:
+    from mentis.codec.forms import to_object
+
+    if as_json:
+        emit_json(to_object(file))
+        return
+    say(file.path)
+    emit(file.text.rstrip("\n"))
+
+
+def _tell(written: Written, *, as_json: bool) -> None:
+    from mentis.codec.forms import to_object
+
+    if as_json:
+        emit_json(to_object(written))
+        return
+    what = f"revision {written.number}" if written.changed else "nothing changed"
+    say(f"{written.name}: {what}, {written.chars} characters")
+    if written.cut:
+        say(f"cut off ({len(written.cut)} characters):\n{written.cut}")
+
+
+@persona.command(epilog="For example: mentis persona history memory")
+@file_argument
+@click.option("--diff", "as_diff", is_flag=True, help="Show what the last revision changed.")
+@persona_option
+@home_option
+@json_option
+def history(name: str, persona: str | None, *, as_diff: bool, as_json: bool) -> None:
+    """List every revision of a memory file, or what the last one changed."""
+    from mentis.codec.forms import to_object
+
+    with open_personas() as personas:
+        memory = personas.memory(personas.pick(persona))
+        revisions = memory.history(name)
+        difference = memory.diff(name) if as_diff else ""
+    if as_diff:
+        emit(difference.rstrip("\n") or "no difference")
+    elif as_json:
+        emit_json([to_object(revision) for revision in revisions])
+    else:
+        rows = [(str(r.number), r.time, str(len(r.content)), r.words) for r in revisions]
+        table(("revision", "time", "characters", "words"), rows, right=("revision", "characters"))
+
+
+@persona.command(epilog="For example: mentis persona undo memory")
+@file_argument
+@persona_option
+@home_option
+@json_option
+def undo(name: str, persona: str | None, *, as_json: bool) -> None:
+    """Take back the last change of a memory file."""
+    with open_personas() as personas:
+        _tell(personas.memory(personas.pick(persona)).undo(name), as_json=as_json)
+
+
+@persona.command(epilog="For example: mentis persona reset memory")
+@file_argument
+@persona_option
+@home_option
+@json_option
+def reset(name: str, persona: str | None, *, as_json: bool) -> None:
+    """Put the empty template in place of a memory file. It can be undone."""
+    with open_personas() as personas:
+        _tell(personas.memory(personas.pick(persona)).reset(name), as_json=as_json)

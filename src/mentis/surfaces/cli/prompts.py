@@ -1,0 +1,44 @@
+"""`mentis prompts`: the blocks of the library, as their owner sees and changes them."""
+
+from __future__ import annotations
+
+import click
+
+from .prompts_archive import export, import_
+from .prompts_change import copy, edit, new, order, placeholder, rm, toggle
+from .prompts_history import conflicts, diff, history, reset, undo
+from .prompts_look import check, list_, preview, search, show, usages
+
+
+@click.group()
+def prompts() -> None:
+    """See, edit and check the blocks the prompt is made of.
+
+    Shipped blocks are never written: your changes are kept beside them, every change is a
+    revision, and every revision can be undone.
+    """
+
+
+for command in (
+    list_,
+    show,
+    edit,
+    new,
+    copy,
+    rm,
+    toggle,
+    order,
+    placeholder,
+    search,
+    usages,
+    check,
+    preview,
+    diff,
+    history,
+    undo,
+    reset,
+    conflicts,
+    export,
+    import_,
+):
+    prompts.add_command(command)

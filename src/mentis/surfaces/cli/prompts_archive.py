@@ -1,0 +1,86 @@
+"""Taking prompts elsewhere: export and import."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast
+
+import click
+
+from .options import home_option, open_prompts
+from .output import emit_json, json_option, say, table
+from .prompts_change import apply, read_bytes
+
+if TYPE_CHECKING:
+    from mentis.library.archive import ImportRow
+
+
+@click.command(epilog="For example: mentis prompts export my-prompts.zip")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--no-date", is_flag=True, help="Leave the date out: the same set, the same bytes.")
+@home_option
+@json_option
+def export(file: Path, *, no_date: bool, as_json: bool) -> None:
+    """Write the whole prompt set to a zip file: shipped blocks, your changes, both registries."""
+    from mentis.disk.atomic import write_atomic
+    from mentis.library.archive import export_set
+    from mentis.values.digest import digest
+
+    date = "" if no_date else datetime.now(UTC).isoformat(timespec="seconds")
+    with open_prompts() as prompts:
+        data = export_set(prompts.loaded, date=date)
+        count = len(prompts.loaded.library.blocks)
+    write_atomic(file, data)
+    if as_json:
+        emit_json({"file": str(file), "blocks": count, "digest": digest(data)})
+    else:
+        say(f"{file}: {count} blocks, {len(data)} bytes, {digest(data)}")
+
+
+@click.command("import", epilog="For example: mentis prompts import theirs.zip --dry-run")
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option(
+    "--mode",
+    type=click.Choice(["merge", "overwrite", "replace"]),
+    default="merge",
+    show_default=True,
+    help="Add what is missing; also replace what differs; or become exactly what is in the file.",
+)
+@click.option("--dry-run", is_flag=True, help="Only show what would happen.")
+@click.option("--force", is_flag=True, help="Also where it touches the constitution.")
+@home_option
+@json_option
+def import_(file: Path, mode: str, *, dry_run: bool, force: bool, as_json: bool) -> int:
+    """Take blocks from a zip file, block by block. Every change is a revision you can undo."""
+    from mentis.codec.forms import to_object
+    from mentis.library.archive import plan_import, read_archive
+
+    archive = read_archive(read_bytes(file))
+    with open_prompts() as prompts:
+        chosen = cast("Literal['merge', 'overwrite', 'replace']", mode)
+        plan = plan_import(prompts.loaded, archive, chosen, force=force)
+        refused = any(problem.severity == "error" for problem in plan.problems)
+        if not as_json:
+            table(("block", "what", "fields", "note"), [_row(row) for row in plan.rows])
+            for problem in plan.problems:
+                say(f"{problem}\n  hint: {problem.hint}" if problem.hint else str(problem))
+        elif dry_run or refused:
+            problems = [to_object(problem) for problem in plan.problems]
+            emit_json({"rows": [to_object(row) for row in plan.rows], "problems": problems})
+        if dry_run or refused:
+            return 1 if refused else 0
+        words = f"imported from {file.name} ({mode})"
+        apply(
+            prompts,
+            lambda editor: editor.write(
+                plan.blocks, placeholders=plan.placeholders, words=words, force=force
+            ),
+            as_json=as_json,
+        )
+    return 0
+
+
+def _row(row: ImportRow) -> tuple[str, str, str, str]:
+    name = row.block if row.kind == "block" else f"{row.kind} {row.block}"
+    return name, row.what, ", ".join(row.fields), row.note

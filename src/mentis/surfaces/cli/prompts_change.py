@@ -1,0 +1,295 @@
+"""Changing prompts: edit, new, copy, rm, toggle, order, and placeholders of your own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+from mentis.values.block import Block, Variant
+
+from .options import given_text, home_option, open_prompts
+from .output import emit_json, json_option, say
+
+if TYPE_CHECKING:
+    from mentis.library.edit import Edit, Editor
+    from mentis.runtime.prompts import Effect, Prompts
+
+words_option = click.option(
+    "-m", "--words", default="", metavar="TEXT", help="Why: kept with the revision."
+)
+force_option = click.option("--force", is_flag=True, help="Also where it touches the constitution.")
+id_argument = click.argument("block_id", metavar="ID")
+
+
+def apply(
+    prompts: Prompts, do: Callable[[Editor], Edit | tuple[Edit, ...]], *, as_json: bool
+) -> None:
+    """Make one change and tell what it did: to the block, and to the prompt."""
+    from mentis.codec.forms import to_object
+
+    done, effect = prompts.change(do)
+    edits = done if isinstance(done, tuple) else (done,)
+    if as_json:
+        emit_json({"edits": [to_object(e) for e in edits], "effect": to_object(effect)})
+        return
+    for each in edits:
+        fields = ", ".join(each.changed) or "nothing"
+        say(f"{each.block}: revision {each.number}, changed: {fields}")
+    if not edits:
+        say("nothing to change")
+    say(_told(effect))
+
+
+def _told(effect: Effect) -> str:
+    before, after = effect.tokens_before.tokens, effect.tokens_after.tokens
+    if effect.first_byte is None:
+        return f"the prompt stays as it was: ~{after} tokens, {effect.bytes_after} bytes"
+    return (
+        f"the prompt goes from ~{before} to ~{after} tokens, "
+        f"{effect.bytes_before} to {effect.bytes_after} bytes; "
+        f"it changes from byte {effect.first_byte} on, in {effect.block or 'what follows'}"
+    )
+
+
+@click.command(epilog='For example: mentis prompts edit style --text "Be brief." -m "too long"')
+@id_argument
+@click.option("--variant", default="default", show_default=True, metavar="NAME", help="Wording.")
+@click.option("--text", metavar="TEXT", help="The new text.")
+@click.option("--from-file", type=click.File(encoding="utf-8"), help="Take the text from a file.")
+@click.option("--set", "given", multiple=True, metavar="FIELD=JSON", help="Change a setting.")
+@click.option("--rename", metavar="ID", help="Give a block of yours another id.")
+@click.option("--move", metavar="FILE", help="Keep it in another domain file.")
+@click.option("--expected", type=int, metavar="N", help="Only if this is the newest revision.")
+@force_option
+@words_option
+@home_option
+@json_option
+def edit(  # noqa: PLR0913  # one parameter an option
+    block_id: str,
+    *,
+    variant: str,
+    text: str | None,
+    from_file: TextIO | None,
+    given: tuple[str, ...],
+    rename: str | None,
+    move: str | None,
+    expected: int | None,
+    force: bool,
+    words: str,
+    as_json: bool,
+) -> None:
+    """Change a block: its text, its settings, its id or its file.
+
+    Without --text, --from-file or a setting, the text opens in your editor. `--from-file -` reads
+    standard input. The shipped text is kept: `mentis prompts reset ID` brings it back.
+    """
+    with open_prompts() as prompts:
+        block = prompts.block(block_id)
+        if rename:
+            return apply(prompts, lambda editor: editor.rename(block_id, rename), as_json=as_json)
+        if move:
+            return apply(prompts, lambda editor: editor.move(block_id, move), as_json=as_json)
+        meta = dict(_setting(item) for item in given)
+        wording = given_text(text, from_file)
+        if wording is None and not meta:
+            wording = _in_editor(block, variant)
+        variants = None if wording is None else {variant: _wording(block.type, wording)}
+        return apply(
+            prompts,
+            lambda editor: editor.save(
+                block_id, meta=meta, variants=variants, words=words, force=force, expected=expected
+            ),
+            as_json=as_json,
+        )
+
+
+def _setting(item: str) -> tuple[str, object]:
+    name, equals, value = item.partition("=")
+    if not equals:
+        raise click.BadParameter(f"{item!r} is not FIELD=JSON", param_hint="--set")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _wording(kind: object, text: str) -> dict[str, object]:
+    if kind != "multi_turn":
+        return {"content": text}
+    try:
+        return {"messages": json.loads(text)}
+    except ValueError as error:
+        raise click.UsageError(
+            f"a multi-turn block holds messages: give a JSON list of role and content ({error})"
+        ) from error
+
+
+def _in_editor(block: Block, variant: str) -> str:
+    if not sys.stdin.isatty():
+        raise click.UsageError("give the text with --text or --from-file")
+    current = block.variants.get(variant) or Variant()
+    start = current.content
+    if block.type == "multi_turn":
+        messages = [{"role": m.role, "content": m.content} for m in current.messages]
+        start = json.dumps(messages, ensure_ascii=False, indent=2)
+    changed = click.edit(start, extension=".md")
+    if changed is None:
+        raise click.Abort
+    return changed.rstrip("\n")
+
+
+@click.command(epilog="For example: mentis prompts new my_rule --name 'My rule' --text 'Be kind.'")
+@id_argument
+@click.option("--name", metavar="TEXT", help="What it is called; by default its id.")
+@click.option("--text", default="", metavar="TEXT", help="Its text.")
+@click.option("--from-file", type=click.File(encoding="utf-8"), help="Take the text from a file.")
+@click.option("--category", default="custom", show_default=True, metavar="NAME", help="Category.")
+@click.option("--target", default="system_prompt", show_default=True, help="Where it goes.")
+@click.option("--position", metavar="NAME", help="Where in the target; by default the target.")
+@click.option("--order", default=9999, show_default=True, type=float, help="Its place.")
+@click.option("--set", "given", multiple=True, metavar="FIELD=JSON", help="Any other setting.")
+@words_option
+@home_option
+@json_option
+def new(  # noqa: PLR0913  # one parameter an option
+    block_id: str,
+    *,
+    name: str | None,
+    text: str,
+    from_file: TextIO | None,
+    category: str,
+    target: str,
+    position: str | None,
+    order: float,
+    given: tuple[str, ...],
+    words: str,
+    as_json: bool,
+) -> None:
+    """Make a block of your own."""
+    meta: dict[str, object] = {
+        "name": name or block_id,
+        "category": category,
+        "type": "text",
+        "target": target,
+        "position": position or target,
+        "order": order,
+        "enabled": True,
+        **dict(_setting(item) for item in given),
+    }
+    wording = _wording(meta["type"], given_text(text, from_file) or "")
+    with open_prompts() as prompts:
+        apply(
+            prompts,
+            lambda editor: editor.create(
+                block_id, meta=meta, variants={"default": wording}, words=words
+            ),
+            as_json=as_json,
+        )
+
+
+@click.command(epilog="For example: mentis prompts copy style my_style")
+@id_argument
+@click.argument("new_id", metavar="NEW_ID")
+@click.option("--name", metavar="TEXT", help="What the copy is called.")
+@home_option
+@json_option
+def copy(block_id: str, new_id: str, name: str | None, *, as_json: bool) -> None:
+    """Make a block of your own from another one, in a file of its own."""
+    with open_prompts() as prompts:
+        apply(
+            prompts,
+            lambda editor: editor.duplicate(block_id, new_id, name=name),
+            as_json=as_json,
+        )
+
+
+@click.command(epilog="For example: mentis prompts rm my_rule")
+@id_argument
+@home_option
+@json_option
+def rm(block_id: str, *, as_json: bool) -> None:
+    """Remove a block of your own. It can be brought back with undo."""
+    with open_prompts() as prompts:
+        apply(prompts, lambda editor: editor.delete(block_id), as_json=as_json)
+
+
+@click.command(epilog="For example: mentis prompts toggle emotion --off")
+@id_argument
+@click.option("--on/--off", "enabled", default=None, help="By default, the other of the two.")
+@force_option
+@home_option
+@json_option
+def toggle(block_id: str, *, enabled: bool | None, force: bool, as_json: bool) -> None:
+    """Switch a block on or off."""
+    with open_prompts() as prompts:
+        apply(
+            prompts, lambda editor: editor.toggle(block_id, enabled, force=force), as_json=as_json
+        )
+
+
+@click.command(epilog="For example: mentis prompts order style=1250 format=1260")
+@click.argument("places", nargs=-1, required=True, metavar="ID=NUMBER...")
+@home_option
+@json_option
+def order(places: tuple[str, ...], *, as_json: bool) -> None:
+    """Put blocks in another order."""
+    orders = dict(_place(item) for item in places)
+    with open_prompts() as prompts:
+        apply(prompts, lambda editor: editor.reorder(orders), as_json=as_json)
+
+
+def _place(item: str) -> tuple[str, float]:
+    block_id, _, number = item.partition("=")
+    try:
+        return block_id, float(number)
+    except ValueError:
+        raise click.BadParameter(f"{item!r} is not ID=NUMBER", param_hint="ID=NUMBER") from None
+
+
+@click.group()
+def placeholder() -> None:
+    """Make and remove placeholders of your own."""
+
+
+@placeholder.command(
+    "new", epilog="For example: mentis prompts placeholder new city --default Bonn"
+)
+@click.argument("key")
+@click.option("--default", default="", metavar="TEXT", help="The text it stands for.")
+@click.option("--name", default="", metavar="TEXT", help="What it is called.")
+@click.option("--description", default="", metavar="TEXT", help="What it is for.")
+@home_option
+@json_option
+def new_placeholder(key: str, *, default: str, name: str, description: str, as_json: bool) -> None:
+    """Register a placeholder with a fixed text."""
+    with open_prompts() as prompts:
+        apply(
+            prompts,
+            lambda editor: editor.create_placeholder(
+                key, default=default, name=name, description=description
+            ),
+            as_json=as_json,
+        )
+
+
+@placeholder.command("rm", epilog="For example: mentis prompts placeholder rm city")
+@click.argument("key")
+@home_option
+@json_option
+def rm_placeholder(key: str, *, as_json: bool) -> None:
+    """Remove a placeholder of your own."""
+    with open_prompts() as prompts:
+        apply(prompts, lambda editor: editor.delete_placeholder(key), as_json=as_json)
+
+
+def read_bytes(path: Path) -> bytes:
+    """A file named on the command line."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise click.FileError(str(path), hint=error.strerror) from error

@@ -1,0 +1,210 @@
+"""Looking at prompts: list, show, search, usages, check, preview."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from mentis.values.block import Block, pick_variant
+from mentis.values.span import Span
+
+from .blocks import show_blocks, shown
+from .options import home_option, open_prompts, persona_option
+from .output import emit, emit_json, json_option, say, table
+
+if TYPE_CHECKING:
+    from mentis.values.location import Problem
+
+_MODES = click.Choice(["chat", "beat", "delivery", "live"])
+
+
+@click.command("list", epilog="For example: mentis prompts list --category persona")
+@click.option("--category", metavar="NAME", help="Only the blocks of this category.")
+@home_option
+@json_option
+def list_(category: str | None, *, as_json: bool) -> None:
+    """List every block: order, id, name, where it goes, whether it is on and whose it is."""
+    from mentis.codec.forms import to_object
+
+    with open_prompts() as prompts:
+        loaded = prompts.loaded
+        changed = prompts.overridden()
+    blocks = [block for block in loaded.library.blocks if category in (None, block.category)]
+    if as_json:
+        rows = [{**to_object(block), "overridden": changed.get(block.id, ())} for block in blocks]
+        emit_json({"revision": loaded.library.revision, "blocks": rows})
+        return
+    table(
+        ("order", "block", "name", "category", "goes to", "on", "whose", "variants"),
+        [_row(block, changed) for block in blocks],
+        right=("order",),
+    )
+    _tell_problems(loaded.problems)
+
+
+def _row(block: Block, changed: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    whose = "yours" if block.origin == "owner" else "shipped"
+    if fields := changed.get(block.id):
+        whose = f"shipped, {len(fields)} changed"
+    place = block.target if block.target == block.position else f"{block.target}/{block.position}"
+    return (
+        f"{block.order:g}",
+        block.id,
+        block.name,
+        block.category,
+        place,
+        "yes" if block.enabled else "no",
+        whose,
+        " ".join(block.variants),
+    )
+
+
+def _tell_problems(problems: tuple[Problem, ...]) -> None:
+    for problem in problems:
+        say(str(problem))
+        if problem.hint:
+            say(f"  hint: {problem.hint}")
+
+
+@click.command(epilog="For example: mentis prompts show constitution --variant compact")
+@click.argument("block_id", metavar="ID")
+@click.option("--variant", default="default", show_default=True, metavar="NAME", help="Wording.")
+@click.option("--language", default="english", show_default=True, metavar="NAME", help="Language.")
+@home_option
+@json_option
+def show(block_id: str, variant: str, language: str, *, as_json: bool) -> None:
+    """Show one block: its settings and its text as it stands, placeholders included."""
+    from mentis.codec.forms import to_object
+
+    with open_prompts() as prompts:
+        block = prompts.block(block_id)
+        changed = prompts.overridden().get(block_id, ())
+    if as_json:
+        emit_json({**to_object(block), "overridden": changed})
+        return
+    wording = pick_variant(block, variant, language)
+    for name in ("name", "description", "category", "target", "position", "order", "enabled"):
+        say(f"{name:12} {getattr(block, name)}")
+    say(f"{'variants':12} {', '.join(block.variants)}")
+    say(f"{'changed':12} {', '.join(changed) or 'nothing'}\n")
+    if wording is None:
+        say(f"(no wording for variant {variant})")
+        return
+    emit(wording.content or "\n".join(f"[{m.role}] {m.content}" for m in wording.messages))
+
+
+@click.command(epilog="For example: mentis prompts search honest")
+@click.argument("text")
+@home_option
+@json_option
+def search(text: str, *, as_json: bool) -> int:
+    """Find blocks by id, name, description or text. Exit code 1 when nothing is found."""
+    from mentis.codec.forms import to_object
+    from mentis.library.search import search as find
+
+    with open_prompts() as prompts:
+        matches = find(prompts.loaded.library, text)
+    if as_json:
+        emit_json([to_object(match) for match in matches])
+    elif matches:
+        rows = [(match.block, match.where, match.excerpt) for match in matches]
+        table(("block", "found in", "text"), rows)
+    else:
+        say(f"no block says {text!r}")
+    return 0 if matches else 1
+
+
+@click.command(epilog="For example: mentis prompts usages char_name")
+@click.argument("key", required=False)
+@home_option
+@json_option
+def usages(key: str | None, *, as_json: bool) -> None:
+    """Show which blocks use which placeholder, which are unknown and which are unused."""
+    from mentis.library.search import usages as find
+
+    with open_prompts() as prompts:
+        found = find(prompts.loaded.library)
+    used = {name: blocks for name, blocks in found.by_key.items() if key in (None, name)}
+    if as_json:
+        lists = {"orphaned": found.orphaned, "unused": found.unused}
+        emit_json({"usages": used, **({} if key else lists)})
+        return
+    table(("placeholder", "used by"), [(name, ", ".join(by)) for name, by in used.items()])
+    if key is None:
+        say(f"used but not registered: {', '.join(found.orphaned) or 'none'}")
+        say(f"registered but not used: {', '.join(found.unused) or 'none'}")
+
+
+@click.command(epilog="For example: mentis prompts check --json")
+@home_option
+@json_option
+def check(*, as_json: bool) -> int:
+    """Check every prompt file like a compiler. Exit code 1 when there are errors."""
+    from mentis.codec.forms import to_object
+    from mentis.library.check import check as find_problems
+
+    with open_prompts() as prompts:
+        problems = find_problems(prompts.loaded)
+    errors = sum(problem.severity == "error" for problem in problems)
+    if as_json:
+        emit_json({"errors": errors, "problems": [to_object(problem) for problem in problems]})
+        return 1 if errors else 0
+    for problem in problems:
+        emit(str(problem))
+        if problem.hint:
+            emit(f"  hint: {problem.hint}")
+    say(f"{errors} errors, {len(problems) - errors} warnings")
+    return 1 if errors else 0
+
+
+@click.command(epilog="For example: mentis prompts preview --variant default --mode chat")
+@click.option("--variant", metavar="NAME", help="Wording; by default the one the route wants.")
+@click.option("--mode", type=_MODES, default="chat", show_default=True, help="What it is for.")
+@click.option("--set", "given", multiple=True, metavar="KEY=VALUE", help="A runtime value.")
+@persona_option
+@home_option
+@json_option
+def preview(
+    variant: str | None, mode: str, persona: str | None, *, given: tuple[str, ...], as_json: bool
+) -> None:
+    """Show the assembled prompt with its block boundaries, tokens and what is absent and why."""
+    from mentis.codec.forms import to_object
+
+    values = dict(_pair(item) for item in given)
+    with open_prompts() as prompts:
+        composed = prompts.preview(
+            persona=persona,
+            variant=variant,
+            mode=mode,  # pyright: ignore[reportArgumentType]  # one of _MODES
+            runtime_vars=values,
+        )
+    if as_json:
+        emit_json(to_object(composed))
+        return
+    tokens = {block.block: shown(block.tokens) for block in composed.trace.blocks}
+    request = composed.request
+    _show_spans((*request.system_instruction, *request.runtime_ctx.spans), tokens)
+    show_blocks(composed.trace)
+    total = composed.trace.tokens["system"]
+    say(f"{shown(total)} tokens in the lasting part, variant {composed.trace.variant}")
+
+
+def _pair(item: str) -> tuple[str, str]:
+    key, equals, value = item.partition("=")
+    if not equals:
+        raise click.BadParameter(f"{item!r} is not KEY=VALUE", param_hint="--set")
+    return key, value
+
+
+def _show_spans(spans: tuple[Span, ...], tokens: dict[str, str]) -> None:
+    """The text with a line where each block begins."""
+    block, text = "", ""
+    for span in spans:
+        if span.block and span.block != block:
+            if text.strip():
+                emit(text.strip("\n"))
+            block, text = span.block, ""
+            emit(f"\n--- {block} ({tokens[block]} tokens) ---")
+        text += span.text
+    emit(text.strip("\n"))

@@ -1,0 +1,19 @@
+"""A runtime value that says where it came from, so that its span can say so too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .stability import Stability
+from .trust import Trust
+from .value import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Given(Value):
+    """Text for a placeholder; without a `stability` it has the one its key is registered with."""
+
+    text: str
+    source: str = "runtime"
+    trust: Trust = Trust.RUNTIME
+    stability: Stability | None = None

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import Mentis
+
+
+def told(mentis: Mentis, home: Path, *args: str) -> str:
+    done = mentis("--home", home, "compose", "Hi", *args)
+    assert done.code == 0, done.err
+    return done.out
+
+
+def test_personas_are_listed_shown_and_made(mentis: Mentis, home: Path) -> None:
+    assert "ada" in mentis("--home", home, "persona", "list").out
+    assert 'name = "Ada"' in mentis("--home", home, "persona", "show").out
+    assert mentis("--home", home, "persona", "new", "bob", "--name", "Bob").code == 0
+    found: Any = json.loads(mentis("--home", home, "persona", "list", "--json").out)
+    assert [persona["id"] for persona in found] == ["ada", "bob"]
+    assert "Bob" in told(mentis, home, "--persona", "bob")
+    again = mentis("--home", home, "persona", "new", "bob")
+    assert again.code == 1
+    assert "already there" in again.err
+    assert "choose one with --persona" in mentis("--home", home, "persona", "show").err
+
+
+@pytest.mark.parametrize("persona_id", ["../bob", "Bob", "a/b", ""])
+def test_a_persona_never_lies_outside_the_home(mentis: Mentis, home: Path, persona_id: str) -> None:
+    done = mentis("--home", home, "persona", "new", persona_id)
+    assert done.code == 1
+    assert "[outside-home]" in done.err
+
+
+def test_a_name_that_would_break_the_file_is_refused(mentis: Mentis, home: Path) -> None:
+    done = mentis("--home", home, "persona", "new", "bob", "--name", 'Bob"\nevil = "x')
+    assert done.code == 1
+    assert not (home / "personas" / "bob").exists()
+
+
+def test_memory_files_are_empty_until_written_and_each_write_can_be_undone(
+    mentis: Mentis, home: Path
+) -> None:
+    assert "empty" in mentis("--home", home, "persona", "files").out
+    assert "cello" not in told(mentis, home)
+    write = ("persona", "files", "memory", "--text", "- Lena plays the cello.", "-m", "she said")
+    assert mentis("--home", home, *write).code == 0
+    assert "cello" in told(mentis, home)
+    assert "cello" in mentis("--home", home, "persona", "files", "memory").out
+    assert "she said" in mentis("--home", home, "persona", "history", "memory").out
+    assert "+- Lena" in mentis("--home", home, "persona", "history", "memory", "--diff").out
+    assert mentis("--home", home, "persona", "undo", "memory").code == 0
+    assert "cello" not in told(mentis, home)
+    assert mentis("--home", home, "persona", "files", "--text", "x").code == 2
+    assert mentis("--home", home, "persona", "files", "diary").code == 2
+
+
+def test_a_file_over_its_limit_is_refused_or_cut_with_the_cut_shown(
+    mentis: Mentis, home: Path, tmp_path: Path
+) -> None:
+    long = tmp_path / "long.md"
+    long.write_text("- word\n" * 1200 + "- the end")
+    refused = mentis("--home", home, "persona", "files", "soul", "--from-file", long)
+    assert refused.code == 1
+    assert "8000" in refused.err
+    cut = mentis("--home", home, "persona", "files", "soul", "--from-file", long, "--truncate")
+    assert cut.code == 0
+    assert "- the end" in cut.err
+
+
+def test_a_write_that_drops_most_of_a_file_needs_force(mentis: Mentis, home: Path) -> None:
+    lines = "\n".join(f"- fact number {n} about the garden" for n in range(20))
+    mentis("--home", home, "persona", "files", "memory", "--text", lines)
+    short = ("persona", "files", "memory", "--text", "- gone")
+    assert mentis("--home", home, *short).code == 1
+    assert mentis("--home", home, *short, "--force").code == 0
+    assert mentis("--home", home, "persona", "reset", "memory").code == 0
+    assert mentis("--home", home, "persona", "undo", "memory").code == 0

@@ -1,0 +1,247 @@
+"""What an owner does with prompts, from the command line, on a real home."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import Mentis
+
+Home = Path
+
+
+def told(mentis: Mentis, home: Home, variant: str = "default") -> str:
+    done = mentis("--home", home, "prompts", "preview", "--variant", variant)
+    assert done.code == 0, done.err
+    return done.out
+
+
+def blocks(mentis: Mentis, home: Home) -> dict[str, Any]:
+    listed: Any = mentis("--home", home, "prompts", "list", "--json").json()
+    return {block["id"]: block for block in listed["blocks"]}
+
+
+def test_list_shows_every_block_and_whose_it_is(mentis: Mentis, home: Home) -> None:
+    done = mentis("--home", home, "prompts", "list")
+    assert done.code == 0
+    assert "constitution" in done.out
+    assert "shipped" in done.out
+    assert len(blocks(mentis, home)) >= 36
+
+
+def test_show_prints_the_text_and_an_unknown_id_is_named(mentis: Mentis, home: Home) -> None:
+    done = mentis("--home", home, "prompts", "show", "constitution")
+    assert done.code == 0
+    assert len(done.out) > 200
+    missing = mentis("--home", home, "prompts", "show", "constituton")
+    assert missing.code == 1
+    assert "did you mean 'constitution'?" in missing.err
+
+
+def test_an_edit_takes_effect_says_what_it_did_and_can_be_undone(
+    mentis: Mentis, home: Home
+) -> None:
+    before = told(mentis, home)
+    done = mentis(
+        "--home", home, "prompts", "edit", "style", "--variant", "default",
+        "--text", "Rhyme, always.", "-m", "for fun",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert "changed: variants.default" in done.err
+    assert "it changes from byte" in done.err
+    assert "Rhyme, always." in told(mentis, home)
+    history: Any = json.loads(mentis("--home", home, "prompts", "history", "style", "--json").out)
+    assert history[-1]["words"] == "save: for fun"
+    assert "Rhyme, always." in mentis("--home", home, "prompts", "diff", "style").out
+    assert mentis("--home", home, "prompts", "undo", "style").code == 0
+    assert told(mentis, home) == before
+    assert mentis("--home", home, "prompts", "undo", "style", "--redo").code == 0
+    assert "Rhyme, always." in told(mentis, home)
+    assert mentis("--home", home, "prompts", "undo", "style", "--to", "0").code == 0
+    assert told(mentis, home) == before
+    assert mentis("--home", home, "prompts", "undo", "style", "--to", "99").code == 1
+    assert mentis("--home", home, "prompts", "undo").code == 2
+
+
+def test_an_edit_of_a_wording_the_route_does_not_use_says_so(mentis: Mentis, home: Home) -> None:
+    done = mentis(
+        "--home", home, "prompts", "edit", "style", "--variant", "experimental", "--text", "x"
+    )
+    assert "the prompt stays as it was" in done.err
+
+
+def test_the_constitution_needs_force(mentis: Mentis, home: Home) -> None:
+    refused = mentis("--home", home, "prompts", "toggle", "constitution", "--off")
+    assert refused.code == 1
+    assert "force" in refused.err
+    assert blocks(mentis, home)["constitution"]["enabled"] is True
+    forced = mentis("--home", home, "prompts", "toggle", "constitution", "--off", "--force")
+    assert forced.code == 0
+    assert blocks(mentis, home)["constitution"]["enabled"] is False
+
+
+def test_a_block_of_your_own_lives_and_goes(mentis: Mentis, home: Home) -> None:
+    made = mentis(
+        "--home", home, "prompts", "new", "cat_rule", "--text", "Be kind to {{char_name}}'s cat.",
+        "--order", "350",
+    )  # fmt: skip
+    assert made.code == 0, made.err
+    assert "Be kind to Ada's cat." in told(mentis, home, "default")
+    assert mentis("--home", home, "prompts", "copy", "cat_rule", "dog_rule").code == 0
+    assert mentis("--home", home, "prompts", "edit", "dog_rule", "--rename", "hound").code == 0
+    assert {"cat_rule", "hound"} <= set(blocks(mentis, home))
+    assert mentis("--home", home, "prompts", "rm", "hound").code == 0
+    shipped = mentis("--home", home, "prompts", "rm", "style")
+    assert shipped.code == 1
+    assert "toggle" in shipped.err
+    assert mentis("--home", home, "prompts", "undo", "hound").code == 0
+    assert "hound" in blocks(mentis, home)
+
+
+def test_order_and_settings(mentis: Mentis, home: Home) -> None:
+    assert mentis("--home", home, "prompts", "order", "style=1, nonsense").code == 2
+    unknown = mentis("--home", home, "prompts", "order", "style=90", "nope=3")
+    assert unknown.code == 1
+    assert "nope" in unknown.err
+    assert mentis("--home", home, "prompts", "order", "style=90").code == 0
+    done = mentis("--home", home, "prompts", "edit", "style", "--set", 'tags=["mine"]')
+    assert done.code == 0, done.err
+    style = blocks(mentis, home)["style"]
+    assert (style["order"], style["tags"]) == (90, ["mine"])
+    assert sorted(style["overridden"]) == ["meta.order", "meta.tags"]
+
+
+def test_placeholders_of_your_own(mentis: Mentis, home: Home) -> None:
+    new = ("prompts", "placeholder", "new", "city", "--default", "Bonn")
+    assert mentis("--home", home, *new).code == 0
+    text = ("prompts", "new", "where", "--text", "You live in {{city}}.")
+    assert mentis("--home", home, *text).code == 0
+    assert "You live in Bonn." in told(mentis, home, "default")
+    used: Any = mentis("--home", home, "prompts", "usages", "city", "--json").json()
+    assert used["usages"] == {"city": ["where"]}
+    assert mentis("--home", home, "prompts", "placeholder", "rm", "city").code == 0
+    assert "{{city}}" in told(mentis, home, "default")
+    assert mentis("--home", home, "prompts", "placeholder", "rm", "char_name").code == 1
+
+
+def test_search_finds_and_says_when_it_does_not(mentis: Mentis, home: Home) -> None:
+    assert "constitution" in mentis("--home", home, "prompts", "search", "constitution").out
+    nothing = mentis("--home", home, "prompts", "search", "xyzzy-plugh")
+    assert nothing.code == 1
+
+
+def test_check_is_clean_as_shipped_and_reads_like_a_compiler(mentis: Mentis, home: Home) -> None:
+    clean = mentis("--home", home, "prompts", "check")
+    assert clean.code == 0, clean.out
+    mentis("--home", home, "prompts", "new", "typo", "--text", "Hello {{chr_name}}.")
+    warned = mentis("--home", home, "prompts", "check")
+    assert f"{home}/prompts/typo.json:" in warned.out
+    assert "did you mean 'char_name'?" in warned.out
+    broken = home / "prompts" / "typo.json"
+    broken.write_text('{"typo": {')
+    failed = mentis("--home", home, "prompts", "check", "--json")
+    assert failed.code == 1
+    problems: Any = failed.json()["problems"]
+    assert any(p["severity"] == "error" and p["location"]["line"] == 1 for p in problems)
+
+
+def test_a_broken_file_disables_only_its_block_and_is_kept(mentis: Mentis, home: Home) -> None:
+    mentis("--home", home, "prompts", "new", "mine", "--text", "My rule.")
+    (home / "prompts" / "mine.json").write_text("{ broken")
+    done = mentis("--home", home, "chat", "Hi")
+    assert done.code == 0, done.err
+    shown = mentis("--home", home, "compose")
+    assert "mine" in shown.err
+    assert (home / "prompts" / "mine.json").read_text() == "{ broken"
+    (kept,) = (home / "prompts" / "_meta" / "aside").iterdir()
+    assert kept.read_text() == "{ broken"
+
+
+def test_reset_brings_the_shipped_text_back_and_can_be_undone(mentis: Mentis, home: Home) -> None:
+    edit = ("prompts", "edit", "style", "--variant", "default", "--text", "Rhyme.")
+    mentis("--home", home, *edit)
+    mentis("--home", home, "prompts", "new", "mine", "--text", "My rule.")
+    assert mentis("--home", home, "prompts", "reset", "style").code == 0
+    assert "Rhyme." not in told(mentis, home)
+    mentis("--home", home, "prompts", "undo", "style")
+    assert "Rhyme." in told(mentis, home)
+    assert mentis("--home", home, "prompts", "reset", "--factory", "system").code == 0
+    assert "Rhyme." not in told(mentis, home)
+    assert "mine" in blocks(mentis, home)
+    assert mentis("--home", home, "prompts", "reset", "--factory", "full").code == 0
+    assert "mine" not in blocks(mentis, home)
+    assert mentis("--home", home, "prompts", "undo", "--reset").code == 0
+    assert "mine" in blocks(mentis, home)
+    assert mentis("--home", home, "prompts", "reset").code == 2
+
+
+def test_export_and_import_carry_everything(mentis: Mentis, home: Home, tmp_path: Path) -> None:
+    edit = ("prompts", "edit", "style", "--variant", "default", "--text", "Rhyme.")
+    mentis("--home", home, *edit)
+    mentis("--home", home, "prompts", "new", "mine", "--text", "My rule.")
+    first, second = tmp_path / "a.zip", tmp_path / "b.zip"
+    assert mentis("--home", home, "prompts", "export", first, "--no-date").code == 0
+    other = tmp_path / "other"
+    mentis("init", other)
+    dry = mentis("--home", other, "prompts", "import", first, "--mode", "replace", "--dry-run")
+    assert "mine" in dry.out
+    assert "mine" not in blocks(mentis, other)
+    done = mentis("--home", other, "prompts", "import", first, "--mode", "replace")
+    assert done.code == 0, done.err
+    assert "Rhyme." in told(mentis, other)
+    mentis("--home", other, "prompts", "export", second, "--no-date")
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_a_file_that_is_no_export_is_refused(mentis: Mentis, home: Home, tmp_path: Path) -> None:
+    (tmp_path / "x.zip").write_bytes(b"not a zip")
+    done = mentis("--home", home, "prompts", "import", tmp_path / "x.zip")
+    assert done.code == 1
+    assert done.err.startswith("mentis: ")
+
+
+def test_no_conflicts_on_a_fresh_home(mentis: Mentis, home: Home) -> None:
+    assert mentis("--home", home, "prompts", "conflicts").code == 0
+    assert mentis("--home", home, "prompts", "conflicts", "--take", "ours").code == 2
+
+
+def test_a_conflict_shows_all_three_sides_and_is_settled(mentis: Mentis, home: Home) -> None:
+    edit = ("prompts", "edit", "style", "--variant", "default", "--text", "Mine.")
+    mentis("--home", home, *edit)
+    overrides = home / "prompts" / "_meta" / "overrides.json"
+    data = json.loads(overrides.read_text())
+    base = data["overrides"]["style"]["variants.default"]
+    base["value"], base["digest"] = {"content": "As it was once."}, "sha256:0"
+    overrides.write_text(json.dumps(data))
+    done = mentis("--home", home, "prompts", "conflicts")
+    assert done.code == 1
+    for text in ("As it was once.", "Mine.", "--- theirs"):
+        assert text in done.out
+    settle = ("prompts", "conflicts", "style", "variants.default", "--take", "ours")
+    assert mentis("--home", home, *settle).code == 0
+    assert mentis("--home", home, "prompts", "conflicts").code == 0
+    assert "Mine." in told(mentis, home)
+
+
+@pytest.mark.parametrize("target", ["../evil.json", "/evil.json", "_meta/x.json", "a/b.json"])
+def test_a_domain_file_never_leads_out_of_the_home(mentis: Mentis, home: Home, target: str) -> None:
+    done = mentis(
+        "--home", home, "prompts", "new", "evil", "--text", "x", "--set", f"domain_file={target}"
+    )
+    assert done.code == 1
+    assert "evil" not in blocks(mentis, home)
+    assert not (home.parent / "evil.json").exists()
+
+
+def test_the_largest_prompt_file_is_a_setting(
+    mentis: Mentis, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "long " * 400
+    assert mentis("--home", home, "prompts", "new", "long", "--text", text).code == 0
+    monkeypatch.setenv("MENTIS_LIMITS__PROMPT_FILE_BYTES", "1024")
+    done = mentis("--home", home, "prompts", "check")
+    assert done.code == 1
+    assert "limits.prompt_file_bytes" in done.out
