@@ -30,6 +30,11 @@ def concerns(purpose: Purpose, block: Block) -> bool:
     return _stands_there(purpose, block)
 
 
+def elsewhere(block: Block, occasion: Occasion, values: Values) -> bool:
+    """Whether a block belongs to another prompt, whatever its other conditions say."""
+    return any(check(block, occasion, values) for check in _PLACES)
+
+
 def why_in(block: Block, values: Values) -> str:
     met = [key for key in (*block.requires_all, *block.requires_any) if values.filled(key)]
     return f"{', '.join(met)} given" if met else "always"
@@ -121,13 +126,11 @@ def _any_of(words: tuple[str, ...]) -> str:
     return " or ".join(words)
 
 
+# What decides whether a block belongs to this prompt at all.
+_PLACES: tuple[_Check, ...] = (_target, _position, _category, _type, _mode)
 _CHECKS: tuple[_Check, ...] = (
     _enabled,
-    _target,
-    _position,
-    _category,
-    _type,
-    _mode,
+    *_PLACES,
     _variant,
     _any,
     _all,

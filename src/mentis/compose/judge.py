@@ -13,7 +13,7 @@ from mentis.values.block import Block, pick_variant, variant_name
 from mentis.values.stability import Stability
 from mentis.values.trace import BlockTrace
 
-from .conditions import required_keys, why_in, why_out
+from .conditions import elsewhere, required_keys, why_in, why_out
 from .fate import EMPTY, Fate, choose_in_groups
 from .fill import fill
 from .layers import region_of
@@ -66,6 +66,7 @@ class Judge:
             trust=block.trust,
             stability=region,
             variant=variant_name(block, occasion.variant, occasion.language) or "",
+            elsewhere=against is not None and elsewhere(block, occasion, values),
         )
         return Fate(
             block=block,

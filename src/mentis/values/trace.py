@@ -20,7 +20,10 @@ class TokenCount(Value):
 
 @dataclass(frozen=True, slots=True)
 class BlockTrace(Value):
-    """One block's fate. `moved` says that its stability, not its order, decided its place."""
+    """One block's fate. `moved` says that its stability, not its order, decided its place.
+
+    `elsewhere` says that it belongs to another prompt than the one in question.
+    """
 
     block: str
     name: str
@@ -32,6 +35,7 @@ class BlockTrace(Value):
     tokens: TokenCount = TokenCount(0)
     variant: str = ""
     moved: bool = False
+    elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)

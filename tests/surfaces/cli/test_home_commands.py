@@ -75,6 +75,9 @@ def test_compose_shows_blocks_tokens_and_the_prompt(mentis: Mentis, home: Path) 
     assert "constitution" in done.out
     assert "tokens: system ~" in done.out
     assert "--- this turn ---" in done.out
+    assert "session_title" not in done.out
+    assert "blocks that belong to other prompts" in done.err
+    assert "session_title" in mentis("--home", home, "compose", "--all").out
     composed = mentis("--home", home, "compose", "Good morning!", "--json").json()
     request = composed["request"]
     assert isinstance(request, dict)

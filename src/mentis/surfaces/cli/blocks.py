@@ -9,7 +9,9 @@ from .output import say, table
 _COLUMNS = ("order", "block", "tokens", "trust", "stability", "in", "why")
 
 
-def show_blocks(trace: Trace) -> None:
+def show_blocks(trace: Trace, *, every: bool = False) -> None:
+    """The table; blocks that belong to other prompts are only counted, unless asked for."""
+    concerned = [block for block in trace.blocks if every or not block.elsewhere]
     rows = [
         (
             f"{block.order:g}",
@@ -20,9 +22,11 @@ def show_blocks(trace: Trace) -> None:
             "yes" if block.included else "no",
             block.reason,
         )
-        for block in trace.blocks
+        for block in concerned
     ]
     table(_COLUMNS, rows, right=("order", "tokens"))
+    if others := len(trace.blocks) - len(concerned):
+        say(f"and {others} blocks that belong to other prompts (mentis compose --all lists them)")
     for cut in trace.cuts:
         say(f"left out: {cut.what} ({cut.tokens} tokens): {cut.reason}")
     for gap in trace.unresolved:

@@ -13,12 +13,15 @@ from .output import emit, emit_json, json_option
 
 @click.command(epilog='For example: mentis compose "Good morning!"')
 @click.argument("text", default="Hello!")
+@click.option("--all", "every", is_flag=True, help="List blocks of other prompts, too.")
 @persona_option
 @route_option
 @session_option
 @home_option
 @json_option
-def compose(text: str, persona: str | None, route: str, session: str, *, as_json: bool) -> None:
+def compose(
+    text: str, persona: str | None, route: str, session: str, *, every: bool, as_json: bool
+) -> None:
     """Show what the model would be told, block by block, and why.
 
     Nothing is sent. TEXT stands for the message; the conversation so far is taken into account.
@@ -34,7 +37,7 @@ def compose(text: str, persona: str | None, route: str, session: str, *, as_json
     if as_json:
         emit_json(to_object(composed))
         return
-    show_blocks(composed.trace)
+    show_blocks(composed.trace, every=every)
     totals = ", ".join(f"{name} {shown(count)}" for name, count in composed.trace.tokens.items())
     emit(f"tokens: {totals}\n")
     emit(join_spans(composed.request.system_instruction))
