@@ -18,7 +18,7 @@ import mentis.ports
 from errors_drawn import read_drawing
 from mentis import errors
 from mentis.codec.forms import schema_of
-from mentis.library.rules_table import IMPORT_RULES, RULES, Rule
+from mentis.library.checking.table import IMPORT_RULES, RULES, Rule
 from mentis.library.schemas import KINDS, file_schema
 from mentis.runtime.settings import describe
 from mentis.surfaces.cli.main import cli

@@ -21,7 +21,7 @@ from mentis.library.archive import (
     plan_import,
     read_archive,
 )
-from mentis.library.archive_zip import pack
+from mentis.library.archive.zip import pack
 from mentis.library.edit import Editor
 from mentis.library.layer import Layer
 from mentis.library.load import load_layers, shipped_layer

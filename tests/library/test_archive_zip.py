@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from mentis.errors import BadInput, LibraryError, UserError
 from mentis.library.archive import Limits, export_set, read_archive
-from mentis.library.archive_zip import pack, unpack
+from mentis.library.archive.zip import pack, unpack
 from mentis.library.layer import Layer
 from mentis.library.load import load_layers, shipped_layer
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from mentis.library.check import RULES, check
+from mentis.library.checking.check import RULES, check
 from mentis.library.layer import Layer, read_layer
 from mentis.library.load import load_layers, shipped_layer
 from mentis.values.location import Problem

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from mentis.library.check import check
+from mentis.library.checking.check import check
+from mentis.library.checking.marks import marks_in
 from mentis.library.layer import Layer, read_layer
 from mentis.library.load import load_layers
-from mentis.library.rules_marks import marks_in
 from mentis.values.location import Problem
 
 ENTRY = {

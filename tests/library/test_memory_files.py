@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mentis.errors import BadInput, OutsideHome, PersonaError, StoreConflict, StoreError
-from mentis.library.memory_files import PersonaMemory
-from mentis.library.memory_text import NAMES, drops_most, is_empty, template
+from mentis.library.memory.files import PersonaMemory
+from mentis.library.memory.text import NAMES, drops_most, is_empty, template
 from mentis.ports.clock import FixedClock
 from mentis.stores.memory.revisions import RevisionsInMemory
 from mentis.values.cognition import Revision

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mentis.library.memory_files import PersonaMemory
+from mentis.library.memory.files import PersonaMemory
 from mentis.library.shelf import Shelf
 from mentis.ports.act_handler import ActHandler
 from mentis.ports.clock import Clock

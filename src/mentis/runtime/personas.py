@@ -10,7 +10,7 @@ from typing import Self
 from mentis.disk.atomic import write_atomic
 from mentis.errors import PersonaError
 from mentis.library.load import load_persona, shipped_persona, shipped_personas
-from mentis.library.memory_files import PersonaMemory
+from mentis.library.memory.files import PersonaMemory
 from mentis.stores.files.home import Home, find_home
 from mentis.stores.sqlite.database import Database
 from mentis.values.persona import Persona

@@ -15,7 +15,7 @@ from mentis.engines.estimate import EstimatingCounter
 from mentis.errors import PersonaError
 from mentis.library.integrity import validate_integrity
 from mentis.library.load import load_persona, load_profile
-from mentis.library.memory_files import PersonaMemory
+from mentis.library.memory.files import PersonaMemory
 from mentis.library.shelf import Shelf
 from mentis.ports.act_handler import ActHandler
 from mentis.ports.clock import Clock

@@ -12,7 +12,7 @@ from .output import emit, emit_json, json_option, say, table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mentis.library.memory_files import MemoryFile, Written
+    from mentis.library.memory.files import MemoryFile, Written
     from mentis.runtime.personas import Personas
 
 FILES = click.Choice(["memory", "soul", "relationship"])

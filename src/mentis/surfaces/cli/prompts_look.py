@@ -142,7 +142,7 @@ def usages(key: str | None, *, as_json: bool) -> None:
 def check(*, as_json: bool) -> int:
     """Check every prompt file like a compiler. Exit code 1 when there are errors."""
     from mentis.codec.forms import to_object
-    from mentis.library.check import check as find_problems
+    from mentis.library.checking.check import check as find_problems
 
     with open_prompts() as prompts:
         problems = find_problems(prompts.loaded)

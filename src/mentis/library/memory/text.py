@@ -9,10 +9,9 @@ from itertools import takewhile
 from typing import cast
 
 from mentis.errors import PersonaError
+from mentis.library.load import shipped_layer
+from mentis.library.problems import did_you_mean
 from mentis.values.json import JsonObject
-
-from .load import shipped_layer
-from .problems import did_you_mean
 
 # In the order in which a prompt tells them.
 NAMES = ("memory", "soul", "relationship")

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import cast
 
 from mentis.errors import BadInput
+from mentis.library.files import parse_members
+from mentis.library.layer import MANIFESTS, OVERRIDES, REGISTRIES, Base
+from mentis.library.overlay import stored
+from mentis.library.problems import Source
+from mentis.library.schemas import file_faults
 from mentis.values.json import JsonObject
 
-from .archive_write import DOMAINS, METADATA, is_deep
-from .archive_zip import Limits, unpack
-from .files import parse_members
-from .layer import MANIFESTS, OVERRIDES, REGISTRIES, Base
-from .overlay import stored
-from .problems import Source
-from .schemas import file_faults
+from .write import DOMAINS, METADATA, is_deep
+from .zip import Limits, unpack
 
 _KNOWN = frozenset({*MANIFESTS.values(), *REGISTRIES.values(), OVERRIDES, METADATA})
 _DOMAIN = re.compile(rf"{DOMAINS}[^\W_][\w.-]*\.json")

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
 
+from mentis.library.search import PLACEHOLDER, block_keys
 from mentis.values.block import Block
 from mentis.values.json import JsonObject
 from mentis.values.placeholder import Placeholder
 from mentis.values.stability import Stability
 
-from .rules_desk import Desk, Finding, Place
-from .rules_marks import FENCES, SECTIONS, marks_in
-from .search import PLACEHOLDER, block_keys
+from .desk import Desk, Finding, Place
+from .marks import FENCES, SECTIONS, marks_in
 
 _ODD = re.compile(r"\{\{(?:\s+\w+\s*|\w+\s+)\}\}")
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .archive_plan import MODES, ImportPlan, ImportRow, plan_import
-from .archive_read import Archive, read_archive
-from .archive_write import export_set
-from .archive_zip import Limits
+from .plan import MODES, ImportPlan, ImportRow, plan_import
+from .read import Archive, read_archive
+from .write import export_set
+from .zip import Limits
 
 __all__ = [
     "MODES",

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import TypeAlias, cast
 
 from mentis.codec.locate import locate
+from mentis.library.layer import Layer
+from mentis.library.load import Loaded
+from mentis.library.overlay import Merged, domain_file, merge_blocks
+from mentis.library.problems import Source, did_you_mean
 from mentis.values.json import JsonObject
 from mentis.values.location import Location, Problem
 
-from .layer import Layer
-from .load import Loaded
-from .overlay import Merged, domain_file, merge_blocks
-from .problems import Source, did_you_mean
-from .rules_table import SEVERITIES
+from .table import SEVERITIES
 
 Path: TypeAlias = tuple[str | int, ...]
 

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 
+from mentis.library.load import Loaded
 from mentis.values.location import Problem
 
-from .load import Loaded
-from .rules_blocks import check_blocks
-from .rules_desk import as_located, open_desk
-from .rules_files import check_content, check_files
-from .rules_registry import check_registry
-from .rules_table import RULES, Rule
-from .rules_text import check_texts
+from .blocks import check_blocks
+from .desk import as_located, open_desk
+from .files import check_content, check_files
+from .registry import check_registry
+from .table import RULES, Rule
+from .text import check_texts
 
 __all__ = ["RULES", "Rule", "check"]
 

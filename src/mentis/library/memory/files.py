@@ -12,6 +12,7 @@ from difflib import unified_diff
 from pathlib import Path
 
 from mentis.errors import BadInput, MentisError, PersonaError, StoreConflict, StoreLocked
+from mentis.library.history import OUTSIDE, History, said, undo_target
 from mentis.ports.clock import Clock
 from mentis.ports.revisions import Revisions
 from mentis.values.cognition import Revision
@@ -21,9 +22,8 @@ from mentis.values.stability import Stability
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
-from .history import OUTSIDE, History, said, undo_target
-from .memory_folder import MemoryFolder
-from .memory_text import NAMES, as_prompt_value, checked_name, drops_most, is_empty, template
+from .folder import MemoryFolder
+from .text import NAMES, as_prompt_value, checked_name, drops_most, is_empty, template
 
 _FOUND = "as it was found"
 

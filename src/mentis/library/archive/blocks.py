@@ -5,12 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from mentis.values.json import JsonObject
-from mentis.values.location import Location, Problem
-
-from .archive_read import Archive
-from .archive_write import DOMAINS
-from .block_layer import (
+from mentis.library.block_layer import (
     BlockLayer,
     base_entry,
     changed_fields,
@@ -18,12 +13,17 @@ from .block_layer import (
     layer_of,
     normalised,
 )
-from .constitution import needs_force
-from .layer import Layer, as_problem
-from .load import Loaded
-from .overlay import digest_of, domain_file, merge_block, owner_fields, shipped_fields
-from .problems import Source
-from .validate import Fault, make_block
+from mentis.library.constitution import needs_force
+from mentis.library.layer import Layer, as_problem
+from mentis.library.load import Loaded
+from mentis.library.overlay import digest_of, domain_file, merge_block, owner_fields, shipped_fields
+from mentis.library.problems import Source
+from mentis.library.validate import Fault, make_block
+from mentis.values.json import JsonObject
+from mentis.values.location import Location, Problem
+
+from .read import Archive
+from .write import DOMAINS
 
 # Wider than what a new block may be called here: ids of other systems stay as they are.
 _ID = re.compile(r"\w[\w .-]{0,127}")

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from mentis.library.layer import as_problem
+from mentis.library.load import Loaded
+from mentis.library.overlay import digest_of
+from mentis.library.problems import Source
+from mentis.library.states import changed_paths
+from mentis.library.validate import Fault, make_placeholder
 from mentis.values.json import JsonObject
 from mentis.values.location import Problem
 
-from .archive_read import Archive
-from .layer import as_problem
-from .load import Loaded
-from .overlay import digest_of
-from .problems import Source
-from .states import changed_paths
-from .validate import Fault, make_placeholder
+from .read import Archive
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from mentis.errors import UsageError
+from mentis.library.block_layer import BlockLayer, fields_of
+from mentis.library.load import Loaded
 from mentis.values.json import JsonObject
 from mentis.values.location import Location, Problem
 from mentis.values.value import Value
 
-from .archive_blocks import Arrivals, Incoming
-from .archive_placeholders import IncomingPlaceholder, incoming_placeholders
-from .archive_read import Archive
-from .block_layer import BlockLayer, fields_of
-from .load import Loaded
+from .blocks import Arrivals, Incoming
+from .placeholders import IncomingPlaceholder, incoming_placeholders
+from .read import Archive
 
 Mode: TypeAlias = Literal["replace", "merge", "overwrite"]
 What: TypeAlias = Literal["added", "changed", "same", "skipped", "removed"]

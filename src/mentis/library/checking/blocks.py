@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
+from mentis.library.problems import did_you_mean
+from mentis.library.search import texts
 from mentis.values.block import Block, Category, Position, Target
 
-from .problems import did_you_mean
-from .rules_desk import Desk, Finding
-from .search import texts
+from .desk import Desk, Finding
 
 POSITIONS: Mapping[Target, tuple[Position, ...]] = {
     "system_prompt": ("system_prompt", "system_prompt_append"),

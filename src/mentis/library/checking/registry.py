@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from mentis.library.search import usages
 from mentis.values.placeholder import Placeholder
 
-from .rules_desk import Desk, Finding
-from .rules_marks import marks_in
-from .rules_text import fence_finding
-from .search import usages
+from .desk import Desk, Finding
+from .marks import marks_in
+from .text import fence_finding
 
 PHASES: Mapping[str, str] = {
     "persona_config": "static",

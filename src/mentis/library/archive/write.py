@@ -10,15 +10,15 @@ from pathlib import PurePath
 from typing import Literal, cast
 
 from mentis.errors import LibraryError
+from mentis.library.block_layer import BlockLayer, effective, layer_of, normalised
+from mentis.library.layer import MANIFESTS, OVERRIDES, REGISTRIES, Layer
+from mentis.library.load import Loaded
+from mentis.library.overlay import domain_file, merge_blocks, merge_placeholder
+from mentis.library.validate import make_block, make_placeholder
 from mentis.values.json import JsonObject
 from mentis.values.location import Problem
 
-from .archive_zip import pack
-from .block_layer import BlockLayer, effective, layer_of, normalised
-from .layer import MANIFESTS, OVERRIDES, REGISTRIES, Layer
-from .load import Loaded
-from .overlay import domain_file, merge_blocks, merge_placeholder
-from .validate import make_block, make_placeholder
+from .zip import pack
 
 METADATA = "metadata.json"
 DOMAINS = "prompts/"

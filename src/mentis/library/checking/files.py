@@ -6,12 +6,12 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import cast
 
+from mentis.library.layer import Layer
+from mentis.library.overlay import Merged, domain_file
+from mentis.library.schemas import FileFault, file_faults, kind_of
 from mentis.values.json import JsonObject
 
-from .layer import Layer
-from .overlay import Merged, domain_file
-from .rules_desk import Desk, Finding, Place
-from .schemas import FileFault, file_faults, kind_of
+from .desk import Desk, Finding, Place
 
 _PLAIN = re.compile(r"[^\W_][\w.-]*\.json")
 _CODES: Mapping[str, str] = {

@@ -1,0 +1,1 @@
+"""Checking: prompt files, read like a compiler reads code."""

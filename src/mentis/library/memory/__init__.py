@@ -1,0 +1,1 @@
+"""Memory: the files a persona keeps about itself."""
