@@ -109,7 +109,7 @@ def against_langchain() -> Pair:
     return ours, theirs
 
 
-@benchmark("rebuild with nothing changed", against="join the same strings", gate=200)
+@benchmark("rebuild with nothing changed", against="join the same strings", gate=10)
 def unchanged() -> Pair:
     builder, given = builder_of(texts()), values()()
     pieces = [span.text for span in builder.build_system_prompt("default", given).spans]

@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 from mentis.errors import ComposeError
 from mentis.values.block import Block
 from mentis.values.stability import Stability, least_stable
+from mentis.values.trust import Trust
 
 
 class Placed(Protocol):
@@ -58,9 +59,12 @@ def moved(placed: Sequence[_Placed]) -> list[_Placed]:
     return found
 
 
-def _wanted(placed: Placed) -> tuple[bool, float]:
-    return (placed.block.position == "system_prompt_append", placed.block.order)
+def _wanted(placed: Placed) -> tuple[bool, bool, float]:
+    """The constitution before everything, what is appended after everything."""
+    block = placed.block
+    lesser = block.trust is not Trust.CONSTITUTION
+    return (lesser, block.position == "system_prompt_append", block.order)
 
 
-def _rank(placed: Placed) -> tuple[int, bool, float]:
+def _rank(placed: Placed) -> tuple[int, bool, bool, float]:
     return (placed.region.rank, *_wanted(placed))

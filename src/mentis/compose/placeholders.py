@@ -171,9 +171,12 @@ def as_text(value: object, separator: str) -> str:
         return value
     if value is None:
         return ""
-    if isinstance(value, (list, tuple)):
-        return separator.join(as_text(item, separator) for item in cast("list[object]", value))
-    return str(value)
+    try:
+        if isinstance(value, (list, tuple)):
+            return separator.join(as_text(item, separator) for item in cast("list[object]", value))
+        return str(value)
+    except Exception:  # noqa: BLE001  # a caller's object may fail in any way; a prompt must not
+        return f"<{type(cast('object', value)).__name__}>"
 
 
 def _filling(

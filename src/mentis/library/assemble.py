@@ -18,7 +18,7 @@ from .faults import also, locate_faults
 from .layer import WORDS, Layer, as_problem
 from .overlay import Merged, domain_file, merge_block, merge_blocks, merge_placeholder
 from .problems import first_fault
-from .validate import Fault, make_block, make_placeholder
+from .validate import Fault, fleeting, make_block, make_placeholder
 
 _T = TypeVar("_T")
 
@@ -45,13 +45,14 @@ class Assembly:
         self._problems = [*shipped.broken.values(), *self._broken_of_owner()]
 
     def loaded(self) -> Loaded:
-        blocks = [made for made in map(self._block, self._merged.values()) if made]
+        raw: dict[str, JsonObject] = {}
+        placeholders = dict(self._placeholders(raw))
+        made = [self._block(merged, placeholders) for merged in list(self._merged.values())]
+        blocks = [block for block in made if block]
         if not blocks and (source := self._shipped.files.get(self._shipped.manifest_file)):
             fault = source.fault(("prompts",), "prompts: there is no block", hint="add one")
             self._problems.append(as_problem(fault))
         blocks.sort(key=lambda block: block.order)  # stable: ties keep the manifest's order
-        raw: dict[str, JsonObject] = {}
-        placeholders = dict(self._placeholders(raw))
         self._problems.extend(self._unreferenced())
         library = Library(
             revision=self._revision(blocks, raw),
@@ -61,10 +62,13 @@ class Assembly:
         )
         return Loaded(library, tuple(self._problems), self._shipped, self._owner)
 
-    def _block(self, merged: Merged) -> Block | None:
+    def _block(self, merged: Merged, placeholders: Mapping[str, Placeholder]) -> Block | None:
         made = make_block(merged, self._domains)
         if isinstance(made, Block):
-            return made
+            faults = fleeting(made, placeholders)
+            if not faults:
+                return made
+            made = faults
         self._faulty[merged.id] = merged
         if not merged.content and self._told_already(merged):
             return None

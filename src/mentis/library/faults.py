@@ -21,9 +21,10 @@ def locate_faults(faults: Iterable[Fault], shipped: Layer, owner: Layer) -> Iter
         source, entry = _place(fault, shipped, owner)
         path = fault.path if entry is not None else fault.path[:1]
         if source is None:
-            yield Problem(LibraryError.code, fault.message, hint=fault.hint)
+            yield Problem(fault.code, fault.message, hint=fault.hint)
         else:
-            yield as_problem(source.fault(path, fault.message, hint=fault.hint))
+            found = as_problem(source.fault(path, fault.message, hint=fault.hint))
+            yield replace(found, code=fault.code)
 
 
 def as_error(faults: Iterable[Fault]) -> LibraryError:

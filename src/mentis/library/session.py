@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import cast
 
 from mentis.disk.atomic import unwritable
+from mentis.disk.former import kept_former
 from mentis.disk.inside import inside
 from mentis.disk.lock import write_lock
 from mentis.disk.together import change_together, finish_change, sweep
 from mentis.errors import MentisError, StoreConflict
+from mentis.values.block import Block
 from mentis.values.json import JsonObject
+from mentis.values.placeholder import Placeholder
 
 from .assemble import Loaded
 from .block_layer import BlockLayer, normalised
@@ -24,9 +26,10 @@ from .history import History, same
 from .layer import Layer, make_layer
 from .overlay import merge_block, merge_placeholder
 from .owner_files import LOCK, PENDING
+from .search import block_keys
 from .shelf import Shelf
 from .states import BLOCK, PLACEHOLDER, Edit, State, changed_paths, content, state_in
-from .validate import make_block, make_placeholder
+from .validate import fleeting, make_block, make_placeholder
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,17 +123,15 @@ class Session:
         return documents.changes(self._limit)
 
     def _write(self, changes: Mapping[str, bytes | None], steps: Mapping[str, Step]) -> None:
-        former = {name: _bytes(self.root / name) for name in changes}
-        change_together(self.root, changes, journal=PENDING)
-        try:
-            for key, step in steps.items():
-                self.history.append(key, content(step.state), step.words)
-        except MentisError:
-            # Without its revision an edit did not happen. If it cannot be taken back either, it
-            # is found in the files and becomes a revision at the next edit.
-            with suppress(MentisError):
-                change_together(self.root, former, journal=PENDING)
-            raise
+        with kept_former([inside(self.root, name) for name in changes]) as former:
+            change_together(self.root, changes, journal=PENDING)
+            try:
+                for key, step in steps.items():
+                    self.history.append(key, content(step.state), step.words)
+            except MentisError:
+                # Without its revision an edit did not happen.
+                former.restore()
+                raise
 
 
 @contextmanager
@@ -163,6 +164,8 @@ def _require_newest(newest: Mapping[str, int], expected: int) -> None:
 def _require_good(key: str, shipped: Layer, owner: Layer) -> None:
     if key.startswith(BLOCK):
         made = make_block(merge_block(key.removeprefix(BLOCK), shipped, owner), owner.domains)
+        if isinstance(made, Block):
+            made = fleeting(made, _placeholders(block_keys(made), shipped, owner)) or made
     else:
         name = key.removeprefix(PLACEHOLDER)
         made: object = make_placeholder(name, merge_placeholder(name, shipped, owner))
@@ -170,5 +173,6 @@ def _require_good(key: str, shipped: Layer, owner: Layer) -> None:
         raise as_error(made)
 
 
-def _bytes(path: Path) -> bytes | None:
-    return path.read_bytes() if path.is_file() else None
+def _placeholders(keys: Iterable[str], shipped: Layer, owner: Layer) -> dict[str, Placeholder]:
+    made = {key: make_placeholder(key, merge_placeholder(key, shipped, owner)) for key in keys}
+    return {key: one for key, one in made.items() if isinstance(one, Placeholder)}

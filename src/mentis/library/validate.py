@@ -7,17 +7,20 @@ there is something to report: see `faults.py`.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from mentis.errors import LibraryError
 from mentis.values.block import Block
 from mentis.values.json import JsonObject
 from mentis.values.placeholder import Placeholder
+from mentis.values.stability import Stability
 
 from .build import build_block, build_placeholder
 from .overlay import Merged, domain_file
 from .problems import hint_for, message_for, real_path
+from .search import block_keys
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -36,6 +39,7 @@ class Fault:
     path: Path
     message: str
     hint: str = ""
+    code: str = LibraryError.code
 
 
 def make_block(merged: Merged, domains: Collection[str] = ()) -> Block | list[Fault]:
@@ -59,6 +63,24 @@ def make_block(merged: Merged, domains: Collection[str] = ()) -> Block | list[Fa
     return _unworded(merged.id, entry, content) or build_block(
         merged.id, entry, content, origin=merged.origin
     )
+
+
+def fleeting(block: Block, placeholders: Mapping[str, Placeholder]) -> list[Fault]:
+    """What in a block that calls itself stable changes every turn."""
+    if block.stability is not Stability.STABLE:
+        return []
+    found = (key for key in block_keys(block) if key in placeholders)
+    return [
+        Fault(
+            "manifest",
+            ("prompts", block.id, "stability"),
+            f"{block.id!r} is declared stable, but {{{{{key}}}}} in it changes every turn",
+            f'declare "stability": "turn" for {block.id!r}, or take {{{{{key}}}}} out of it',
+            "prompt-turn-in-stable",
+        )
+        for key in found
+        if placeholders[key].stability is Stability.TURN
+    ]
 
 
 def make_placeholder(key: str, raw: JsonObject) -> Placeholder | list[Fault]:

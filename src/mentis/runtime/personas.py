@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from types import TracebackType
@@ -73,9 +74,13 @@ class Personas:
         path = self._home.persona(persona_id)
         if path.exists():
             raise PersonaError(f"{path} is already there", hint="choose another id")
+        if not name.strip() or not name.isprintable():
+            raise PersonaError(f"{name!r} cannot be a name", hint="use printable characters")
         text = self._source(source)
         for field, value in (("id", persona_id), ("name", name)):
-            text = _LINES[field].sub(f'{field} = "{value}"', text, count=1)
+            # A JSON string is a TOML string; a function, so that backslashes stay what they are.
+            line = f"{field} = {json.dumps(value, ensure_ascii=False)}"
+            text = _LINES[field].sub(lambda _, line=line: line, text, count=1)
         load_persona(text, str(path))  # nothing is written that could not be read again
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_atomic(path, text)

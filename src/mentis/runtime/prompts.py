@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Self, TypeVar
 from mentis.compose.builders import Builder
 from mentis.compose.compose import Composed, compose
 from mentis.engines.estimate import EstimatingCounter
-from mentis.errors import LibraryError
+from mentis.errors import LibraryError, MentisError
 from mentis.library.edit import Editor
 from mentis.library.load import Loaded
 from mentis.library.overlay import merge_blocks
@@ -31,7 +31,7 @@ from mentis.values.value import Value
 
 from .settings_sources import load_settings
 from .system import SystemClock
-from .wiring import Parts, open_shelf, read_persona, read_profile
+from .wiring import Parts, open_memory, open_shelf, read_persona, read_profile
 
 T = TypeVar("T")
 _SAMPLE = Stimulus("Hello!")
@@ -42,6 +42,7 @@ _ROOMY = 1_000_000  # a preview shows the whole prompt, whatever the route could
 class Effect(Value):
     """What a change does to a persona's prompt; `first_byte` is None when it does nothing."""
 
+    persona: str
     tokens_before: TokenCount
     tokens_after: TokenCount
     bytes_before: int
@@ -55,25 +56,25 @@ class Prompts:
 
     ```python
     with Prompts.open("my-home") as prompts:
-        edit, effect = prompts.change(lambda editor: editor.toggle("emotion"))
-        print(effect.tokens_before.tokens, effect.tokens_after.tokens)
+        edit, effects = prompts.change(lambda editor: editor.toggle("emotion"))
+        print(effects[0].tokens_before.tokens, effects[0].tokens_after.tokens)
         prompts.editor.undo("emotion")
     ```
     """
 
     def __init__(self, home: Home, database: Database, parts: Parts, *, route: str) -> None:
-        settings = load_settings(home.path, parts.variables)
         self._home = home
         self._database = database
+        self._settings = load_settings(home.path, parts.variables)
         self._clock = parts.clock or SystemClock()
         self._counter = EstimatingCounter()
-        self.route = settings.route(route)
-        self.shelf = open_shelf(home, settings)
+        self.route = self._settings.route(route)
+        self.shelf = open_shelf(home, self._settings)
         self.editor = Editor(
             self.shelf,
             SqliteRevisions(database),
             self._clock,
-            busy_seconds=settings.model.store.busy_seconds,
+            busy_seconds=self._settings.model.store.busy_seconds,
         )
 
     @classmethod
@@ -91,6 +92,12 @@ class Prompts:
         library = self.loaded.library
         if block := library.block(block_id):
             return block
+        if block_id in self.loaded.owner.prompts:
+            raise LibraryError(
+                f"block {block_id!r} is there, but something is wrong with it",
+                hint="`mentis prompts check` names the file and the place",
+                block=block_id,
+            )
         close = get_close_matches(block_id, [each.id for each in library.blocks], n=1)
         hint = f"did you mean {close[0]!r}?" if close else "`mentis prompts list` shows them all"
         raise LibraryError(f"there is no block {block_id!r}", hint=hint, block=block_id)
@@ -105,13 +112,14 @@ class Prompts:
 
     def builder(self, *, persona: str | None = None) -> Builder:
         """The builders of single prompts, for one persona, now."""
-        who, profile = self._people(persona)
+        teller = self._teller(self._home.pick_persona(persona))
         return Builder(
             self.loaded.library,
-            persona=who,
-            profile=profile,
+            persona=teller.persona,
+            profile=teller.profile,
             now=self._clock.now(),
             counter=self._counter,
+            policies=self._settings.policies,
         )
 
     def preview(
@@ -122,32 +130,36 @@ class Prompts:
         mode: Mode = "chat",
         runtime_vars: Mapping[str, object] | None = None,
     ) -> Composed:
-        """The assembled prompt, with the fate of every block. Nothing is sent."""
-        return self._compose(
-            self.loaded.library,
-            self._people(persona),
-            variant=variant or self.route.variant,
-            mode=mode,
-            runtime_vars=runtime_vars or {},
-        )
+        """The prompt as it would be told now, with the fate of every block. Nothing is sent."""
+        teller = self._teller(self._home.pick_persona(persona))
+        given = {**teller.remembered, **(runtime_vars or {})}
+        return self._compose(self.loaded.library, teller, variant=variant, mode=mode, given=given)
 
-    def change(self, do: Callable[[Editor], T], *, persona: str | None = None) -> tuple[T, Effect]:
-        """Make an edit, and say what it did to the prompt of this persona."""
+    def change(
+        self, do: Callable[[Editor], T], *, persona: str | None = None
+    ) -> tuple[T, tuple[Effect, ...]]:
+        """Make an edit, and say what it did to the prompt of this persona, or of each of them.
+
+        A persona whose prompt cannot be told has no effect in the answer; the edit counts.
+        """
         before = self.loaded.library
+        tellers = list(self._tellers(persona))
         result = do(self.editor)
-        return result, self.effect(before, self.loaded.library, persona=persona)
+        after = self.loaded.library
+        effects = (self._effect(before, after, teller) for teller in tellers)
+        return result, tuple(effect for effect in effects if effect)
 
-    def effect(self, before: Library, after: Library, *, persona: str | None = None) -> Effect:
+    def _effect(self, before: Library, after: Library, teller: _Teller) -> Effect | None:
         """The difference between two libraries, as it would reach the model."""
-        people = self._people(persona)
-        composed = [
-            self._compose(library, people, variant=self.route.variant)
-            for library in (before, after)
-        ]
+        try:
+            composed = [self._compose(library, teller) for library in (before, after)]
+        except MentisError:
+            return None
         old, new = (_spans(each.request) for each in composed)
         old_bytes, new_bytes = (b"".join(_bytes(span) for span in spans) for spans in (old, new))
         first = _first_difference(old_bytes, new_bytes)
         return Effect(
+            persona=teller.persona.id,
             tokens_before=composed[0].trace.tokens["system"],
             tokens_after=composed[1].trace.tokens["system"],
             bytes_before=len(old_bytes),
@@ -170,33 +182,57 @@ class Prompts:
     ) -> None:
         self.close()
 
-    def _people(self, persona: str | None) -> tuple[Persona, Profile]:
-        chosen = self._home.pick_persona(persona)
-        return read_persona(self._home, chosen), read_profile(self._home)
+    def _tellers(self, persona: str | None) -> Iterator[_Teller]:
+        chosen = self._home.personas() if persona is None else (self._home.pick_persona(persona),)
+        for persona_id in chosen:
+            try:
+                yield self._teller(persona_id)
+            except MentisError:
+                if persona is not None:
+                    raise
+
+    def _teller(self, persona_id: str) -> _Teller:
+        """Who the prompt is told for, and what it would remember in its next turn."""
+        who = read_persona(self._home, persona_id)
+        remembered: Mapping[str, object] = {}
+        if self._settings.model.features.cortexEnabled:
+            memory = open_memory(
+                self._home, who, self._database, settings=self._settings, clock=self._clock
+            )
+            remembered = memory.remember().values
+        return _Teller(who, read_profile(self._home), remembered)
 
     def _compose(
         self,
         library: Library,
-        people: tuple[Persona, Profile],
+        teller: _Teller,
         *,
-        variant: str,
+        variant: str | None = None,
         mode: Mode = "chat",
-        runtime_vars: Mapping[str, object] | None = None,
+        given: Mapping[str, object] | None = None,
     ) -> Composed:
         return compose(
             library,
-            persona=people[0],
-            profile=people[1],
+            persona=teller.persona,
+            profile=teller.profile,
             recalled=recall(_SAMPLE, tools=()),
             history=(),
             now=self._clock.now(),
-            variant=variant,
+            variant=variant or self.route.variant,
             mode=mode,
-            runtime_vars=runtime_vars or {},
+            runtime_vars=teller.remembered if given is None else given,
+            policies=self._settings.policies,
             counter=self._counter,
             context_tokens=_ROOMY,
             reserve_tokens=0,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Teller:
+    persona: Persona
+    profile: Profile
+    remembered: Mapping[str, object]
 
 
 def _spans(request: PromptRequest) -> tuple[Span, ...]:

@@ -35,10 +35,27 @@ def test_a_persona_never_lies_outside_the_home(mentis: Mentis, home: Path, perso
     assert "[outside-home]" in done.err
 
 
-def test_a_name_that_would_break_the_file_is_refused(mentis: Mentis, home: Path) -> None:
-    done = mentis("--home", home, "persona", "new", "bob", "--name", 'Bob"\nevil = "x')
-    assert done.code == 1
-    assert not (home / "personas" / "bob").exists()
+@pytest.mark.parametrize("name", ['Bob"\nevil = "x', "", "  ", "tab\tbed"])
+def test_a_name_that_cannot_be_one_is_refused(mentis: Mentis, home: Path, name: str) -> None:
+    done = mentis("--home", home, "persona", "new", "bob", "--name", name)
+    assert done.code == (1 if name else 0), "no name at all is the id"
+    assert (home / "personas" / "bob").exists() == (not name)
+
+
+@pytest.mark.parametrize("name", ['B"ob', "C:\\new", "B\\1ob", "Bób 😀"])
+def test_any_other_name_is_kept_as_it_is(mentis: Mentis, home: Path, name: str) -> None:
+    assert mentis("--home", home, "persona", "new", "bob", "--name", name).code == 0
+    found: Any = json.loads(mentis("--home", home, "persona", "show", "bob", "--json").out)
+    assert found["name"] == name
+
+
+def test_one_broken_persona_does_not_hide_the_others(mentis: Mentis, home: Path) -> None:
+    (home / "personas" / "bob").mkdir()
+    (home / "personas" / "bob" / "persona.toml").write_text("broken")
+    done = mentis("--home", home, "persona", "list")
+    assert done.code == 0
+    assert "Ada" in done.out
+    assert "not TOML" in done.out
 
 
 def test_memory_files_are_empty_until_written_and_each_write_can_be_undone(

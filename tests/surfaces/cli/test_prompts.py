@@ -245,3 +245,100 @@ def test_the_largest_prompt_file_is_a_setting(
     done = mentis("--home", home, "prompts", "check")
     assert done.code == 1
     assert "limits.prompt_file_bytes" in done.out
+
+
+def test_with_several_personas_an_edit_counts_and_tells_what_it_does_to_each(
+    mentis: Mentis, home: Home
+) -> None:
+    mentis("--home", home, "persona", "new", "bob")
+    done = mentis("--home", home, "prompts", "edit", "style", "--text", "Rhyme.")
+    assert done.code == 0, done.err
+    assert "the prompt of ada goes from" in done.err
+    assert "the prompt of bob goes from" in done.err
+    one = mentis("--home", home, "prompts", "edit", "style", "--text", "No.", "--persona", "bob")
+    assert one.err.count("goes from") == 1
+    (home / "personas" / "bob" / "persona.toml").write_text("broken")
+    other = mentis("--home", home, "prompts", "toggle", "style", "--off")
+    assert other.code == 0
+    assert other.err.count("goes from") == 1
+
+
+def test_preview_is_what_is_sent_persona_memory_and_policies_included(
+    mentis: Mentis, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mentis("--home", home, "persona", "files", "memory", "--text", "- Lena plays the cello.")
+    mentis("--home", home, "prompts", "new", "odd", "--text", "Odd {{nobody_knows}} end.")
+    for policy in ("keep", "empty"):
+        monkeypatch.setenv("MENTIS_PLACEHOLDERS__SYSTEM_PROMPT", policy)
+        shown: Any = mentis("--home", home, "prompts", "preview", "--json").json()
+        sent: Any = mentis("--home", home, "render").json()
+        told = "".join(span["text"] for span in shown["request"]["system_instruction"])
+        assert sent["messages"][0]["content"] == told
+        assert "cello" in told
+
+
+def test_a_value_that_changes_every_turn_is_refused_in_a_stable_block(
+    mentis: Mentis, home: Home
+) -> None:
+    args = ("prompts", "new", "clock", "--text", "It is {{current_time}}.")
+    done = mentis("--home", home, *args, "--set", "stability=stable")
+    assert done.code == 1
+    assert "changes every turn" in done.err
+    assert "clock" not in blocks(mentis, home)
+    assert mentis("--home", home, *args).code == 0
+    manifest = home / "prompts" / "_meta" / "user_manifest.json"
+    data = json.loads(manifest.read_text())
+    data["prompts"]["clock"]["stability"] = "stable"
+    manifest.write_text(json.dumps(data))
+    assert mentis("--home", home, "chat", "Hi").code == 0
+    assert "prompt-turn-in-stable" in mentis("--home", home, "prompts", "check").out
+
+
+def test_changes_that_exclude_each_other_are_refused(mentis: Mentis, home: Home) -> None:
+    mentis("--home", home, "prompts", "new", "mine", "--text", "one")
+    both = mentis("--home", home, "prompts", "edit", "mine", "--rename", "other", "--text", "two")
+    assert both.code == 2
+    assert "mine" in blocks(mentis, home)
+
+
+def test_force_is_there_wherever_it_is_asked_for(mentis: Mentis, home: Home) -> None:
+    own = ("prompts", "new", "law", "--text", "Be fair.", "--set", "trust=constitution")
+    assert mentis("--home", home, *own).code == 1
+    assert mentis("--home", home, *own, "--force").code == 0
+    for args in (("order", "law=60"), ("copy", "law", "law2"), ("rm", "law")):
+        refused = mentis("--home", home, "prompts", *args)
+        assert refused.code == 1
+        assert "force" in refused.err
+        assert mentis("--home", home, "prompts", *args, "--force").code == 0
+
+
+def test_nothing_stands_before_the_constitution(mentis: Mentis, home: Home) -> None:
+    mentis("--home", home, "prompts", "new", "pushy", "--text", "First!", "--order", "1")
+    shown: Any = mentis("--home", home, "prompts", "preview", "--json").json()
+    assert shown["request"]["system_instruction"][0]["block"] == "constitution"
+
+
+def test_somebody_elses_edit_is_not_overwritten_by_an_open_editor(
+    mentis: Mentis, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow_editor(text: str, **_: object) -> str:
+        mentis("--home", home, "prompts", "edit", "style", "--text", "Theirs.")
+        return text + " Mine."
+
+    monkeypatch.setattr("click.edit", slow_editor)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    done = mentis("--home", home, "prompts", "edit", "style")
+    assert done.code == 1
+    assert "Theirs." in told(mentis, home)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "append", "prefill", "first", "dialog", "sequence",
+        "summary", "afterthought", "followup", "autofill",
+    ],
+)  # fmt: skip
+def test_prompts_for_other_occasions_can_be_seen(mentis: Mentis, home: Home, part: str) -> None:
+    assert mentis("--home", home, "prompts", "preview", "--part", part).code == 0
+    assert mentis("--home", home, "prompts", "preview", "--part", part, "--json").json()

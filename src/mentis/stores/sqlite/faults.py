@@ -33,7 +33,7 @@ def translate(error: sqlite3.Error, path: Path) -> MentisError:
         )
     if primary == sqlite3.SQLITE_FULL or extended == sqlite3.SQLITE_IOERR_SHMSIZE:
         return StoreFull(
-            f"no space left to write {path}; nothing of this change was kept",
+            f"no space left to write {path}",
             hint="free some space and try again",
             path=str(path),
         )

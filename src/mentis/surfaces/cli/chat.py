@@ -10,6 +10,7 @@ import click
 
 from mentis.errors import MentisError
 from mentis.values.reply import Delta, TextDelta
+from mentis.values.trace import Degradation
 
 from .options import home_option, home_path, persona_option, route_option, session_option
 from .output import emit, emit_json, json_option, say, show_error
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from .talk import Talk
 
+_said: set[Degradation] = set()
 _LEAVE = frozenset({"/quit", "/exit"})
 
 
@@ -101,6 +103,10 @@ def _close(result: TurnResult) -> None:
     """The end of the line, and everything about the turn that the text does not say."""
     if result.reply.text:
         emit("")
+    for step in result.composed.trace.degraded:
+        if step.part != "embedder" and step not in _said:  # said once, not every turn
+            _said.add(step)
+            say(f"{step.part}: {step.reason}")
     for problem in result.reply.errors:
         say(f"in the answer: {problem.message} [{problem.code}]")
     for outcome in result.outcomes:

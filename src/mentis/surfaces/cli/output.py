@@ -36,8 +36,12 @@ def emit(text: str, *, end: str = "\n") -> None:
     """Text on stdout; on a terminal, what would steer the terminal is shown instead of obeyed."""
     stream = sys.stdout
     if stream is not None and stream.isatty():  # pyright: ignore[reportUnnecessaryComparison]  # None when closed
-        text = _STEERING.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+        text = _STEERING.sub(_shown, text)
     click.echo(f"{text}{end}", nl=False, color=True)  # else click takes escapes out of data
+
+
+def _shown(found: re.Match[str]) -> str:
+    return f"\\x{ord(found[0]):02x}"
 
 
 def say(text: str) -> None:
@@ -80,7 +84,10 @@ def table(
 
     grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        grid.add_column(column, justify="right" if column in right else "left", overflow="fold")
+        # A name broken in two is no name any more: what is prose folds first.
+        name = column in ("block", "placeholder", "setting", "persona", "model")
+        side = "right" if column in right else "left"
+        grid.add_column(column, justify=side, overflow="fold", no_wrap=name)
     for row in rows:
-        grid.add_row(*(escape(cell) for cell in row))
+        grid.add_row(*(escape(_STEERING.sub(_shown, cell)) for cell in row))
     console().print(grid)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from mentis.errors import MentisError
+
 from .options import given_text, home_option, home_path, persona_option
 from .output import emit, emit_json, json_option, say, table
 
@@ -35,12 +37,20 @@ def persona() -> None:
 @json_option
 def list_personas(*, as_json: bool) -> None:
     """List the personas of the home."""
+    rows: list[dict[str, str]] = []
     with open_personas() as personas:
-        found = [personas.read(persona_id) for persona_id in personas.ids()]
+        for persona_id in personas.ids():
+            try:
+                p = personas.read(persona_id)
+                row = {"name": p.name, "type": p.type, "language": p.language, "problem": ""}
+            except MentisError as error:
+                row = {"name": "", "type": "", "language": "", "problem": error.message}
+            rows.append({"id": persona_id, **row})
     if as_json:
-        emit_json([{"id": p.id, "name": p.name, "language": p.language} for p in found])
+        emit_json(rows)
         return
-    table(("id", "name", "type", "language"), [(p.id, p.name, p.type, p.language) for p in found])
+    columns = ("id", "name", "type", "language", "problem")
+    table(columns, [tuple(row[column] for column in columns) for row in rows])
 
 
 @persona.command(epilog="For example: mentis persona show ada")
@@ -172,7 +182,9 @@ def history(name: str, persona: str | None, *, as_diff: bool, as_json: bool) -> 
         memory = personas.memory(personas.pick(persona))
         revisions = memory.history(name)
         difference = memory.diff(name) if as_diff else ""
-    if as_diff:
+    if as_diff and as_json:
+        emit_json({"name": name, "diff": difference})
+    elif as_diff:
         emit(difference.rstrip("\n") or "no difference")
     elif as_json:
         emit_json([to_object(revision) for revision in revisions])

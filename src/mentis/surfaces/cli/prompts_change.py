@@ -12,7 +12,7 @@ import click
 
 from mentis.values.block import Block, Variant
 
-from .options import given_text, home_option, open_prompts
+from .options import given_text, home_option, open_prompts, persona_option
 from .output import emit_json, json_option, say
 
 if TYPE_CHECKING:
@@ -27,30 +27,39 @@ id_argument = click.argument("block_id", metavar="ID")
 
 
 def apply(
-    prompts: Prompts, do: Callable[[Editor], Edit | tuple[Edit, ...]], *, as_json: bool
+    prompts: Prompts,
+    do: Callable[[Editor], Edit | tuple[Edit, ...]],
+    *,
+    persona: str | None = None,
+    as_json: bool,
 ) -> None:
-    """Make one change and tell what it did: to the block, and to the prompt."""
+    """Make one change and tell what it did: to the block, and to the prompts it is part of."""
     from mentis.codec.forms import to_object
 
-    done, effect = prompts.change(do)
+    done, effects = prompts.change(do, persona=persona)
     edits = done if isinstance(done, tuple) else (done,)
     if as_json:
-        emit_json({"edits": [to_object(e) for e in edits], "effect": to_object(effect)})
+        told = [to_object(effect) for effect in effects]
+        emit_json({"edits": [to_object(e) for e in edits], "effects": told})
         return
     for each in edits:
         fields = ", ".join(each.changed) or "nothing"
         say(f"{each.block}: revision {each.number}, changed: {fields}")
     if not edits:
         say("nothing to change")
-    say(_told(effect))
+    for effect in effects:
+        say(_told(effect, several=len(effects) > 1))
+    if not effects:
+        say("there is no persona whose prompt could be shown for comparison")
 
 
-def _told(effect: Effect) -> str:
+def _told(effect: Effect, *, several: bool) -> str:
     before, after = effect.tokens_before.tokens, effect.tokens_after.tokens
+    whose = f"the prompt of {effect.persona}" if several else "the prompt"
     if effect.first_byte is None:
-        return f"the prompt stays as it was: ~{after} tokens, {effect.bytes_after} bytes"
+        return f"{whose} stays as it was: ~{after} tokens, {effect.bytes_after} bytes"
     return (
-        f"the prompt goes from ~{before} to ~{after} tokens, "
+        f"{whose} goes from ~{before} to ~{after} tokens, "
         f"{effect.bytes_before} to {effect.bytes_after} bytes; "
         f"it changes from byte {effect.first_byte} on, in {effect.block or 'what follows'}"
     )
@@ -67,6 +76,7 @@ def _told(effect: Effect) -> str:
 @click.option("--expected", type=int, metavar="N", help="Only if this is the newest revision.")
 @force_option
 @words_option
+@persona_option
 @home_option
 @json_option
 def edit(  # noqa: PLR0913  # one parameter an option
@@ -81,6 +91,7 @@ def edit(  # noqa: PLR0913  # one parameter an option
     expected: int | None,
     force: bool,
     words: str,
+    persona: str | None,
     as_json: bool,
 ) -> None:
     """Change a block: its text, its settings, its id or its file.
@@ -90,13 +101,15 @@ def edit(  # noqa: PLR0913  # one parameter an option
     """
     with open_prompts() as prompts:
         block = prompts.block(block_id)
-        if rename:
-            return apply(prompts, lambda editor: editor.rename(block_id, rename), as_json=as_json)
-        if move:
-            return apply(prompts, lambda editor: editor.move(block_id, move), as_json=as_json)
         meta = dict(_setting(item) for item in given)
         wording = given_text(text, from_file)
+        if rename or move:
+            if (rename and move) or meta or wording is not None:
+                raise click.UsageError("--rename and --move stand alone: make one change at a time")
+            return apply(prompts, _relocate(block_id, rename, move, force=force), as_json=as_json)
         if wording is None and not meta:
+            # Whoever saves while the editor is open is not overwritten.
+            expected = len(prompts.editor.history(block_id)) if expected is None else expected
             wording = _in_editor(block, variant)
         variants = None if wording is None else {variant: _wording(block.type, wording)}
         return apply(
@@ -104,8 +117,17 @@ def edit(  # noqa: PLR0913  # one parameter an option
             lambda editor: editor.save(
                 block_id, meta=meta, variants=variants, words=words, force=force, expected=expected
             ),
+            persona=persona,
             as_json=as_json,
         )
+
+
+def _relocate(
+    block_id: str, rename: str | None, move: str | None, *, force: bool
+) -> Callable[[Editor], Edit]:
+    if rename:
+        return lambda editor: editor.rename(block_id, rename, force=force)
+    return lambda editor: editor.move(block_id, move or "", force=force)
 
 
 def _setting(item: str) -> tuple[str, object]:
@@ -153,6 +175,7 @@ def _in_editor(block: Block, variant: str) -> str:
 @click.option("--position", metavar="NAME", help="Where in the target; by default the target.")
 @click.option("--order", default=9999, show_default=True, type=float, help="Its place.")
 @click.option("--set", "given", multiple=True, metavar="FIELD=JSON", help="Any other setting.")
+@force_option
 @words_option
 @home_option
 @json_option
@@ -167,6 +190,7 @@ def new(  # noqa: PLR0913  # one parameter an option
     position: str | None,
     order: float,
     given: tuple[str, ...],
+    force: bool,
     words: str,
     as_json: bool,
 ) -> None:
@@ -186,7 +210,7 @@ def new(  # noqa: PLR0913  # one parameter an option
         apply(
             prompts,
             lambda editor: editor.create(
-                block_id, meta=meta, variants={"default": wording}, words=words
+                block_id, meta=meta, variants={"default": wording}, words=words, force=force
             ),
             as_json=as_json,
         )
@@ -196,26 +220,28 @@ def new(  # noqa: PLR0913  # one parameter an option
 @id_argument
 @click.argument("new_id", metavar="NEW_ID")
 @click.option("--name", metavar="TEXT", help="What the copy is called.")
+@force_option
 @home_option
 @json_option
-def copy(block_id: str, new_id: str, name: str | None, *, as_json: bool) -> None:
+def copy(block_id: str, new_id: str, name: str | None, *, force: bool, as_json: bool) -> None:
     """Make a block of your own from another one, in a file of its own."""
     with open_prompts() as prompts:
         apply(
             prompts,
-            lambda editor: editor.duplicate(block_id, new_id, name=name),
+            lambda editor: editor.duplicate(block_id, new_id, name=name, force=force),
             as_json=as_json,
         )
 
 
 @click.command(epilog="For example: mentis prompts rm my_rule")
 @id_argument
+@force_option
 @home_option
 @json_option
-def rm(block_id: str, *, as_json: bool) -> None:
+def rm(block_id: str, *, force: bool, as_json: bool) -> None:
     """Remove a block of your own. It can be brought back with undo."""
     with open_prompts() as prompts:
-        apply(prompts, lambda editor: editor.delete(block_id), as_json=as_json)
+        apply(prompts, lambda editor: editor.delete(block_id, force=force), as_json=as_json)
 
 
 @click.command(epilog="For example: mentis prompts toggle emotion --off")
@@ -234,13 +260,14 @@ def toggle(block_id: str, *, enabled: bool | None, force: bool, as_json: bool) -
 
 @click.command(epilog="For example: mentis prompts order style=1250 format=1260")
 @click.argument("places", nargs=-1, required=True, metavar="ID=NUMBER...")
+@force_option
 @home_option
 @json_option
-def order(places: tuple[str, ...], *, as_json: bool) -> None:
+def order(places: tuple[str, ...], *, force: bool, as_json: bool) -> None:
     """Put blocks in another order."""
     orders = dict(_place(item) for item in places)
     with open_prompts() as prompts:
-        apply(prompts, lambda editor: editor.reorder(orders), as_json=as_json)
+        apply(prompts, lambda editor: editor.reorder(orders, force=force), as_json=as_json)
 
 
 def _place(item: str) -> tuple[str, float]:

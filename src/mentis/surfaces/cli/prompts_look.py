@@ -12,6 +12,7 @@ from mentis.values.span import Span
 from .blocks import show_blocks, shown
 from .options import home_option, open_prompts, persona_option
 from .output import emit, emit_json, json_option, say, table
+from .prompts_parts import PARTS, show_part
 
 if TYPE_CHECKING:
     from mentis.values.location import Problem
@@ -162,17 +163,33 @@ def check(*, as_json: bool) -> int:
 @click.option("--variant", metavar="NAME", help="Wording; by default the one the route wants.")
 @click.option("--mode", type=_MODES, default="chat", show_default=True, help="What it is for.")
 @click.option("--set", "given", multiple=True, metavar="KEY=VALUE", help="A runtime value.")
+@click.option("--part", type=click.Choice(PARTS), help="Another prompt than the system prompt.")
 @persona_option
 @home_option
 @json_option
-def preview(
-    variant: str | None, mode: str, persona: str | None, *, given: tuple[str, ...], as_json: bool
+def preview(  # one parameter an option
+    variant: str | None,
+    mode: str,
+    persona: str | None,
+    *,
+    given: tuple[str, ...],
+    part: str | None,
+    as_json: bool,
 ) -> None:
-    """Show the assembled prompt with its block boundaries, tokens and what is absent and why."""
+    """Show the assembled prompt with its block boundaries, tokens and what is absent and why.
+
+    It is what a turn would tell now, persona memory included. --part shows what is made for other
+    occasions: what is appended, the first message, injected dialogue, the order of messages, the
+    prefill, the prompts of a summary, an afterthought and an autofill.
+    """
     from mentis.codec.forms import to_object
 
     values = dict(_pair(item) for item in given)
     with open_prompts() as prompts:
+        if part is not None:
+            builder = prompts.builder(persona=persona)
+            show_part(builder, part, variant or prompts.route.variant, values, as_json=as_json)
+            return
         composed = prompts.preview(
             persona=persona,
             variant=variant,
