@@ -16,7 +16,7 @@ from rich.table import Table
 
 from .harness import REGISTERED, Benchmark, Result, Spread, measure
 
-MODULES = ("startup", "prompt", "library")
+MODULES = ("startup", "prompt", "library", "render", "settle")
 RESULTS = Path(__file__).parent / "results"
 FULL_TIMES = 5
 

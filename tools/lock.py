@@ -11,8 +11,8 @@ HEADER = "# Written by `make lock`. Installed with `pip install --require-hashes
 # The build backend is locked too: the project itself is installed without build isolation.
 LOCKS = {
     "run.txt": ["--extra", "embedded", "--group", "build"],
-    "dev.txt": ["--extra", "embedded", "--group", "dev"],
-    "bench.txt": ["--extra", "embedded", "--group", "bench"],
+    "dev.txt": ["--all-extras", "--group", "dev"],
+    "bench.txt": ["--all-extras", "--group", "bench"],
 }
 
 

@@ -16,6 +16,7 @@ MentisError
 │   ├── ComposeError         compose           the blocks cannot become this request
 │   ├── RenderError          render            the request cannot be said in this wire format
 │   ├── RouteError           route             a route is unknown or incomplete
+│   ├── BudgetReached        budget-reached    a limit on tokens or money that you set is reached
 │   ├── EngineMissing        engine-missing    an optional package is not installed
 │   └── WeightsMissing       weights-missing   the model file is not on this machine
 ├── WorldError           the world failed: disk, network, another process
@@ -28,7 +29,8 @@ MentisError
 │   ├── DownloadError        download          weights could not be fetched
 │   ├── EngineFailed         engine-failed     the embedded model stopped working
 │   ├── ProviderUnreachable  provider-unreachable  no connection, or it broke before an answer
-│   └── ProviderRefused      provider-refused  the provider answered with an error
+│   ├── ProviderRefused      provider-refused  the provider answered with an error
+│   └── ProviderPaused       provider-paused   it failed too often in a row to be asked again now
 ├── ModelError           the model's answer is unusable
 │   └── ReplyError           reply             nothing in it can be read
 ├── LedgerError          the record does not hold
@@ -124,6 +126,10 @@ class RouteError(UserError):
     code = "route"
 
 
+class BudgetReached(UserError):
+    code = "budget-reached"
+
+
 class EngineMissing(UserError):
     code = "engine-missing"
 
@@ -174,6 +180,10 @@ class ProviderUnreachable(WorldError):
 
 class ProviderRefused(WorldError):
     code = "provider-refused"
+
+
+class ProviderPaused(WorldError):
+    code = "provider-paused"
 
 
 class ModelError(MentisError):

@@ -12,7 +12,7 @@ import openai
 import pytest
 from openai.types.chat import ChatCompletionChunk
 
-from mentis.call.openai import OpenAIProvider
+from mentis.call.http import HttpProvider
 from mentis.errors import ProviderRefused, ProviderUnreachable, RouteError
 from mentis.ports.secrets import ListedSecrets
 from mentis.render.openai_chat import render
@@ -46,7 +46,7 @@ def rendering() -> Rendering:
 
 
 async def ask(route: Route, *, secrets: dict[str, str] | None = None) -> Reply:
-    provider, reader = OpenAIProvider(ListedSecrets(secrets or {})), ChatReader()
+    provider, reader = HttpProvider(ListedSecrets(secrets or {})), ChatReader()
     try:
         async with provider.open(rendering(), route) as events:
             async for event in events:

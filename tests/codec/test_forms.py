@@ -46,7 +46,7 @@ def test_a_turn_is_written_compactly_in_field_order_with_letters_as_they_are() -
         '{"role":"assistant","parts":['
         '{"text":"Größe","state":null,"kind":"text"},'
         '{"kind":"image","mime":"image/png","data":"_wA=",'
-        '"path":"","url":"","name":"","extracted":""},'
+        '"path":"","url":"","name":"","extracted":"","metadata":{}},'
         '{"id":"1","name":"look","arguments":{"where":["here",2,2.5,null]},'
         '"state":null,"kind":"tool_call"},'
         '{"call_id":"1","name":"look","text":"nothing","failed":true,"kind":"tool_result"},'

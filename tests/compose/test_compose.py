@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from mentis.values.block import Variant
 from mentis.values.recalled import Recalled, Stimulus
 from mentis.values.span import Span, join_spans
-from mentis.values.trace import Cut, Degradation, Unresolved
+from mentis.values.stability import Stability
+from mentis.values.trace import Degradation, Unresolved
 
 from .conftest import NOON, Desk
 
@@ -147,10 +148,17 @@ def test_steps_down_are_passed_on(desk: Desk) -> None:
     assert trace.embedding_calls == 1
 
 
-def test_memories_are_not_dropped_in_silence(desk: Desk) -> None:
-    recalled = Recalled(Stimulus("Hello"), memories=(Span("m" * 40),))
-    cuts = desk.compose(desk.library(), recalled=recalled).trace.cuts
-    assert cuts == (Cut("memory", 10, "memories are not told yet"),)
+def test_memories_are_told_where_their_stability_puts_them(desk: Desk) -> None:
+    lasting = Span("Bo likes tea", stability=Stability.SESSION)
+    words = {"summary_memories": ("Known",)}
+    library = desk.library(desk.block("b", "{{clock}}"), english=words)
+    recalled = Recalled(Stimulus("Hello"), memories=(lasting,))
+    request = desk.compose(library, recalled=recalled).request
+    assert join_spans(request.context_summary) == "[Known]\n- Bo likes tea"
+    recalled = replace(recalled, memories=(replace(lasting, stability=Stability.TURN),))
+    request = desk.compose(library, recalled=recalled).request
+    assert request.context_summary == ()
+    assert join_spans(request.runtime_ctx.spans) == "12:00\n\n[Known]\n- Bo likes tea"
 
 
 def test_a_variant_no_block_knows_is_told_of(desk: Desk) -> None:

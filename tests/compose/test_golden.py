@@ -147,7 +147,7 @@ def told(case: Case) -> Composed:
 def shown(composed: Composed) -> str:
     lasting = join_spans(composed.request.system_instruction)
     turn = join_spans(composed.request.runtime_ctx.spans)
-    return f"{lasting}\n\n======== turn ========\n\n{turn}\n"
+    return f"{lasting}\n\n======== turn ========\n\n{turn}\n" if turn else f"{lasting}\n"
 
 
 def included(case: Case) -> list[str]:

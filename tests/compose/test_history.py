@@ -130,7 +130,7 @@ def test_history_gets_what_the_prompt_and_the_answer_leave(desk: Desk) -> None:
 
 
 def test_a_prompt_that_cannot_fit_is_an_error_with_the_numbers(desk: Desk) -> None:
-    library = desk.library(desk.block("b", "s" * 400))
+    library = desk.library(desk.block("b", "s" * 400, required=True))
     with pytest.raises(ComposeError) as caught:
         desk.compose(library, context_tokens=200, reserve_tokens=100)
     error = caught.value
@@ -139,7 +139,8 @@ def test_a_prompt_that_cannot_fit_is_an_error_with_the_numbers(desk: Desk) -> No
     assert "holds 200" in error.message
     assert "context_tokens" in error.hint
     assert "compact" in error.hint
-    assert error.facts == {"needed": 117, "reserve": 100, "context": 200}
+    facts = {"needed": 117, "reserve": 100, "context": 200, "required": ["b"]}
+    assert error.facts == facts
 
 
 def test_tools_take_room_too(desk: Desk) -> None:

@@ -116,6 +116,8 @@ optional: dict[str, st.SearchStrategy[Any]] = {
     "stability": st.sampled_from(["stable", "turn", None]),
     "trust": st.sampled_from(["owner", "constitution"]),
     "max_tokens": st.none() | st.integers(1, 9),
+    "required": st.booleans(),
+    "keep_with": st.none() | st.just("one"),
     "domain_file": st.sampled_from(["one.json", "shared.json", "mine.json", "größe.json"]),
 }
 

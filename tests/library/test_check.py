@@ -184,6 +184,8 @@ def test_a_wrong_field_is_found_where_it_stands(
         (content("{{clock}} o'clock"), {"stability": ...}, "prompt-turn-undeclared"),
         (content("{{clock}}"), {"stability": "turn"}, None),
         (content("x" * 400), {"max_tokens": 100}, None),
+        (content("x"), {"keep_with": "nobody"}, "prompt-keep-with"),
+        (content("x"), {"keep_with": "own"}, "prompt-keep-with"),
         (content("x", variant="compact"), {"variant_condition": "compact"}, None),
     ],
 )

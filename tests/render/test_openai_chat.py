@@ -90,7 +90,7 @@ def test_facts_of_the_turn_ride_in_the_user_message_where_a_second_system_messag
     assert messages == snapshot(
         [
             {"role": "system", "content": "You are Ada."},
-            {"role": "user", "content": "It is noon.\n\nHello!"},
+            {"role": "user", "content": "<system>\nIt is noon.\n</system>\n\nHello!"},
         ]
     )
 
@@ -153,10 +153,11 @@ def test_tools_are_sorted_by_name_so_that_registration_order_changes_no_byte() -
     assert b'"name":"a","description":"first"' in forward.body()
 
 
-def test_a_tool_name_the_wire_cannot_carry_is_refused() -> None:
+def test_a_tool_name_the_wire_cannot_carry_gets_another_and_the_way_back_is_kept() -> None:
     tools = (ToolDeclaration("look up", "has a space"),)
-    with pytest.raises(RenderError, match="'look up'"):
-        render(request_with(tool_declarations=tools), EMBEDDED)
+    rendering = render(request_with(tool_declarations=tools), EMBEDDED)
+    assert dict(rendering.name_map) == snapshot({"look_up_a973a2": "look up"})
+    assert b'"name":"look_up_a973a2"' in rendering.body()
 
 
 def test_the_message_that_is_answered_is_shown_as_a_quotation() -> None:
@@ -165,22 +166,17 @@ def test_the_message_that_is_answered_is_shown_as_a_quotation() -> None:
     assert content == "> Ada: Shall we?\n> Tomorrow?\n\nHello!"
 
 
-def test_reasoning_is_left_out_with_a_note_and_empty_turns_are_named() -> None:
+def test_reasoning_is_left_out_with_a_note() -> None:
     turns = (Turn("assistant", (ReasoningPart("Hm."),)), user("Hi"))
     rendering = render(request_with(conversation_history=turns), EMBEDDED)
-    assert [loss.code for loss in rendering.losses] == ["reasoning", "empty-turn"]
+    assert [loss.code for loss in rendering.losses] == ["reasoning"]
     assert b"Hm." not in rendering.body()
 
 
-@pytest.mark.parametrize("where", ["attachment", "history"])
-def test_media_is_refused_rather_than_dropped(where: str) -> None:
-    image = MediaPart("image", "image/png", name="cat.png")
-    turn = Turn("user", (image,))
-    changes: dict[str, object] = (
-        {"attachments": (image,)} if where == "attachment" else {"conversation_history": (turn,)}
-    )
-    with pytest.raises(RenderError, match=r"cat\.png"):
-        render(request_with(**changes), EMBEDDED)
+def test_an_attachment_whose_bytes_nobody_read_is_refused() -> None:
+    image = MediaPart("image", "image/png", path="cat.png", name="cat.png")
+    with pytest.raises(RenderError, match=r"cat\.png has no bytes"):
+        render(request_with(attachments=(image,)), EMBEDDED)
 
 
 def test_a_model_without_sampling_gets_none_and_the_loss_is_noted() -> None:

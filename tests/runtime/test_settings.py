@@ -73,7 +73,7 @@ def test_a_second_route_may_be_named_and_default_stays(tmp_path: Path) -> None:
     assert caught.value.hint == "did you mean 'big'?"
     with pytest.raises(RouteError) as caught:
         settings.route("zzz")
-    assert caught.value.hint == "known: big, default"
+    assert caught.value.hint == "known: big, default; or BACKEND/MODEL"
 
 
 @pytest.mark.parametrize(

@@ -15,25 +15,31 @@ _WORDS = re.compile(r"\s*\S+\s*")
 
 
 class ScriptedProvider:
-    """Plays one reply after the other and keeps what it was sent in `sent`."""
+    """Plays one reply after the other and keeps what it was sent in `sent`.
 
-    def __init__(self, replies: Sequence[str]) -> None:
+    Without replies of its own it plays those of the route it is opened with.
+    """
+
+    def __init__(self, replies: Sequence[str] | None = None) -> None:
         self._replies = replies
+        self._played: dict[str, int] = {}
         self.sent: list[Rendering] = []
 
     @asynccontextmanager
     async def open(
         self, rendering: Rendering, route: Route
     ) -> AsyncGenerator[AsyncIterator[str], None]:
-        number = len(self.sent)
-        if number >= len(self._replies):
+        replies = route.replies if self._replies is None else self._replies
+        number = self._played.get(route.name, 0)
+        if number >= len(replies):
             raise RouteError(
-                f"the script of route {route.name!r} has {len(self._replies)} replies, "
+                f"the script of route {route.name!r} has {len(replies)} replies, "
                 f"and number {number + 1} was asked for",
                 hint=f"add replies to routes.{route.name}.replies",
             )
+        self._played[route.name] = number + 1
         self.sent.append(rendering)
-        yield _events(self._replies[number])
+        yield _events(replies[number])
 
 
 async def _events(reply: str) -> AsyncIterator[str]:

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mentis.errors import ComposeError
 from mentis.ports.token_counter import TokenCounter
 from mentis.values.block import Mode
 from mentis.values.library import Library
+from mentis.values.part import MediaPart
 from mentis.values.persona import Persona, Profile
 from mentis.values.recalled import Recalled
-from mentis.values.request import PromptRequest, RuntimeContext
-from mentis.values.span import Span
-from mentis.values.tool import ToolDeclaration
-from mentis.values.trace import Cut, TokenCount, Trace
+from mentis.values.request import PromptRequest, ReplyTo, RuntimeContext
+from mentis.values.surroundings import NOWHERE, Surroundings
+from mentis.values.trace import TokenCount, Trace
 from mentis.values.turn import Turn
 from mentis.values.value import Value
 
+from .budget import Plan
 from .computed import SHIPPED, Computed, Facts
-from .history import FRAMING_TOKENS, Kept, add, count, keep_newest
+from .history import FRAMING_TOKENS, Kept, add, history_tokens, keep_newest
 from .judge import Judge
 from .layout import lay_out
 from .memo import memo_for
 from .placeholders import Values
 from .purposes import KEEP, Occasion, Policies
+from .scene import PLAIN, Matter, Scene, gather, in_one_text, with_gaps
 
 _NOTHING: Mapping[str, object] = {}
 
@@ -53,11 +54,16 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     counter: TokenCounter,
     context_tokens: int,
     reserve_tokens: int,
+    surroundings: Surroundings = NOWHERE,
+    runtime_ctx: RuntimeContext = PLAIN,
+    attachments: tuple[MediaPart, ...] = (),
+    reply_to: ReplyTo | None = None,
 ) -> Composed:
     """Choose, fill and order the blocks, then add as much history as fits.
 
     What lasts goes to `system_instruction`, what changes every turn to `runtime_ctx`, so that the
-    beginning of the prompt stays the same, byte by byte, from turn to turn.
+    beginning of the prompt stays the same, byte by byte, from turn to turn. Where the room is
+    short, `budget` says what goes first.
     """
     language = persona.language.strip().casefold()
     occasion = Occasion(variant, language, mode, policies=policies)
@@ -65,52 +71,61 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     facts = Facts(persona, profile, now, language, library.words)
     values = Values(library, facts, runtime_vars, known=memo.known, computed=computed)
     layout = lay_out(library, Judge(occasion, values, memo), counter)
-    tokens = {
-        "system": layout.system_tokens,
-        "tools": count(_tools_text(recalled.tools), counter),
-        "turn": layout.turn_tokens,
-        "current": count(recalled.stimulus.text, counter),
-    }
-    messages = 2 if layout.system else 1
-    room = _room(tokens, context_tokens, reserve_tokens, messages=messages)
-    kept = keep_newest(history, room, counter)
-    request = PromptRequest(
-        system_instruction=layout.system,
-        tool_declarations=recalled.tools,
-        conversation_history=kept.turns,
-        current_text=recalled.stimulus.text,
-        runtime_ctx=RuntimeContext(username=profile.name, spans=layout.turn),
-        mode=mode,
-    )
+    scene = Scene(recalled, history, mode, surroundings, runtime_ctx, attachments, reply_to)
+    matter = gather(scene, facts, counter)
+    plan = Plan(layout, matter.sections, facts, counter, fixed=matter.tokens)
+    kept = _fit(plan, matter.history, counter, context=context_tokens, reserve=reserve_tokens)
     trace = Trace(
         library=library.revision,
         variant=variant,
         language=occasion.language,
-        blocks=layout.blocks,
-        cuts=(*kept.cuts, *_untold(recalled.memories, counter)),
-        unresolved=layout.unresolved,
+        blocks=plan.blocks,
+        cuts=(*matter.cuts, *layout.cuts, *plan.cuts, *kept.cuts),
+        unresolved=plan.unresolved,
         degraded=(*recalled.degraded, *layout.notes, *layout.degraded),
-        tokens=_totals(tokens, kept, messages=messages),
+        tokens=_totals(plan, kept),
         embedding_calls=recalled.embedding_calls,
     )
-    return Composed(request, trace)
+    return Composed(_request(scene, matter, plan, kept, profile=profile), trace)
 
 
-def _tools_text(tools: Sequence[ToolDeclaration]) -> str:
-    described = (
-        f"{tool.name} {tool.description} {json.dumps(tool.parameters, ensure_ascii=False)}"
-        for tool in tools
+def _request(
+    scene: Scene, matter: Matter, plan: Plan, kept: Kept, *, profile: Profile
+) -> PromptRequest:
+    now = scene.runtime_ctx
+    request = PromptRequest(
+        system_instruction=plan.system,
+        tool_declarations=matter.tools,
+        context_summary=plan.context,
+        conversation_history=kept.turns,
+        current_text=scene.recalled.stimulus.text,
+        runtime_ctx=replace(
+            now,
+            username=now.username or profile.name,
+            is_beat=scene.mode == "beat",
+            spans=with_gaps(now.spans, plan.turn, plan.tail),
+        ),
+        attachments=scene.attachments,
+        reply_to=scene.reply_to,
+        mode=scene.mode,
     )
-    return "\n".join(described)
+    return in_one_text(request) if scene.mode == "live" else request
 
 
-def _room(tokens: Mapping[str, TokenCount], context: int, reserve: int, *, messages: int) -> int:
-    """The tokens left for history, or an error when there are fewer than none."""
-    needed = add(*tokens.values()).tokens + messages * FRAMING_TOKENS
-    room = context - reserve - needed
+def _fit(
+    plan: Plan, history: tuple[Turn, ...], counter: TokenCounter, *, context: int, reserve: int
+) -> Kept:
+    """Cut until it fits; what is left of the room after that is the conversation's."""
+    framing = _messages(plan) * FRAMING_TOKENS
+    limit = context - reserve - framing
+    if plan.gives_way:
+        plan.cut_down(limit - history_tokens(history, counter), before_history=True)
+    plan.cut_down(limit)
+    room = limit - plan.needed
     if room >= 0:
-        return room
-    parts = ", ".join(f"{name} {count.tokens}" for name, count in tokens.items())
+        return keep_newest(history, room, counter)
+    needed = plan.needed + framing
+    parts = ", ".join(f"{name} {count.tokens}" for name, count in plan.tokens.items())
     raise ComposeError(
         f"the prompt needs {needed} tokens ({parts}) and {reserve} are reserved for the answer, "
         f"but the context holds {context}",
@@ -118,17 +133,16 @@ def _room(tokens: Mapping[str, TokenCount], context: int, reserve: int, *, messa
         needed=needed,
         reserve=reserve,
         context=context,
+        required=plan.required or None,
     )
 
 
-def _totals(
-    tokens: Mapping[str, TokenCount], kept: Kept, *, messages: int
-) -> dict[str, TokenCount]:
-    counted = {**tokens, "history": kept.tokens}
-    framing = (messages + len(kept.turns)) * FRAMING_TOKENS
+def _totals(plan: Plan, kept: Kept) -> dict[str, TokenCount]:
+    counted = {**plan.tokens, "history": kept.tokens}
+    framing = (_messages(plan) + len(kept.turns)) * FRAMING_TOKENS
     return {**counted, "total": add(*counted.values()), "framing": TokenCount(framing)}
 
 
-def _untold(memories: Iterable[Span], counter: TokenCounter) -> Iterator[Cut]:
-    for memory in memories:
-        yield Cut("memory", counter.count(memory.text).tokens, "memories are not told yet")
+def _messages(plan: Plan) -> int:
+    """The system text is a message of its own, if there is any."""
+    return 2 if plan.system or plan.context else 1

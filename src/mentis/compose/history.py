@@ -16,10 +16,14 @@ from mentis.values.part import (
     ToolCallPart,
     ToolResultPart,
 )
+from mentis.values.tool import ToolDeclaration
 from mentis.values.trace import Cut, TokenCount
 from mentis.values.turn import Turn
 from mentis.values.value import Value
 
+from .media import media_tokens
+
+NO_ROOM = "no room left in the context"
 # What a chat template puts around each message, generously: roles, markers, line ends.
 FRAMING_TOKENS = 8
 
@@ -39,10 +43,10 @@ def keep_newest(history: Sequence[Turn], room: int, counter: TokenCounter) -> Ke
     """Drop turns that came to nothing, then the oldest until the rest fits into `room` tokens."""
     if not history:
         return _NOTHING
-    counts = [count(turn_text(turn), counter) for turn in history]
+    counts = [turn_tokens(turn, counter) for turn in history]
     reasons = [_unusable(turn) for turn in history]
     first = _first_that_fits(reasons, counts, room)
-    reasons[:first] = [reason or "no room left in the context" for reason in reasons[:first]]
+    reasons[:first] = [reason or NO_ROOM for reason in reasons[:first]]
     _drop_headless(history, reasons)
     cuts = [
         Cut(f"turn {number} ({turn.role})", counts[number - 1].tokens, reason)
@@ -54,9 +58,30 @@ def keep_newest(history: Sequence[Turn], room: int, counter: TokenCounter) -> Ke
     return Kept(tuple(history[index] for index in kept), tokens, tuple(cuts))
 
 
+def history_tokens(history: Sequence[Turn], counter: TokenCounter) -> int:
+    """What the usable turns cost, with what stands around each of them."""
+    usable = [turn for turn in history if not _unusable(turn)]
+    return sum(turn_tokens(turn, counter).tokens + FRAMING_TOKENS for turn in usable)
+
+
+def turn_tokens(turn: Turn, counter: TokenCounter) -> TokenCount:
+    counted = count(turn_text(turn), counter)
+    media = [part for part in turn.parts if isinstance(part, MediaPart) and not _as_text(part)]
+    return add(counted, *(media_tokens(part, counter) for part in media)) if media else counted
+
+
+def _as_text(part: MediaPart) -> bool:
+    """The extracted text of a document is counted with the rest of the turn."""
+    return part.kind == "document" and bool(part.extracted)
+
+
 def turn_text(turn: Turn) -> str:
     """Everything in a turn that costs tokens, as one text to count."""
     return "\n".join(_part_text(part) for part in turn.parts)
+
+
+def tool_text(tool: ToolDeclaration) -> str:
+    return f"{tool.name} {tool.description} {json.dumps(tool.parameters, ensure_ascii=False)}"
 
 
 def count(text: str, counter: TokenCounter) -> TokenCount:

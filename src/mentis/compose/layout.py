@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from mentis.errors import ComposeError
 from mentis.ports.token_counter import TokenCounter
+from mentis.values.block import Block
 from mentis.values.library import Library
 from mentis.values.span import join_spans
 from mentis.values.stability import Stability
-from mentis.values.trace import BlockTrace, Degradation, TokenCount, Unresolved
+from mentis.values.trace import BlockTrace, Cut, Degradation, TokenCount, Unresolved
+from mentis.values.trust import Trust
 
 from .fate import Fate, joined
 from .history import count
@@ -18,6 +21,7 @@ from .layers import check_declared, in_layers, moved
 from .memo import Layout, Memo
 from .placeholders import Values
 from .purposes import Occasion
+from .shorten import shorten
 
 
 def lay_out(library: Library, judge: Judge, counter: TokenCounter) -> Layout:
@@ -63,9 +67,11 @@ def _check_declared(fates: Iterable[Fate], values: Values) -> None:
 def _lay_out(fates: tuple[Fate, ...], judge: Judge, counter: TokenCounter) -> Layout:
     last = judge.memo.layout
     needed = {key: value for f in fates for key, value in zip(f.keys, f.inputs, strict=True)}
+    fates, cuts = _within_limits(fates, judge.memo, counter)
     told = in_layers([fate for fate in fates if fate.texts])
     lasting = tuple(fate for fate in told if fate.region is not Stability.TURN)
-    turn = joined(told[len(lasting) :])
+    fleeting = tuple(told[len(lasting) :])
+    turn = joined(fleeting)
     if last is not None and last.lasting == lasting:
         system, system_tokens = last.system, last.system_tokens
     else:
@@ -75,6 +81,7 @@ def _lay_out(fates: tuple[Fate, ...], judge: Judge, counter: TokenCounter) -> La
         keys=tuple(needed),
         inputs=tuple(needed.values()),
         lasting=lasting,
+        fleeting=fleeting,
         system=system,
         turn=turn,
         system_tokens=system_tokens,
@@ -82,7 +89,55 @@ def _lay_out(fates: tuple[Fate, ...], judge: Judge, counter: TokenCounter) -> La
         blocks=_block_traces(fates, told, judge.memo, counter),
         unresolved=open_keys(told, judge.occasion),
         degraded=stand_ins(told),
+        cuts=cuts,
     )
+
+
+def _within_limits(
+    fates: tuple[Fate, ...], memo: Memo, counter: TokenCounter
+) -> tuple[tuple[Fate, ...], tuple[Cut, ...]]:
+    """Blocks longer than their own `max_tokens` are shortened, and what that took is recorded."""
+    kept: list[Fate] = []
+    cuts: list[Cut] = []
+    for fate in fates:
+        limit = fate.block.max_tokens
+        if limit is None or not fate.texts or _cost(fate, memo, counter).tokens <= limit:
+            kept.append(fate)
+            continue
+        known = memo.short.get(fate.block.id)
+        if known is None or known[0] is not fate:
+            cost = memo.costs[fate.block.id][1]
+            known = memo.short[fate.block.id] = (fate, *_short(fate, limit, cost, counter))
+        kept.append(known[1])
+        cuts.append(known[2])
+    return (tuple(kept), tuple(cuts)) if cuts else (fates, ())
+
+
+def _short(fate: Fate, limit: int, cost: TokenCount, counter: TokenCounter) -> tuple[Fate, Cut]:
+    block = fate.block
+    if is_required(block):
+        raise ComposeError(
+            f"block {block.id!r} is required and has {cost.tokens} tokens, over its own limit"
+            f" of {limit}",
+            hint=f"raise max_tokens of {block.id!r}, or shorten its text",
+            block=block.id,
+            file=block.file,
+        )
+    spans = shorten(fate.texts[0].spans, limit, counter)
+    told = replace(fate.texts[0], spans=spans, text=join_spans(spans))
+    left = count(told.text, counter).tokens
+    cut = Cut(f"block {block.id}", cost.tokens - left, f"over its own limit of {limit} tokens")
+    if not spans:
+        reason = f"no sentence of it fits into its own limit of {limit} tokens"
+        trace = replace(fate.trace, included=False, reason=reason)
+        return replace(fate, texts=(), trace=trace), cut
+    trace = replace(fate.trace, reason=f"{fate.trace.reason}; shortened to {limit} tokens")
+    return replace(fate, texts=(told,), trace=trace), cut
+
+
+def is_required(block: Block) -> bool:
+    """Never cut and never shortened: the constitution, and what its owner marked so."""
+    return block.required or block.trust is Trust.CONSTITUTION
 
 
 def _block_traces(

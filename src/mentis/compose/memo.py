@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from mentis.values.span import Span
-from mentis.values.trace import BlockTrace, Degradation, TokenCount, Unresolved
+from mentis.values.trace import BlockTrace, Cut, Degradation, TokenCount, Unresolved
 
 from .fate import Fate
 from .fill import Filled
@@ -21,7 +21,8 @@ from .sheet import Sheet
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The told blocks in their places: `system` is made of the `lasting` ones, `turn` of the rest.
+    """The told blocks in their places: `system` is made of the `lasting` ones, `turn` of the
+    `fleeting`. `cuts` are what blocks lost to their own `max_tokens`.
 
     It holds as long as all the `keys` that any block depends on have these `inputs`; `notes` hold
     as long as the library does.
@@ -30,6 +31,7 @@ class Layout:
     keys: tuple[str, ...]
     inputs: tuple[Filling | None, ...]
     lasting: tuple[Fate, ...]
+    fleeting: tuple[Fate, ...]
     system: tuple[Span, ...]
     turn: tuple[Span, ...]
     system_tokens: TokenCount
@@ -37,18 +39,21 @@ class Layout:
     blocks: tuple[BlockTrace, ...]
     unresolved: tuple[Unresolved, ...]
     degraded: tuple[Degradation, ...]
+    cuts: tuple[Cut, ...] = ()
     notes: tuple[Degradation, ...] = ()
 
 
 class Memo:
-    """Known values, the last fate of each block and what it cost, the last layout or sheet."""
+    """Known values, the last fate of each block, what it cost and what of it fits into its own
+    limit, the last layout or sheet."""
 
-    __slots__ = ("costs", "fates", "known", "layout", "sheet")
+    __slots__ = ("costs", "fates", "known", "layout", "sheet", "short")
 
     def __init__(self) -> None:
         self.known = Known()
         self.fates: dict[str, Fate] = {}
         self.costs: dict[str, tuple[Filled, TokenCount]] = {}
+        self.short: dict[str, tuple[Fate, Fate, Cut]] = {}
         self.layout: Layout | None = None
         self.sheet: Sheet | None = None
 

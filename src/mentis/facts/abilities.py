@@ -1,36 +1,66 @@
-"""What a backend and a model can take. Facts as of 2026-11; nothing here is guessed from a URL."""
+"""What a backend and a model can take: one row of the table, with the route's own corrections."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from difflib import get_close_matches
+from functools import lru_cache
 
+from mentis.errors import RouteError
 from mentis.values.route import Backend, Route
-from mentis.values.value import Value
 
-AS_OF = "2026-11-15"
-
-
-@dataclass(frozen=True, slots=True)
-class Abilities(Value):
-    """`mid_system`: a system message may stand after the first one."""
-
-    mid_system: bool = False
-    sampling: bool = True
-    limit_key: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+from .ability import Abilities, Wire
+from .table import BY_BACKEND, BY_MODEL, WIRE_OF_BACKEND
 
 
-# Reasoning models of the provider that coined this API refuse sampling and the older limit key.
-_REASONING_PREFIXES = ("gpt-5", "o1", "o3", "o4")
-
-_BY_BACKEND: dict[Backend, Abilities] = {
-    "embedded": Abilities(mid_system=True),
-    "openai": Abilities(),
-    "scripted": Abilities(mid_system=True),
-}
+def wire_of(route: Route) -> Wire:
+    """The format in which a route's backend is spoken to."""
+    return WIRE_OF_BACKEND[route.spoken().backend]
 
 
 def abilities(route: Route) -> Abilities:
-    if route.backend == "openai" and route.model.startswith(_REASONING_PREFIXES):
-        return Abilities(mid_system=True, sampling=False, limit_key="max_completion_tokens")
-    return _BY_BACKEND[route.backend]
+    """The row for the route's backend and model, corrected by `route.facts`."""
+    spoken = route.spoken()
+    known = _known(spoken.backend, spoken.model)
+    return (
+        override(known, route.facts, where=f"routes.{route.name}.facts") if route.facts else known
+    )
+
+
+@lru_cache(maxsize=256)
+def _known(backend: Backend, model: str) -> Abilities:
+    """The longest prefix of the model's name that the table has for this backend."""
+    rows = BY_MODEL.get(backend, {})
+    name = model.rpartition("/")[2]
+    best = max((prefix for prefix in rows if name.startswith(prefix)), key=len, default=None)
+    return BY_BACKEND[backend] if best is None else rows[best]
+
+
+def override(known: Abilities, changes: Mapping[str, object], *, where: str) -> Abilities:
+    """The same facts with some set otherwise; a name that is no fact is refused."""
+    names = {field.name for field in fields(Abilities)}
+    for name, value in changes.items():
+        if name not in names:
+            close = get_close_matches(name, names, n=1)
+            hint = (
+                f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(sorted(names))}"
+            )
+            raise RouteError(f"{where}: there is no fact {name!r}", hint=hint, fact=name)
+        _check(known, name, value, where)
+    frozen = {n: tuple(v) if isinstance(v, list) else v for n, v in changes.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]  # checked above
+    return replace(known, **frozen)  # pyright: ignore[reportArgumentType]  # checked above
+
+
+def _check(known: Abilities, name: str, value: object, where: str) -> None:
+    """A fact keeps its kind: a flag stays a flag, a number a number."""
+    present: object = getattr(known, name)
+    given = tuple(value) if isinstance(value, list) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]  # only its kind matters
+    if isinstance(present, float) and isinstance(given, int) and not isinstance(given, bool):
+        return
+    if type(given) is not type(present):  # pyright: ignore[reportUnknownArgumentType]  # as above
+        raise RouteError(
+            f"{where}: {name} is {value!r}, and the table has a {type(present).__name__} there",
+            hint=f"write it like {present!r}",
+            fact=name,
+        )

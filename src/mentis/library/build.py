@@ -50,6 +50,8 @@ def build_block(
         trust=entry.trust,
         priority=entry.priority,
         max_tokens=entry.max_tokens,
+        required=entry.required,
+        keep_with=entry.keep_with,
         origin=origin,
         file=entry.domain_file,
         extra=_extra(entry, content),

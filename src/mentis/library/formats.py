@@ -50,6 +50,8 @@ class BlockEntry(Entry):
     trust: _Trust = Trust.OWNER
     priority: int = 0
     max_tokens: Annotated[int, Field(gt=0)] | None = None
+    required: bool = False
+    keep_with: str | None = None
 
 
 class Manifest(Entry):

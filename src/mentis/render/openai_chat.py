@@ -2,199 +2,180 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import assert_never
-
 from mentis.errors import RenderError
-from mentis.facts.abilities import Abilities, abilities
-from mentis.values.part import MediaPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
-from mentis.values.rendering import Loss, Rendering
-from mentis.values.request import PromptRequest, ReplyTo
+from mentis.facts.abilities import abilities
+from mentis.facts.ability import Abilities
+from mentis.values.rendering import Fragment, Rendering
+from mentis.values.request import PromptRequest
 from mentis.values.route import Route
 from mentis.values.span import Span, join_spans
-from mentis.values.stability import Stability
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trust import Trust
-from mentis.values.turn import Turn
+
+from .draft import Call, Draft, Media, Message, Region, Result, Text, spaced
+from .finish import described, finished, sampling, tagged
+from .layout import block_spans, lay_out, system_spans
+from .plan import Planner, cache_key, ends, planner
+from .schemas import lower_schema
+from .writing import Page, Write, write_messages, write_tools
 
 WIRE = "openai-chat"
-_TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_GAP = Span("\n\n", source="layout", trust=Trust.RUNTIME, reason="between regions")
-
-
-@dataclass(slots=True)
-class _Message:
-    """A message being built: the spans of its text, and its tool calls or the call it answers."""
-
-    role: str
-    spans: list[Span]
-    calls: list[ToolCallPart] = field(default_factory=list[ToolCallPart])
-    answers: str = ""
-
-    @property
-    def plain(self) -> bool:
-        return not self.calls and not self.answers
+_ROOT = "/messages"
 
 
 def render(request: PromptRequest, route: Route) -> Rendering:
     """Lay the request out as messages: what lasts first, what changes every turn last."""
-    if request.attachments:
-        raise _cannot_carry(request.attachments[0])
     able = abilities(route)
-    losses: list[Loss] = []
-    messages = [*_system(request), *_history(request.conversation_history, losses)]
-    messages = _merged([*messages, *_current(request, able)])
-    payload: dict[str, object] = {
-        "model": route.model,
-        "messages": [_to_wire(message) for message in messages],
-    }
-    if request.tool_declarations:
-        payload["tools"] = _tools(request.tool_declarations)
-    payload |= _sampling(route, able, losses)
-    payload |= {"stream": True, "stream_options": {"include_usage": True}}
-    sources = {
-        f"/messages/{index}/content": tuple(message.spans)
-        for index, message in enumerate(messages)
-        if message.spans
-    }
-    return Rendering(WIRE, payload, sources, losses=tuple(losses))
-
-
-def _system(request: PromptRequest) -> list[_Message]:
-    spans = _with_gap(request.system_instruction, request.context_summary)
-    return [_Message("system", spans)] if spans else []
-
-
-def _with_gap(first: Iterable[Span], second: Iterable[Span]) -> list[Span]:
-    before, after = list(first), list(second)
-    return [*before, _GAP, *after] if before and after else before + after
-
-
-def _history(turns: tuple[Turn, ...], losses: list[Loss]) -> list[_Message]:
-    messages: list[_Message] = []
-    for number, turn in enumerate(turns):
-        made = _turn(turn, number, losses)
-        if not made:
-            losses.append(Loss("empty-turn", f"turn {number} of the history has no text"))
-        messages += made
-    return messages
-
-
-def _turn(turn: Turn, number: int, losses: list[Loss]) -> list[_Message]:
-    """A turn's text and calls as one message, then one message for each tool result."""
-    message = _Message(turn.role, [])
-    results: list[_Message] = []
-    for part in turn.parts:
-        match part:
-            case TextPart(text=text):
-                if text:
-                    message.spans.append(_said(text, turn.lineage, f"{turn.role} turn {number}"))
-            case ToolCallPart():
-                message.calls.append(part)
-            case ToolResultPart():
-                span = _said(part.text, Trust.UNTRUSTED, f"result of {part.name}")
-                results.append(_Message("tool", [span], answers=part.call_id))
-            case ReasoningPart():
-                losses.append(Loss("reasoning", f"reasoning of turn {number} is not replayed"))
-            case MediaPart():
-                raise _cannot_carry(part)
-            case _:
-                assert_never(part)
-    return [message, *results] if message.spans or message.calls else results
-
-
-def _said(text: str, trust: Trust, source: str) -> Span:
-    return Span(text, source=source, trust=trust, stability=Stability.SESSION)
-
-
-def _current(request: PromptRequest, able: Abilities) -> list[_Message]:
-    """What belongs to this turn alone: its facts, the message it answers, the words themselves."""
-    facts = list(request.runtime_ctx.spans)
-    text = Span(request.current_text, source="current", stability=Stability.TURN)
-    spoken = [text] if request.current_text else []
-    if request.reply_to is not None:
-        spoken = _with_gap([_quoted(request.reply_to)], spoken)
-    if able.mid_system or not spoken:
-        messages = [_Message("system", facts), _Message("user", spoken)]
-        return [message for message in messages if message.spans]
-    return [_Message("user", _with_gap(facts, spoken))]
-
-
-def _quoted(reply_to: ReplyTo) -> Span:
-    who = f"{reply_to.author}: " if reply_to.author else ""
-    quote = "\n".join(f"> {line}" for line in f"{who}{reply_to.text}".splitlines())
-    return Span(quote, source="reply_to", trust=Trust.UNTRUSTED, stability=Stability.TURN)
-
-
-def _merged(messages: list[_Message]) -> list[_Message]:
-    """Neighbours of one role become one message: many chat templates insist on alternation.
-
-    System messages stay apart: what lasts must end where what changes every turn begins.
-    """
-    merged: list[_Message] = []
-    for message in messages:
-        last = merged[-1] if merged else None
-        same = last is not None and last.role == message.role != "system"
-        if last and same and last.plain and message.plain:
-            last.spans = _with_gap(last.spans, message.spans)
-        else:
-            merged.append(message)
-    return merged
-
-
-def _to_wire(message: _Message) -> dict[str, object]:
-    content = join_spans(message.spans) if message.spans else None
-    if message.answers:
-        return {"role": "tool", "tool_call_id": message.answers, "content": content or ""}
-    if not message.calls:
-        return {"role": message.role, "content": content}
-    calls = [
-        {
-            "id": call.id,
-            "type": "function",
-            "function": {
-                "name": call.name,
-                "arguments": json.dumps(dict(call.arguments), ensure_ascii=False),
-            },
-        }
-        for call in message.calls
-    ]
-    return {"role": message.role, "content": content, "tool_calls": calls}
-
-
-def _tools(declarations: tuple[ToolDeclaration, ...]) -> list[dict[str, object]]:
-    tools: list[dict[str, object]] = []
-    for tool in sorted(declarations, key=lambda declared: declared.name):
-        if not _TOOL_NAME.fullmatch(tool.name):
-            raise RenderError(
-                f"tool name {tool.name!r} does not fit this wire format",
-                hint="use 1 to 64 letters, digits, underscores and dashes",
-                tool=tool.name,
-            )
-        function = {"name": tool.name, "description": tool.description}
-        tools.append({"type": "function", "function": {**function, "parameters": tool.parameters}})
-    return tools
-
-
-def _sampling(route: Route, able: Abilities, losses: list[Loss]) -> dict[str, object]:
-    chosen: dict[str, object] = {able.limit_key: route.max_tokens}
-    wanted = {"temperature": route.temperature, "seed": route.seed}
-    for name, value in wanted.items():
-        if value is None:
-            continue
-        if able.sampling:
-            chosen[name] = value
-        else:
-            losses.append(Loss("sampling", f"{route.model} takes no {name}", f"/{name}"))
-    return chosen
-
-
-def _cannot_carry(part: MediaPart) -> RenderError:
-    return RenderError(
-        f"this wire format cannot carry {part.kind} {part.name or part.mime!r} yet",
-        hint="leave the attachment out",
-        kind=part.kind,
+    draft = lay_out(request, route, able, WIRE, may_be_silent=True)
+    cache = planner(route, able)
+    tools = write_tools(draft, WIRE, "/tools", _tool)
+    if tools.items:
+        cache.reach("tools", f"/tools/{len(tools.items) - 1}", tools.characters, markable=False)
+    system = _system(draft, able, cache)
+    page = write_messages(
+        draft, (WIRE, able.system_role), _ROOT, _writer(able), first=len(system.items)
     )
+    if page.settled:
+        last = page.first + page.settled - 1
+        cache.reach("history", f"{_ROOT}/{last}", page.settled_characters, markable=False)
+    payload: dict[str, object] = {"model": route.model}
+    if tools.items:
+        payload["tools"] = tools.items
+    payload["messages"] = [*system.items, *page.items]
+    payload |= sampling(route, able, draft.losses)
+    key = cache_key(draft, route.model) if cache.on and able.cache in ("key", "openai") else ""
+    if key:
+        payload["prompt_cache_key"] = key
+    payload |= {"stream": True, "stream_options": {"include_usage": True}}
+    return finished(payload, draft, (tools, system, page), wire=WIRE, plan=cache.plan(key))
+
+
+def _system(draft: Draft, able: Abilities, cache: Planner) -> Page:
+    """One system message; in parts where the end of each is marked for the cache."""
+    page = Page(_ROOT)
+    if not draft.regions:
+        return page
+    role = able.system_role or "user"
+    marks = _marks(draft.regions, cache)
+    if not any(marks):
+        spans = system_spans(draft.regions)
+        if not able.system_role:
+            spans = tagged(spans)
+        page.trace("/content", spans)
+        page.add({"role": role, "content": join_spans(spans)})
+        return page
+    parts: list[dict[str, object]] = []
+    for index, (region, ttl) in enumerate(zip(draft.regions, marks, strict=True)):
+        spans = block_spans(region)
+        part: dict[str, object] = {"type": "text", "text": join_spans(spans)}
+        if ttl:
+            part["prompt_cache_breakpoint"] = {"mode": "explicit", "ttl": ttl}
+        page.trace(f"/content/{index}/text", spans)
+        parts.append(part)
+    page.add({"role": role, "content": parts})
+    return page
+
+
+def _marks(regions: list[Region], cache: Planner) -> list[str]:
+    marks: list[str] = []
+    in_parts = cache.on and cache.able.cache_marks > 0
+    for number, (region, name) in enumerate(zip(regions, ends(regions), strict=True)):
+        pointer = f"{_ROOT}/0/content/{number}" if in_parts else f"{_ROOT}/0/content"
+        characters = sum(len(span.text) for span in region.spans)
+        if name is None:
+            cache.skip(characters)
+            marks.append("")
+        else:
+            marks.append(cache.reach(name, pointer, characters))
+    return marks
+
+
+def _writer(able: Abilities) -> Write:
+    role = able.system_role or "user"
+
+    def write(page: Page, message: Message) -> None:
+        match message.role:
+            case "tool":
+                _results(page, message)
+            case "assistant":
+                _assistant(page, message)
+            case "user":
+                _user(page, message)
+            case "system":
+                spans = spaced(message.texts)
+                page.trace("/content", spans)
+                page.add({"role": role, "content": join_spans(spans)})
+
+    return write
+
+
+def _user(page: Page, message: Message) -> None:
+    if not any(type(item) is Media for item in message.items):
+        spans = spaced(message.texts)
+        page.trace("/content", spans)
+        page.add({"role": "user", "content": join_spans(spans)})
+        return
+    parts: list[dict[str, object]] = []
+    for item in message.items:
+        if isinstance(item, Media):
+            parts.append(_media(item))
+        elif isinstance(item, Text):
+            page.trace(f"/content/{len(parts)}/text", item.spans)
+            parts.append({"type": "text", "text": item.text})
+    page.add({"role": "user", "content": parts})
+
+
+def _media(item: Media) -> dict[str, object]:
+    part = item.part
+    match part.kind:
+        case "image":
+            return {"type": "image_url", "image_url": {"url": part.url or item.data_url}}
+        case "audio":
+            form = "wav" if "wav" in item.mime else "mp3"
+            return {"type": "input_audio", "input_audio": {"data": item.base64, "format": form}}
+        case "document":
+            if part.data is None:
+                raise RenderError(
+                    f"this wire format carries documents as bytes, not by address: {part.url!r}",
+                    hint="fetch the document and attach its bytes",
+                )
+            name = part.name or "document.pdf"
+            return {"type": "file", "file": {"filename": name, "file_data": item.data_url}}
+
+
+def _assistant(page: Page, message: Message) -> None:
+    calls: list[dict[str, object]] = []
+    for item in message.items:
+        if isinstance(item, Call):
+            span = Span(item.json, source=f"call of {item.name}", trust=Trust.SELF)
+            page.trace(f"/tool_calls/{len(calls)}/function/arguments", (span,))
+            function = {"name": item.name, "arguments": item.json}
+            calls.append({"id": item.id, "type": "function", "function": function})
+    texts = message.texts
+    if not texts and not calls:
+        return
+    written: dict[str, object] = {"role": "assistant", "content": None}
+    if texts:
+        spans = spaced(texts)
+        page.trace("/content", spans)
+        written["content"] = join_spans(spans)
+    if calls:
+        written["tool_calls"] = calls
+    page.add(written)
+
+
+def _results(page: Page, message: Message) -> None:
+    for item in message.items:
+        if isinstance(item, Result):
+            page.trace("/content", (item.span,))
+            page.add({"role": "tool", "tool_call_id": item.id, "content": item.span.text})
+
+
+def _tool(page: Page, tool: ToolDeclaration, name: str) -> None:
+    lowered = lower_schema(tool, "openai")
+    page.losses += lowered.losses
+    page.characters += len(lowered.schema.encoded())
+    span = described(tool, lowered.note)
+    page.trace("/function/description", (span,))
+    function = Fragment(name=name, description=span.text, parameters=lowered.schema)
+    page.add({"type": "function", "function": function})

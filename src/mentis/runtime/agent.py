@@ -14,7 +14,6 @@ from anyio import CancelScope
 
 from mentis.compose.compose import Composed
 from mentis.errors import BadInput, MentisError, UsageError
-from mentis.render.openai_chat import render
 from mentis.stores.files.home import checked_id
 from mentis.stores.sqlite.database import Database
 from mentis.values.entry import Entry, Verdict
@@ -25,6 +24,7 @@ from mentis.values.route import Route
 from mentis.values.turn import Turn
 
 from .audit import verify_agent
+from .legs import render_turn
 from .mind import Mind
 from .present import look
 from .settings import Settings
@@ -91,7 +91,7 @@ class Agent:
 
     def render(self, text: str, *, session: str = "main") -> Rendering:
         """The exact payload for this message. Nothing is sent."""
-        return render(self.compose(text, session=session).request, self._mind.route)
+        return render_turn(self.compose(text, session=session).request, self._mind.route)
 
     def history(self, *, session: str = "main") -> tuple[Turn, ...]:
         return self._mind.conversations.turns(self._mind.agent, checked_id(session, "session"))

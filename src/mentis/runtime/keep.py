@@ -20,6 +20,7 @@ from mentis.values.reply import Reply
 from mentis.values.trust import Trust
 from mentis.values.turn import Turn, TurnState
 
+from .legs import Passed
 from .mind import Mind
 
 
@@ -31,6 +32,7 @@ class Keeper:
     session: str
     composed: Composed
     rendering: Rendering
+    passed: tuple[Passed, ...] = ()
 
     def begin(self, stimulus: Stimulus) -> int:
         """Store the message before the call, so that it cannot vanish with it."""
@@ -79,7 +81,13 @@ class Keeper:
         turn: dict[str, object] = {"session": self.session, "number": number, "stop": reply.stop}
         if failure is not None:
             turn["failure"] = failure.code
-        place = {"name": route.name, "backend": route.backend, "model": route.model}
+        place: dict[str, object] = {
+            "name": route.name,
+            "backend": route.backend,
+            "model": route.model,
+        }
+        if self.passed:
+            place["after"] = [to_object(passed) for passed in self.passed]
         return {"turn": turn, "route": place}
 
     def _bound(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from mentis.library.memory.files import PersonaMemory
@@ -29,8 +29,9 @@ class Mind:
     memory: PersonaMemory
     settings: LiveSettings
     route: Route
+    fallbacks: tuple[Route, ...]
     provider: Provider
-    counter: TokenCounter
+    counter: Callable[[Route], TokenCounter]
     conversations: ConversationStore
     ledger: LedgerStore
     clock: Clock

@@ -3,128 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from types import NoneType
 from typing import Annotated, Literal, TypeAlias, cast, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field
 
 from mentis.compose.placeholders import Policy
 from mentis.compose.purposes import Policies
 from mentis.errors import RouteError
-from mentis.net.targets import check_target
-from mentis.values.route import Backend, Route
+from mentis.values.route import Route
+
+from .settings_routes import RouteSettings, Section, direct_route
 
 FORMAT = 1
 
 
-_DEFAULT_MODELS: dict[Backend, str] = {"embedded": "smollm2-135m", "scripted": "script"}
-
-
+# Work that may have a route of its own: a route with this name.
+Stage: TypeAlias = Literal["correction", "beat", "afterthought", "helper"]
 # The keys that lead to a setting; a key may itself hold a dot.
 KeyPath: TypeAlias = tuple[str, ...]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-def _check_url(url: str, *, with_key: bool) -> None:
-    try:
-        check_target(url, with_key=with_key)
-    except RouteError as error:
-        raise ValueError(f"{error.message}; {error.hint}") from error
-
-
-class RouteSettings(_Section):
-    """One destination. What is left out is filled in for the backend it turns out to be."""
-
-    backend: Annotated[
-        Backend | None,
-        Field(description="Where it runs; by default `openai` with a url, else `embedded`."),
-    ] = None
-    model: Annotated[
-        str | None,
-        Field(
-            min_length=1,
-            description="A packaged model (smollm2-135m), a GGUF file, or a model of the server.",
-        ),
-    ] = None
-    url: Annotated[
-        str, Field(description="Address of an OpenAI-compatible server, usually ending in /v1.")
-    ] = ""
-    key_env: Annotated[
-        str, Field(description="Name of the environment variable that holds the key.")
-    ] = ""
-    variant: Annotated[
-        str | None,
-        Field(description="Wording of the blocks; by default `compact` when embedded."),
-    ] = None
-    context_tokens: Annotated[
-        int | None,
-        Field(ge=256, description="Room for prompt and answer; default 4096 embedded, else 32768."),
-    ] = None
-    max_tokens: Annotated[
-        int | None,
-        Field(ge=1, description="Longest answer; by default 128 when embedded, else 1024."),
-    ] = None
-    temperature: Annotated[
-        float | None,
-        Field(ge=0, le=2, description="Sampling temperature; by default 0.3 when embedded."),
-    ] = None
-    seed: Annotated[int | None, Field(description="Sampling seed; unset leaves it out.")] = None
-    timeout_seconds: Annotated[
-        float, Field(gt=0, description="Longest wait for the whole answer.")
-    ] = 120.0
-    threads: Annotated[
-        int,
-        Field(ge=0, description="Threads of the embedded model; 0 picks 1 on a small machine."),
-    ] = 0
-    replies: Annotated[
-        tuple[str, ...], Field(description="The answers a `scripted` route plays, in order.")
-    ] = ()
-
-    @model_validator(mode="after")
-    def _fits(self) -> RouteSettings:
-        backend = self.chosen_backend
-        if self.url and backend != "openai":
-            raise ValueError(f"url is for the backend openai, not {backend}")
-        if backend == "openai" and not (self.url and self.model):
-            raise ValueError("the backend openai needs a url and a model")
-        if self.replies and backend != "scripted":
-            raise ValueError(f"replies are for the backend scripted, not {backend}")
-        if self.url:
-            _check_url(self.url, with_key=bool(self.key_env))
-        return self
-
-    @property
-    def chosen_backend(self) -> Backend:
-        if self.backend:
-            return self.backend
-        return "openai" if self.url else "scripted" if self.replies else "embedded"
-
-    def as_route(self, name: str) -> Route:
-        backend = self.chosen_backend
-        small = backend == "embedded"
-        return Route(
-            name=name,
-            backend=backend,
-            model=self.model or _DEFAULT_MODELS[backend],
-            url=self.url,
-            key_env=self.key_env,
-            variant=self.variant or ("compact" if small else "default"),
-            context_tokens=self.context_tokens or (4096 if small else 32768),
-            max_tokens=self.max_tokens or (128 if small else 1024),
-            temperature=0.3 if small and self.temperature is None else self.temperature,
-            seed=self.seed,
-            timeout_seconds=self.timeout_seconds,
-            threads=self.threads,
-            replies=self.replies,
-        )
-
-
-class StoreSettings(_Section):
+class StoreSettings(Section):
     """The database of the home."""
 
     busy_seconds: Annotated[
@@ -132,7 +34,7 @@ class StoreSettings(_Section):
     ] = 5.0
 
 
-class LimitSettings(_Section):
+class LimitSettings(Section):
     """What is refused for being too large."""
 
     message_chars: Annotated[
@@ -144,18 +46,58 @@ class LimitSettings(_Section):
     prompt_file_bytes: Annotated[
         int, Field(ge=1024, description="Largest prompt file that is read, in bytes.")
     ] = 5_000_000
+    answer_bytes: Annotated[
+        int, Field(ge=1024, description="Longest answer that is read from a server, in bytes.")
+    ] = 8_000_000
 
 
-class FeatureSettings(_Section):
+class BudgetSettings(Section):
+    """What may be spent. A call that could go over it is not made; 0 means no limit."""
+
+    turn_tokens: Annotated[
+        int, Field(ge=0, description="Most tokens one turn may use, read and written together.")
+    ] = 0
+    day_tokens: Annotated[
+        int, Field(ge=0, description="Most tokens an agent may use in a day (UTC).")
+    ] = 0
+    agent_tokens: Annotated[
+        int, Field(ge=0, description="Most tokens an agent may use in all its turns.")
+    ] = 0
+    day_usd: Annotated[
+        float,
+        Field(
+            ge=0,
+            description="Most US dollars an agent may use in a day; needs the extra `prices`.",
+        ),
+    ] = 0.0
+
+
+class RecordSettings(Section):
+    """Exchanges kept as files, to look at and to replay."""
+
+    folder: Annotated[
+        str,
+        Field(
+            description="Folder for one file per exchange, without keys; relative to the home."
+            " Empty records nothing."
+        ),
+    ] = ""
+
+
+class FeatureSettings(Section):
     """What can be switched off. A change counts from the next request on."""
 
     cortexEnabled: Annotated[  # noqa: N815  # the name this switch has always had
         bool,
         Field(description="Whether the persona's own memory files are read and told."),
     ] = True
+    prompt_caching: Annotated[
+        bool,
+        Field(description="Whether cache markers are sent; ENABLE_PROMPT_CACHING sets it too."),
+    ] = True
 
 
-class PlaceholderSettings(_Section):
+class PlaceholderSettings(Section):
     """What stands where a placeholder has no value, by where the block goes."""
 
     system_prompt: Annotated[
@@ -165,7 +107,7 @@ class PlaceholderSettings(_Section):
     prefill: Annotated[Policy, Field(description="The same in prefills.")] = "keep"
 
 
-class SettingsModel(_Section):
+class SettingsModel(Section):
     format: Annotated[int, Field(ge=1, description="Version of the home's layout.")] = FORMAT
     name: Annotated[
         str,
@@ -179,6 +121,8 @@ class SettingsModel(_Section):
     ] = Field(default_factory=lambda: {"default": RouteSettings()})
     store: StoreSettings = StoreSettings()
     limits: LimitSettings = LimitSettings()
+    budgets: BudgetSettings = BudgetSettings()
+    record: RecordSettings = RecordSettings()
     features: FeatureSettings = FeatureSettings()
     placeholders: PlaceholderSettings = PlaceholderSettings()
 
@@ -200,12 +144,37 @@ class Settings:
     origins: Mapping[KeyPath, str] = field(default_factory=dict[KeyPath, str])
 
     def route(self, name: str = "default") -> Route:
+        """The route of that name, or the one a direct name such as `anthropic/MODEL` spells out."""
         if name in self.model.routes:
-            return self.model.routes[name].as_route(name)
+            return self._finished(self.model.routes[name].as_route(name))
+        if (direct := direct_route(name)) is not None:
+            return self._finished(direct)
         known = ", ".join(sorted(self.model.routes))
         raise RouteError(
-            f"there is no route {name!r}", hint=meant(name, self.model.routes) or f"known: {known}"
+            f"there is no route {name!r}",
+            hint=meant(name, self.model.routes) or f"known: {known}; or BACKEND/MODEL",
         )
+
+    def chain(self, name: str = "default") -> tuple[Route, ...]:
+        """The route and those it falls back on, in their order."""
+        first = self.route(name)
+        chain = {first.name: first, **{other: self.route(other) for other in first.fallback}}
+        offline = first.backend == "replay"
+        for route in chain.values():
+            if offline and route.backend not in ("replay", "scripted"):
+                raise RouteError(
+                    f"route {name!r} is a replay and falls back on {route.name!r}, which is not",
+                    hint="a replay never touches the network: let it fall back on replays only",
+                )
+        return tuple(chain.values())
+
+    def stage(self, stage: Stage) -> Route:
+        """The route of a stage: the one that has its name, else `default`."""
+        return self.route(stage if stage in self.model.routes else "default")
+
+    def _finished(self, route: Route) -> Route:
+        caching = route.caching and self.model.features.prompt_caching
+        return replace(route, caching=caching)
 
     @property
     def policies(self) -> Policies:
@@ -273,6 +242,8 @@ def _type_name(annotation: object) -> str:
         return "one of " + ", ".join(map(str, options))
     if get_origin(annotation) is tuple:
         return "list of strings"
+    if get_origin(annotation) is dict:
+        return "table"
     if options:
         return _type_name(options[0])
     names: dict[object, str] = {str: "string", int: "integer", float: "number"}

@@ -21,6 +21,8 @@ FILE = "mentis.toml"
 PREFIX = "MENTIS_"
 # Variables with our prefix that are not settings: they say where things are.
 PLACES = frozenset({"MENTIS_HOME", "MENTIS_CACHE", "MENTIS_STATE"})
+# Variables without our prefix that set something, because they always have.
+_OLDER: dict[str, tuple[str, ...]] = {"ENABLE_PROMPT_CACHING": ("features", "prompt_caching")}
 
 
 def load_settings(home: Path | None, environ: Mapping[str, str]) -> Settings:
@@ -80,7 +82,7 @@ def _check_format(data: Mapping[str, object], path: Path | None) -> None:
 
 def _variables(environ: Mapping[str, str]) -> dict[tuple[str, ...], tuple[str, str]]:
     """MENTIS_ROUTES__DEFAULT__MODEL=x becomes the key path (routes, default, model)."""
-    chosen: dict[tuple[str, ...], tuple[str, str]] = {}
+    chosen = {key: (name, environ[name]) for name, key in _OLDER.items() if name in environ}
     for name in sorted(environ):
         if name.startswith(PREFIX) and name not in PLACES:
             key = tuple(name.removeprefix(PREFIX).lower().split("__"))

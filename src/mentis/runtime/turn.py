@@ -7,20 +7,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
-from anyio import CancelScope, move_on_after, to_thread
+from anyio import CancelScope, to_thread
 
 from mentis.act.dispatch import dispatch
 from mentis.compose.compose import Composed, compose
-from mentis.errors import (
-    Defect,
-    MentisError,
-    ProviderRefused,
-    ProviderUnreachable,
-    ReplyError,
-)
+from mentis.errors import Defect, MentisError, ProviderRefused, ReplyError
 from mentis.recall.recall import recall
-from mentis.render.openai_chat import render
-from mentis.settle.openai_chat import ChatReader
 from mentis.values.action import Outcome
 from mentis.values.entry import Entry
 from mentis.values.recalled import Stimulus
@@ -30,7 +22,9 @@ from mentis.values.route import Route
 from mentis.values.turn import Turn
 from mentis.values.value import Value
 
+from .budgets import Spent, check_budgets, spent_by
 from .keep import Keeper
+from .legs import Course, Leg, Passed
 from .mind import Mind
 from .present import Present, look
 
@@ -39,7 +33,10 @@ Hear: TypeAlias = Callable[[Delta], None]
 
 @dataclass(frozen=True, slots=True)
 class TurnResult(Value):
-    """What was told, what came back, what was done, and the entry that binds it."""
+    """What was told, what came back, what was done, and the entry that binds it.
+
+    `passed` names the routes that were asked first and failed before they said anything.
+    """
 
     session: str
     composed: Composed
@@ -47,6 +44,7 @@ class TurnResult(Value):
     reply: Reply
     outcomes: tuple[Outcome, ...]
     entry: Entry
+    passed: tuple[Passed, ...] = ()
 
 
 async def run_turn(
@@ -55,22 +53,26 @@ async def run_turn(
     """Every stage in its order. Cancelling `reading` ends the answer; what came of it is kept."""
     history = await to_thread.run_sync(mind.conversations.turns, mind.agent, session)
     present = await to_thread.run_sync(look, mind)
-    composed = compose_turn(mind, present, stimulus, history)
-    rendering = render(composed.request, mind.route)
-    keeper = Keeper(mind, session, composed, rendering)
-    number = await to_thread.run_sync(keeper.begin, stimulus)
-    reader, outcomes = ChatReader(), list[Outcome]()
+    course = Course.begin(mind, lambda mind: compose_turn(mind, present, stimulus, history))
+    number = await to_thread.run_sync(_keeper(course, session).begin, stimulus)
     failure, interrupted = None, True
     try:
-        failure = await _answer(mind, rendering, reader, outcomes, hear=hear, reading=reading)
+        failure = await _answer(course, hear=hear, reading=reading)
         interrupted = reading.cancelled_caught
     finally:
-        reply = reader.finish(interrupted=interrupted)
-        end = partial(keeper.end, reply=reply, outcomes=outcomes, failure=failure)
-        entry = await _shielded(partial(end, stimulus, number))
+        leg, outcomes = course.leg, course.outcomes
+        reply = leg.reader.finish(interrupted=interrupted)
+        end = partial(_keeper(course, session).end, stimulus, number)
+        entry = await _shielded(partial(end, reply=reply, outcomes=outcomes, failure=failure))
     if failure is not None:
         raise failure
-    return TurnResult(session, composed, rendering, reply, tuple(outcomes), entry)
+    done, passed = tuple(outcomes), tuple(course.passed)
+    return TurnResult(session, leg.composed, leg.rendering, reply, done, entry, passed)
+
+
+def _keeper(course: Course, session: str) -> Keeper:
+    leg = course.leg
+    return Keeper(leg.mind, session, leg.composed, leg.rendering, tuple(course.passed))
 
 
 async def _shielded(keep: Callable[[], Entry]) -> Entry:
@@ -96,50 +98,52 @@ def compose_turn(
         variant=mind.route.variant,
         runtime_vars=present.variables,
         policies=present.policies,
-        counter=mind.counter,
+        counter=mind.counter(mind.route),
         context_tokens=mind.route.context_tokens,
         reserve_tokens=mind.route.max_tokens,
     )
 
 
-async def _answer(
-    mind: Mind,
-    rendering: Rendering,
-    reader: ChatReader,
-    outcomes: list[Outcome],
-    *,
-    hear: Hear,
-    reading: CancelScope,
-) -> MentisError | None:
+async def _answer(course: Course, *, hear: Hear, reading: CancelScope) -> MentisError | None:
     """Read the answer and do what it asks for; the error that ended it early, if one did."""
     with reading:
-        failure = await _read(mind, rendering, reader, hear)
+        failure = await _read(course, hear)
+        while failure is not None and course.step(failure):
+            failure = await _read(course, hear)
         if failure is None:
-            actions = reader.finish().actions
-            await dispatch(actions, mind.handlers, mode="chat", outcomes=outcomes)
+            actions, handlers = course.leg.reader.finish().actions, course.leg.mind.handlers
+            await dispatch(actions, handlers, mode="chat", outcomes=course.outcomes)
         return failure
     return None
 
 
-async def _read(
-    mind: Mind, rendering: Rendering, reader: ChatReader, hear: Hear
-) -> MentisError | None:
+async def _read(course: Course, hear: Hear) -> MentisError | None:
     """Read events to the end of the answer, or to where it broke off."""
-    with move_on_after(mind.route.timeout_seconds) as deadline:
-        try:
-            async with mind.provider.open(rendering, mind.route) as events:
-                async for event in events:
-                    for delta in reader.feed(event):
-                        hear(delta)
-        except MentisError as error:
-            return error
-    if deadline.cancelled_caught:
-        seconds = mind.route.timeout_seconds
-        return ProviderUnreachable(
-            f"route {mind.route.name!r}: no complete answer within {seconds:g} seconds",
-            hint=f"raise routes.{mind.route.name}.timeout_seconds, or ask for less",
-        )
-    return _reported(reader.finish(), mind.route)
+    leg = course.leg
+    try:
+        await to_thread.run_sync(check_spending, leg)
+        async with leg.mind.provider.open(leg.rendering, leg.mind.route) as events:
+            async for event in events:
+                for delta in leg.reader.feed(event):
+                    course.heard = True
+                    hear(delta)
+    except MentisError as error:
+        return error
+    return _reported(leg.reader.finish(), leg.mind.route)
+
+
+def check_spending(leg: Leg) -> None:
+    """Nothing is sent that could go over a budget. Without budgets the record is not read."""
+    settings, _ = leg.mind.settings.current()
+    budgets = settings.model.budgets
+    lasting = budgets.day_tokens or budgets.agent_tokens or budgets.day_usd
+    spent = Spent()
+    if lasting:
+        entries = leg.mind.ledger.entries(leg.mind.agent)
+        spent = spent_by(entries, leg.mind.clock.now(), priced=bool(budgets.day_usd))
+    counted = leg.composed.trace.tokens
+    prompt = sum(counted[name].tokens for name in ("total", "framing") if name in counted)
+    check_budgets(budgets, spent, leg.mind.route, prompt=prompt)
 
 
 def _reported(reply: Reply, route: Route) -> MentisError | None:

@@ -7,11 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mentis.call.openai import OpenAIProvider
+from mentis.call.deadline import TimedProvider
+from mentis.call.dialects import DIALECTS
+from mentis.call.guard import GuardedProvider
+from mentis.call.http import HttpProvider
+from mentis.call.recorder import Recorder, RecordingProvider
+from mentis.call.replay import ReplayProvider
 from mentis.call.scripted import ScriptedProvider
 from mentis.codec.toml import read_text
+from mentis.engines.counters import counter_for
 from mentis.engines.embedded import EmbeddedProvider
-from mentis.engines.estimate import EstimatingCounter
 from mentis.errors import PersonaError
 from mentis.library.integrity import validate_integrity
 from mentis.library.load import load_persona, load_profile
@@ -21,14 +26,15 @@ from mentis.ports.act_handler import ActHandler
 from mentis.ports.clock import Clock
 from mentis.ports.ids import Ids
 from mentis.ports.provider import Provider
-from mentis.stores.environment import EnvironmentSecrets
+from mentis.ports.token_counter import TokenCounter
 from mentis.stores.files.home import Home, find_home
+from mentis.stores.keyring import SystemSecrets
 from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.values.persona import Persona, Profile
-from mentis.values.route import Route
+from mentis.values.route import Backend, Route
 
 from .mind import Mind
 from .settings import Settings
@@ -62,11 +68,12 @@ def open_mind(
     live = LiveSettings(home.path, parts.variables)
     settings, _ = live.current()
     chosen = home.pick_persona(persona)
-    destination = _from_home(settings.route(route), home)
+    destination, *fallbacks = open_routes(settings, home, route)
     who, profile = read_persona(home, chosen), read_profile(home)
+    clock = parts.clock or SystemClock()
+    provider = open_provider(settings, home, parts, clock=clock)
     # Last of what can fail, so that no failure leaves it open.
     database = Database(home.database, busy_seconds=settings.model.store.busy_seconds)
-    clock = parts.clock or SystemClock()
     mind = Mind(
         agent=f"{settings.model.name or home.name}/{chosen}",
         persona=who,
@@ -75,8 +82,9 @@ def open_mind(
         memory=open_memory(home, who, database, settings=settings, clock=clock),
         settings=live,
         route=destination,
-        provider=parts.provider or open_provider(destination, parts),
-        counter=EstimatingCounter(),
+        fallbacks=tuple(fallbacks),
+        provider=provider,
+        counter=open_counter,
         conversations=SqliteConversations(database),
         ledger=SqliteLedger(database),
         clock=clock,
@@ -86,8 +94,15 @@ def open_mind(
     return mind, database, settings
 
 
+def open_routes(settings: Settings, home: Home, name: str) -> tuple[Route, ...]:
+    """A route and those it falls back on, with the paths in them as they are seen from here."""
+    return tuple(_from_home(route, home) for route in settings.chain(name))
+
+
 def _from_home(route: Route, home: Home) -> Route:
-    """A model file is named relative to the home, wherever the command is run."""
+    """Files are named relative to the home, wherever the command is run."""
+    if route.folder:
+        return replace(route, folder=str(home.path / route.folder))
     beside = home.path / route.model
     if route.backend == "embedded" and not Path(route.model).is_absolute() and beside.is_file():
         return replace(route, model=str(beside))
@@ -117,14 +132,31 @@ def open_memory(
     )
 
 
-def open_provider(route: Route, parts: Parts) -> Provider:
-    match route.backend:
-        case "embedded":
-            return EmbeddedProvider(on_loading=parts.on_loading)
-        case "openai":
-            return OpenAIProvider(EnvironmentSecrets(parts.variables))
-        case "scripted":
-            return ScriptedProvider(route.replies)
+def open_counter(route: Route) -> TokenCounter:
+    """The tokenizer of the route's model where it is known and installed, else an estimate."""
+    return counter_for(route.model)
+
+
+def open_provider(settings: Settings, home: Home, parts: Parts, *, clock: Clock) -> Provider:
+    """Every backend behind one guard; a provider that was handed in has only its deadline."""
+    if parts.provider is not None:
+        return TimedProvider(parts.provider)
+    folder = settings.model.record.folder
+    recorder = Recorder(home.path / folder) if folder else None
+    http = HttpProvider(
+        SystemSecrets(parts.variables),
+        max_bytes=settings.model.limits.answer_bytes,
+        recorder=recorder,
+    )
+    backends: dict[Backend, Provider] = {
+        "embedded": EmbeddedProvider(on_loading=parts.on_loading),
+        "scripted": ScriptedProvider(),
+    }
+    if recorder is not None:
+        backends = {name: RecordingProvider(own, recorder) for name, own in backends.items()}
+    backends.update(dict.fromkeys(DIALECTS, http))
+    backends["replay"] = ReplayProvider()
+    return TimedProvider(GuardedProvider(backends, clock))
 
 
 def read_persona(home: Home, persona_id: str) -> Persona:

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NoReturn, cast
 
-from mentis.values.action import Action
-from mentis.values.reply import (
-    CallDelta,
-    Delta,
-    ReasoningDelta,
-    Reply,
-    ReplyProblem,
-    Stop,
-    TextDelta,
-    Usage,
-)
+from mentis.values.reply import CallDelta, Delta, ReasoningDelta, Reply, Stop, TextDelta, Usage
 
-_MOST_TOKENS = 10**12
+from .draft import Draft, Piece
+from .expected import NOTHING_EXPECTED, Expected
+from .lenient import count_in, list_in, number_in, object_in, objects_in, text_in
+
+WIRE = "openai-chat"
 _STOPS: dict[str, Stop] = {
     "stop": "end",
     "length": "length",
@@ -27,175 +19,170 @@ _STOPS: dict[str, Stop] = {
     "function_call": "tool_use",
     "content_filter": "filtered",
 }
-
-
-@dataclass(slots=True)
-class _Call:
-    id: str = ""
-    name: str = ""
-    arguments: str = ""
+# What is in the delta of nearly every event; anything more is looked at one by one.
+_PLAIN = {"content", "role", "refusal"}
 
 
 class ChatReader:
     """Feed it every event in order, then finish it. It works for whole bodies too."""
 
-    def __init__(self) -> None:
-        self._raw: list[str] = []
-        self._text: list[str] = []
-        self._reasoning: list[str] = []
-        self._calls: dict[int, _Call] = {}
-        self._problems: list[ReplyProblem] = []
-        self._stop: Stop | None = None
-        self._usage: Usage | None = None
-        self._model = ""
+    def __init__(self, expected: Expected = NOTHING_EXPECTED) -> None:
+        self._draft = Draft(WIRE, expected)
+        self._thought: Piece | None = None
+        self._said: Piece | None = None
+        self._calls: list[Piece] = []
+        self._at: dict[int, int] = {}
 
     def feed(self, event: str) -> tuple[Delta, ...]:
-        self._raw.append(event)
-        body = self._parse(event)
+        body = self._draft.take(event)
         if body is None:
             return ()
-        if "error" in body:
-            self._fail(body["error"], event)
+        choices = body.get("choices")
+        if "error" in body and (body["error"] is not None or choices is None):
+            self._draft.fail(body["error"], event)
+        if not self._draft.model:
+            self._draft.named(body.get("model"), body.get("id"))
+        if body.get("usage") is not None or "x_groq" in body:
+            self._draft.usage = _usage(body) or self._draft.usage
+        some = list_in(choices)
+        if not some:
             return ()
-        self._model = _printable(_text(body.get("model"))) or self._model
-        self._usage = _usage(body.get("usage")) or self._usage
-        deltas: list[Delta] = []
-        for choice in _objects(body.get("choices")):
-            self._end(choice.get("finish_reason"))
-            deltas += self._choice(_object(choice.get("delta")) or _object(choice.get("message")))
-        return tuple(deltas)
+        deltas = self._choice(some[0], event)
+        for choice in some[1:] if len(some) > 1 else ():
+            deltas += self._choice(choice, event)
+        return deltas
 
     def finish(self, *, interrupted: bool = False) -> Reply:
         """The whole reply. `interrupted` says that we stopped reading, not the provider."""
-        problems = list(self._problems)
-        called = [_action(call, problems) for call in self._calls.values()]
-        return Reply(
-            text=_whole("".join(self._text), "text", problems),
-            stop=self._stop or ("interrupted" if interrupted else "cut_off"),
-            actions=tuple(action for action in called if action),
-            errors=tuple(problems),
-            usage=self._usage,
-            reasoning=_whole("".join(self._reasoning), "reasoning", problems),
-            model=self._model,
-            raw=tuple(map(_printable, self._raw)),
-        )
+        order = [self._thought, self._said, *self._calls]
+        self._draft.pieces = [piece for piece in order if piece is not None]
+        return self._draft.reply(interrupted=interrupted)
 
-    def _parse(self, event: str) -> Mapping[str, object] | None:
-        try:
-            body: object = json.loads(event)
-        except (ValueError, RecursionError) as error:
-            self._note("bad-event", f"not JSON: {error}", event)
-            return None
-        if not isinstance(body, dict):
-            self._note("bad-event", "not a JSON object", event)
-            return None
-        return cast("Mapping[str, object]", body)
-
-    def _note(self, code: str, message: str, raw: str) -> None:
-        self._problems.append(ReplyProblem(code, _printable(message), _printable(raw)))
-
-    def _fail(self, error: object, event: str) -> None:
-        details = _object(error)
-        message = _text(details.get("message")) or _text(error) or "the provider sent an error"
-        self._note("provider-error", message, event)
-        self._stop = "error"
-
-    def _end(self, reason: object) -> None:
-        name = _text(reason)
-        if not name:
-            return
-        if name not in _STOPS:
-            self._note("unknown-stop", f"stop reason {name!r}", name)
-        self._stop = _STOPS.get(name, "other")
-
-    def _choice(self, piece: Mapping[str, object]) -> list[Delta]:
-        deltas: list[Delta] = []
-        if text := _text(piece.get("content")):
-            self._text.append(text)
-            deltas.append(TextDelta(text))
-        if thought := _text(piece.get("reasoning_content")) or _text(piece.get("reasoning")):
-            self._reasoning.append(thought)
-            deltas.append(ReasoningDelta(thought))
-        for position, call in enumerate(_objects(piece.get("tool_calls"))):
-            deltas.append(self._call(call, position))
+    def _choice(self, value: object, event: str) -> tuple[Delta, ...]:
+        choice = object_in(value)
+        if choice.get("index"):
+            self._draft.note("other-choice", "the provider sent further answers; the first counts")
+            return ()
+        delta = choice.get("delta") or choice.get("message")
+        deltas: tuple[Delta, ...] = ()
+        if piece := object_in(delta):
+            deltas = self._delta(piece)
+        elif "text" in choice:
+            deltas = self._text(choice["text"])
+        if reason := choice.get("finish_reason"):
+            self._end(reason, choice, event)
         return deltas
 
+    def _delta(self, delta: Mapping[str, object]) -> tuple[Delta, ...]:
+        content = delta.get("content")
+        if len(delta) == 1 and type(content) is str:
+            return self._text(content)
+        deltas: tuple[Delta, ...] = ()
+        if not delta.keys() <= _PLAIN:
+            deltas += self._reasoning(delta)
+        deltas += self._text(content)
+        if refusal := text_in(delta.get("refusal")):
+            deltas += self._text(refusal)
+            self._draft.note("refusal", "the model refused; its words are the text")
+        if delta.keys() <= _PLAIN:
+            return deltas
+        return deltas + self._called(delta)
+
+    def _text(self, content: object) -> tuple[Delta, ...]:
+        if type(content) is not str:
+            return self._content_parts(content) if content else ()
+        if not content:
+            return ()
+        if self._said is None:
+            self._said = Piece("text")
+        self._said.texts.append(content)
+        return (TextDelta(content),)
+
+    def _content_parts(self, content: object) -> tuple[Delta, ...]:
+        """Some servers send a list where the format has a text."""
+        deltas: tuple[Delta, ...] = ()
+        for part in objects_in(content):
+            deltas += self._text(text_in(part.get("text")))
+            for thought in objects_in(part.get("thinking")):
+                deltas += self._thinking(text_in(thought.get("text")))
+        return deltas
+
+    def _reasoning(self, delta: Mapping[str, object]) -> tuple[Delta, ...]:
+        """Servers disagree on the name; details carry what has to be sent back."""
+        thought = text_in(delta.get("reasoning_content")) or text_in(delta.get("reasoning"))
+        details = list_in(delta.get("reasoning_details"))
+        if not thought:
+            words = [item.get("text") or item.get("summary") for item in objects_in(details)]
+            thought = "".join(map(text_in, words))
+        deltas = self._thinking(thought)
+        if details:
+            self._thought = self._thought or Piece("reasoning")
+            kept = list_in(self._thought.state.setdefault("reasoning_details", []))
+            kept.extend(details)
+        return deltas
+
+    def _thinking(self, thought: str) -> tuple[Delta, ...]:
+        if not thought:
+            return ()
+        self._thought = self._thought or Piece("reasoning")
+        self._thought.texts.append(thought)
+        return (ReasoningDelta(thought),)
+
+    def _called(self, delta: Mapping[str, object]) -> tuple[Delta, ...]:
+        calls = objects_in(delta.get("tool_calls"))
+        deltas = [self._call(call, position) for position, call in enumerate(calls)]
+        if legacy := object_in(delta.get("function_call")):
+            deltas.append(self._call({"function": legacy}, -1))
+        return tuple(deltas)
+
     def _call(self, piece: Mapping[str, object], position: int) -> CallDelta:
-        index = piece.get("index")
-        number = index if isinstance(index, int) else position
-        call = self._calls.setdefault(number, _Call())
-        function = _object(piece.get("function"))
-        name, arguments = _text(function.get("name")), _text(function.get("arguments"))
-        call.id = call.id or _text(piece.get("id"))
-        call.name += name
-        call.arguments += arguments
-        return CallDelta(number, name, arguments)
+        index = number_in(piece.get("index"), position)
+        function = object_in(piece.get("function"))
+        name, call_id = text_in(function.get("name")), text_in(piece.get("id"))
+        number = self._at.get(index, -1)
+        if number < 0 or self._is_another(self._calls[number], name, call_id):
+            number = self._at[index] = len(self._calls)
+            self._calls.append(Piece("call"))
+        call = self._calls[number]
+        call.id = call.id or call_id
+        fresh = name if name != call.name else ""  # some servers repeat it in every piece
+        call.name += fresh
+        return CallDelta(number, fresh, self._arguments(call, function.get("arguments")))
+
+    def _is_another(self, call: Piece, name: str, call_id: str) -> bool:
+        """Some servers give every call the same index; a new id and a name tell them apart."""
+        return bool(name and call_id and call.id and call_id != call.id)
+
+    def _arguments(self, call: Piece, arguments: object) -> str:
+        if isinstance(arguments, dict):
+            self._draft.note("arguments-form", "arguments came as an object, not as its text")
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        text = text_in(arguments)
+        call.texts.append(text)
+        return text
+
+    def _end(self, reason: object, choice: Mapping[str, object], event: str) -> None:
+        name = text_in(reason)
+        if name == "error":
+            if self._draft.stop != "error":
+                self._draft.fail(choice.get("error"), event)
+        elif name in _STOPS:
+            self._draft.end(_STOPS[name])
+        elif name:
+            self._draft.end_unknown(name)
 
 
-def _action(call: _Call, problems: list[ReplyProblem]) -> Action | None:
-    """Broken arguments are an error with the raw text, never an empty payload."""
-    try:
-        payload: object = json.loads(call.arguments or "{}", parse_constant=_refuse)
-        json.dumps(payload, ensure_ascii=False).encode()
-    except (ValueError, RecursionError) as error:
-        message = f"arguments of {call.name!r} are not JSON: {error}"
-        problems.append(ReplyProblem("bad-arguments", message, _printable(call.arguments)))
-        return None
-    if not isinstance(payload, dict) or not call.name:
-        message = f"call {call.name!r} has no name or its arguments are not an object"
-        problems.append(ReplyProblem("bad-arguments", message, _printable(call.arguments)))
-        return None
-    name, call_id = _printable(call.name), _printable(call.id)
-    return Action(name, cast("Mapping[str, object]", payload), "native", call_id)
-
-
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")
-
-
-def _whole(text: str, what: str, problems: list[ReplyProblem]) -> str:
-    """Halves of a character that came in two pieces are joined; a half left alone is replaced."""
-    joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    if "\ufffd" in joined and "\ufffd" not in text:
-        problems.append(ReplyProblem("bad-text", f"half a character in the {what} was replaced"))
-    return joined
-
-
-def _printable(text: str) -> str:
-    """Evidence as it came, except that what UTF-8 cannot say is escaped."""
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _object(value: object) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
-
-
-def _objects(value: object) -> list[Mapping[str, object]]:
-    items = cast("list[object]", value) if isinstance(value, list) else []
-    return [_object(item) for item in items]
-
-
-def _count(value: object) -> int:
-    """A number of tokens; anything that cannot be one counts as not reported."""
-    return value if isinstance(value, int) and 0 <= value <= _MOST_TOKENS else 0
-
-
-def _usage(value: object) -> Usage | None:
-    counts = _object(value)
+def _usage(body: Mapping[str, object]) -> Usage | None:
+    """One server tells the usage of a stream in a field of its own."""
+    counts = object_in(body.get("usage") or object_in(body.get("x_groq")).get("usage"))
     if not counts:
         return None
-    inward, outward = (
-        _object(counts.get("prompt_tokens_details")),
-        _object(counts.get("completion_tokens_details")),
-    )
+    inward = object_in(counts.get("prompt_tokens_details"))
+    outward = object_in(counts.get("completion_tokens_details"))
     return Usage(
-        input=_count(counts.get("prompt_tokens")),
-        output=_count(counts.get("completion_tokens")),
-        cache_read=_count(inward.get("cached_tokens")),
-        cache_write=_count(inward.get("cache_write_tokens")),
-        reasoning=_count(outward.get("reasoning_tokens")),
+        input=count_in(counts.get("prompt_tokens")),
+        output=count_in(counts.get("completion_tokens")),
+        cache_read=count_in(inward.get("cached_tokens")),
+        cache_write=count_in(inward.get("cache_write_tokens")),
+        reasoning=count_in(outward.get("reasoning_tokens")),
     )

@@ -54,7 +54,11 @@ class Variant(Value):
 
 @dataclass(frozen=True, slots=True)
 class Block(Value):
-    """Content and conditions of one block, as merged from the shipped and the owner's layer."""
+    """Content and conditions of one block, as merged from the shipped and the owner's layer.
+
+    Where room is short: a `required` block is never cut, and blocks that name each other in
+    `keep_with` stay or go together.
+    """
 
     id: str
     name: str
@@ -77,6 +81,8 @@ class Block(Value):
     trust: Trust = Trust.OWNER
     priority: int = 0
     max_tokens: int | None = None
+    required: bool = False
+    keep_with: str | None = None
     origin: Literal["shipped", "owner"] = "shipped"
     file: str = ""
     extra: Mapping[str, object] = field(default_factory=dict[str, object])

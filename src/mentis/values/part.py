@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from .json import JsonObject
@@ -27,7 +27,10 @@ class TextPart(Value):
 
 @dataclass(frozen=True, slots=True)
 class MediaPart(Value):
-    """An image, a sound or a document, by bytes, path or address."""
+    """An image, a sound or a document, by bytes, path or address: one of them.
+
+    `metadata` is what is known of it (`width`, `height`, `seconds`, `pages`, `bytes`).
+    """
 
     kind: Literal["image", "audio", "document"]
     mime: str
@@ -36,6 +39,7 @@ class MediaPart(Value):
     url: str = ""
     name: str = ""
     extracted: str = ""
+    metadata: JsonObject = field(default_factory=dict[str, object])
 
 
 @dataclass(frozen=True, slots=True)

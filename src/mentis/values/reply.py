@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from .action import Action
-from .part import ProviderState
+from .part import Part, ProviderState
 from .value import Value
 
 # `interrupted`: we stopped reading. `other`: the provider gave a reason we do not know (see raw).
@@ -28,15 +28,25 @@ class Usage(Value):
 
 @dataclass(frozen=True, slots=True)
 class ReplyProblem(Value):
-    """Something in the answer that could not be used, with the raw text of it."""
+    """Something in the answer that was not as it should be, with the raw text of it.
+
+    `call_id` and `action` name the call it is about, where it is about one.
+    """
 
     code: str
     message: str
     raw: str = ""
+    call_id: str = ""
+    action: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply(Value):
+    """`parts` are what a next request replays, in their order, each with its provider's state.
+
+    `errors` could not be used; `notes` could, but not as it came: each says what was done to it.
+    """
+
     text: str
     stop: Stop
     actions: tuple[Action, ...] = ()
@@ -46,6 +56,8 @@ class Reply(Value):
     provider_state: ProviderState | None = None
     model: str = ""
     raw: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
+    notes: tuple[ReplyProblem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

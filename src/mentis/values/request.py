@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from .block import Mode
 from .part import MediaPart
@@ -14,22 +15,42 @@ from .value import Value
 
 @dataclass(frozen=True, slots=True)
 class RuntimeContext(Value):
-    """Facts about this one turn. Renderers keep it out of every cached region."""
+    """Facts about this one turn, and what is told in this one turn only (`spans`).
+
+    Renderers keep it out of every cached region, and the exact time (`timestamp`) out of the text.
+    What is empty is not known. `scope` says whose past the history shows: this conversation's
+    (`local`), a few recent ones (`recent`) or all of them as one (`unified`).
+    """
 
     username: str = ""
-    interface: str = ""
-    language: str = ""
+    usertag: str = ""
+    interface_name: str = ""
+    interface_path: str = ""
+    message_id: str = ""
+    chat_type: Literal["", "dm", "group"] = ""
+    addressee_note: str = ""
     timestamp: str = ""
+    time_of_day: str = ""
+    input_source: Literal["text", "voice"] = "text"
+    voice_channel_id: str = ""
+    scope: Literal["local", "recent", "unified"] = "local"
+    language: str = ""
+    tone: str = ""
+    emotions: str = ""
+    is_beat: bool = False
+    beat_type: str = ""
     spans: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyTo(Value):
-    """The earlier message the current one answers."""
+    """The earlier message the current one answers. The model is shown it."""
 
     text: str
     author: str = ""
     timestamp: str = ""
+    tag: str = ""
+    message_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from .json import JsonObject
 from .value import Value
 
-Backend: TypeAlias = Literal["embedded", "openai", "scripted"]
+Backend: TypeAlias = Literal[
+    "embedded", "openai", "openai-responses", "anthropic", "gemini", "scripted", "replay"
+]
+# How a replay finds the recording to play: by the bytes that would be sent, or in their order.
+Match: TypeAlias = Literal["body", "order"]
 
 
 @dataclass(frozen=True, slots=True)
 class Route(Value):
-    """A named destination. `key_env` names the variable that holds the key, never the key."""
+    """A named destination. `key_env` names the variable that holds the key, never the key.
+
+    `fallback` names the routes to try when this one fails before it said anything. `folder` and
+    `replays` are for the backend `replay`: where the recordings are, and whose they are. `caching`
+    off means no cache marker at all; `facts` overrides what the facts table says of this model.
+    """
 
     name: str
     backend: Backend
@@ -27,3 +37,16 @@ class Route(Value):
     timeout_seconds: float = 120.0
     threads: int = 0
     replies: tuple[str, ...] = ()
+    fallback: tuple[str, ...] = ()
+    attempts: int = 3
+    concurrency: int = 8
+    per_minute: int = 0
+    folder: str = ""
+    replays: Backend = "openai"
+    match: Match = "body"
+    caching: bool = True
+    facts: JsonObject = field(default_factory=dict[str, object], hash=False)
+
+    def spoken(self) -> Route:
+        """This route as a renderer sees it: a replay is rendered like what it replays."""
+        return replace(self, backend=self.replays) if self.backend == "replay" else self

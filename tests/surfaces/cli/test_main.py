@@ -199,6 +199,7 @@ def test_completion_knows_the_commands() -> None:
         check=False,
     )
     assert {line.partition(",")[2] for line in done.stdout.split()} == {
+        "call",
         "chat",
         "compose",
         "completion",

@@ -24,6 +24,7 @@ CHARACTERS_PER_TOKEN = 4
 
 def check_blocks(desk: Desk) -> Iterator[Finding]:
     blocks = desk.loaded.library.blocks
+    ids = {block.id for block in blocks}
     known = {name.partition("@")[0] for block in blocks for name in block.variants} | {"default"}
     for block in blocks:
         yield from _position(block, desk)
@@ -32,6 +33,7 @@ def check_blocks(desk: Desk) -> Iterator[Finding]:
         yield from _keys(block, desk)
         yield from _default(block, desk)
         yield from _length(block, desk)
+        yield from _together(block, desk, ids)
     yield from _orders(blocks, desk)
     yield from _groups(blocks, desk)
 
@@ -116,6 +118,19 @@ def _length(block: Block, desk: Desk) -> Iterator[Finding]:
             f"max_tokens is {limit}, and the longest text of {block.id!r} has about {tokens}",
             f"raise it to {tokens} or more, or shorten the text",
         )
+
+
+def _together(block: Block, desk: Desk, ids: set[str]) -> Iterator[Finding]:
+    other = block.keep_with
+    if other is None or (other in ids and other != block.id):
+        return
+    found = "itself" if other == block.id else f"{other!r}, which there is not"
+    yield Finding(
+        "prompt-keep-with",
+        desk.meta(block.id, "keep_with"),
+        f"{block.id!r} is kept with {found}",
+        did_you_mean(other, ids - {block.id}) or "name another block, or drop the field",
+    )
 
 
 def _orders(blocks: Sequence[Block], desk: Desk) -> Iterator[Finding]:

@@ -43,6 +43,7 @@ RULES: tuple[Rule, ...] = (
     Rule("prompt-unknown-variant", "warning", "`variant_condition` names a variant no block has"),
     Rule("prompt-unknown-key", "warning", "a `requires_` condition asks for an unregistered key"),
     Rule("prompt-lone-group", "warning", "a group has one member, so there is nothing to choose"),
+    Rule("prompt-keep-with", "warning", "`keep_with` names a block there is not, or itself"),
     # placeholders
     Rule("prompt-unknown-placeholder", "warning", "a placeholder in a text is not registered"),
     Rule("prompt-odd-braces", "warning", "braces look like a placeholder and are plain text"),

@@ -107,6 +107,8 @@ def _close(result: TurnResult) -> None:
         if step.part != "embedder" and step not in _said:  # said once, not every turn
             _said.add(step)
             say(f"{step.part}: {step.reason}")
+    for passed in result.passed:
+        say(f"route {passed.route} did not answer: {passed.message} [{passed.failure}]")
     for problem in result.reply.errors:
         say(f"in the answer: {problem.message} [{problem.code}]")
     for outcome in result.outcomes:
@@ -134,6 +136,7 @@ def _summary(result: TurnResult) -> dict[str, object]:
         "stop": reply.stop,
         "session": result.session,
         "usage": to_object(reply.usage) if reply.usage else None,
+        "passed": [to_object(passed) for passed in result.passed],
         "errors": [to_object(problem) for problem in reply.errors],
         "outcomes": [to_object(outcome) for outcome in result.outcomes],
         "entry": {"index": result.entry.index, "hash": result.entry.hash},

@@ -41,4 +41,6 @@ def compose(
     totals = ", ".join(f"{name} {shown(count)}" for name, count in composed.trace.tokens.items())
     emit(f"tokens: {totals}\n")
     emit(join_spans(composed.request.system_instruction))
+    if composed.request.context_summary:
+        emit(f"\n--- context ---\n{join_spans(composed.request.context_summary)}")
     emit(f"\n--- this turn ---\n{join_spans(composed.request.runtime_ctx.spans)}")

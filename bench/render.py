@@ -1,0 +1,185 @@
+"""Renderers against a hand-written builder of the same dicts: 40 turns, 30 tools, 8 KB, 1 image.
+
+The builder does nothing but build: no pairing, no names, no schemas, no map, no plan.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from itertools import count
+from typing import Any, TypeAlias, cast
+
+from mentis.render import memo
+from mentis.render.wires import render_for
+from mentis.values.part import MediaPart, TextPart, ToolCallPart, ToolResultPart
+from mentis.values.rendering import Fragment
+from mentis.values.request import PromptRequest
+from mentis.values.route import Route
+from mentis.values.span import Span
+from mentis.values.tool import ToolDeclaration
+from mentis.values.turn import Turn
+
+from .harness import Pair, benchmark
+
+Build: TypeAlias = Callable[[PromptRequest], Mapping[str, object]]
+PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 400
+ROUTES = {
+    "openai-chat": Route("r", "openai", "gpt-5.6", max_tokens=256),
+    "openai-responses": Route("r", "openai-responses", "gpt-5.6", max_tokens=256),
+    "anthropic": Route("r", "anthropic", "claude-opus-5", max_tokens=256),
+    "gemini": Route("r", "gemini", "gemini-3-pro", max_tokens=256),
+}
+
+
+def conversation() -> PromptRequest:
+    """New objects each time: nothing can be remembered of them."""
+    turns: list[Turn] = []
+    for number in range(10):
+        call = ToolCallPart(f"call-{number}", f"tool_{number}", {"word": "size"})
+        turns += [
+            Turn("user", (TextPart("What do you make of this? " * 8),)),
+            Turn("assistant", (TextPart("Let me see."), call)),
+            Turn("user", (ToolResultPart(f"call-{number}", f"tool_{number}", "a size " * 20),)),
+            Turn("assistant", (TextPart("It is about as large as it looks. " * 8),)),
+        ]
+    return PromptRequest(
+        system_instruction=tuple(Span("Say what you saw first. " * 17) for _ in range(20)),
+        tool_declarations=tuple(tool(number) for number in range(30)),
+        conversation_history=tuple(turns),
+        current_text="And this?",
+        attachments=(MediaPart("image", "image/png", PICTURE, name="a.png"),),
+    )
+
+
+def tool(number: int) -> ToolDeclaration:
+    word = {"type": "string", "description": "The word to look up."}
+    limit = {"type": "integer", "minimum": 1}
+    properties = {"word": word, "limit": limit}
+    schema = {"type": "object", "properties": properties, "required": ["word"]}
+    return ToolDeclaration(f"tool_{number}", f"Look word {number} up. " * 5, schema)
+
+
+def _text(turn: Turn) -> str:
+    return cast("TextPart", turn.parts[0]).text
+
+
+def build_chat(request: PromptRequest) -> Mapping[str, object]:
+    system = "".join([span.text for span in request.system_instruction])
+    messages: list[dict[str, object]] = [{"role": "system", "content": system}]
+    for turn in request.conversation_history:
+        first, last = turn.parts[0], turn.parts[-1]
+        if type(last) is ToolCallPart:
+            function = {"name": last.name, "arguments": json.dumps(last.arguments)}
+            calls = [{"id": last.id, "type": "function", "function": function}]
+            messages.append({"role": turn.role, "content": _text(turn), "tool_calls": calls})
+        elif type(first) is ToolResultPart:
+            answer = {"role": "tool", "tool_call_id": first.call_id, "content": first.text}
+            messages.append({**answer})
+        else:
+            messages.append({"role": turn.role, "content": _text(turn)})
+    url = f"data:image/png;base64,{_picture(request)}"
+    image = {"type": "image_url", "image_url": {"url": url}}
+    content = [image, {"type": "text", "text": request.current_text}]
+    messages.append({"role": "user", "content": content})
+    tools = [
+        {
+            "type": "function",
+            "function": {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.parameters,
+            },
+        }
+        for tool in request.tool_declarations
+    ]
+    return {"model": "gpt-5.6", "tools": tools, "messages": messages, "stream": True}
+
+
+def build_blocks(request: PromptRequest, scheme: str = "") -> Mapping[str, object]:
+    """The shape of the other three: lists of typed blocks."""
+    system = "".join([span.text for span in request.system_instruction])
+    messages: list[dict[str, object]] = []
+    for turn in request.conversation_history:
+        first, last = turn.parts[0], turn.parts[-1]
+        if type(last) is ToolCallPart:
+            call = {"type": "tool_use", "id": last.id, "name": last.name, "input": last.arguments}
+            blocks = [{"type": "text", "text": _text(turn)}, call]
+        elif type(first) is ToolResultPart:
+            result = {"type": "tool_result", "tool_use_id": first.call_id, "content": first.text}
+            blocks = [result]
+        else:
+            blocks = [{"type": "text", "text": _text(turn)}]
+        messages.append({"role": turn.role, "content": blocks})
+    source = {"type": "base64", "media_type": "image/png", "data": scheme + _picture(request)}
+    text = {"type": "text", "text": request.current_text}
+    messages.append({"role": "user", "content": [{"type": "image", "source": source}, text]})
+    tools = [
+        {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+        for tool in request.tool_declarations
+    ]
+    blocks = [{"type": "text", "text": system}]
+    return {"model": "claude", "tools": tools, "system": blocks, "messages": messages}
+
+
+def _picture(request: PromptRequest) -> str:
+    return b64encode(request.attachments[0].data or b"").decode("ascii")
+
+
+def _builder(wire: str) -> Build:
+    if wire == "openai-responses":  # it takes a picture as an address
+        return partial(build_blocks, scheme="data:image/png;base64,")
+    return build_chat if wire == "openai-chat" else build_blocks
+
+
+def first_render(wire: str) -> Pair:
+    request, build = conversation(), _builder(wire)
+
+    def ours() -> object:
+        memo.forget()
+        return render_for(wire, request, ROUTES[wire])
+
+    return ours, lambda: build(request)
+
+
+def next_render(wire: str) -> Pair:
+    request, build, numbers = conversation(), _builder(wire), count()
+
+    def ours() -> object:
+        changed = replace(request, current_text=f"And this, {next(numbers)}?")
+        return render_for(wire, changed, ROUTES[wire])
+
+    def theirs() -> object:
+        return build(replace(request, current_text=f"And this, {next(numbers)}?"))
+
+    return ours, theirs
+
+
+def warm_body(wire: str) -> Pair:
+    rendering = render_for(wire, conversation(), ROUTES[wire])
+    rendering.body()
+    pieces = [piece for item in rendering.payload.values() for piece in _pieces(item)]
+    return rendering.body, lambda: b",".join(pieces)
+
+
+def _pieces(value: Any) -> list[bytes]:  # noqa: ANN401  # JSON
+    if isinstance(value, Fragment):
+        return [value.encoded()]
+    if isinstance(value, list):
+        return [piece for item in cast("list[object]", value) for piece in _pieces(item)]
+    return [json.dumps(value).encode()]
+
+
+for _wire in ROUTES:
+    benchmark(f"render {_wire}, first", against="hand-written dicts", gate=None)(
+        lambda wire=_wire: first_render(wire)
+    )
+    benchmark(f"render {_wire}, next turn", against="hand-written dicts", gate=1.5)(
+        lambda wire=_wire: next_render(wire)
+    )
+    benchmark(f"body {_wire}, warm", against="join its pieces", gate=20)(
+        lambda wire=_wire: warm_body(wire)
+    )

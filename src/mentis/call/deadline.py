@@ -1,0 +1,36 @@
+"""One deadline over everything a call does: waiting, retries, and reading to the end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+
+from anyio import move_on_after
+
+from mentis.ports.provider import Provider
+from mentis.values.rendering import Rendering
+from mentis.values.route import Route
+
+from .faults import too_late
+
+
+class TimedProvider:
+    """Any provider, ended when the route's time is over, whatever it is doing then."""
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+
+    @asynccontextmanager
+    async def open(
+        self, rendering: Rendering, route: Route
+    ) -> AsyncGenerator[AsyncIterator[str], None]:
+        with move_on_after(route.timeout_seconds) as deadline:
+            async with self._provider.open(rendering, route) as events:
+                yield events
+        if deadline.cancelled_caught:
+            raise too_late(route)
+
+    async def aclose(self) -> None:
+        close = getattr(self._provider, "aclose", None)
+        if close is not None:
+            await close()

@@ -1,0 +1,80 @@
+"""How each HTTP backend is spoken to: the path, the headers, and what ends a stream.
+
+Facts as of 2026-11. What a payload looks like is known in `render`, what an answer means in
+`settle`; here stands only what the connection needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from mentis.facts.abilities import abilities
+from mentis.values.route import Backend, Route
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """`done` is data that ends a stream and says nothing else; events in `ends` are the last."""
+
+    path: str
+    key_header: str = "authorization"
+    key_prefix: str = "Bearer "
+    version_header: str = ""
+    done: str = ""
+    ends: frozenset[str] = frozenset()
+
+    def address(self, route: Route) -> str:
+        """The whole URL. The key is never part of it: addresses end up in logs."""
+        model = quote(route.model.removeprefix("models/"), safe="")
+        return f"{route.url.rstrip('/')}/{self.path.format(model=model)}"
+
+    def headers_for(self, route: Route, key: str) -> dict[str, str]:
+        # Unpacked answers only: a packed stream comes late, and can grow past any bound.
+        headers = {"content-type": "application/json", "accept-encoding": "identity"}
+        if self.version_header:
+            headers[self.version_header] = abilities(route).api_version
+        if key:
+            headers[self.key_header] = f"{self.key_prefix}{key}"
+        return headers
+
+
+DIALECTS: dict[Backend, Dialect] = {
+    "openai": Dialect("chat/completions", done="[DONE]"),
+    "openai-responses": Dialect(
+        "responses",
+        done="[DONE]",
+        ends=frozenset({"response.completed", "response.failed", "response.incomplete", "error"}),
+    ),
+    "anthropic": Dialect(
+        "messages",
+        version_header="anthropic-version",
+        ends=frozenset({"message_stop", "error"}),
+    ),
+    "gemini": Dialect(
+        "models/{model}:streamGenerateContent?alt=sse",
+        key_header="x-goog-api-key",
+        key_prefix="",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A backend as it is reached by a well-known name."""
+
+    backend: Backend
+    url: str = ""
+    key_env: str = ""
+
+
+# The first half of a direct name such as `anthropic/claude-opus-5`.
+PLACES: dict[str, Place] = {
+    "openai": Place("openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+    "openai-responses": Place("openai-responses", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+    "anthropic": Place("anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
+    "gemini": Place("gemini", "https://generativelanguage.googleapis.com/v1beta", "GEMINI_API_KEY"),
+    "openrouter": Place("openai", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    "ollama": Place("openai", "http://127.0.0.1:11434/v1"),
+    "embedded": Place("embedded"),
+}

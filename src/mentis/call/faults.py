@@ -1,0 +1,119 @@
+"""What can go wrong with a call, as our errors; and which of it is worth another try."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from typing import cast
+
+from mentis.errors import MentisError, ProviderRefused, ProviderUnreachable
+from mentis.net.redact import redact
+from mentis.values.route import Route
+
+from .answer import Answer
+
+_ERROR_BYTES = 64 * 1024  # as much of an error page as is worth reading
+_PASSING = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
+_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+_HINTS = {
+    401: "the key was not accepted: check the variable that key_env names",
+    403: "the key may not use this model",
+    404: "check url (it usually ends in /v1) and model",
+    413: "the request is too large for this server: shorten it",
+    429: "the server is busy or the quota is used up: wait and try again",
+    529: "the provider has too much to do: wait and try again",
+}
+
+
+async def refusal(answer: Answer, route: Route, key: str) -> ProviderRefused:
+    """The error of an answer that is no 200, told in the server's own words."""
+    async for piece in answer.body:
+        answer.heard += piece
+        if len(answer.heard) >= _ERROR_BYTES:
+            break
+    else:
+        answer.whole = True
+    body = bytes(answer.heard[:_ERROR_BYTES]).decode("utf-8", "replace")
+    said = redact(_error_text(body), [key])
+    return ProviderRefused(
+        f"route {route.name!r}: the server answered {answer.status}: {said}",
+        hint=_hint(answer.status, route),
+        status=answer.status,
+        retry_after=_retry_after(answer.headers),
+        request_id=answer.headers.get("x-request-id") or answer.headers.get("request-id"),
+    )
+
+
+def unreachable(error: Exception, route: Route, key: str) -> ProviderUnreachable:
+    reason = redact(str(error), [key]) or type(error).__name__
+    return ProviderUnreachable(
+        f"route {route.name!r}: no answer from {route.url}: {reason}",
+        hint="is the server running, and is the address right?",
+        url=route.url,
+    )
+
+
+def too_late(route: Route) -> ProviderUnreachable:
+    return ProviderUnreachable(
+        f"route {route.name!r}: no complete answer within {route.timeout_seconds:g} seconds",
+        hint=f"raise routes.{route.name}.timeout_seconds, or ask for less",
+    )
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether the same call may well succeed a little later."""
+    if isinstance(error, ProviderRefused):
+        return error.facts.get("status") in _PASSING
+    return isinstance(error, ProviderUnreachable)
+
+
+def wait_asked_for(error: MentisError, now: datetime) -> float | None:
+    """The seconds a server asked us to wait; it says so in seconds or as a date."""
+    asked = error.facts.get("retry_after")
+    if not isinstance(asked, str):
+        return None
+    try:
+        return max(0.0, float(asked))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, (parsedate_to_datetime(asked) - now).total_seconds())
+    except (TypeError, ValueError):
+        return None
+
+
+def _retry_after(headers: Mapping[str, str]) -> str | None:
+    milliseconds = headers.get("retry-after-ms", "")
+    if milliseconds.isascii() and milliseconds.isdigit():
+        return str(int(milliseconds) / 1000)
+    return headers.get("retry-after")
+
+
+def _hint(status: int, route: Route) -> str:
+    if 300 <= status < 400:
+        return f"redirects are not followed: write the final address in routes.{route.name}.url"
+    return _HINTS.get(status, f"check the routes.{route.name} settings")
+
+
+def _error_text(body: str) -> str:
+    """The message inside an error body, or its first words when it is no error object."""
+    try:
+        parsed: object = json.loads(body)
+    except (ValueError, RecursionError):
+        parsed = None
+    if isinstance(parsed, list) and parsed:  # Gemini wraps its error in a list
+        parsed = cast("list[object]", parsed)[0]
+    error = cast("dict[str, object]", parsed).get("error") if isinstance(parsed, dict) else None
+    if isinstance(error, dict):
+        error = cast("dict[str, object]", error).get("message")
+    text = error if isinstance(error, str) else _page(body)
+    return " ".join(text.split())[:300] or "(nothing)"
+
+
+def _page(body: str) -> str:
+    """An HTML page is told by its title: the rest of it is for a browser."""
+    title = _TITLE.search(body)
+    return f"an HTML page, {title[1].strip()!r}" if title else body

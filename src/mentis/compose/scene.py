@@ -1,0 +1,122 @@
+"""What a request is about beside the blocks, and what of that its mode lets it tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+
+from mentis.ports.token_counter import TokenCounter
+from mentis.values.block import Mode
+from mentis.values.part import MediaPart
+from mentis.values.recalled import Recalled
+from mentis.values.request import PromptRequest, ReplyTo, RuntimeContext
+from mentis.values.span import Span
+from mentis.values.surroundings import NOWHERE, Surroundings
+from mentis.values.tool import ToolDeclaration
+from mentis.values.trace import Cut, TokenCount
+from mentis.values.turn import Turn
+from mentis.values.value import Value
+
+from .computed import Facts
+from .history import add, count, tool_text
+from .media import media_tokens
+from .modes import admit, recollected, spoken
+from .sections import Section, live_sections, sections_of
+
+PLAIN = RuntimeContext()
+GAP = Span("\n\n", source="layout")
+
+
+@dataclass(frozen=True, slots=True)
+class Scene(Value):
+    recalled: Recalled
+    history: tuple[Turn, ...]
+    mode: Mode = "chat"
+    surroundings: Surroundings = NOWHERE
+    runtime_ctx: RuntimeContext = PLAIN
+    attachments: tuple[MediaPart, ...] = ()
+    reply_to: ReplyTo | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Matter(Value):
+    """`tokens` are of what is never cut; `cuts` of what the mode leaves out."""
+
+    tools: tuple[ToolDeclaration, ...]
+    history: tuple[Turn, ...]
+    sections: Sequence[Section]
+    cuts: tuple[Cut, ...] = ()
+    tokens: Mapping[str, TokenCount] = field(default_factory=dict[str, TokenCount])
+
+
+def gather(scene: Scene, facts: Facts, counter: TokenCounter) -> Matter:
+    """Sort out what there is to tell; nothing is cut for lack of room yet."""
+    admitted = admit(scene.mode, scene.recalled.tools, scene.history, counter)
+    matter = Matter(
+        admitted.tools,
+        admitted.history,
+        sections_of(scene.recalled, scene.surroundings, scene.mode, facts),
+        admitted.cuts,
+        dict(_fixed(scene, admitted.tools, counter)),
+    )
+    return _aloud(scene, matter, facts, counter) if scene.mode == "live" else matter
+
+
+def in_one_text(request: PromptRequest) -> PromptRequest:
+    """A voice has one place for everything: the instruction it starts with."""
+    now = request.runtime_ctx
+    everything = with_gaps(request.system_instruction, request.context_summary, now.spans)
+    return replace(
+        request,
+        system_instruction=everything,
+        context_summary=(),
+        runtime_ctx=replace(now, interface_name="live", input_source="voice", spans=()),
+    )
+
+
+def with_gaps(*runs: tuple[Span, ...]) -> tuple[Span, ...]:
+    """The runs that are not empty, with a blank line between."""
+    told = [run for run in runs if run]
+    if len(told) < 2:
+        return told[0] if told else ()
+    rest = [span for run in told[1:] for span in (GAP, *run)]
+    return (*told[0], *rest)
+
+
+def _fixed(
+    scene: Scene, tools: Sequence[ToolDeclaration], counter: TokenCounter
+) -> Iterator[tuple[str, TokenCount]]:
+    said, reply_to = scene.recalled.stimulus.text, scene.reply_to
+    yield "tools", count("\n".join(tool_text(tool) for tool in tools), counter)
+    yield "current", count(f"{_quoted(reply_to)}{said}", counter)
+    if scene.attachments:
+        yield "attachments", add(*(media_tokens(part, counter) for part in scene.attachments))
+    if scene.runtime_ctx is not PLAIN:
+        yield "runtime", count(_facts_text(scene.runtime_ctx), counter)
+
+
+def _quoted(reply_to: ReplyTo | None) -> str:
+    return "" if reply_to is None else f"{reply_to.author}: {reply_to.text}\n\n"
+
+
+def _facts_text(now: RuntimeContext) -> str:
+    """All that renderers may tell of it, so that the room for it is never short."""
+    told = (getattr(now, one.name) for one in fields(now))
+    texts = (fact for fact in told if isinstance(fact, str) and fact)
+    return f"[{' | '.join(texts)}]\n{''.join(span.text for span in now.spans)}"
+
+
+def _aloud(scene: Scene, matter: Matter, facts: Facts, counter: TokenCounter) -> Matter:
+    """What was said before, and what else a voice should know, told instead of shown."""
+    lines, cuts = spoken(matter.history, facts.persona, facts.profile, counter)
+    thoughts, forgotten = recollected(scene.surroundings.thoughts, counter)
+    around = replace(scene.surroundings, thoughts=thoughts)
+    return replace(
+        matter,
+        history=(),
+        sections=[
+            *sections_of(scene.recalled, around, "live", facts),
+            *live_sections(around, lines, scene.attachments),
+        ],
+        cuts=(*matter.cuts, *cuts, *forgotten),
+    )

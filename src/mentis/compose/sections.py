@@ -1,0 +1,148 @@
+"""What is told of the surroundings: short lists under headings, nothing under an empty one.
+
+What lasts a while stands in the summary, what changes with each message at the end of the prompt.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from mentis.values.block import Mode
+from mentis.values.part import MediaPart
+from mentis.values.recalled import Recalled
+from mentis.values.span import Span
+from mentis.values.stability import Stability, least_stable
+from mentis.values.surroundings import NOWHERE, Person, Surroundings
+from mentis.values.trust import Trust
+from mentis.values.value import Value
+
+from .computed import Facts
+
+_GAP = Span("\n\n", source="layout")
+_DASH = Span("- ", source="layout")
+_LINE = Span("\n- ", source="layout")
+# In the origin's form: joy (5.0 - moderate)
+_MEASURED = re.compile(r"([^,;()]*[^,;()\s])\s*\(\s*[\d.]+\s*-\s*([^()]+?)\s*\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Section(Value):
+    """`topic` names its heading in the library's words. Where room is short, sections of a lower
+    `rank` go first, and of a section the items at the end or, if `oldest_first`, at the front."""
+
+    topic: str
+    items: tuple[Span, ...]
+    rank: int
+    oldest_first: bool = False
+
+    @property
+    def region(self) -> Stability:
+        return least_stable((Stability.SESSION, *(item.stability for item in self.items)))
+
+
+def sections_of(
+    recalled: Recalled, around: Surroundings, mode: Mode, facts: Facts
+) -> list[Section]:
+    """In the order they are told. A beat only learns how much there is to remember."""
+    if around is NOWHERE and not recalled.memories:
+        return []
+    if mode == "beat":
+        found = _count(recalled, facts)
+    elif mode == "delivery":
+        found = []
+    else:
+        found = [
+            Section("summary_place", _items("place", Trust.RUNTIME, around.place), 9),
+            Section("summary_people", _people(around.people, facts), 6),
+            Section("summary_thoughts", _own("thought", around.thoughts), 4, oldest_first=True),
+            Section("summary_memories", recalled.memories, 3),
+            Section("summary_recent", _recent(around.recent), 1, oldest_first=True),
+        ]
+    return [section for section in found if section.items]
+
+
+def live_sections(
+    around: Surroundings, talk: Sequence[str], documents: Iterable[MediaPart]
+) -> list[Section]:
+    """What a spoken conversation is told at its beginning, since it has no other place for it."""
+    turn = Stability.TURN
+    feeling = _MEASURED.sub(r"\2 \1", around.feeling)
+    found = [
+        Section("summary_voice", _items("voice", Trust.OWNER, around.voice), 8),
+        Section("summary_feeling", _items("feeling", Trust.SELF, feeling, stability=turn), 7),
+        Section(
+            "summary_weather", _items("weather", Trust.RUNTIME, around.weather, stability=turn), 5
+        ),
+        Section(
+            "summary_talk",
+            _items("history", Trust.UNTRUSTED, *talk, stability=turn),
+            2,
+            oldest_first=True,
+        ),
+        Section("summary_documents", tuple(_documents(documents)), 2),
+    ]
+    return [section for section in found if section.items]
+
+
+def joined_sections(sections: Iterable[Section], facts: Facts) -> tuple[Span, ...]:
+    """Headings in brackets, one item a line, a blank line between sections."""
+    spans: list[Span] = []
+    for section in sections:
+        spans.extend([_GAP] if spans else [])
+        if heading := " ".join(facts.word(section.topic)):
+            text = f"[{heading}]\n"
+            spans.append(
+                Span(text, placeholder=section.topic, source="words", stability=section.region)
+            )
+        for number, item in enumerate(section.items):
+            spans.append(_LINE if number else _DASH)
+            spans.append(item)
+    return tuple(spans)
+
+
+def _count(recalled: Recalled, facts: Facts) -> list[Section]:
+    number = len(recalled.memories)
+    phrase = " ".join(facts.word("summary_memory_count")).replace("{{n}}", str(number))
+    told = _items("memory", Trust.RUNTIME, phrase, stability=Stability.TURN) if number else ()
+    return [Section("summary_memories", told, 3)]
+
+
+def _people(people: Iterable[Person], facts: Facts) -> tuple[Span, ...]:
+    """Only people of whom there is something to tell."""
+    lines = (_person(person, facts) for person in people if person.bio.strip())
+    return _items("people", Trust.SELF, *lines)
+
+
+def _person(person: Person, facts: Facts) -> str:
+    also = (
+        f" ({' '.join(facts.word('label_also'))}: {', '.join(person.also)})" if person.also else ""
+    )
+    feels = f" [{' '.join(facts.word('label_feels'))}: {person.feels}]" if person.feels else ""
+    return f"{person.name}{also}: {person.bio.strip()}{feels}"
+
+
+def _own(source: str, texts: Iterable[str]) -> tuple[Span, ...]:
+    return _items(source, Trust.SELF, *texts)
+
+
+def _recent(lines: Iterable[str]) -> tuple[Span, ...]:
+    return _items("recent", Trust.UNTRUSTED, *lines, stability=Stability.TURN)
+
+
+def _documents(attachments: Iterable[MediaPart]) -> Iterator[Span]:
+    for part in attachments:
+        if part.extracted.strip():
+            name = f"{part.name}: " if part.name else ""
+            text = f"{name}{part.extracted.strip()}"
+            yield Span(text, source="document", trust=Trust.UNTRUSTED, stability=Stability.TURN)
+
+
+def _items(
+    source: str, trust: Trust, *texts: str, stability: Stability = Stability.SESSION
+) -> tuple[Span, ...]:
+    told = (text.strip() for text in texts)
+    return tuple(
+        Span(text, source=source, trust=trust, stability=stability) for text in told if text
+    )

@@ -1,0 +1,58 @@
+"""What can be known about a model behind an API, as one flat value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from mentis.values.value import Value
+
+Wire: TypeAlias = Literal["openai-chat", "openai-responses", "anthropic", "gemini", "text", "live"]
+WIRES: tuple[Wire, ...] = (
+    "openai-chat",
+    "openai-responses",
+    "anthropic",
+    "gemini",
+    "text",
+    "live",
+)
+LimitKey: TypeAlias = Literal["max_tokens", "max_completion_tokens", "max_output_tokens"]
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities(Value):
+    """Where and how a model takes things. What is not known is off, never guessed on.
+
+    `mid_system`: whether a system message may stand before or after the last user message.
+    `system_role` is empty where a model has no such role. `cache` says how a prefix cache is
+    asked for: not at all, by what the provider finds itself, or by marks in the payload.
+    `signed_calls`: a replayed tool call must carry the signature it came with.
+    """
+
+    as_of: str = "2026-11-15"
+    api_version: str = ""
+    native_tools: bool = True
+    forced_tool_choice: bool = True
+    vision: bool = False
+    audio: bool = False
+    documents: bool = False
+    image_types: tuple[str, ...] = ("image/png", "image/jpeg", "image/gif", "image/webp")
+    audio_types: tuple[str, ...] = ("audio/wav", "audio/mpeg")
+    media_urls: bool = False
+    mid_system: Literal["never", "before", "after"] = "never"
+    system_role: Literal["system", "developer", ""] = "system"
+    assistant_first: bool = False
+    prefill: bool = False
+    sampling: bool = True
+    seed: bool = True
+    limit_key: LimitKey = "max_tokens"
+    call_ids: bool = True
+    signed_calls: bool = False
+    cache: Literal["none", "found", "key", "openai", "anthropic"] = "none"
+    cache_minimum: int = 0
+    cache_marks: int = 0
+    cache_ttls: tuple[str, ...] = ()
+    cache_write_price: float = 1.0
+    cache_read_price: float = 1.0
+    request_bytes: int = 0
+    images: int = 0

@@ -1,0 +1,142 @@
+"""The table itself. Each row says when it was true; sources are in docs/concepts/providers.md.
+
+A row is chosen by the longest prefix of the model's name. Facts of this kind moved three times in
+2026, so they stand here and nowhere else, and a route can override each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from mentis.values.route import Backend
+
+from .ability import Abilities, Wire
+
+WIRE_OF_BACKEND: Mapping[Backend, Wire] = {
+    "embedded": "openai-chat",
+    "openai": "openai-chat",
+    "scripted": "openai-chat",
+    "replay": "openai-chat",
+    "openai-responses": "openai-responses",
+    "anthropic": "anthropic",
+    "gemini": "gemini",
+}
+
+# --- Chat Completions and Responses ------------------------------------------------------------
+_LOCAL = Abilities(mid_system="before", assistant_first=True, prefill=True, cache="found")
+_COMPATIBLE = Abilities()  # some server that speaks Chat Completions: nothing is promised
+_OPENAI = Abilities(
+    vision=True,
+    documents=True,
+    media_urls=True,
+    mid_system="before",
+    assistant_first=True,
+    cache="key",
+    cache_minimum=1024,
+    cache_read_price=0.1,
+    images=500,
+)
+_REASONING = replace(_OPENAI, sampling=False, seed=False, limit_key="max_completion_tokens")
+_MARKED = replace(
+    _REASONING, cache="openai", cache_marks=3, cache_ttls=("30m",), cache_write_price=1.25
+)
+_CHAT: Mapping[str, Abilities] = {
+    "gpt-4": _OPENAI,
+    "gpt-audio": replace(_OPENAI, audio=True, vision=False, documents=False),
+    "gpt-5": _REASONING,
+    "gpt-5.6": _MARKED,
+    "gpt-5.7": _MARKED,
+    "gpt-6": _MARKED,
+    "o1": _REASONING,
+    # It refused both the system and the developer role.
+    "o1-mini": replace(_REASONING, system_role="", mid_system="never", vision=False),
+    "o3": _REASONING,
+    "o4": _REASONING,
+}
+
+
+def _in_responses(row: Abilities) -> Abilities:
+    """The same model behind the other API: no audio, no seed, its own name for the limit."""
+    ttls = ("12h", "30m") if row.cache == "openai" else row.cache_ttls
+    return replace(row, audio=False, seed=False, limit_key="max_output_tokens", cache_ttls=ttls)
+
+
+_RESPONSES = {prefix: _in_responses(row) for prefix, row in _CHAT.items()}
+
+# --- Anthropic Messages ------------------------------------------------------------------------
+_CLAUDE = Abilities(
+    api_version="2026-10-21",
+    vision=True,
+    documents=True,
+    media_urls=True,
+    assistant_first=True,
+    sampling=False,
+    seed=False,
+    cache="anthropic",
+    cache_minimum=4096,
+    cache_marks=4,
+    cache_ttls=("1h", "5m"),
+    cache_write_price=1.25,
+    cache_read_price=0.1,
+    request_bytes=32 * 1024 * 1024,
+    images=100,
+)
+_TOLD_MIDWAY = replace(_CLAUDE, mid_system="after")
+_UNFORCED = replace(_TOLD_MIDWAY, forced_tool_choice=False)
+_ANTHROPIC: Mapping[str, Abilities] = {
+    "claude-fable-5": replace(_TOLD_MIDWAY, cache_minimum=512),
+    "claude-fable-5-1": replace(_UNFORCED, cache_minimum=512),
+    "claude-mythos-5": replace(_TOLD_MIDWAY, cache_minimum=512),
+    # Sources disagree on 4.8 (4096 in July, 1024 in October): the larger is the safe one.
+    "claude-opus-4-8": _TOLD_MIDWAY,
+    "claude-opus-5": replace(_TOLD_MIDWAY, cache_minimum=512),
+    "claude-opus-5-5": replace(_UNFORCED, cache_minimum=512),
+    # It answers 200 to a system message midway and ignores it, so it counts as unable.
+    "claude-sonnet-5": replace(_CLAUDE, cache_minimum=1024),
+    "claude-sonnet-5-5": replace(_UNFORCED, cache_minimum=1024),
+    "claude-haiku-5-5": _TOLD_MIDWAY,
+}
+
+# --- Gemini generateContent --------------------------------------------------------------------
+_GEMINI = Abilities(
+    api_version="v1",
+    vision=True,
+    audio=True,
+    documents=True,
+    image_types=("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"),
+    audio_types=("audio/wav", "audio/mpeg", "audio/ogg", "audio/flac", "audio/aac", "audio/aiff"),
+    media_urls=True,
+    limit_key="max_output_tokens",
+    cache="found",
+    cache_minimum=4096,
+    cache_read_price=0.1,
+    request_bytes=100 * 1024 * 1024,
+    prefill=True,
+)
+_GEMINI_3 = replace(_GEMINI, signed_calls=True, prefill=False)
+_GEMINI_ROWS: Mapping[str, Abilities] = {
+    "gemini-2.5-flash": replace(_GEMINI, cache_minimum=1024),
+    "gemini-3": _GEMINI_3,
+    # The newest flash models have fixed sampling.
+    "gemini-3.5-flash": replace(_GEMINI_3, sampling=False, seed=False),
+    # Aliases exist only in the older version of the API.
+    "gemini-flash-latest": replace(_GEMINI_3, api_version="v1beta"),
+    "gemini-pro-latest": replace(_GEMINI_3, api_version="v1beta"),
+}
+
+BY_BACKEND: Mapping[Backend, Abilities] = {
+    "embedded": _LOCAL,
+    "scripted": _LOCAL,
+    "openai": _COMPATIBLE,
+    "replay": _COMPATIBLE,
+    "openai-responses": _in_responses(_REASONING),
+    "anthropic": _CLAUDE,
+    "gemini": _GEMINI,
+}
+BY_MODEL: Mapping[Backend, Mapping[str, Abilities]] = {
+    "openai": _CHAT,
+    "openai-responses": _RESPONSES,
+    "anthropic": _ANTHROPIC,
+    "gemini": _GEMINI_ROWS,
+}

@@ -1,0 +1,72 @@
+"""What all formats write the same way, and the rendering they end in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mentis.errors import RenderError
+from mentis.facts.ability import Abilities
+from mentis.values.json import JsonObject
+from mentis.values.rendering import CachePlan, Loss, Rendering
+from mentis.values.route import Route
+from mentis.values.span import Span
+from mentis.values.stability import Stability
+from mentis.values.tool import ToolDeclaration
+from mentis.values.trust import Trust
+
+from .draft import Draft
+from .writing import Page
+
+
+def finished(
+    payload: JsonObject, draft: Draft, pages: Sequence[Page], *, wire: str, plan: CachePlan
+) -> Rendering:
+    sources: dict[str, tuple[Span, ...]] = {}
+    losses = draft.losses
+    for page in pages:
+        sources |= page.sources
+        losses = losses + page.losses if page.losses else losses
+    back = {wire_name: own for own, wire_name in draft.names.items()}
+    return Rendering(wire, payload, sources, plan, tuple(losses), back, draft.ids)
+
+
+def tagged(spans: Sequence[Span], stability: Stability = Stability.STABLE) -> list[Span]:
+    """System text that has to stand in a user's message, and says so."""
+    why = "system text in a user message"
+    opening = Span("<system>\n", "", "", "layout", Trust.RUNTIME, stability, why)
+    return [opening, *spans, Span("\n</system>", "", "", "layout", Trust.RUNTIME, stability, why)]
+
+
+def described(tool: ToolDeclaration, note: str = "") -> Span:
+    text = f"{tool.description}\n{note}".strip() if note else tool.description
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise RenderError(
+            f"the description of tool {tool.name!r} holds half a character",
+            hint="decode the text properly where it comes in",
+            tool=tool.name,
+        ) from error
+    return Span(text, source=f"tool {tool.name}", trust=tool.trust)
+
+
+def sampling(route: Route, able: Abilities, losses: list[Loss]) -> dict[str, object]:
+    """The limit under its name here, and what of the route's wishes the model takes."""
+    chosen: dict[str, object] = {able.limit_key: route.max_tokens}
+    return chosen | wishes(route, able, losses)
+
+
+def wishes(route: Route, able: Abilities, losses: list[Loss]) -> dict[str, object]:
+    chosen: dict[str, object] = {}
+    wanted = (
+        ("temperature", route.temperature, able.sampling),
+        ("seed", route.seed, able.sampling and able.seed),
+    )
+    for name, value, taken in wanted:
+        if value is None:
+            continue
+        if taken:
+            chosen[name] = value
+        else:
+            losses.append(Loss("sampling", f"{route.model} takes no {name}", f"/{name}"))
+    return chosen

@@ -1,0 +1,192 @@
+"""The Responses payload: instructions, and a row of items instead of messages."""
+
+from __future__ import annotations
+
+from mentis.facts.abilities import abilities
+from mentis.facts.ability import Abilities
+from mentis.values.rendering import Fragment, Loss, Rendering
+from mentis.values.request import PromptRequest
+from mentis.values.route import Route
+from mentis.values.span import Span, join_spans
+from mentis.values.tool import ToolDeclaration
+from mentis.values.trust import Trust
+
+from .draft import Call, Draft, Item, Media, Message, Result, Text, Thought
+from .finish import described, finished, wishes
+from .layout import block_spans, lay_out, system_spans
+from .plan import Planner, cache_key, ends, planner
+from .schemas import lower_schema
+from .writing import Page, write_messages, write_tools
+
+WIRE = "openai-responses"
+_ROOT = "/input"
+_LEAST_OUTPUT = 16
+
+
+def render(request: PromptRequest, route: Route) -> Rendering:
+    able = abilities(route)
+    draft = lay_out(request, route, able, WIRE)
+    cache = planner(route, able)
+    tools = write_tools(draft, WIRE, "/tools", flat_tool)
+    if tools.items:
+        cache.reach("tools", f"/tools/{len(tools.items) - 1}", tools.characters, markable=False)
+    system = _system(draft, able, cache)
+    page = write_messages(draft, WIRE, _ROOT, _write, first=len(system.items))
+    if page.settled:
+        last = page.first + page.settled - 1
+        cache.reach("history", f"{_ROOT}/{last}", page.settled_characters, markable=False)
+    payload: dict[str, object] = {"model": route.model}
+    if tools.items:
+        payload["tools"] = tools.items
+    if not system.items and draft.regions:
+        spans = system_spans(draft.regions)
+        payload["instructions"] = join_spans(spans)
+        system.sources["/instructions"] = tuple(spans)
+    payload["input"] = [*system.items, *page.items]
+    payload["max_output_tokens"] = _limit(route, draft.losses)
+    payload |= wishes(route, able, draft.losses)
+    key = cache_key(draft, route.model) if cache.on else ""
+    if key:
+        payload["prompt_cache_key"] = key
+    payload |= {"store": False, "stream": True}
+    return finished(payload, draft, (tools, system, page), wire=WIRE, plan=cache.plan(key))
+
+
+def _limit(route: Route, losses: list[Loss]) -> int:
+    if route.max_tokens >= _LEAST_OUTPUT:
+        return route.max_tokens
+    losses.append(Loss("limit", f"fewer than {_LEAST_OUTPUT} tokens of answer cannot be asked for"))
+    return _LEAST_OUTPUT
+
+
+def _system(draft: Draft, able: Abilities, cache: Planner) -> Page:
+    """As an item of its own where its parts are marked for the cache, else nothing."""
+    page = Page(_ROOT)
+    parts: list[dict[str, object]] = []
+    for region, name in zip(draft.regions, ends(draft.regions), strict=True):
+        spans = block_spans(region)
+        text = join_spans(spans)
+        part: dict[str, object] = {"type": "input_text", "text": text}
+        if name is None:
+            cache.skip(len(text))
+        elif ttl := cache.reach(name, _pointer(able, len(parts)), len(text)):
+            part["prompt_cache_breakpoint"] = {"mode": "explicit", "ttl": ttl}
+        if able.cache == "openai" and cache.on:
+            page.trace(f"/content/{len(parts)}/text", spans)
+        parts.append(part)
+    if parts and able.cache == "openai" and cache.on:
+        page.add({"type": "message", "role": "developer", "content": parts})
+    return page
+
+
+def _pointer(able: Abilities, index: int) -> str:
+    return f"{_ROOT}/0/content/{index}" if able.cache == "openai" else "/instructions"
+
+
+def _write(page: Page, message: Message) -> None:
+    match message.role:
+        case "tool":
+            _results(page, message)
+        case "assistant":
+            _assistant(page, message.items)
+        case "user":
+            _user(page, message)
+        case "system":
+            _plain(page, "developer", message.items)
+
+
+def _plain(page: Page, role: str, items: list[Item]) -> None:
+    parts: list[dict[str, object]] = []
+    for item in items:
+        if isinstance(item, Text):
+            page.trace(f"/content/{len(parts)}/text", item.spans)
+            parts.append({"type": "input_text", "text": item.text})
+    page.add({"type": "message", "role": role, "content": parts})
+
+
+def _user(page: Page, message: Message) -> None:
+    if len(message.items) == 1 and isinstance(only := message.items[0], Text):
+        page.trace("/content", only.spans)
+        page.add({"type": "message", "role": "user", "content": only.text})
+        return
+    parts: list[dict[str, object]] = []
+    for item in message.items:
+        if isinstance(item, Media):
+            parts.append(_media(item))
+        elif isinstance(item, Text):
+            page.trace(f"/content/{len(parts)}/text", item.spans)
+            parts.append({"type": "input_text", "text": item.text})
+    page.add({"type": "message", "role": "user", "content": parts})
+
+
+def _media(item: Media) -> dict[str, object]:
+    part = item.part
+    if part.kind == "image":
+        url = part.url or item.data_url
+        return {"type": "input_image", "detail": "auto", "image_url": url}
+    if part.url and part.data is None:
+        return {"type": "input_file", "file_url": part.url}
+    name = part.name or "document.pdf"
+    return {"type": "input_file", "filename": name, "file_data": item.data_url}
+
+
+def _assistant(page: Page, items: list[Item]) -> None:
+    """A thought needs the item it led to right after it, and the state to read it with."""
+    for number, item in enumerate(items):
+        if isinstance(item, Thought):
+            followed = any(not isinstance(later, Thought) for later in items[number + 1 :])
+            _thought(page, item, followed=followed)
+        elif isinstance(item, Text):
+            _said(page, item)
+        elif isinstance(item, Call):
+            _call(page, item)
+
+
+def _said(page: Page, item: Text) -> None:
+    if not item.text:
+        return
+    page.trace("/content", item.spans)
+    written: dict[str, object] = {"type": "message", "role": "assistant", "content": item.text}
+    if phase := item.state.get("phase"):
+        written["phase"] = phase
+    page.add(written)
+
+
+def _call(page: Page, item: Call) -> None:
+    span = Span(item.json, source=f"call of {item.name}", trust=Trust.SELF)
+    page.trace("/arguments", (span,))
+    written = {"type": "function_call", "call_id": item.id, "name": item.name}
+    page.add({**written, "arguments": item.json})
+
+
+def _thought(page: Page, item: Thought, *, followed: bool) -> None:
+    state = item.state
+    if not followed:
+        page.losses.append(Loss("reasoning", "a thought that led to nothing sent is left out"))
+        return
+    page.items.append(
+        Fragment(
+            type="reasoning",
+            id=state["id"],
+            summary=state.get("summary") or [],
+            encrypted_content=state["encrypted_content"],
+        )
+    )
+
+
+def _results(page: Page, message: Message) -> None:
+    for item in message.items:
+        if isinstance(item, Result):
+            page.trace("/output", (item.span,))
+            written = {"type": "function_call_output", "call_id": item.id}
+            page.add({**written, "output": item.span.text})
+
+
+def flat_tool(page: Page, tool: ToolDeclaration, name: str) -> None:
+    lowered = lower_schema(tool, "openai")
+    page.losses += lowered.losses
+    page.characters += len(lowered.schema.encoded())
+    span = described(tool, lowered.note)
+    page.trace("/description", (span,))
+    written = {"type": "function", "name": name, "description": span.text}
+    page.add({**written, "parameters": lowered.schema, "strict": False})

@@ -1,0 +1,48 @@
+"""Which result answers which call. Every call gets exactly one answer; nothing is left over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from mentis.values.part import ToolCallPart, ToolResultPart
+from mentis.values.turn import Turn
+
+Place = tuple[int, int]  # the number of the turn, the number of the part in it
+
+
+@dataclass(slots=True)
+class Pairs:
+    """`answers` leads from the place of a call to its result; the others answer nothing."""
+
+    answers: dict[Place, ToolResultPart] = field(default_factory=dict[Place, ToolResultPart])
+    orphans: set[Place] = field(default_factory=set[Place])
+    repeated: set[Place] = field(default_factory=set[Place])
+
+
+def pair(turns: Sequence[Turn]) -> Pairs:
+    """A result belongs to the first open call with its id, in the latest turn that has one.
+
+    A result without an id answers, in their order, the calls without one.
+    """
+    pairs = Pairs()
+    calls: dict[str, list[Place]] = {}
+    for number, turn in enumerate(turns):
+        for index, part in enumerate(turn.parts):
+            if type(part) is ToolCallPart:
+                calls.setdefault(part.id, []).append((number, index))
+            elif type(part) is ToolResultPart:
+                _answer(pairs, part, (number, index), calls.get(part.call_id))
+    return pairs
+
+
+def _answer(pairs: Pairs, part: ToolResultPart, place: Place, calls: list[Place] | None) -> None:
+    if calls is None:
+        pairs.orphans.add(place)
+        return
+    waiting = [call for call in calls if call not in pairs.answers]
+    if not waiting:
+        pairs.repeated.add(place)
+        return
+    latest = waiting[-1][0] if part.call_id else waiting[0][0]
+    pairs.answers[next(call for call in waiting if call[0] == latest)] = part

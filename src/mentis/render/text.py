@@ -1,0 +1,89 @@
+"""One compact text, for engines that take nothing else. It ends with what is to be answered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mentis.facts.abilities import abilities
+from mentis.facts.ability import Abilities
+from mentis.values.rendering import Rendering
+from mentis.values.request import PromptRequest
+from mentis.values.route import Route
+from mentis.values.span import Span, join_spans
+from mentis.values.stability import Stability
+
+from .draft import Draft, Message, Text, spaced
+from .finish import finished
+from .layout import lay_out
+from .notices import notice
+from .plan import Planner, ends, planner
+from .writing import Page
+
+WIRE = "text"
+
+
+def render(request: PromptRequest, route: Route) -> Rendering:
+    able = spoken_only(abilities(route))
+    draft = lay_out(request, route, able, WIRE, may_be_silent=True)
+    cache = planner(route, able)
+    spans = [*_system(draft, cache), *_history(draft, cache), *_current(draft)]
+    page = Page("")
+    page.sources["/prompt"] = tuple(spans)
+    return finished({"prompt": join_spans(spans)}, draft, (page,), wire=WIRE, plan=cache.plan())
+
+
+def spoken_only(able: Abilities) -> Abilities:
+    """What is left of a model's abilities when all it gets is a text."""
+    return replace(
+        able,
+        native_tools=False,
+        vision=False,
+        audio=False,
+        documents=False,
+        mid_system="before",
+        assistant_first=True,
+        prefill=True,
+        cache_marks=0,
+    )
+
+
+def _system(draft: Draft, cache: Planner) -> list[Span]:
+    spans: list[Span] = []
+    headed = False
+    for region, name in zip(draft.regions, ends(draft.regions), strict=True):
+        is_context = region.stability is Stability.SESSION and not headed
+        heading = "\n--- Context ---\n" if is_context else "\n"
+        if spans and not region.goes_on:
+            headed = headed or is_context
+            spans.append(notice(heading, region.stability, why="heading"))
+        spans += region.spans
+        characters = sum(len(span.text) for span in region.spans)
+        if name is None:
+            cache.skip(characters)
+        else:
+            cache.reach(name, "/prompt", characters)
+    return spans
+
+
+def _history(draft: Draft, cache: Planner) -> list[Span]:
+    if not draft.head:
+        return []
+    spans = [notice("\n--- History ---", why="heading")]
+    for message in draft.head:
+        spans += _line(message, message.role)
+    cache.reach("history", "/prompt", sum(len(span.text) for span in spans))
+    return spans
+
+
+def _current(draft: Draft) -> list[Span]:
+    spans: list[Span] = []
+    for message in draft.tail:
+        spans += _line(message, "current" if message.role == "user" else message.role)
+    return spans
+
+
+def _line(message: Message, label: str) -> list[Span]:
+    texts = [item for item in message.items if isinstance(item, Text) and item.text]
+    stability = texts[0].spans[0].stability if texts else Stability.SESSION
+    heading = notice(f"\n[{label}] ", stability, why="who speaks")
+    return [heading, *spaced(texts)] if texts else []

@@ -1,0 +1,191 @@
+"""The settings of one route, and the routes that a direct name spells out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from mentis.call.dialects import DIALECTS, PLACES, Place
+from mentis.errors import RouteError
+from mentis.facts.abilities import override
+from mentis.facts.ability import Abilities
+from mentis.net.targets import check_target
+from mentis.values.route import Backend, Match, Route
+
+_DEFAULT_MODELS: dict[Backend, str] = {
+    "embedded": "smollm2-135m",
+    "scripted": "script",
+    "replay": "recorded",
+}
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class RouteSettings(Section):
+    """One destination. What is left out is filled in for the backend it turns out to be."""
+
+    backend: Annotated[
+        Backend | None,
+        Field(
+            description="Where it runs; by default `openai` with a url, `scripted` with replies,"
+            " `replay` with a folder, else `embedded`."
+        ),
+    ] = None
+    model: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            description="A packaged model (smollm2-135m), a GGUF file, or a model of the server.",
+        ),
+    ] = None
+    url: Annotated[
+        str,
+        Field(
+            description="Address of the server, usually ending in /v1; `anthropic`, `gemini` and"
+            " `openai-responses` know their own."
+        ),
+    ] = ""
+    key_env: Annotated[
+        str,
+        Field(
+            description="Name of the environment variable, or of the entry `mentis` in the"
+            " keyring, that holds the key."
+        ),
+    ] = ""
+    variant: Annotated[
+        str | None,
+        Field(description="Wording of the blocks; by default `compact` when embedded."),
+    ] = None
+    context_tokens: Annotated[
+        int | None,
+        Field(ge=256, description="Room for prompt and answer; default 4096 embedded, else 32768."),
+    ] = None
+    max_tokens: Annotated[
+        int | None,
+        Field(ge=1, description="Longest answer; by default 128 when embedded, else 1024."),
+    ] = None
+    temperature: Annotated[
+        float | None,
+        Field(ge=0, le=2, description="Sampling temperature; by default 0.3 when embedded."),
+    ] = None
+    seed: Annotated[int | None, Field(description="Sampling seed; unset leaves it out.")] = None
+    timeout_seconds: Annotated[
+        float, Field(gt=0, description="Longest wait for the whole answer, retries included.")
+    ] = 120.0
+    threads: Annotated[
+        int,
+        Field(ge=0, description="Threads of the embedded model; 0 picks 1 on a small machine."),
+    ] = 0
+    replies: Annotated[
+        tuple[str, ...], Field(description="The answers a `scripted` route plays, in order.")
+    ] = ()
+    fallback: Annotated[
+        tuple[str, ...],
+        Field(description="Routes to try, in order, when this one fails before it said anything."),
+    ] = ()
+    attempts: Annotated[
+        int, Field(ge=1, le=20, description="Most tries of one call, before its first output.")
+    ] = 3
+    concurrency: Annotated[
+        int, Field(ge=1, description="Most calls at the same time; others wait.")
+    ] = 8
+    per_minute: Annotated[
+        int, Field(ge=0, description="Most requests in a minute; others wait. 0 means no limit.")
+    ] = 0
+    folder: Annotated[
+        str,
+        Field(description="Recordings a `replay` route plays, relative to the home."),
+    ] = ""
+    replays: Annotated[
+        Backend, Field(description="The backend the recordings of a `replay` route are of.")
+    ] = "openai"
+    match: Annotated[
+        Match,
+        Field(description="How a replay picks: the same body, or just the next in order."),
+    ] = "body"
+    caching: Annotated[bool, Field(description="Whether cache markers are sent.")] = True
+    facts: Annotated[
+        dict[str, object],
+        Field(description="Corrections to what the facts table says of this model."),
+    ] = Field(default_factory=dict[str, object])
+
+    @model_validator(mode="after")
+    def _fits(self) -> RouteSettings:
+        backend = self.chosen_backend
+        if self.url and backend not in DIALECTS:
+            raise ValueError(f"url is for a server, and the backend {backend} is none")
+        if backend == "openai" and not (self.url and self.model):
+            raise ValueError("the backend openai needs a url and a model")
+        if backend in DIALECTS and not self.model:
+            raise ValueError(f"the backend {backend} needs a model")
+        if self.replies and backend != "scripted":
+            raise ValueError(f"replies are for the backend scripted, not {backend}")
+        if bool(self.folder) != (backend == "replay"):
+            raise ValueError("a folder and the backend replay go together")
+        if self.url:
+            _as_value_error(lambda: check_target(self.url, with_key=bool(self.key_env)))
+        if self.facts:
+            _as_value_error(lambda: override(Abilities(), self.facts, where="facts"))
+        return self
+
+    @property
+    def chosen_backend(self) -> Backend:
+        if self.backend:
+            return self.backend
+        if self.url:
+            return "openai"
+        return "scripted" if self.replies else "replay" if self.folder else "embedded"
+
+    def as_route(self, name: str) -> Route:
+        backend = self.chosen_backend
+        small = (self.replays if backend == "replay" else backend) == "embedded"
+        # The key of a provider goes to that provider, never to another address.
+        known = Place(backend) if self.url else PLACES.get(backend, Place(backend))
+        return Route(
+            name=name,
+            backend=backend,
+            model=self.model or _DEFAULT_MODELS[backend],
+            url=self.url or known.url,
+            key_env=self.key_env or known.key_env,
+            variant=self.variant or ("compact" if small else "default"),
+            context_tokens=self.context_tokens or (4096 if small else 32768),
+            max_tokens=self.max_tokens or (128 if small else 1024),
+            temperature=0.3 if small and self.temperature is None else self.temperature,
+            seed=self.seed,
+            timeout_seconds=self.timeout_seconds,
+            threads=self.threads,
+            replies=self.replies,
+            fallback=self.fallback,
+            attempts=self.attempts,
+            concurrency=self.concurrency,
+            per_minute=self.per_minute,
+            folder=self.folder,
+            replays=self.replays,
+            match=self.match,
+            caching=self.caching,
+            facts=self.facts,
+        )
+
+
+def direct_route(name: str) -> Route | None:
+    """The route of `anthropic/claude-opus-5` and the like, or None if it is no such name."""
+    prefix, _, model = name.partition("/")
+    if prefix not in PLACES or not model:
+        return None
+    place = PLACES[prefix]
+    settings = RouteSettings(
+        backend=place.backend, model=model, url=place.url, key_env=place.key_env
+    )
+    return settings.as_route(name)
+
+
+def _as_value_error(check: Callable[[], object]) -> None:
+    """What a room below refuses, in the words a settings error is made of."""
+    try:
+        check()
+    except RouteError as error:
+        raise ValueError(f"{error.message}; {error.hint}") from error

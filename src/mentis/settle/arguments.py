@@ -1,0 +1,103 @@
+"""The arguments of a call: an object that can be recorded, or the reason why there is none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import cast
+
+from mentis.values.json import JsonObject
+
+from .lenient import refuse_constant
+
+# Far more than any tool needs, far less than what makes a recursive reader fail later on.
+DEEPEST = 100
+
+
+class BadArguments(ValueError):
+    """Why arguments cannot be used. It never leaves this room."""
+
+
+def read_arguments(raw: str) -> JsonObject:
+    """The object in the text; no text at all is an empty object."""
+    if not raw.strip():
+        return {}
+    try:
+        payload: object = json.loads(raw, parse_constant=refuse_constant)
+    except json.JSONDecodeError as error:
+        raise BadArguments(f"not JSON: {where(error)}") from error
+    except RecursionError as error:
+        raise BadArguments(f"nested deeper than {DEEPEST}") from error
+    except ValueError as error:
+        raise BadArguments(f"not JSON: {error}") from error
+    return check_arguments(payload)
+
+
+def check_arguments(payload: object) -> JsonObject:
+    """The payload itself, when it is an object that can be written down again."""
+    if not isinstance(payload, dict):
+        raise BadArguments(f"not an object but {_kind(payload)}")
+    members = cast("JsonObject", payload)
+    if not is_recordable(members):
+        raise BadArguments(f"it holds half a character or no number, or is deeper than {DEEPEST}")
+    return members
+
+
+def check_name(name: str) -> None:
+    if not name:
+        raise BadArguments("the call has no name")
+
+
+def is_recordable(value: object) -> bool:
+    """Whether JSON in UTF-8 can say it: finite numbers, whole characters, sane depth."""
+    if _deeper(value, DEEPEST):
+        return False
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, TypeError, RecursionError):
+        return False
+    return True
+
+
+def said_again(value: object) -> str:
+    """The JSON text of what came as an object, for the record of what was wrong with it."""
+    try:
+        return json.dumps(value)
+    except (ValueError, TypeError, RecursionError):
+        return "(too deep to be written down)"
+
+
+def where(error: json.JSONDecodeError) -> str:
+    """What the decoder said, and 20 characters either side of the place with a mark in it."""
+    before, after = error.doc[max(0, error.pos - 20) : error.pos], error.doc[error.pos :][:20]
+    around = f"{before}>>>{after}".encode("utf-8", "backslashreplace").decode()
+    return f"{error.msg} at line {error.lineno}, column {error.colno}: {around!r}"
+
+
+def _deeper(value: object, limit: int) -> bool:
+    level: list[object] = [value]
+    for _ in range(limit):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: object) -> list[object]:
+    if isinstance(value, Mapping):
+        return list(cast("Mapping[str, object]", value).values())
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _kind(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a truth value"
+        case str():
+            return "a text"
+        case list():
+            return "a list"
+        case _:
+            return "a number"

@@ -1,0 +1,109 @@
+"""A call as it came becomes an action and the part that replays it, or a typed error.
+
+A call of several tools at once, which models make up, is taken apart when every tool in it was
+offered; nothing else is guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+from mentis.values.action import Action, ActionOrigin
+from mentis.values.json import JsonObject
+from mentis.values.part import Part, ProviderState, ToolCallPart
+from mentis.values.reply import ReplyProblem
+
+from .arguments import BadArguments, check_arguments, check_name, read_arguments, said_again
+from .expected import Expected
+from .integers import with_integers
+from .lenient import objects_in, printable, text_in
+
+_WRAPPERS = ("parallel", "multi_tool_use.parallel", "multi_tool_use_parallel")
+
+
+class Settled:
+    """Actions, the parts that replay them, and what went wrong on the way."""
+
+    def __init__(self) -> None:
+        self.actions: list[Action] = []
+        self.parts: list[Part] = []
+        self.problems: list[ReplyProblem] = []
+        self.notes: list[ReplyProblem] = []
+
+    def problem(self, code: str, message: str, raw: str = "", *, call_id: str = "") -> None:
+        self.problems.append(ReplyProblem(code, printable(message), printable(raw), call_id))
+
+    def note(self, code: str, message: str, raw: str = "", *, call_id: str = "") -> None:
+        self.notes.append(ReplyProblem(code, printable(message), printable(raw), call_id))
+
+
+def settle_call(
+    into: Settled,
+    expected: Expected,
+    *,
+    call_id: str,
+    name: str,
+    payload: object,
+    state: ProviderState | None = None,
+    origin: ActionOrigin = "native",
+    unfinished: bool = False,
+) -> None:
+    """`payload` is the text of the arguments, or the object where a format has one."""
+    raw = payload if isinstance(payload, str) else said_again(payload)
+    try:
+        check_name(name)
+        arguments = read_arguments(raw) if isinstance(payload, str) else check_arguments(payload)
+    except BadArguments as error:
+        message = f"arguments of {name!r}: {error}"
+        into.problems.append(
+            ReplyProblem("bad-arguments", printable(message), printable(raw), call_id, name)
+        )
+        return
+    if unfinished:
+        message = f"the answer ended before the call of {name!r} was said to be complete"
+        into.problems.append(
+            ReplyProblem("unfinished-call", message, printable(raw), call_id, name)
+        )
+        return
+    if inner := _inner_calls(name, arguments, expected):
+        into.note("parallel-call", f"{name!r} was taken apart into {len(inner)}", call_id=call_id)
+        for number, (own, given) in enumerate(inner):
+            _add(into, Action(own, given, "recovered", f"{call_id}_{number}"), state)
+            state = None  # it belongs to the step, and the step has one
+        return
+    _add(into, Action(name, _typed(into, name, arguments, expected), origin, call_id), state)
+
+
+def _add(into: Settled, action: Action, state: ProviderState | None) -> None:
+    into.actions.append(action)
+    into.parts.append(ToolCallPart(action.call_id, action.type, action.payload, state))
+
+
+def _typed(into: Settled, name: str, arguments: JsonObject, expected: Expected) -> JsonObject:
+    """Whole numbers where the tool's schema wants them: some formats send 3 as 3.0."""
+    tool = expected.tool(name)
+    if tool is None:
+        return arguments
+    typed = cast("JsonObject", with_integers(arguments, tool.parameters))
+    if typed is not arguments:
+        into.note("number-form", f"a number of {name!r} was written as the whole number it is")
+    return typed
+
+
+def _inner_calls(
+    name: str, arguments: JsonObject, expected: Expected
+) -> list[tuple[str, JsonObject]]:
+    if name not in _WRAPPERS or expected.offers(name):
+        return []
+    uses = objects_in(arguments.get("tool_uses"))
+    inner = [_inner(use, expected) for use in uses]
+    return [use for use in inner if use] if all(inner) else []
+
+
+def _inner(use: Mapping[str, object], expected: Expected) -> tuple[str, JsonObject] | None:
+    name = text_in(use.get("recipient_name")).removeprefix("functions.")
+    given = use.get("parameters")
+    if not expected.offers(name) or not isinstance(given, dict):
+        return None
+    return expected.own(name), cast("JsonObject", given)

@@ -1,0 +1,120 @@
+"""Calls that leaked into the text as the markup of a model's own template.
+
+Only calls of tools that were offered are taken. Markup of anything else stays text: it may be what
+somebody talks about.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+from .expected import Expected
+from .lenient import list_in
+from .shapes import Wanted, recognise
+
+# How a call begins and ends in the templates in use; what is between is JSON.
+_TAGS = (
+    ("<tool_call>", "</tool_call>"),
+    ("<tool_calls>", "</tool_calls>"),
+    ("<function_call>", "</function_call>"),
+    ("<tool_use>", "</tool_use>"),
+    ("<|tool_call|>", "<|/tool_call|>"),
+    ("<|tool_call_start|>", "<|tool_call_end|>"),
+    ("<|tool_call_begin|>", "<|tool_call_end|>"),
+)
+_MARKED = re.compile(r"(?:\[TOOL_CALLS\]|<\|python_tag\|>)[ \t]*(?=[\[{])")
+_FRAMES = re.compile(r"</?(?:function_calls|tool_calls)>")
+_DECODER = json.JSONDecoder()
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """Calls, and the stretch of text they stood in."""
+
+    start: int
+    end: int
+    wanted: tuple[Wanted, ...]
+
+
+def find_leaks(text: str, expected: Expected) -> tuple[Leak, ...]:
+    """Those of offered tools, in their order; none overlaps another."""
+    if "<" not in text and "[TOOL_CALLS]" not in text:
+        return ()
+    leaks: list[Leak] = []
+    for leak in sorted(_all_leaks(text, expected), key=lambda leak: leak.start):
+        offered = leak.wanted and all(expected.offers(one.name) for one in leak.wanted)
+        if offered and (not leaks or leak.start >= leaks[-1].end):
+            leaks.append(leak)
+    return tuple(leaks)
+
+
+def has_unread_leak(text: str, expected: Expected) -> bool:
+    """Whether markup of a call stands there, with the name of an offered tool, and is broken."""
+    if not any(opening in text for opening, _ in _TAGS):
+        return False
+    wire = {own: sent for sent, own in expected.names.items()}
+    return any(wire.get(tool.name, tool.name) in text for tool in expected.tools or ())
+
+
+def without(text: str, leaks: tuple[Leak, ...]) -> str:
+    """The text that is left when the calls are taken out of it."""
+    kept, position = list[str](), 0
+    for leak in leaks:
+        kept.append(text[position : leak.start])
+        position = leak.end
+    return _FRAMES.sub("", "".join([*kept, text[position:]])).strip()
+
+
+def _all_leaks(text: str, expected: Expected) -> Iterator[Leak]:
+    for opening, closing in _TAGS:
+        for start, inside, end in _between(text, opening, closing):
+            yield Leak(start, end, _calls(inside, expected))
+    for start, inside, end in _between(text, "<function=", "</function>"):
+        name, _, given = inside.partition(">")
+        yield Leak(start, end, (Wanted(name.strip(), given.strip()),))
+    for start, inside, end in _between(text, '<invoke name="', "</invoke>"):
+        name, _, body = inside.partition('">')
+        yield Leak(start, end, (Wanted(name, _parameters(body)),))
+    for found in _MARKED.finditer(text):
+        try:
+            value, end = cast("tuple[object, int]", _DECODER.raw_decode(text, found.end()))
+        except (ValueError, RecursionError):
+            continue
+        yield Leak(found.start(), end, tuple(recognise(value, expected).wanted))
+
+
+def _between(text: str, opening: str, closing: str) -> Iterator[tuple[int, str, int]]:
+    """Each stretch from an opening to the next closing; one look at the text in all."""
+    start = text.find(opening)
+    while start >= 0 and (stop := text.find(closing, start)) >= 0:
+        end = stop + len(closing)
+        yield start, text[start + len(opening) : stop], end
+        start = text.find(opening, end)
+
+
+def _calls(inside: str, expected: Expected) -> tuple[Wanted, ...]:
+    """One call or a list of them; some templates put one on each line."""
+    try:
+        value: object = json.loads(inside)
+    except (ValueError, RecursionError):
+        return ()
+    items = list_in(value) or [value]
+    return tuple(one for item in items for one in recognise(item, expected).wanted)
+
+
+def _parameters(body: str) -> dict[str, object]:
+    found = [inside for _, inside, _ in _between(body, '<parameter name="', "</parameter>")]
+    pairs = [inside.partition('">') for inside in found]
+    return {name: _given(value) for name, _, value in pairs}
+
+
+def _given(text: str) -> object:
+    """A parameter is written as JSON or as plain words."""
+    try:
+        return cast("object", json.loads(text))
+    except (ValueError, RecursionError):
+        return text

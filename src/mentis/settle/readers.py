@@ -1,0 +1,61 @@
+"""Which reader reads which wire format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from mentis.errors import UsageError
+from mentis.values.reply import Delta, Reply
+from mentis.values.tool import ToolDeclaration
+
+from .anthropic import AnthropicReader
+from .expected import Expected
+from .gemini import GeminiReader
+from .openai_chat import ChatReader
+from .openai_responses import ResponsesReader
+from .text import TextReader
+
+
+class Reader(Protocol):
+    """Takes the events of one answer in their order and makes the reply of them."""
+
+    def feed(self, event: str) -> tuple[Delta, ...]: ...
+
+    def finish(self, *, interrupted: bool = False) -> Reply: ...
+
+
+READERS: Mapping[str, Callable[[Expected], Reader]] = {
+    "openai-chat": ChatReader,
+    "openai-responses": ResponsesReader,
+    "anthropic": AnthropicReader,
+    "gemini": GeminiReader,
+    "text": TextReader,
+}
+
+
+def reader_for(
+    wire: str,
+    names: Mapping[str, str] | None = None,
+    *,
+    tools: Sequence[ToolDeclaration] | None = None,
+    model: str = "",
+) -> Reader:
+    """A fresh reader. `names` leads from the name on the wire to our own (`Rendering.name_map`).
+
+    `tools` are the ones offered, () when there were none, None when nobody knows; `model` is the
+    one that was asked for.
+    """
+    if wire not in READERS:
+        raise UsageError(
+            f"no answers are read from {wire!r}", hint=f"one of: {', '.join(READERS)}", wire=wire
+        )
+    offered = None if tools is None else tuple(tools)
+    return READERS[wire](Expected(dict(names or {}), offered, model))
+
+
+def read_all(reader: Reader, events: Iterable[str]) -> Reply:
+    """A whole answer at once."""
+    for event in events:
+        reader.feed(event)
+    return reader.finish()

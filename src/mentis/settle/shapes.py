@@ -1,0 +1,171 @@
+"""The shapes in which models without native calls say what they want done.
+
+An envelope (`actions`, `tool_calls`, `recovery_actions`) says plainly that actions are meant, so
+every name in it counts. Anything barer counts only when it names a tool that was offered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+from .expected import Expected
+from .lenient import list_in, object_in, text_in
+
+_TYPE_KEYS = ("type", "function", "name", "plugin", "action", "command", "method")
+_PAYLOAD_KEYS = ("payload", "arguments", "parameters", "args", "schema", "input")
+_ID_KEYS = ("id", "call_id", "tool_call_id")
+_SPOKEN_KEYS = ("text", "message", "reply", "response")
+ENVELOPES = ("actions", "tool_calls", "recovery_actions")
+_INPUT_KEYS = ("action_input", "content", "text", "message")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One action as it was written; `payload` may still be a text of JSON."""
+
+    name: str
+    payload: object
+    id: str = ""
+
+
+@dataclass(slots=True)
+class Shape:
+    """What a JSON value was recognised as. `name` says which shape; empty when it is none."""
+
+    name: str = ""
+    wanted: list[Wanted] = field(default_factory=list[Wanted])
+    said: list[str] = field(default_factory=list[str])
+    wrong: str = ""
+    unknown: tuple[str, ...] = ()
+
+
+def recognise(value: object, expected: Expected) -> Shape:
+    """The first shape that fits, in the order the origin system tries them."""
+    if isinstance(value, list):
+        return _recognise_list(cast("list[object]", value), expected)
+    members = object_in(value)
+    if "system_message" in members:
+        return Shape("blocked", wrong="it speaks with the voice of the program")
+    for key in ("tool_calls", "actions"):
+        if key in members:
+            return _envelope(members, key)
+    for attempt in (_action_input, _single, _recovery, _addressed, _spoken, _mapping):
+        shape = attempt(members, expected)
+        if shape is not None:
+            return shape
+    return Shape()
+
+
+def _recognise_list(items: list[object], expected: Expected) -> Shape:
+    first = object_in(items[0] if items else None)
+    if len(items) == 1 and any(key in first for key in (*ENVELOPES, "text")):
+        return recognise(first, expected)
+    wanted = [_wanted(object_in(item)) for item in items]
+    if wanted and all(one and _meant(one, expected) for one in wanted):
+        return Shape("list", [one for one in wanted if one])
+    return Shape()
+
+
+def _envelope(members: Mapping[str, object], key: str) -> Shape:
+    items = members[key]
+    if not isinstance(items, list):
+        return Shape(key, wrong=f"{key!r} is not a list")
+    shape = Shape(key, said=_speech(members))
+    shape.unknown = tuple(k for k in members if k not in (*ENVELOPES, *_SPOKEN_KEYS))
+    for number, item in enumerate(cast("list[object]", items)):
+        one = _wanted(object_in(item))
+        if one is None:
+            shape.wrong = f"{key}[{number}] does not say which action it is"
+        else:
+            shape.wanted.append(one)
+    return shape
+
+
+def _single(members: Mapping[str, object], expected: Expected) -> Shape | None:
+    one = _wanted(members) if any(key in members for key in _TYPE_KEYS) else None
+    if one is None or not _meant(one, expected):
+        return None
+    explicit = expected.tools is not None or any(key in members for key in _PAYLOAD_KEYS)
+    return Shape("action", [one]) if explicit else None
+
+
+def _recovery(members: Mapping[str, object], _expected: Expected) -> Shape | None:
+    if "recovery_actions" not in members:
+        return None
+    items = [object_in(item) for item in list_in(members["recovery_actions"])]
+    renamed = [{"type": item.get("action_type"), **item} for item in items]
+    rest = {**members, "recovery_actions": renamed}
+    return _envelope(rest, "recovery_actions")
+
+
+def _action_input(members: Mapping[str, object], expected: Expected) -> Shape | None:
+    name = text_in(members.get("action"))
+    key = next((key for key in _INPUT_KEYS if key in members), None)
+    if not expected.offers(name) or key is None:
+        return None
+    given = members[key]
+    whole = key == "action_input" or bool(object_in(given))
+    payload: object = given if whole else {key: given}
+    return Shape("action_input", [Wanted(name, payload, _id(members))])
+
+
+def _addressed(members: Mapping[str, object], expected: Expected) -> Shape | None:
+    """A bare message with the place it goes to."""
+    place = text_in(members.get("interface_path"))
+    name = f"message_{place.partition('/')[0]}"
+    if not place or not text_in(members.get("text")) or not expected.offers(name):
+        return None
+    return Shape("message", [Wanted(name, dict(members))])
+
+
+def _spoken(members: Mapping[str, object], expected: Expected) -> Shape | None:
+    """Only words: they are the answer itself."""
+    said = _speech(members)
+    if not said or any(expected.offers(key) for key in members):
+        return None
+    rest = tuple(key for key in members if key not in _SPOKEN_KEYS)
+    return Shape("text", said=said, unknown=rest)
+
+
+def _mapping(members: Mapping[str, object], expected: Expected) -> Shape | None:
+    """An object from the names of actions to their payloads."""
+    if not members or not all(expected.offers(name) for name in members):
+        return None
+    return Shape("mapping", [Wanted(name, given) for name, given in members.items()])
+
+
+def _wanted(item: Mapping[str, object]) -> Wanted | None:
+    """The name and the payload of one action, under any of the keys that are in use."""
+    function = item.get("function")
+    if isinstance(function, dict):
+        inner = _wanted(cast("Mapping[str, object]", function))
+        return inner and Wanted(inner.name, inner.payload, _id(item))
+    if len(item) == 1:
+        ((name, given),) = item.items()
+        if isinstance(given, dict) and name not in _PAYLOAD_KEYS:
+            return Wanted(name, cast("object", given))
+    key = next((key for key in _TYPE_KEYS if text_in(item.get(key))), None)
+    if key is None:
+        return None
+    held = next((name for name in _PAYLOAD_KEYS if name in item and name != key), None)
+    if held is not None:
+        return Wanted(text_in(item[key]), item[held], _id(item))
+    swept = {name: given for name, given in item.items() if name not in (key, *_ID_KEYS)}
+    return Wanted(text_in(item[key]), swept, _id(item))
+
+
+def _meant(one: Wanted, expected: Expected) -> bool:
+    return (
+        expected.offers(one.name) if expected.tools is not None else isinstance(one.payload, dict)
+    )
+
+
+def _id(item: Mapping[str, object]) -> str:
+    return next((text_in(item[key]) for key in _ID_KEYS if text_in(item.get(key))), "")
+
+
+def _speech(members: Mapping[str, object]) -> list[str]:
+    said = [text_in(members.get(key)) for key in _SPOKEN_KEYS]
+    return list(dict.fromkeys(text for text in said if text))

@@ -1,0 +1,140 @@
+"""Reads the answers of text engines, whose calls are words among the words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mentis.values.action import ActionOrigin
+from mentis.values.part import TextPart, ToolCallPart
+from mentis.values.reply import Delta, Reply, TextDelta
+
+from .calls import Settled, settle_call
+from .draft import Draft
+from .expected import NOTHING_EXPECTED, Expected
+from .found import Found, find_json
+from .leaks import find_leaks, has_unread_leak, without
+from .lenient import objects_in, printable
+from .openai_chat import ChatReader
+from .shapes import ENVELOPES, Shape, Wanted, recognise
+
+WIRE = "text"
+
+
+class TextReader:
+    """Each event is a piece of the text; events of a chat server are taken for what they carry."""
+
+    def __init__(self, expected: Expected = NOTHING_EXPECTED) -> None:
+        self._expected = expected
+        self._draft = Draft(WIRE, expected)
+        self._chat: ChatReader | None = None
+
+    def feed(self, event: str) -> tuple[Delta, ...]:
+        if self._chat is None and not self._draft.raw and _is_chat(event):
+            self._chat = ChatReader(self._expected)
+        if self._chat is not None:
+            return self._chat.feed(event)
+        self._draft.raw.append(event)
+        if not event:
+            return ()
+        pieces = self._draft.pieces
+        (pieces[0] if pieces else self._draft.open("text")).texts.append(event)
+        return (TextDelta(event),)
+
+    def finish(self, *, interrupted: bool = False) -> Reply:
+        """The whole reply. `interrupted` says that we stopped reading, not the engine."""
+        if self._chat is not None:
+            return interpret(self._chat.finish(interrupted=interrupted), self._expected)
+        # A text has no mark of its end: what came to its end without a cut is whole.
+        self._draft.stop = "interrupted" if interrupted else "end"
+        return interpret(self._draft.reply(interrupted=interrupted), self._expected)
+
+
+def interpret(reply: Reply, expected: Expected) -> Reply:
+    """The reply with the actions that its text asks for, and without their words."""
+    if expected.tools == () or not reply.text.strip() or reply.actions:
+        return reply
+    if leaks := find_leaks(reply.text, expected):
+        wanted = [one for leak in leaks for one in leak.wanted]
+        settled = _settled(reply, wanted, expected, "recovered")
+        settled.note("leaked-call", f"{len(wanted)} calls stood in the text as markup")
+        return _with(reply, settled, without(reply.text, leaks))
+    if has_unread_leak(reply.text, expected):
+        return _unreadable(reply, "a call in the text cannot be read")
+    found = find_json(reply.text)
+    if isinstance(found, Found):
+        return _from_json(reply, found, expected)
+    return _unreadable(reply, found.hint) if found.hint and expected.tools else reply
+
+
+def _unreadable(reply: Reply, hint: str) -> Reply:
+    """It was meant as a call; the words stay where they are."""
+    settled = Settled()
+    settled.problem("bad-json", hint, reply.text)
+    return _with(reply, settled, reply.text)
+
+
+def _from_json(reply: Reply, found: Found, expected: Expected) -> Reply:
+    shape = recognise(found.value, expected)
+    unsure = expected.tools is None and shape.name not in ENVELOPES
+    if not shape.name or (unsure and (found.before or found.after)):
+        return reply
+    origin: ActionOrigin = "recovered" if found.cleaning else "json"
+    settled = _settled(reply, shape.wanted, expected, origin)
+    if shape.wrong:
+        code = "blocked" if shape.name == "blocked" else "bad-shape"
+        settled.problem(code, shape.wrong, reply.text)
+    _say_what_was_done(settled, found, shape)
+    said = [found.before, *shape.said, found.after]
+    return _with(reply, settled, "\n\n".join(text for text in said if text))
+
+
+def _say_what_was_done(settled: Settled, found: Found, shape: Shape) -> None:
+    if found.cleaning:
+        settled.note(found.cleaning, "the JSON could be read only after taking these out")
+    if found.before or found.after:
+        settled.note("words-around", "there were words around the JSON; they are the text")
+    if shape.unknown:
+        settled.note("unknown-keys", f"passed over beside the actions: {', '.join(shape.unknown)}")
+
+
+def _settled(
+    reply: Reply, wanted: list[Wanted], expected: Expected, origin: ActionOrigin
+) -> Settled:
+    """The origin is that of the words; only what the reader itself rebuilt is `recovered`."""
+    settled, draft = Settled(), Draft(WIRE, expected)
+    draft.raw = list(reply.raw)
+    broken = reply.stop in ("cut_off", "interrupted", "error")
+    for number, one in enumerate(wanted):
+        settle_call(
+            settled,
+            expected,
+            call_id=printable(one.id) or draft.made_id(number),
+            name=printable(expected.own(one.name)),
+            payload={} if one.payload is None else one.payload,
+            origin=origin,
+            unfinished=broken,
+        )
+    return settled
+
+
+def _with(reply: Reply, settled: Settled, text: str) -> Reply:
+    text = printable(text)
+    others = [part for part in reply.parts if not isinstance(part, TextPart | ToolCallPart)]
+    words = [TextPart(text)] if text else []
+    return replace(
+        reply,
+        text=text,
+        stop="tool_use" if settled.actions and reply.stop == "end" else reply.stop,
+        actions=tuple(settled.actions),
+        errors=(*reply.errors, *settled.problems),
+        parts=(*others, *words, *settled.parts),
+        notes=(*reply.notes, *settled.notes),
+    )
+
+
+def _is_chat(event: str) -> bool:
+    if '"choices"' not in event:
+        return False
+    draft = Draft(WIRE, NOTHING_EXPECTED)
+    choices = objects_in((draft.take(event) or {}).get("choices"))
+    return any("delta" in choice or "message" in choice for choice in choices)

@@ -1,0 +1,145 @@
+"""`mentis normalise`: a recorded answer, brought to one form."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mentis.errors import BadInput
+
+from .output import emit, emit_json, json_option, say, table
+
+if TYPE_CHECKING:
+    from mentis.values.reply import Reply
+
+WIRES = ("openai-chat", "openai-responses", "anthropic", "gemini", "text")
+_SSE = ("data:", "event:", "id:", "retry:", ":")
+_DONE = "[DONE]"
+_MOST_BYTES = 100_000_000
+
+
+@click.command(epilog="For example: mentis normalise answer.sse --provider anthropic --json")
+@click.argument("file", metavar="FILE")
+@click.option(
+    "--provider", type=click.Choice(WIRES), required=True, help="The wire format of the answer."
+)
+@click.option(
+    "--tool",
+    "tools",
+    multiple=True,
+    metavar="NAME",
+    help="A tool that was offered; give it once for each. Calls in plain text count only then.",
+)
+@json_option
+def normalise(file: str, *, provider: str, tools: tuple[str, ...], as_json: bool) -> int:
+    """Read a recorded answer of any wire format into one form.
+
+    FILE holds server-sent events, JSON lines, one JSON body or plain text; - is standard input.
+    Exit code 1 when the answer holds an error of the provider or nothing that can be used.
+    """
+    from mentis.settle.readers import read_all, reader_for
+    from mentis.values.tool import ToolDeclaration
+
+    offered = [ToolDeclaration(name, "") for name in tools] or None
+    events = _events(_decoded(_bytes(file), file), provider)
+    reply = read_all(reader_for(provider, tools=offered), events)
+    if as_json:
+        from mentis.codec.forms import to_object
+        from mentis.settle.actions import to_actions
+
+        emit_json({"reply": to_object(reply), **to_actions(reply)})
+    else:
+        _show(reply)
+    usable = reply.text or reply.actions or reply.reasoning or reply.parts
+    return 1 if reply.stop == "error" or not usable else 0
+
+
+def _bytes(file: str) -> bytes:
+    if file == "-":
+        data = sys.stdin.buffer.read(_MOST_BYTES + 1)
+    else:
+        try:
+            with Path(file).open("rb") as stream:
+                data = stream.read(_MOST_BYTES + 1)
+        except OSError as error:
+            raise BadInput(
+                f"{file} cannot be read: {error.strerror}", hint="name a file, or - for stdin"
+            ) from error
+    if len(data) > _MOST_BYTES:
+        raise BadInput(f"{file} is longer than {_MOST_BYTES} bytes", hint="cut it into answers")
+    return data
+
+
+def _decoded(data: bytes, file: str) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        say(f"note: {file} is not UTF-8 at byte {error.start}; what is not was replaced")
+        return data.decode("utf-8", "replace")
+
+
+def _events(text: str, provider: str) -> Iterator[str]:
+    """What kind of recording it is shows in how its lines begin."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    if lines and all(line.startswith(_SSE) for line in lines[:3]):
+        return _sse_events(text)
+    if provider == "text" or len(lines) < 2 or _is_json(text):
+        return iter([text] if text.strip() else [])
+    return iter(lines if lines[0].lstrip().startswith("{") and _is_json(lines[0]) else [text])
+
+
+def _sse_events(text: str) -> Iterator[str]:
+    import httpx2
+
+    whole = httpx2.Response(
+        200,
+        headers={"content-type": "text/event-stream"},
+        text=f"{text}\n\n",  # a recording that was cut short still says what it says
+        request=httpx2.Request("POST", "http://recorded.invalid"),
+    )
+    for event in httpx2.EventSource(whole, None):
+        if event.data and event.data != _DONE:
+            yield event.data
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _show(reply: Reply) -> None:
+    if reply.reasoning:
+        say(f"reasoning: {reply.reasoning}")
+    if reply.text:
+        emit(reply.text)
+    if reply.actions:
+        rows = [
+            (action.type, action.call_id, action.origin, _json(action.payload))
+            for action in reply.actions
+        ]
+        table(("action", "call", "origin", "payload"), rows)
+    for error in reply.errors:
+        say(f"error: {error.message} [{error.code}]")
+    for note in reply.notes:
+        say(f"note: {note.message} [{note.code}]")
+    say(_end(reply))
+
+
+def _end(reply: Reply) -> str:
+    words = [f"stop: {reply.stop}", *([reply.model] if reply.model else [])]
+    if reply.usage is not None:
+        used = reply.usage
+        words.append(f"{used.input} tokens in ({used.cache_read} from cache), {used.output} out")
+    return " · ".join(words)
+
+
+def _json(payload: object) -> str:
+    return json.dumps(payload, ensure_ascii=False)

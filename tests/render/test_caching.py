@@ -1,0 +1,152 @@
+"""The cache plan, its marks in each format, and what breaks a prefix."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mentis.render.compare import compare, first_difference, unmarked
+from mentis.render.gemini import with_cached_content
+from mentis.render.wires import RENDERERS, render_for
+from mentis.values.part import ToolCallPart, ToolResultPart
+from mentis.values.rendering import Rendering
+from mentis.values.request import PromptRequest, RuntimeContext
+from mentis.values.span import Span
+from mentis.values.stability import Stability
+from mentis.values.tool import ToolDeclaration
+from mentis.values.turn import Turn
+
+from .conftest import LOOK_UP, NATIVE, ROUTES, requests_for, said
+
+MARKS = (b"cache_control", b"prompt_cache")
+
+
+def told(wire: str, turns: tuple[Turn, ...], text: str, **changes: object) -> Rendering:
+    request = PromptRequest(
+        system_instruction=(Span("Who you are."), Span(" Today.", stability=Stability.SESSION)),
+        tool_declarations=(LOOK_UP,),
+        conversation_history=turns,
+        current_text=text,
+        runtime_ctx=RuntimeContext(spans=(Span(f"{text}?", stability=Stability.TURN),)),
+    )
+    changed = replace(request, **changes)  # pyright: ignore[reportArgumentType]  # test data
+    return render_for(wire, changed, ROUTES[wire])
+
+
+@pytest.mark.parametrize("wire", list(RENDERERS))
+def test_without_caching_there_is_no_mark_and_no_plan(wire: str) -> None:
+    off = replace(ROUTES[wire], caching=False)
+    rendering = render_for(wire, requests_for(wire)["chat"], off)
+    assert not any(mark in rendering.body() for mark in MARKS)
+    assert rendering.cache_plan.boundaries == ()
+
+
+def test_a_server_of_unknown_make_gets_no_marks() -> None:
+    route = replace(ROUTES["openai-chat"], model="some-model")
+    body = render_for("openai-chat", requests_for("openai-chat")["chat"], route).body()
+    assert not any(mark in body for mark in MARKS)
+
+
+@pytest.mark.parametrize("wire", NATIVE)
+def test_boundaries_grow_and_follow_the_order_of_matching(wire: str) -> None:
+    plan = render_for(wire, requests_for(wire)["chat"], ROUTES[wire]).cache_plan
+    assert [b.region for b in plan.boundaries] == ["tools", "stable", "session", "history"]
+    assert all(one.tokens <= other.tokens for one, other in pairwise(plan.boundaries))
+
+
+@pytest.mark.parametrize("wire", NATIVE)
+@settings(max_examples=15)
+@given(texts=st.lists(st.text(min_size=1).filter(str.strip), min_size=2, max_size=5))
+def test_consecutive_turns_extend_the_same_prefix(wire: str, texts: list[str]) -> None:
+    clean = [text.encode("utf-8", "replace").decode() for text in texts]
+    turns: tuple[Turn, ...] = ()
+    before: Rendering | None = None
+    for number, text in enumerate(clean):
+        rendering = told(wire, turns, text)
+        if before is not None:
+            divergence = compare(before, rendering)
+            assert divergence is not None
+            assert divergence.lost == 0, divergence
+        before = rendering
+        call = ToolCallPart(f"c{number}", "look_up", {"word": text})
+        result = ToolResultPart(f"c{number}", "look_up", text)
+        turns = (*turns, said("user", text), said("assistant", call, result, "So it is."))
+
+
+@pytest.mark.parametrize(
+    ("changes", "source", "lost"),
+    [
+        ({"system_instruction": (Span("Somebody else.", block="identity"),)}, "identity", 3),
+        ({"tool_declarations": (ToolDeclaration("look_up", "New."),)}, "", 4),
+    ],
+)
+@pytest.mark.parametrize("wire", NATIVE)
+def test_what_breaks_the_prefix_is_named(
+    wire: str, changes: dict[str, object], source: str, lost: int
+) -> None:
+    turns = (said("user", "Hi"), said("assistant", "Hello"))
+    before, after = told(wire, turns, "A"), told(wire, turns, "A", **changes)
+    divergence = compare(before, after)
+    assert divergence is not None
+    assert divergence.span is not None
+    assert divergence.span.block == source
+    assert divergence.lost == lost
+    assert divergence.lost_tokens > 0
+    old, new = unmarked(before).body(), unmarked(after).body()
+    assert old[: divergence.byte] == new[: divergence.byte]
+    assert old[divergence.byte] != new[divergence.byte]
+
+
+@pytest.mark.parametrize("wire", list(RENDERERS))
+def test_equal_renderings_do_not_diverge(wire: str) -> None:
+    request = requests_for(wire)["chat"]
+    first, second = (render_for(wire, request, ROUTES[wire]) for _ in range(2))
+    assert compare(first, second) is None
+
+
+@given(st.binary(), st.binary())
+def test_the_first_difference_is_the_end_of_what_is_common(old: bytes, new: bytes) -> None:
+    place = first_difference(old, new)
+    if place is None:
+        assert old == new
+        return
+    assert old[:place] == new[:place]
+    assert old[place : place + 1] != new[place : place + 1]
+
+
+def test_a_mark_never_stands_on_a_thought_or_inside_a_result() -> None:
+    request = requests_for("anthropic")["chat"]
+    short = replace(request, conversation_history=request.conversation_history[:4])
+    payload = json.loads(render_for("anthropic", short, ROUTES["anthropic"]).body())
+    result = payload["messages"][3]["content"][0]
+    assert result["type"] == "tool_result"
+    assert result["cache_control"] == {"type": "ephemeral"}
+    assert isinstance(result["content"], str)
+
+
+def test_an_explicit_gemini_cache_takes_system_text_and_tools_out_of_the_body() -> None:
+    rendering = render_for("gemini", requests_for("gemini")["chat"], ROUTES["gemini"])
+    cached = with_cached_content(rendering, "cachedContents/1")
+    payload = json.loads(cached.body())
+    assert payload["cachedContent"] == "cachedContents/1"
+    assert not {"tools", "systemInstruction"} & set(payload)
+    assert all(place.pointer.startswith("/contents") for place in cached.source_map())
+
+
+@pytest.mark.parametrize("wire", NATIVE)
+def test_warm_bodies_are_the_same_bytes_as_cold_ones(wire: str) -> None:
+    request = requests_for(wire)["chat"]
+    first = render_for(wire, request, ROUTES[wire])
+    warm = render_for(wire, replace(request, current_text="Later."), ROUTES[wire])
+    again = requests_for(wire)["chat"]  # other objects, equal content
+    cold = render_for(wire, replace(again, current_text="Later."), ROUTES[wire])
+    assert warm.body() == cold.body()
+    assert (
+        warm.body() == json.dumps(warm.payload, ensure_ascii=False, separators=(",", ":")).encode()
+    )
+    assert first.body() != warm.body()
