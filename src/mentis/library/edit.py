@@ -254,6 +254,13 @@ class Editor:
 
     def settle(self, block_id: str, field: str, side: Literal["ours", "theirs"]) -> Edit:
         with self._open() as session:
+            if block_id in session.owner.bases and block_id not in session.shipped.prompts:
+                raise LibraryError(
+                    f"{block_id!r} is not shipped any more, so there is nothing to settle with",
+                    hint="to keep your text, make a block of your own from it under another id; "
+                    "then take it out of its file",
+                    block=block_id,
+                )
             layer = _layer(session, block_id)
             found = find_conflicts(session.shipped, session.owner)
             fields = [conflict.field for conflict in found if conflict.block == block_id]

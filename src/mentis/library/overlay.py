@@ -33,7 +33,10 @@ class Merged:
 
 @dataclass(frozen=True, slots=True)
 class Conflict(Value):
-    """A shipped field the owner changed, and that a newer Mentis changed as well."""
+    """A shipped field the owner changed, and that a newer Mentis changed as well.
+
+    `theirs` is None where the newer Mentis does not ship it any more.
+    """
 
     block: str
     field: str
@@ -83,13 +86,22 @@ def find_conflicts(shipped: Layer, owner: Layer) -> tuple[Conflict, ...]:
     for block_id, bases in owner.bases.items():
         above = owner.prompts.get(block_id, {})
         below = shipped.prompts.get(block_id, {})
-        over = owner.domains.get(domain_file({**below, **above}), {}).get(block_id, {})
+        file = domain_file({**below, **above})
+        over = owner.domains.get(file, {}).get(block_id, {}) if file else _anywhere(block_id, owner)
         ours, theirs = owner_fields(stored(above), over), shipped_fields(block_id, shipped)
         for path, base in bases.items():
             now = digest_of(theirs.get(path))
             if path in ours and now not in (base.digest, digest_of(ours[path])):
                 found.append(Conflict(block_id, path, base.value, ours[path], theirs.get(path)))
     return tuple(found)
+
+
+def _anywhere(block_id: str, owner: Layer) -> JsonObject:
+    """The owner's text of a block that is not shipped any more, which said where it was kept."""
+    for entries in owner.domains.values():
+        if block_id in entries:
+            return entries[block_id]
+    return {}
 
 
 def merge_placeholder(key: str, shipped: Layer, owner: Layer) -> JsonObject:

@@ -147,6 +147,8 @@ def _settle(
 
 
 def _readable(value: object) -> str:
+    if value is None:
+        return "(not shipped any more)"
     if isinstance(value, dict) and set(value) == {"content"}:  # pyright: ignore[reportUnknownArgumentType]  # raw JSON
         return str(value["content"])  # pyright: ignore[reportUnknownArgumentType]  # raw JSON
     return json.dumps(value, ensure_ascii=False, indent=2)
