@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -59,13 +60,18 @@ def process() -> Callable[..., subprocess.Popen[str]]:
     """Starts a real `mentis` process."""
 
     def start(*args: str | Path, **environ: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "mentis", *map(str, args)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, **environ},
-        )
+        # Whoever runs the tests in the background has Ctrl-C ignored, and a child would inherit it.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            return subprocess.Popen(
+                [sys.executable, "-m", "mentis", *map(str, args)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                env={**os.environ, **environ},
+            )
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     return start
