@@ -53,6 +53,7 @@ class Abilities(Value):
     cache_marks: int = 0
     cache_ttls: tuple[str, ...] = ()
     cache_write_price: float = 1.0
+    cache_long_write_price: float = 1.0  # for what is kept an hour
     cache_read_price: float = 1.0
     request_bytes: int = 0
     images: int = 0

@@ -78,6 +78,7 @@ _CLAUDE = Abilities(
     cache_marks=4,
     cache_ttls=("1h", "5m"),
     cache_write_price=1.25,
+    cache_long_write_price=2.0,
     cache_read_price=0.1,
     request_bytes=32 * 1024 * 1024,
     images=100,

@@ -35,6 +35,8 @@ def test_the_plan_shows_each_boundary_and_its_price(mentis: Mentis, home: Path) 
     assert "/system/0" in shown.out
     assert "1h" in shown.out
     assert "price if hit" in shown.out
+    (kept_long,) = (line.split() for line in shown.out.splitlines() if "/system/0" in line)
+    assert int(kept_long[-1]) == 2 * int(kept_long[2].removeprefix("~")), "an hour costs twice"
 
 
 def test_where_no_cache_is_known_the_plan_says_so(mentis: Mentis, home: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mentis.facts.ability import WIRES
-from mentis.values.rendering import Rendering
+from mentis.values.rendering import Boundary, Rendering
 from mentis.values.route import Backend, Route
 
 from .options import home_option, home_path, persona_option, route_option, session_option
@@ -121,7 +121,7 @@ def _show_plan(rendering: Rendering, able: Abilities) -> None:
             boundary.ttl or "-",
             "yes" if boundary.tokens >= plan.minimum else f"below {plan.minimum}",
             f"{boundary.tokens * able.cache_read_price:.0f}",
-            f"{boundary.tokens * (able.cache_write_price if boundary.marked else 1):.0f}",
+            f"{boundary.tokens * _write_price(boundary, able):.0f}",
         )
         for boundary in plan.boundaries
     ]
@@ -146,3 +146,10 @@ def _show_map(rendering: Rendering) -> None:
         for piece in rendering.source_map()
     ]
     table(("bytes", "at", "block", "placeholder", "source", "trust", "stability"), rows)
+
+
+def _write_price(boundary: Boundary, able: Abilities) -> float:
+    """What writing to the cache costs, as a multiple of plain input."""
+    if not boundary.marked:
+        return 1.0
+    return able.cache_long_write_price if boundary.ttl == "1h" else able.cache_write_price
