@@ -3,7 +3,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# The peers of the benchmarks pin other versions than the tests: an environment of their own.
+BENCH := .venv-bench
+PIP := -m pip --disable-pip-version-check --quiet
 # One thread per engine: two spinning threads on a busy machine are slower than one.
 export OMP_NUM_THREADS ?= 1
 
@@ -34,11 +36,11 @@ format: $(VENV)/.dev ## format the code and sort its imports
 docs: $(VENV)/.dev ## write the generated reference anew
 	@$(BIN)/python tools/reference.py --write
 
-bench: $(VENV)/.bench models ## measure, as ratios against a baseline of the same run (under 5 minutes)
-	@$(BIN)/python -m bench
+bench: $(BENCH)/.bench models ## measure, as ratios against a baseline of the same run (under 5 minutes)
+	@$(BENCH)/bin/python -m bench
 
-bench-full: $(VENV)/.bench models ## the same with more repeats
-	@$(BIN)/python -m bench --full
+bench-full: $(BENCH)/.bench models ## the same with more repeats
+	@$(BENCH)/bin/python -m bench --full
 
 soak: $(VENV)/.dev models ## many real turns in a row on the embedded model, then verify
 	@$(BIN)/python -m bench.soak
@@ -50,7 +52,7 @@ lock: $(VENV)/.dev ## resolve dependencies anew and write locks/
 	@$(BIN)/python tools/lock.py
 
 clean: ## remove the virtual environment and everything generated
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage* dist build bench/results
+	rm -rf $(VENV) $(BENCH) .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage* dist build bench/results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
@@ -61,17 +63,19 @@ $(VENV)/bin/python:
 
 $(VENV)/.run: locks/run.txt pyproject.toml | $(VENV)/bin/python
 	@echo "installing what the demo needs" >&2
-	@$(PIP) install --require-hashes -r locks/run.txt
-	@$(PIP) install --no-deps --no-build-isolation -e .
+	@$(BIN)/python $(PIP) install --require-hashes -r locks/run.txt
+	@$(BIN)/python $(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.dev: locks/dev.txt pyproject.toml | $(VENV)/bin/python
 	@echo "installing what development needs" >&2
-	@$(PIP) install --require-hashes -r locks/dev.txt
-	@$(PIP) install --no-deps --no-build-isolation -e .
+	@$(BIN)/python $(PIP) install --require-hashes -r locks/dev.txt
+	@$(BIN)/python $(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@ $(VENV)/.run
 
-$(VENV)/.bench: locks/bench.txt | $(VENV)/.dev
+$(BENCH)/.bench: locks/bench.txt pyproject.toml | $(VENV)/bin/python
 	@echo "installing the peers to measure against" >&2
-	@$(PIP) install --require-hashes -r locks/bench.txt
+	@$(PYTHON) -m venv $(BENCH)
+	@$(BENCH)/bin/python $(PIP) install --require-hashes -r locks/bench.txt
+	@$(BENCH)/bin/python $(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
