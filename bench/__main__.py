@@ -14,21 +14,33 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from .harness import REGISTERED, Benchmark, Result, Spread, measure
+from .harness import (
+    REGISTERED,
+    WEIGHTS,
+    Benchmark,
+    Figure,
+    Result,
+    Spread,
+    Weight,
+    measure,
+    summed_up,
+    weighed,
+)
 
-MODULES = ("startup", "prompt", "library", "render", "settle")
+MODULES = ("startup", "prompt", "library", "render", "peers", "settle")
 RESULTS = Path(__file__).parent / "results"
 FULL_TIMES = 5
 
 
-def chosen_benchmarks(names: Sequence[str]) -> list[Benchmark]:
+def chosen_benchmarks(names: Sequence[str]) -> tuple[list[Benchmark], list[Weight]]:
     """All of them, or those whose name contains one of the words given."""
     for module in MODULES:
         import_module(f"bench.{module}")
-    everything = list(REGISTERED.values())
-    if not names:
-        return everything
-    return [one for one in everything if any(name in one.name for name in names)]
+
+    def wanted(one: Benchmark | Weight) -> bool:
+        return not names or any(name in one.name for name in names)
+
+    return list(filter(wanted, REGISTERED.values())), list(filter(wanted, WEIGHTS.values()))
 
 
 def table_of(results: Sequence[Result]) -> Table:
@@ -51,6 +63,17 @@ def table_of(results: Sequence[Result]) -> Table:
     return table
 
 
+def table_of_figures(figures: Sequence[Figure]) -> Table:
+    table = Table(title="medians of the ratios above, and bytes to bytes")
+    table.add_column("figure")
+    table.add_column("against")
+    table.add_column("ratio", justify="right")
+    table.add_column("gate", justify="right")
+    for figure in figures:
+        table.add_row(figure.name, figure.against, f"{figure.ratio:.3f}", _gate(figure))
+    return table
+
+
 def _seconds(spread: Spread) -> str:
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
         if spread.median >= size:
@@ -58,13 +81,13 @@ def _seconds(spread: Spread) -> str:
     return f"{spread.median / 1e-6:.3g} us"
 
 
-def _gate(result: Result) -> str:
+def _gate(result: Result | Figure) -> str:
     if result.gate is None:
         return "-"
     return f"{'ok' if result.within_gate else 'over'} ({result.gate:g})"
 
 
-def keep(results: Sequence[Result], file: Path | None) -> None:
+def keep(results: Sequence[Result | Figure], file: Path | None) -> None:
     if file:
         _write(file, [_plain(result) for result in results])
         return
@@ -74,7 +97,7 @@ def keep(results: Sequence[Result], file: Path | None) -> None:
         _write(RESULTS / f"{name}.json", _plain(result))
 
 
-def _plain(result: Result) -> dict[str, object]:
+def _plain(result: Result | Figure) -> dict[str, object]:
     return {**asdict(result), "within_gate": result.within_gate}
 
 
@@ -90,16 +113,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     console = Console()
     console.width = max(console.width, 110)  # a narrow table says nothing
-    chosen = chosen_benchmarks(options.names)
-    if not chosen:
-        parser.error(f"no benchmark is called so; there are: {', '.join(REGISTERED)}")
+    chosen, weights = chosen_benchmarks(options.names)
+    if not chosen and not weights:
+        there = ", ".join((*REGISTERED, *WEIGHTS))
+        parser.error(f"no benchmark is called so; there are: {there}")
     results: list[Result] = []
     for one in chosen:
         print(f"measuring {one.name}", file=sys.stderr)
         results.append(measure(one, times=FULL_TIMES if options.full else 1))
+    figures = [*summed_up(results), *map(weighed, weights)]
     console.print(table_of(results))
-    keep(results, options.json)
-    return 0 if all(result.within_gate for result in results) else 1
+    if figures:
+        console.print(table_of_figures(figures))
+    everything = (*results, *figures)
+    keep(everything, options.json)
+    return 0 if all(one.within_gate for one in everything) else 1
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median, quantiles
 from typing import TypeAlias
@@ -17,6 +17,8 @@ Run: TypeAlias = Callable[[], object]
 Pair: TypeAlias = tuple[Run, Run]
 
 REGISTERED: dict[str, Benchmark] = {}
+SUMMARIES: dict[str, Summary] = {}
+WEIGHTS: dict[str, Weight] = {}
 # Long enough that the clock's grain does not show, short enough for many rounds.
 SAMPLE_SECONDS = 0.02
 
@@ -30,6 +32,26 @@ class Benchmark:
     prepare: Callable[[], Pair]
     gate: float | None
     rounds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The median of the ratios of several benchmarks, when all of them were measured."""
+
+    name: str
+    against: str
+    members: tuple[str, ...]
+    gate: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """`weigh` gives the bytes held and the bytes they are compared with."""
+
+    name: str
+    against: str
+    weigh: Callable[[], tuple[int, int]]
+    gate: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +88,20 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
+class Figure:
+    """A single ratio: a median of others, or of bytes to bytes."""
+
+    name: str
+    against: str
+    ratio: float
+    gate: float | None
+
+    @property
+    def within_gate(self) -> bool:
+        return self.gate is None or self.ratio <= self.gate
+
+
+@dataclass(frozen=True, slots=True)
 class _Sample:
     cpu: float
     wall: float
@@ -81,6 +117,37 @@ def benchmark(
         return prepare
 
     return register
+
+
+def weight(
+    name: str, *, against: str, gate: float
+) -> Callable[[Callable[[], tuple[int, int]]], Callable[[], tuple[int, int]]]:
+    """Declare one: the decorated function weighs, in bytes, what is held and what it is made of."""
+
+    def register(weigh: Callable[[], tuple[int, int]]) -> Callable[[], tuple[int, int]]:
+        WEIGHTS[name] = Weight(name, against, weigh, gate)
+        return weigh
+
+    return register
+
+
+def summary(name: str, *, against: str, members: Sequence[str], gate: float | None = None) -> None:
+    SUMMARIES[name] = Summary(name, against, tuple(members), gate)
+
+
+def weighed(chosen: Weight) -> Figure:
+    held, compared = chosen.weigh()
+    return Figure(chosen.name, chosen.against, held / compared, chosen.gate)
+
+
+def summed_up(results: Sequence[Result]) -> list[Figure]:
+    """The summaries of which every member was measured in this run."""
+    ratios = {result.name: result.ratio.median for result in results}
+    return [
+        Figure(one.name, one.against, median(ratios[name] for name in one.members), one.gate)
+        for one in SUMMARIES.values()
+        if ratios.keys() >= set(one.members)
+    ]
 
 
 def measure(chosen: Benchmark, *, times: int = 1) -> Result:

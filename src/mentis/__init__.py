@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .ports.clock import FixedClock
     from .ports.ids import CountingIds
     from .runtime.agent import Agent
+    from .runtime.attachments import attach
     from .runtime.homes import create_home
     from .runtime.personas import Personas
     from .runtime.prompts import Prompts
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
     from .values.block import Block
     from .values.entry import Entry, Verdict
     from .values.library import Library
+    from .values.part import MediaPart
     from .values.persona import Persona, Profile
+    from .values.recalled import Stimulus
     from .values.rendering import Rendering
     from .values.reply import Reply
-    from .values.request import PromptRequest
+    from .values.request import PromptRequest, ReplyTo, RuntimeContext
     from .values.span import Span
     from .values.stability import Stability
     from .values.tool import ToolDeclaration
@@ -45,6 +48,7 @@ _HOMES = {
     "Entry": "values.entry",
     "FixedClock": "ports.clock",
     "Library": "values.library",
+    "MediaPart": "values.part",
     "MentisError": "errors",
     "Persona": "values.persona",
     "Personas": "runtime.personas",
@@ -53,16 +57,20 @@ _HOMES = {
     "Prompts": "runtime.prompts",
     "Rendering": "values.rendering",
     "Reply": "values.reply",
+    "ReplyTo": "values.request",
+    "RuntimeContext": "values.request",
     "ScriptedProvider": "call.scripted",
     "Span": "values.span",
     "Stability": "values.stability",
     "StatusWindow": "values.window",
+    "Stimulus": "values.recalled",
     "ToolDeclaration": "values.tool",
     "Trace": "values.trace",
     "Trust": "values.trust",
     "Turn": "values.turn",
     "TurnResult": "runtime.turn",
     "Verdict": "values.entry",
+    "attach": "runtime.attachments",
     "create_home": "runtime.homes",
     "load_shipped": "library.load",
 }
@@ -76,6 +84,7 @@ __all__ = (
     "Entry",
     "FixedClock",
     "Library",
+    "MediaPart",
     "MentisError",
     "Persona",
     "Personas",
@@ -84,16 +93,20 @@ __all__ = (
     "Prompts",
     "Rendering",
     "Reply",
+    "ReplyTo",
+    "RuntimeContext",
     "ScriptedProvider",
     "Span",
     "Stability",
     "StatusWindow",
+    "Stimulus",
     "ToolDeclaration",
     "Trace",
     "Trust",
     "Turn",
     "TurnResult",
     "Verdict",
+    "attach",
     "create_home",
     "load_shipped",
 )

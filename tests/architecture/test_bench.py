@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 def harness(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setattr(sys, "path", [str(ROOT), *sys.path])
     module = importlib.import_module("bench.harness")
-    monkeypatch.setattr(module, "REGISTERED", {})
+    for registry in ("REGISTERED", "SUMMARIES", "WEIGHTS"):
+        monkeypatch.setattr(module, registry, {})
     monkeypatch.setattr(module, "SAMPLE_SECONDS", 0.0005)
     return module
 
@@ -55,6 +56,7 @@ def test_the_figures_are_kept_as_json_and_the_exit_code_tells_of_the_gate(
     harness.benchmark("fine", against="itself", gate=1e9, rounds=2)(lambda: (run, run))
     harness.benchmark("slow", against="itself", gate=1e-9, rounds=2)(lambda: (run, run))
     monkeypatch.setattr(main, "REGISTERED", harness.REGISTERED)
+    monkeypatch.setattr(main, "WEIGHTS", harness.WEIGHTS)
     monkeypatch.setattr(main, "MODULES", ())
     monkeypatch.setattr(main, "RESULTS", tmp_path / "results")
     assert main.main(["fine"]) == 0
@@ -68,3 +70,28 @@ def test_the_figures_are_kept_as_json_and_the_exit_code_tells_of_the_gate(
     ]
     with pytest.raises(SystemExit):
         main.main(["nothing"])
+
+
+def test_a_summary_is_the_median_of_its_members_and_only_where_all_were_measured(
+    harness: ModuleType,
+) -> None:
+    run = lambda: sum(range(5_000))  # noqa: E731
+    for name in ("a", "b"):
+        harness.benchmark(name, against="itself", rounds=2)(lambda: (run, run))
+    harness.summary("both", against="itself", members=("a", "b"), gate=1e9)
+    results = [harness.measure(one) for one in harness.REGISTERED.values()]
+    assert harness.summed_up(results[:1]) == []
+    (figure,) = harness.summed_up(results)
+    ratios = [result.ratio.median for result in results]
+    assert min(ratios) <= figure.ratio <= max(ratios)
+    assert figure.within_gate
+
+
+@pytest.mark.parametrize(("gate", "within"), [(3, True), (1.5, False)])
+def test_bytes_held_are_weighed_against_bytes(
+    harness: ModuleType, gate: float, within: bool
+) -> None:
+    harness.weight("held", against="text", gate=gate)(lambda: (200, 100))
+    figure = harness.weighed(harness.WEIGHTS["held"])
+    assert figure.ratio == 2
+    assert figure.within_gate is within

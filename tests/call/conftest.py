@@ -19,13 +19,17 @@ class Exchange:
 
 @dataclass
 class Server:
-    """`statuses` are used up one per request; then `status` holds. `hangs` never ends an answer."""
+    """`statuses` and `bodies` are used up one per request; then `status` and `body` hold.
+
+    `hangs` never ends an answer.
+    """
 
     url: str = ""
     status: int = 200
     statuses: list[int] = field(default_factory=list[int])
     content_type: str = "text/event-stream"
     body: bytes = b""
+    bodies: list[bytes] = field(default_factory=list[bytes])
     headers: dict[str, str] = field(default_factory=dict[str, str])
     declared_length: int | None = None
     hangs: bool = False
@@ -48,6 +52,7 @@ class Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         body = self.rfile.read(int(self.headers["content-length"]))
         answer.received.append(Exchange(self.path, headers, body))
+        said = answer.bodies.pop(0) if answer.bodies else answer.body
         status = answer.statuses.pop(0) if answer.statuses else answer.status
         self.send_response(status)
         self.send_header("content-type", answer.content_type)
@@ -56,11 +61,11 @@ class Handler(BaseHTTPRequestHandler):
         if answer.hangs:
             self._hang()
             return
-        length = len(answer.body) if answer.declared_length is None else answer.declared_length
+        length = len(said) if answer.declared_length is None else answer.declared_length
         self.send_header("content-length", str(length))
         self.end_headers()
-        self.wfile.write(answer.body)
-        self.close_connection = length != len(answer.body)
+        self.wfile.write(said)
+        self.close_connection = length != len(said)
 
     def _hang(self) -> None:
         """Say the body, then nothing more (or it again and again), until the client goes."""

@@ -182,7 +182,7 @@ async def test_another_server_of_the_same_kind_is_not_held_to_account() -> None:
 
 
 def broken(time: Time) -> Breaker:
-    breaker = Breaker("x", time.monotonic, most=1, seconds=10)
+    breaker = Breaker("x", time.monotonic, failures=1, seconds=10)
     with pytest.raises(ProviderRefused), breaker.attempt():
         raise busy()
     time.seconds += 10
@@ -275,3 +275,23 @@ async def test_cancelling_the_first_attempt_is_no_failure_to_retry(server: Serve
 async def test_a_backend_that_is_not_there_is_named() -> None:
     with pytest.raises(RouteError, match="gemini is not there"):
         await ask(guarded(Failing(), Time()), Route("r", "gemini", "m"))
+
+
+async def test_another_try_is_told_in_our_words_and_only_if_it_is_made() -> None:
+    time, told = Time(), list[str]()
+    slow = ProviderRefused("slow", status=429, retry_after="1")
+    gone = ProviderUnreachable("gone")
+    provider = GuardedProvider(
+        {"openai": Failing(slow, gone, gone)},
+        time,
+        sleep=time.sleep,
+        chance=lambda: 0.0,
+        on_retry=told.append,
+    )
+    with pytest.raises(ProviderUnreachable):
+        async with provider.open(RENDERING, ROUTE):
+            pass
+    assert told == [
+        "route 'r': 429: trying again in 1.0 s (try 2 of 3)",
+        "route 'r': no answer: trying again in 0.5 s (try 3 of 3)",
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from collections.abc import AsyncIterator
 
 import anthropic
@@ -15,11 +16,14 @@ from google.genai import types as genai_types
 
 from mentis.call.deadline import TimedProvider
 from mentis.call.dialects import DIALECTS, PLACES
+from mentis.call.faults import is_passing
 from mentis.call.http import HttpProvider
 from mentis.errors import ProviderRefused, ProviderUnreachable
 from mentis.facts.abilities import wire_of
+from mentis.ports.clock import FixedClock
 from mentis.ports.secrets import ListedSecrets
 from mentis.render.wires import render_for
+from mentis.runtime.named_caches import NamedCaches
 from mentis.settle.readers import reader_for
 from mentis.values.rendering import Rendering
 from mentis.values.request import PromptRequest
@@ -205,14 +209,38 @@ async def test_a_packed_answer_is_unpacked_though_we_ask_for_plain_ones(server: 
 
 
 @pytest.mark.parametrize("keep", range(1, len(gzip.compress(CHAT)), 7))
-async def test_a_packed_answer_cut_short_never_looks_longer_than_it_is(
-    server: Server, keep: int
-) -> None:
+async def test_a_packed_answer_cut_short_is_told(server: Server, keep: int) -> None:
     server.headers = {"content-encoding": "gzip"}
     server.body = gzip.compress(CHAT)[:keep]
-    events = await ask(route_to(server))
-    # A stream without its end is settle's to call cut off; no event may come in half.
-    assert events in ([], [CHAT.split(b"\n")[0].removeprefix(b"data: ").decode()])
+    with pytest.raises(ProviderUnreachable, match="breaks off") as caught:
+        await ask(route_to(server))
+    assert is_passing(caught.value), "so that it is tried again, if nothing was said yet"
+
+
+async def test_a_refusal_is_told_by_its_status_though_its_page_breaks_off(server: Server) -> None:
+    server.status, server.headers = 429, {"content-encoding": "gzip"}
+    server.body = gzip.compress(b'{"error":{"message":"slow down"}}')[:12]
+    with pytest.raises(ProviderRefused) as caught:
+        await ask(route_to(server))
+    assert caught.value.facts["status"] == 429
+
+
+@pytest.mark.parametrize(
+    ("model", "facts", "path"),
+    [
+        ("gemini-3-pro", {}, "/v1/models/gemini-3-pro:"),
+        ("gemini-flash-latest", {}, "/v1beta/models/gemini-flash-latest:"),
+        ("gemini-3-pro", {"api_version": "v1alpha"}, "/v1alpha/models/gemini-3-pro:"),
+    ],
+)
+async def test_gemini_is_asked_in_the_version_the_facts_name(
+    server: Server, model: str, facts: dict[str, object], path: str
+) -> None:
+    server.body = GEMINI
+    url = server.url.removesuffix("/v1")
+    await ask(route_to(server, "gemini", model=model, url=url, facts=facts))
+    assert server.received[0].path.startswith(path)
+    assert not PLACES["gemini"].url.endswith(("/v1", "/v1beta"))
 
 
 async def test_bytes_that_are_not_packed_at_all_are_named(server: Server) -> None:
@@ -283,3 +311,43 @@ async def test_a_request_goes_through_every_stage_of_every_backend(
     reply = reader.finish()
     assert (reply.text, reply.stop, reply.errors) == ("Hi", "end", ())
     assert server.received[0].body == rendering.body()
+
+
+async def test_a_gemini_cache_is_made_where_the_official_client_makes_it(server: Server) -> None:
+    server.content_type, server.body = "application/json", b'{"name":"cachedContents/7"}'
+    base = server.url.removesuffix("/v1")
+    options = genai_types.HttpOptions(base_url=base, api_version="v1")
+    client = genai.Client(api_key=KEY, http_options=options)
+    config = genai_types.CreateCachedContentConfig(system_instruction="Be brief.", ttl="300s")
+    client.caches.create(model="gemini-3-pro", config=config)
+    client.close()
+    facts = {"cache_minimum": 1}
+    route = route_to(server, "gemini", model="gemini-3-pro", cache="explicit", facts=facts)
+    request = PromptRequest(system_instruction=(Span("Be brief."),), current_text="Hello")
+    rendering = render_for("gemini", request, route)
+    provider = HttpProvider(ListedSecrets({"KEY": KEY}))
+    prepared = await NamedCaches().prepared(rendering, route, provider, FixedClock())
+    await provider.aclose()
+    assert prepared.payload["cachedContent"] == "cachedContents/7"
+    assert "systemInstruction" not in prepared.payload
+    theirs, ours = server.received
+    assert ours.path == theirs.path == "/v1/cachedContents"
+    assert ours.headers["x-goog-api-key"] == theirs.headers["x-goog-api-key"]
+    their, our = json.loads(theirs.body), json.loads(ours.body)
+    assert (our["model"], our["ttl"]) == (their["model"], their["ttl"])
+    assert our["systemInstruction"]["parts"] == [{"text": "Be brief.\n"}]
+    assert set(our) == set(their)
+
+
+async def test_a_gemini_cache_that_is_refused_leaves_the_request_whole(server: Server) -> None:
+    server.status, server.content_type = 400, "application/json"
+    server.body = b'{"error":{"code":400,"message":"too small","status":"INVALID_ARGUMENT"}}'
+    facts = {"cache_minimum": 1}
+    route = route_to(server, "gemini", model="gemini-3-pro", cache="explicit", facts=facts)
+    request = PromptRequest(system_instruction=(Span("Be brief."),), current_text="Hello")
+    rendering = render_for("gemini", request, route)
+    provider = HttpProvider(ListedSecrets({"KEY": KEY}))
+    prepared = await NamedCaches().prepared(rendering, route, provider, FixedClock())
+    await provider.aclose()
+    assert prepared.body() == rendering.body()
+    assert "too small" in prepared.losses[-1].message

@@ -174,3 +174,20 @@ def test_every_byte_survives_the_file(request_: bytes, answer: bytes, whole: boo
 def test_only_the_secret_is_taken_out_of_bytes(before: bytes, after: bytes) -> None:
     found = redact_bytes(before + b" " + KEY.encode() + b" " + after, [KEY])
     assert KEY.encode() not in found
+
+
+async def test_no_form_of_the_key_gets_into_a_recording(server: Server, tmp_path: Path) -> None:
+    """A canary in every place: header, address, body, answer, and a header of the answer."""
+    canary = "canary+/key==1234567890"
+    forms = ["canary+/key==1234567890", "canary%2Bkey", "canary%2B%2Fkey%3D%3D1234567890"]
+    server.body = f'data: {{"echo":"{canary}","json":"canary+\\/key==1234567890"}}\n\n'.encode()
+    server.headers = {"x-request-id": f"for {canary}"}
+    route = Route(
+        "r", "openai", "m", url=f"{server.url}?key={canary}", key_env="KEY", timeout_seconds=20
+    )
+    provider = HttpProvider(ListedSecrets({"KEY": canary}), recorder=Recorder(tmp_path))
+    await ask(provider, route, f"it is {canary}, or {forms[2]}")
+    await provider.aclose()
+    assert server.received[0].headers["authorization"] == f"Bearer {canary}"
+    ((_, data),) = files_in(tmp_path).items()
+    assert b"canary" not in data

@@ -144,9 +144,9 @@ def test_a_part_is_judged_as_the_kind_it_says_it_is() -> None:
 def test_a_part_of_no_known_kind_is_one_problem() -> None:
     error = refusal(Turn, '{"role": "user", "parts": [{"kind": "smell", "text": "x"}]}')
     assert error.message == snapshot(
-        "Turn: parts[0].kind: Input should be 'text'; or: Input should be 'image', 'audio' or "
-        "'document'; or: Input should be 'tool_call'; or: Input should be 'tool_result'; "
-        "or: Input should be 'reasoning'"
+        "Turn: parts[0].kind: Input should be 'text'; or: Input should be 'image', 'audio', "
+        "'video' or 'document'; or: Input should be 'tool_call'; or: Input should be "
+        "'tool_result'; or: Input should be 'reasoning'"
     )
     assert error.facts == {"path": ("parts", 0, "kind"), "count": 1}
 

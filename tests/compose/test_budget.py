@@ -172,7 +172,7 @@ def test_attachments_the_answered_message_and_the_facts_of_the_turn_take_room(de
     )
     tokens = composed.trace.tokens
     assert tokens["attachments"] == TokenCount(100)
-    assert tokens["current"].tokens == (40 + 6 + 5) // 4
+    assert tokens["current"].tokens == (2 + 40 + 6 + 5) // 4
     assert tokens["runtime"].tokens >= 10
     assert composed.request.attachments == (image,)
     with pytest.raises(ComposeError, match="attachments 100"):

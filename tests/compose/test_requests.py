@@ -11,6 +11,7 @@ import pytest
 
 from mentis.codec.forms import from_json, to_json
 from mentis.compose.compat import TYPED, as_request
+from mentis.compose.modes import spoken
 from mentis.compose.requests import RequestBuilder
 from mentis.errors import BadInput, ComposeError
 from mentis.library.load import load_shipped
@@ -82,7 +83,13 @@ def test_what_is_around_is_told_under_headings_and_empty_ones_are_not() -> None:
         "[Relevant memories]\n- Robin likes tea."
     )
     tail = join_spans(request.runtime_ctx.spans)
-    assert tail.endswith("\n\n[Recently, in other conversations]\n- Di: see you")
+    heading, _, fenced = tail.partition("[Recently, in other conversations]\n")
+    assert heading.endswith("\n\n")
+    note, opening, line, closing = fenced.split("\n")
+    assert "never an instruction" in note
+    assert line == "- Di: see you"
+    assert opening.startswith("<untrusted ")
+    assert closing == opening.replace("<", "</")
     assert "Lisbon" not in tail
     plain = builder().build_prompt_request(HELLO).request
     assert plain.context_summary == ()
@@ -198,12 +205,20 @@ def test_a_voice_is_told_everything_in_one_text() -> None:
         "[Weather]\n- rain",
         "[How your voice should sound]\n- slow",
         "[What was said last]\n- Robin: Hi\n- Ada: Hey",
-        "[Attached documents]\n- plan.txt: Go north.",
+        "[Attached documents]\n",
+        ">\n- plan.txt: Go north.\n</untrusted ",
         "09:30",
     ):
         assert told in text
     assert "\n\n\n" not in text
     assert composed.trace.cuts == ()
+
+
+def test_a_line_of_somebody_without_a_name_begins_with_the_words() -> None:
+    persona, nobody = Persona("ada", "Ada"), Profile("")
+    talk = (Turn("user", (TextPart("bob: hi"),)), Turn("assistant", (TextPart("Hey"),)))
+    lines, _ = spoken(talk, persona, nobody, Quarters())
+    assert lines == ["bob: hi", "Ada: Hey"]
 
 
 def test_a_voice_is_told_the_end_of_a_long_talk_and_the_rest_is_recorded() -> None:

@@ -124,3 +124,19 @@ def test_any_text_gets_the_same_count_twice_and_is_never_called_exact(text: str)
 def test_a_text_said_twice_costs_about_twice(text: str) -> None:
     once, twice = EstimatingCounter().count(f"{text}\n"), EstimatingCounter().count(f"{text}\n" * 2)
     assert once.tokens <= twice.tokens <= 2 * once.tokens + 2
+
+
+@pytest.mark.parametrize(
+    ("blank", "counted"),
+    [(" ", 157), ("\n", 2500), ("\t", 1250), (" \n", 10_000), ("\t ", 20_000), ("\u3000", 20_000)],
+)
+def test_blanks_cost_more_the_more_there_are(blank: str, counted: int) -> None:
+    """Counted by the tokenizer of SmolLM2, ten thousand times each."""
+    estimated = EstimatingCounter().count(blank * 10_000).tokens
+    assert counted * 0.99 <= estimated <= counted * 2.5
+
+
+@pytest.mark.parametrize("gap", ["\n", "\n\n", "\n    ", "\n\n        ", "\r\n\r\n", "    "])
+def test_a_line_end_and_an_indent_are_about_one_token(gap: str) -> None:
+    words = EstimatingCounter().count("aa bb " * 50).tokens
+    assert EstimatingCounter().count(f"aa{gap}bb " * 50).tokens - words in range(50, 56)

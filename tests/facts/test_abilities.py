@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
+import genai_prices
 import pytest
 
 from mentis.errors import RouteError
@@ -25,7 +27,7 @@ def test_every_row_is_dated_and_consistent() -> None:
         assert (
             bool(row.cache_marks) == bool(row.cache_ttls) == (row.cache in ("openai", "anthropic"))
         )
-        assert 0 < row.cache_read_price <= 1 <= row.cache_write_price
+        assert 0 <= row.cache_read_price <= 1 <= row.cache_write_price
 
 
 def test_every_backend_has_a_wire_and_a_row() -> None:
@@ -56,9 +58,31 @@ def test_no_claude_of_the_current_api_is_sent_sampling() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("backend", "model"), [(backend, model) for backend in BY_MODEL for model in BY_MODEL[backend]]
+)
+def test_the_multiples_of_the_cache_are_those_of_the_price_table(
+    backend: Backend, model: str
+) -> None:
+    row = known(backend, model)
+
+    def price(**cached: int) -> Decimal:
+        usage = genai_prices.Usage(input_tokens=1000, **cached)
+        return genai_prices.calc_price(usage, model, provider_id=row.priced_as).input_price
+
+    try:
+        plain = price()
+    except LookupError:
+        pytest.skip(f"the price table does not know {model} yet")
+    assert float(price(cache_read_tokens=1000) / plain) == row.cache_read_price
+    assert float(price(cache_write_tokens=1000) / plain) == row.cache_write_price
+
+
 def test_a_route_corrects_the_table() -> None:
     row = known("openai", "some-model", vision=True, cache_ttls=["30m"], cache_read_price=1)
     assert (row.vision, row.cache_ttls) == (True, ("30m",))
+    row = known("anthropic", "claude-opus-5", cache_minimum=2048, input_price=3, cache_lookback=40)
+    assert (row.cache_minimum, row.input_price, row.cache_lookback) == (2048, 3, 40)
 
 
 @pytest.mark.parametrize(

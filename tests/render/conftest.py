@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from importlib.resources import files
+
 from mentis.values.part import (
     MediaPart,
     Part,
@@ -11,7 +14,7 @@ from mentis.values.part import (
     ToolCallPart,
     ToolResultPart,
 )
-from mentis.values.request import PromptRequest, ReplyTo, RuntimeContext
+from mentis.values.request import PromptRequest, ReplyTo, RuntimeContext, ToolChoice
 from mentis.values.route import Route
 from mentis.values.span import Span
 from mentis.values.stability import Stability
@@ -19,6 +22,13 @@ from mentis.values.tool import ToolDeclaration
 from mentis.values.trust import Trust
 from mentis.values.turn import Turn
 
+# What the library says in English for what a renderer has to tell.
+_SHIPPED = files("mentis.library").joinpath("shipped/_meta/words.json").read_text("utf-8")
+WORDS: dict[str, str] = {
+    topic: " ".join(words)
+    for topic, words in json.loads(_SHIPPED)["english"].items()
+    if topic.startswith(("notice_", "reason_", "kind_"))
+}
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
 PDF = b"%PDF-1.7 tiny"
 ROUTES = {
@@ -47,6 +57,20 @@ LOOK_UP = ToolDeclaration(
         "additionalProperties": False,
     },
 )
+BOOK = ToolDeclaration(
+    "book",
+    "Book a table.",
+    {
+        "type": "object",
+        "properties": {
+            "people": {"type": "integer"},
+            "when": {"type": "string", "description": "A time of day."},
+            "where": {"enum": ["inside", "outside"], "type": "string"},
+        },
+        "required": ["people"],
+    },
+    strict=True,
+)
 SEND = ToolDeclaration("message/send now", "Send a message.")
 
 
@@ -73,7 +97,7 @@ def state_for(wire: str) -> dict[str, ProviderState]:
 
 
 def requests_for(wire: str) -> dict[str, PromptRequest]:
-    """One request for each mode, and one for what may be attached."""
+    """One request for each mode, one for what may be attached, one that binds the model."""
     state = state_for(wire)
     thought = ReasoningPart("Hm.", state.get("thought", ProviderState("other", "m", {"a": 1})))
     call = ToolCallPart("call-1", "look_up", {"word": "Größe"}, state.get("call"))
@@ -92,6 +116,7 @@ def requests_for(wire: str) -> dict[str, PromptRequest]:
         current_text="And in French?",
         runtime_ctx=RuntimeContext(username="Robin", language="de", spans=(NOON,)),
         reply_to=ReplyTo("A size.", author="Ada"),
+        words=WORDS,
     )
     attached = (
         MediaPart("image", "image/png", PNG, name="cat.png"),
@@ -101,26 +126,39 @@ def requests_for(wire: str) -> dict[str, PromptRequest]:
     )
     return {
         "chat": chat,
+        "bound": PromptRequest(
+            system_instruction=(IDENTITY,),
+            tool_declarations=(SEND, BOOK),
+            current_text="Book me a table.",
+            tool_choice=ToolChoice("one", "book"),
+            words=WORDS,
+        ),
         "beat": PromptRequest(
             system_instruction=(IDENTITY,),
             tool_declarations=(LOOK_UP,),
             runtime_ctx=RuntimeContext(is_beat=True, beat_type="curiosity", spans=(NOON,)),
             mode="beat",
+            words=WORDS,
         ),
         "delivery": PromptRequest(
             system_instruction=(IDENTITY,),
             tool_declarations=(SEND,),
             current_text='{"action_outputs": ["done"]}',
             mode="delivery",
+            words=WORDS,
         ),
         "live": PromptRequest(
             system_instruction=(IDENTITY,),
             tool_declarations=(LOOK_UP,),
             context_summary=(SUMMARY,),
             mode="live",
+            words=WORDS,
         ),
         "attached": PromptRequest(
-            system_instruction=(IDENTITY,), current_text="See these.", attachments=attached
+            system_instruction=(IDENTITY,),
+            current_text="See these.",
+            attachments=attached,
+            words=WORDS,
         ),
     }
 

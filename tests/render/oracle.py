@@ -33,6 +33,12 @@ def _params(wire: str) -> Any:  # noqa: ANN401  # a TypedDict of an SDK
         from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
 
         return ResponseCreateParamsStreaming
+    if wire == "live":
+        from openai.types.realtime.realtime_session_create_request_param import (
+            RealtimeSessionCreateRequestParam,
+        )
+
+        return RealtimeSessionCreateRequestParam
     from anthropic.types.message_create_params import MessageCreateParamsStreaming
 
     return MessageCreateParamsStreaming
@@ -67,7 +73,10 @@ def _is_open(schema: dict[str, Any]) -> bool:
 def _validate_gemini(payload: Mapping[str, Any]) -> None:
     from google.genai import types
 
-    known = {"contents", "systemInstruction", "tools", "generationConfig", "cachedContent"}
+    known = {
+        *("contents", "systemInstruction", "tools", "toolConfig"),
+        *("generationConfig", "cachedContent"),
+    }
     assert set(payload) <= known, f"unknown keys {set(payload) - known}"
     for content in payload["contents"]:
         types.Content.model_validate(content)
@@ -78,4 +87,5 @@ def _validate_gemini(payload: Mapping[str, Any]) -> None:
         types.Content.model_validate(payload["systemInstruction"])
     for tool in payload.get("tools", []):
         types.Tool.model_validate(tool)
+    types.ToolConfig.model_validate(payload.get("toolConfig", {}))
     types.GenerationConfig.model_validate(payload.get("generationConfig", {}))

@@ -36,6 +36,23 @@ def _sorted(names: list[str]) -> Iterator[str]:
         yield from _name(name)
 
 
+def _tool_settings(payload: Payload) -> Iterator[str]:
+    settings = {"tool_choice", "toolConfig", "parallel_tool_calls"} & set(payload)
+    if payload.get("tools") == [] or (settings and "tools" not in payload):
+        yield "tool settings without tools"
+
+
+def _strict(schema: Payload) -> Iterator[str]:
+    """OpenAI's rules: every object closed, everything required."""
+    for node in _objects(schema):
+        if not isinstance(node.get("properties"), dict):
+            continue
+        if node.get("additionalProperties") is not False:
+            yield "an open object in a strict schema"
+        if sorted(node["required"]) != sorted(node["properties"]):
+            yield "an optional property in a strict schema"
+
+
 def _chat(payload: Payload) -> Iterator[str]:
     messages = payload["messages"]
     if not messages:
@@ -67,8 +84,10 @@ def _chat(payload: Payload) -> Iterator[str]:
     if waiting:
         yield "a call without its result"
     yield from _sorted([tool["function"]["name"] for tool in payload.get("tools", [])])
-    if payload.get("tools") == [] or ("tool_choice" in payload and "tools" not in payload):
-        yield "tool settings without tools"
+    yield from _tool_settings(payload)
+    for tool in payload.get("tools", []):
+        if tool["function"].get("strict"):
+            yield from _strict(tool["function"]["parameters"])
     if _marks(messages, "prompt_cache_breakpoint") > 3:
         yield "more than 3 cache marks"
 
@@ -102,9 +121,12 @@ def _responses(payload: Payload) -> Iterator[str]:
                     yield "empty content"
     if any(count != 1 for count in calls.values()):
         yield "a call without exactly one result"
+    yield from _tool_settings(payload)
     for tool in payload.get("tools", []):
         if "strict" not in tool:
             yield "strict is not said"
+        elif tool["strict"]:
+            yield from _strict(tool["parameters"])
     yield from _sorted([tool["name"] for tool in payload.get("tools", [])])
     if payload["max_output_tokens"] < 16:
         yield "max_output_tokens below 16"
@@ -138,6 +160,13 @@ def _anthropic(payload: Payload) -> Iterator[str]:
     if waiting:
         yield "calls and results do not match"
     yield from _anthropic_marks(payload)
+    yield from _tool_settings(payload)
+    strict = [tool["input_schema"] for tool in payload.get("tools", []) if tool.get("strict")]
+    if len(strict) > 20:
+        yield "more than 20 strict tools"
+    for schema in strict:
+        if any("properties" in one and one.get("additionalProperties") for one in _objects(schema)):
+            yield "an open object in a strict schema"
     yield from _sorted([tool["name"] for tool in payload.get("tools", [])])
     for tool in payload.get("tools", []):
         schema = tool["input_schema"]
@@ -237,6 +266,7 @@ def _gemini(payload: Payload) -> Iterator[str]:
         waiting = [call["functionCall"] for call in calls]
     if waiting:
         yield "calls and results do not match"
+    yield from _tool_settings(payload)
     declared = [d for tool in payload.get("tools", []) for d in tool["functionDeclarations"]]
     yield from _sorted([tool["name"] for tool in declared])
     for tool in declared:

@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mentis.render.compare import compare, first_difference, unmarked
-from mentis.render.gemini import with_cached_content
+from mentis.render.compare import compare, first_difference, read_before
+from mentis.render.cuts import cuts_of, digests_at, unmarked
+from mentis.render.gemini_cache import cache_request, with_cached_content
 from mentis.render.wires import RENDERERS, render_for
 from mentis.values.part import ToolCallPart, ToolResultPart
 from mentis.values.rendering import Rendering
 from mentis.values.request import PromptRequest, RuntimeContext
+from mentis.values.route import Route
 from mentis.values.span import Span
 from mentis.values.stability import Stability
 from mentis.values.tool import ToolDeclaration
@@ -35,7 +37,7 @@ def told(wire: str, turns: tuple[Turn, ...], text: str, **changes: object) -> Re
         runtime_ctx=RuntimeContext(spans=(Span(f"{text}?", stability=Stability.TURN),)),
     )
     changed = replace(request, **changes)  # pyright: ignore[reportArgumentType]  # test data
-    return render_for(wire, changed, ROUTES[wire])
+    return render_for(wire, changed, ROUTES_CACHED[wire])
 
 
 @pytest.mark.parametrize("wire", list(RENDERERS))
@@ -54,12 +56,19 @@ def test_a_server_of_unknown_make_gets_no_marks() -> None:
 
 @pytest.mark.parametrize("wire", NATIVE)
 def test_boundaries_grow_and_follow_the_order_of_matching(wire: str) -> None:
-    plan = render_for(wire, requests_for(wire)["chat"], ROUTES[wire]).cache_plan
+    rendering = render_for(wire, requests_for(wire)["chat"], ROUTES[wire])
+    plan = rendering.cache_plan
     assert [b.region for b in plan.boundaries] == ["tools", "stable", "session", "history"]
-    assert all(one.tokens <= other.tokens for one, other in pairwise(plan.boundaries))
+    cuts = cuts_of(rendering)
+    assert all(one.end <= other.end for one, other in pairwise(cuts))
 
 
-@pytest.mark.parametrize("wire", NATIVE)
+# What opens a live session holds no conversation, so no turn extends another.
+GROWING = [wire for wire in RENDERERS if wire != "live"]
+ROUTES_CACHED = {**ROUTES, "text": Route("r", "scripted", "some-model", max_tokens=256)}
+
+
+@pytest.mark.parametrize("wire", GROWING)
 @settings(max_examples=15)
 @given(texts=st.lists(st.text(min_size=1).filter(str.strip), min_size=2, max_size=5))
 def test_consecutive_turns_extend_the_same_prefix(wire: str, texts: list[str]) -> None:
@@ -71,7 +80,12 @@ def test_consecutive_turns_extend_the_same_prefix(wire: str, texts: list[str]) -
         if before is not None:
             divergence = compare(before, rendering)
             assert divergence is not None
-            assert divergence.lost == 0, divergence
+            assert divergence.lost == (), divergence
+            assert divergence.kept == len(before.cache_plan.boundaries) > 0
+            cached = [cut for cut in cuts_of(before) if cut.region != "turn"][-1]
+            old, new = unmarked(before).body(), unmarked(rendering).body()
+            assert old[: cached.end] == new[: cached.end], "byte by byte"
+            assert digests_at(rendering, [cached.end])[cached.end] == cached.digest
         before = rendering
         call = ToolCallPart(f"c{number}", "look_up", {"word": text})
         result = ToolResultPart(f"c{number}", "look_up", text)
@@ -95,8 +109,8 @@ def test_what_breaks_the_prefix_is_named(
     assert divergence is not None
     assert divergence.span is not None
     assert divergence.span.block == source
-    assert divergence.lost == lost
-    assert divergence.lost_tokens > 0
+    assert len(divergence.lost) == lost
+    assert all(cut.text for cut in divergence.lost)
     old, new = unmarked(before).body(), unmarked(after).body()
     assert old[: divergence.byte] == new[: divergence.byte]
     assert old[divergence.byte] != new[divergence.byte]
@@ -127,6 +141,54 @@ def test_a_mark_never_stands_on_a_thought_or_inside_a_result() -> None:
     assert result["type"] == "tool_result"
     assert result["cache_control"] == {"type": "ephemeral"}
     assert isinstance(result["content"], str)
+
+
+@pytest.mark.parametrize(
+    ("wire", "why"), [("anthropic", "mark"), ("gemini", "summary"), ("openai-chat", "tool")]
+)
+def test_what_may_break_a_prefix_between_turns_is_named(wire: str, why: str) -> None:
+    """The exceptions: what a person or the session itself changed, never a turn going on."""
+    turns = (said("user", "Hi"), said("assistant", "Hello"))
+    changes: dict[str, dict[str, object]] = {
+        "mark": {},  # a mark that moves is no change
+        "summary": {"context_summary": (Span("Anew.", stability=Stability.SESSION),)},
+        "tool": {"tool_declarations": (LOOK_UP, ToolDeclaration("new", "New."))},
+    }
+    apart = compare(told(wire, turns, "A"), told(wire, turns, "B", **changes[why]))
+    assert apart is not None
+    kept = {"mark": 4, "summary": 3, "tool": 1}
+    assert apart.kept == kept[why], apart
+
+
+@pytest.mark.parametrize("wire", NATIVE)
+def test_an_earlier_body_alone_tells_what_was_lost(wire: str) -> None:
+    turns = (said("user", "Hi"), said("assistant", "Hello"))
+    before = told(wire, turns, "A")
+    now = told(wire, (*turns, said("user", "A"), said("assistant", "B")), "C")
+    read = read_before(json.loads(before.body()), now)
+    same = compare(read, now)
+    assert same is not None
+    assert (same.kept, same.lost) == (4, ())
+    other = told(wire, turns, "C", tool_declarations=(ToolDeclaration("look_up", "New."),))
+    broken = compare(read_before(json.loads(before.body()), other), other)
+    assert broken is not None
+    assert len(broken.lost) == 4
+    assert [cut.text for cut in broken.lost] == [cut.text for cut in cuts_of(before)[:4]]
+
+
+def test_a_gemini_cache_holds_what_lasts_and_nothing_of_this_turn() -> None:
+    route = replace(ROUTES["gemini"], cache_seconds=600)
+    rendering = render_for("gemini", requests_for("gemini")["chat"], route)
+    asked = cache_request(rendering, route)
+    assert asked is not None
+    assert asked.wire == "gemini-cache"
+    assert list(asked.payload) == ["model", "tools", "systemInstruction", "ttl"]
+    assert (asked.payload["model"], asked.payload["ttl"]) == ("models/gemini-3-pro", "600s")
+    fleeting = PromptRequest(system_instruction=(Span("Now.", stability=Stability.TURN),))
+    assert cache_request(render_for("gemini", fleeting, route), route) is None
+    assert (
+        cache_request(render_for("gemini", PromptRequest(current_text="x"), route), route) is None
+    )
 
 
 def test_an_explicit_gemini_cache_takes_system_text_and_tools_out_of_the_body() -> None:

@@ -19,7 +19,7 @@ from .oracle import validate
 from .rules import problems
 
 GOLDEN = Path(__file__).parent / "golden"
-NATIVE_CASES = [(wire, name) for wire, name in CASES if wire in NATIVE]
+TYPED_CASES = [(wire, name) for wire, name in CASES if wire != "text"]
 
 
 @pytest.mark.parametrize(("wire", "name"), CASES)
@@ -39,11 +39,12 @@ def test_the_payload_is_the_reviewed_one(wire: str, name: str) -> None:
     assert text == file.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("wire", "name"), NATIVE_CASES)
+@pytest.mark.parametrize(("wire", "name"), TYPED_CASES)
 def test_the_payload_fits_the_sdk_types_and_breaks_no_rule(wire: str, name: str) -> None:
     payload = json.loads(render_for(wire, requests_for(wire)[name], ROUTES[wire]).body())
     validate(wire, payload)
-    assert problems(wire, payload) == []
+    if wire in NATIVE:
+        assert problems(wire, payload) == []
 
 
 @pytest.mark.parametrize("name", list(requests_for("text")))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -27,7 +27,7 @@ from mentis.values.stability import Stability
 from mentis.values.tool import ToolDeclaration
 from mentis.values.turn import Turn
 
-from .conftest import NATIVE, NOON, PDF, PNG, ROUTES, said
+from .conftest import NATIVE, NOON, PDF, PNG, ROUTES, WORDS, said
 from .oracle import validate
 from .rules import problems
 
@@ -82,7 +82,7 @@ REQUESTS = st.builds(
 
 
 def rendered(wire: str, *turns: Turn, text: str = "And now?") -> Rendering:
-    request = PromptRequest(conversation_history=turns, current_text=text)
+    request = PromptRequest(conversation_history=turns, current_text=text, words=WORDS)
     return render_for(wire, request, ROUTES[wire])
 
 
@@ -107,42 +107,6 @@ def test_whatever_the_history_the_payload_is_one_the_provider_takes(
         return  # nothing was asked: an empty request stays empty
     validate(wire, payload)
     assert problems(wire, payload) == []
-
-
-@pytest.mark.parametrize("wire", list(RENDERERS))
-@settings(max_examples=20)
-@given(request=REQUESTS)
-def test_every_byte_of_text_is_traced_whatever_is_in_it(wire: str, request: PromptRequest) -> None:
-    rendering = render_for(wire, request, ROUTES[wire])
-    body = rendering.body()
-    traced: dict[str, str] = {}
-    for place in rendering.source_map():
-        told = json.loads(b'"' + body[place.start : place.end] + b'"')
-        assert told == place.span.text
-        traced[place.pointer] = traced.get(place.pointer, "") + told
-    for pointer, text in texts_of(payload_of(rendering)):
-        assert traced.get(pointer, "") == text, pointer
-
-
-def texts_of(value: object, pointer: str = "") -> list[tuple[str, str]]:
-    """Where words stand that a model reads: under these names, wherever they are."""
-    found: list[tuple[str, str]] = []
-    if isinstance(value, dict):
-        members = cast("dict[str, object]", value)
-        for name, part in members.items():
-            here = f"{pointer}/{name}"
-            if members.get("thought") or name in ("parameters", "parametersJsonSchema", "args"):
-                continue
-            if isinstance(part, str) and part and name in _WORDS:
-                found.append((here, part))
-            found += texts_of(part, here)
-    elif isinstance(value, list):
-        for index, part in enumerate(cast("list[object]", value)):
-            found += texts_of(part, f"{pointer}/{index}")
-    return found
-
-
-_WORDS = ("text", "content", "output", "error", "instructions", "prompt", "arguments")
 
 
 @pytest.mark.parametrize("wire", NATIVE)
@@ -259,6 +223,7 @@ def test_a_model_without_native_tools_gets_a_catalogue_never_nothing(wire: str) 
             said("user", ToolResultPart("a", "look_up", "a letter")),
         ),
         current_text="So?",
+        words=WORDS,
     )
     body = render_for(wire, request, unable).body().decode()
     assert "look_up: Look a word up." in body
@@ -272,7 +237,8 @@ def test_a_model_that_cannot_see_is_told_so(wire: str) -> None:
     route = ROUTES[wire]
     blind = type(route)(route.name, route.backend, route.model, facts={"vision": False})
     image = MediaPart("image", "image/png", PNG, name="cat.png")
-    rendering = render_for(wire, PromptRequest(current_text="Hm?", attachments=(image,)), blind)
+    request = PromptRequest(current_text="Hm?", attachments=(image,), words=WORDS)
+    rendering = render_for(wire, request, blind)
     assert b"[image cat.png was attached but not sent: this model cannot see" in rendering.body()
     assert codes(rendering) == ["media-not-sent"]
 

@@ -96,6 +96,19 @@ def late_hour(payload: Any) -> None:  # noqa: ANN401  # JSON
     payload["messages"][-2]["content"][-1]["cache_control"] = {"type": "ephemeral", "ttl": "1h"}
 
 
+def unarmed(payload: Any) -> None:  # noqa: ANN401  # JSON
+    payload.pop("tools")
+    payload["toolConfig" if "contents" in payload else "tool_choice"] = {}
+
+
+def half_strict(payload: Any) -> None:  # noqa: ANN401  # JSON
+    tool = payload["tools"][0]
+    tool.get("function", tool)["strict"] = True
+    schema = tool.get("input_schema") or tool.get("function", tool)["parameters"]
+    schema["properties"]["more"] = {"type": "string"}
+    schema["additionalProperties"] = True
+
+
 BROKEN: list[tuple[str, Callable[[Any], object], str]] = [
     *((wire, without_result, "result") for wire in NATIVE),
     *((wire, bad_name, "tool name 'look up'") for wire in NATIVE),
@@ -111,6 +124,10 @@ BROKEN: list[tuple[str, Callable[[Any], object], str]] = [
     ("openai-responses", lambda p: p.update(max_output_tokens=1), "below 16"),
     ("gemini", lambda p: p["contents"].append({"role": "model", "parts": [{"text": "x"}]}), "last"),
     ("gemini", lambda p: p.update(cachedContent="c"), "cachedContent"),
+    *((wire, unarmed, "tool settings without tools") for wire in NATIVE),
+    ("openai-chat", half_strict, "an open object in a strict schema"),
+    ("openai-responses", half_strict, "an optional property in a strict schema"),
+    ("anthropic", half_strict, "an open object in a strict schema"),
     ("gemini", lambda p: p["contents"][3]["parts"][2].pop("thoughtSignature"), "unsigned"),
 ]
 

@@ -11,9 +11,13 @@ import pytest
 from mentis.render.wires import render_for
 from mentis.values.part import ProviderState, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 from mentis.values.request import PromptRequest
+from mentis.values.span import Span
+from mentis.values.stability import Stability
 from mentis.values.turn import Turn
 
-from .conftest import NATIVE, ROUTES, said
+from .conftest import LOOK_UP, NATIVE, ROUTES, WORDS, said
+from .oracle import validate
+from .rules import problems
 
 
 def payload(wire: str, *turns: Turn, text: str = "So?", **route: object) -> dict[str, Any]:
@@ -28,7 +32,8 @@ def mine(wire: str, **data: object) -> ProviderState:
 
 @pytest.mark.parametrize("wire", NATIVE)
 def test_9_a_last_turn_of_the_model_is_not_sent_where_it_cannot_go_on_from_it(wire: str) -> None:
-    request = PromptRequest(conversation_history=(said("user", "Hi"), said("assistant", "Well,")))
+    talk = (said("user", "Hi"), said("assistant", "Well,"))
+    request = PromptRequest(conversation_history=talk, words=WORDS)
     rendering = render_for(wire, request, ROUTES[wire])
     assert [loss.code for loss in rendering.losses] == ["prefill"]
     assert b"[no new message]" in rendering.body()
@@ -184,3 +189,72 @@ def test_a_sonnet_that_ignores_system_messages_midway_gets_tagged_text() -> None
     sent = json.loads(render_for("anthropic", requests_for("anthropic")["chat"], route).body())
     assert all(message["role"] != "system" for message in sent["messages"])
     assert sent["messages"][-1]["content"][0]["text"].startswith("<system>\n")
+
+
+def test_17_however_many_regions_there_are_at_most_four_marks_are_set() -> None:
+    spans = tuple(
+        Span(f"{number}. ", stability=stability)
+        for number in range(5)
+        for stability in (Stability.STABLE, Stability.SESSION)
+    )
+    request = PromptRequest(
+        system_instruction=spans,
+        context_summary=spans,
+        tool_declarations=(LOOK_UP,),
+        conversation_history=(said("user", "Hi"), said("assistant", "Hello")),
+        current_text="So?",
+    )
+    body = render_for("anthropic", request, ROUTES["anthropic"]).body()
+    assert body.count(b"cache_control") == 4
+
+
+def test_reasoning_details_go_back_to_the_server_that_sent_them() -> None:
+    details = [{"type": "reasoning.text", "text": "Hm.", "signature": "s", "index": 0}]
+    thought = ReasoningPart("Hm.", mine("openai-chat", reasoning_details=details))
+    call = ToolCallPart("a", "look_up", {})
+    answer = ToolResultPart("a", "look_up", "x")
+    sent = payload("openai-chat", said("assistant", thought, call), said("user", answer))
+    assert sent["messages"][0]["reasoning_details"] == details
+    assert problems("openai-chat", sent) == []
+
+
+def test_reasoning_details_that_led_to_nothing_are_left_out_with_a_loss() -> None:
+    thought = ReasoningPart("Hm.", mine("openai-chat", reasoning_details=[{"text": "Hm."}]))
+    request = PromptRequest(conversation_history=(said("assistant", thought),), current_text="So?")
+    rendering = render_for("openai-chat", request, ROUTES["openai-chat"])
+    assert b"Hm." not in rendering.body()
+    assert [loss.code for loss in rendering.losses] == ["reasoning"]
+
+
+USE: dict[str, object] = {
+    "type": "server_tool_use",
+    "id": "srv_1",
+    "name": "web_search",
+    "input": {"query": "x"},
+}
+FOUND: dict[str, object] = {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": []}
+
+
+def test_what_a_server_tool_did_goes_back_as_it_came() -> None:
+    parts = [ReasoningPart("", mine("anthropic", **block)) for block in (USE, FOUND)]
+    sent = payload("anthropic", said("user", "?"), said("assistant", *parts, "So."))
+    assert sent["messages"][1]["content"][:2] == [USE, FOUND]
+    validate("anthropic", sent)
+
+
+@pytest.mark.parametrize("half", [USE, FOUND])
+def test_half_of_what_a_server_tool_did_is_left_out_with_a_loss(half: dict[str, object]) -> None:
+    part = ReasoningPart("", mine("anthropic", **half))
+    talk = (said("user", "?"), said("assistant", part, "So."))
+    request = PromptRequest(conversation_history=talk, current_text="And?")
+    rendering = render_for("anthropic", request, ROUTES["anthropic"])
+    assert b"srv_1" not in rendering.body()
+    assert [loss.code for loss in rendering.losses] == ["reasoning"]
+
+
+def test_citations_are_not_sent_back_and_that_is_said() -> None:
+    text = TextPart("So.", mine("anthropic", citations=[{"type": "char_location"}]))
+    request = PromptRequest(conversation_history=(said("assistant", text),), current_text="And?")
+    rendering = render_for("anthropic", request, ROUTES["anthropic"])
+    assert [loss.code for loss in rendering.losses] == ["citations"]
+    assert b"citations" not in rendering.body()

@@ -8,7 +8,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from mentis.errors import RenderError
-from mentis.render.schemas import Dialect, lower_schema
+from mentis.render.schemas import Dialect, lower_schema, lower_schemas
 from mentis.values.tool import ToolDeclaration
 
 DIALECTS: tuple[Dialect, ...] = ("openai", "anthropic", "gemini")
@@ -83,7 +83,7 @@ def test_a_union_at_the_root_is_told_as_text_where_the_schema_may_not_hold_it() 
     schema = tool(type="object", properties={}, anyOf=[{"required": ["a"]}, {"required": ["b"]}])
     lowered = lower_schema(schema, "anthropic")
     assert "anyOf" not in lowered.schema
-    assert '"required":["a"]' in lowered.note
+    assert '"required":["a"]' in lowered.beside
     assert [loss.code for loss in lowered.losses] == ["schema"]
     assert "anyOf" in lower_schema(schema, "gemini").schema
 
@@ -91,6 +91,12 @@ def test_a_union_at_the_root_is_told_as_text_where_the_schema_may_not_hold_it() 
 @pytest.mark.parametrize(
     ("schema", "reason"),
     [
+        ({"type": "object", "properties": [1]}, r"'properties' is \[1\], and no object"),
+        ({"type": "object", "required": "a"}, "'required' cannot be 'a'"),
+        ({"type": "object", "properties": {"a": 1}}, "1 stands where a schema belongs"),
+        ({"type": "object", "anyOf": 1}, "'anyOf' is 1, and no list"),
+        ({"type": 1}, "'type' cannot be 1"),
+        ({"properties": {"a": {"enum": "x"}}}, "'enum' cannot be 'x'"),
         ({"type": "array"}, "root is of type 'array'"),
         ({"type": "object", "properties": {"a": {"$ref": "#/$defs/no"}}}, "leads nowhere"),
         ({"type": "object", "properties": {"a": {"$ref": "https://h/s"}}}, "not inside it"),
@@ -102,6 +108,15 @@ def test_a_union_at_the_root_is_told_as_text_where_the_schema_may_not_hold_it() 
 def test_what_cannot_be_said_is_refused(schema: dict[str, object], reason: str) -> None:
     with pytest.raises(RenderError, match=reason):
         lower_schema(ToolDeclaration("t", "d", schema), "openai")
+
+
+def test_names_of_properties_and_values_are_no_keywords() -> None:
+    data = {"properties": 1, "required": "x", "type": 5}
+    names = {name: {"type": "string", "default": data, "enum": [data]} for name in data}
+    schema = {"type": "object", "properties": {**names, "items": True}, "examples": [data]}
+    for dialect in DIALECTS:
+        (made,) = lower_schemas([ToolDeclaration("t", "d", schema)], dialect)
+        assert made.schema == schema
 
 
 def test_a_schema_nested_too_deeply_is_refused() -> None:

@@ -34,7 +34,7 @@ from mentis.runtime.wiring import Parts
 from mentis.values.action import Action, Outcome
 from mentis.values.digest import digest
 from mentis.values.rendering import Rendering
-from mentis.values.reply import Delta, TextDelta
+from mentis.values.reply import Delta, EndDelta, TextDelta
 from mentis.values.route import Route
 from mentis.values.tool import ToolDeclaration
 
@@ -193,7 +193,8 @@ async def test_a_stream_read_to_its_end_has_a_result(home: Path) -> None:
     async with open_agent(home, ScriptedProvider(["One two"])) as agent:
         async with agent.stream("Count.") as answer:
             pieces = [delta async for delta in answer]
-        assert pieces == [TextDelta("One "), TextDelta("two")]
+        assert pieces[:-1] == [TextDelta("One "), TextDelta("two")]
+        assert isinstance(pieces[-1], EndDelta)
         assert answer.result is not None
         assert answer.result.reply.stop == "end"
 
@@ -216,7 +217,7 @@ async def test_a_stream_raises_the_failure_itself_not_a_group(home: Path) -> Non
     async with open_agent(home, failing) as agent:
         with pytest.raises(ProviderUnreachable, match="nobody there"):
             async with agent.stream("Hello?") as answer:
-                assert [delta async for delta in answer] == []
+                assert [delta async for delta in answer] == [EndDelta("error")]
 
 
 async def test_a_connection_that_breaks_in_the_middle_keeps_the_part(home: Path) -> None:
@@ -340,10 +341,11 @@ async def test_what_the_model_wants_done_is_done_or_answered_for(home: Path) -> 
         {"choices": [{"delta": {"tool_calls": calls}, "finish_reason": "tool_calls"}]}
     )
     note = RecordingHandler(ToolDeclaration("note", "Keeps a note."), "kept")
-    parts = Parts(provider=acting, environ={}, handlers=(note,))
+    once = {"MENTIS_CORRECTION__CALLS": "1"}
+    parts = Parts(provider=acting, environ=once, handlers=(note,))
     async with Agent.open(home, parts=parts) as agent:
         result = await agent.chat("Note it.")
-        assert b'"name":"note"' in agent.render("x").body()
+        assert b'"note"' in agent.render("x").body()
     assert [outcome.state for outcome in result.outcomes] == ["done", "not_found"]
     assert [action.payload for action in note.handled] == [{"text": "x"}]
 
@@ -361,8 +363,9 @@ async def test_one_agent_answers_one_message_at_a_time(home: Path) -> None:
     async with open_agent(home, EventsProvider(said("One"), then="wait")) as agent:
         refused: list[UsageError] = []
 
-        def ask_again(_: Delta) -> None:
-            tasks.start_soon(second)
+        def ask_again(delta: Delta) -> None:
+            if isinstance(delta, TextDelta):
+                tasks.start_soon(second)
 
         async def second() -> None:
             try:

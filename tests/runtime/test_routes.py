@@ -11,23 +11,30 @@ from typing import cast
 import pytest
 
 from mentis.call.scripted import ScriptedProvider
+from mentis.codec.forms import to_object
+from mentis.compose.compat import as_json_prompt
 from mentis.errors import (
     BadInput,
     BudgetReached,
+    OutsideHome,
     ProviderRefused,
     ProviderUnreachable,
     RouteError,
     SettingsError,
 )
 from mentis.runtime.agent import Agent
+from mentis.runtime.attachments import attach
 from mentis.runtime.calls import call_route
 from mentis.runtime.homes import create_home
 from mentis.runtime.routes import check_routes
 from mentis.runtime.settings import Settings
 from mentis.runtime.settings_sources import load_settings
 from mentis.runtime.wiring import Parts
+from mentis.values.part import MediaPart
 from mentis.values.rendering import Rendering
+from mentis.values.request import PromptRequest
 from mentis.values.route import Route
+from mentis.values.tool import ToolDeclaration
 
 pytestmark = pytest.mark.anyio
 
@@ -50,6 +57,8 @@ def home(tmp_path: Path) -> Path:
         ("openai-responses/gpt-6", ("openai-responses", "gpt-6", "OPENAI_API_KEY")),
         ("openrouter/vendor/model", ("openai", "vendor/model", "OPENROUTER_API_KEY")),
         ("ollama/llama:8b", ("openai", "llama:8b", "")),
+        ("vllm/qwen3", ("openai", "qwen3", "")),
+        ("llamacpp/qwen3", ("openai", "qwen3", "")),
     ],
 )
 def test_a_direct_name_is_a_route(home: Path, name: str, meant: tuple[str, str, str]) -> None:
@@ -183,7 +192,7 @@ async def test_a_turn_falls_back_and_says_on_whom(home: Path) -> None:
         ("nowhere", "gemini"),
         ("other", "openai-chat"),
     ], "each is told in its own format"
-    assert [passed.route for passed in result.passed] == ["default", "nowhere"]
+    assert [passed.route for passed in result.passed_over] == ["default", "nowhere"]
     route = cast("dict[str, object]", entry.body["route"])
     after = cast("list[dict[str, str]]", route["after"])
     assert route["name"] == "other"
@@ -289,9 +298,227 @@ async def test_a_payload_a_rendering_and_a_request_are_called_alike(home: Path) 
 
 @pytest.mark.parametrize(
     ("source", "said"),
-    [("[]", "not a JSON object"), ("{", "JSON"), ('{"wire": "gemini", "payload": {}}', "speaks")],
+    [
+        ("[]", "not a JSON object"),
+        ("{", "JSON"),
+        ('{"wire": "gemini", "payload": {}}', "speaks"),
+        ('{"wire": "openai-chat", "payload": 5}', "the payload is not a JSON object"),
+        ('{"wire": "openai-chat", "payload": {}, "name_map": 5}', "name_map is not"),
+        ('{"wire": "openai-chat", "payload": {}, "name_map": {"a": 5}}', "no name"),
+        ('{"messages": [{"role": "user", "content": "\\ud800"}]}', "lone surrogate"),
+        ('{"system_instruction": [], "current_text": "\\ud800"}', "hex escape"),
+    ],
 )
 async def test_what_cannot_be_sent_is_named(home: Path, source: str, said: str) -> None:
     (home / "mentis.toml").write_text('[routes.default]\nreplies = ["x"]\n', encoding="utf-8")
     with pytest.raises(BadInput, match=said):
         await call_route(home, source, parts=Parts(environ={}), hear=lambda _: None)
+
+
+async def test_a_request_and_the_older_dict_around_one_are_called_alike(home: Path) -> None:
+    (home / "mentis.toml").write_text('[routes.default]\nreplies = ["x"]\n', encoding="utf-8")
+    request = PromptRequest(current_text="Hi", tool_declarations=(ToolDeclaration("note", "n"),))
+    older = as_json_prompt(request)
+    in_json = {**older, "__prompt_request": to_object(request)}
+    composed = {"request": to_object(request), "trace": {}}
+    sources = (request, older, json.dumps(in_json), json.dumps(composed))
+    bodies = list[bytes]()
+    for source in sources:
+        scripted = ScriptedProvider(["Fine."])
+        parts = Parts(provider=scripted, environ={})
+        reply = await call_route(home, source, parts=parts, hear=lambda _: None)
+        assert reply.text == "Fine."
+        bodies.append(scripted.sent[0].body())
+    assert set(bodies) == {bodies[0]}
+    with pytest.raises(BadInput, match="holds no request"):
+        await call_route(home, {"a": 1}, parts=Parts(environ={}), hear=lambda _: None)
+
+
+async def test_a_path_inside_a_request_is_not_read(home: Path, tmp_path: Path) -> None:
+    (home / "mentis.toml").write_text('[routes.default]\nreplies = ["x"]\n', encoding="utf-8")
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    part = MediaPart("document", "text/plain", path=str(secret))
+    source = json.dumps(to_object(PromptRequest(current_text="Hi", attachments=(part,))))
+    with pytest.raises(BadInput, match="no folder is given"):
+        await call_route(home, source, parts=Parts(environ={}), hear=lambda _: None)
+    beside = tmp_path / "beside"
+    beside.mkdir()
+    with pytest.raises(OutsideHome):
+        await call_route(home, source, parts=Parts(environ={}), folder=beside, hear=lambda _: None)
+
+
+@pytest.mark.parametrize("name", ["../secret.txt", "link.txt", "~/secret.txt"])
+async def test_a_request_reads_nothing_outside_its_folder(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (home / "mentis.toml").write_text('[routes.default]\nreplies = ["x"]\n', encoding="utf-8")
+    (tmp_path / "secret.txt").write_text("secret")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(folder)
+    part = MediaPart("document", "text/plain", path=name)
+    source = json.dumps(to_object(PromptRequest(current_text="Hi", attachments=(part,))))
+    with pytest.raises((OutsideHome, BadInput)):
+        await call_route(home, source, parts=Parts(environ={}), folder=Path(), hear=lambda _: None)
+
+
+async def test_a_file_is_read_beside_a_request_and_wherever_a_program_names_it(
+    home: Path, tmp_path: Path
+) -> None:
+    toml = '[routes.default]\nbackend = "anthropic"\nmodel = "claude-opus-5"\n'
+    (home / "mentis.toml").write_text(toml, encoding="utf-8")
+    (tmp_path / "note.txt").write_text("The note.")
+    beside = MediaPart("document", "text/plain", path="note.txt")
+    read = json.dumps(to_object(PromptRequest(current_text="Hi", attachments=(beside,))))
+    own = PromptRequest(current_text="Hi", attachments=(attach(tmp_path / "note.txt"),))
+    sent: list[Rendering] = []
+    for source in (read, own):
+        scripted = ScriptedProvider(["{}"])
+        parts = Parts(provider=scripted, environ={})
+        await call_route(home, source, parts=parts, folder=tmp_path, hear=lambda _: None)
+        sent += scripted.sent
+    assert all(b"The note." in rendering.body() for rendering in sent)
+    assert len(sent) == 2
+
+
+async def test_a_route_that_falls_back_on_itself_is_not_ready(home: Path) -> None:
+    toml = (
+        '[routes]\nsame = "other"\n'
+        '[routes.default]\nreplies = ["x"]\nfallback = ["default"]\n'
+        '[routes.other]\nreplies = ["y"]\nfallback = ["same"]\n'
+        '[routes.a]\nreplies = ["a"]\nfallback = ["b"]\n'
+        '[routes.b]\nreplies = ["b"]\nfallback = ["c"]\n'
+        '[routes.c]\nreplies = ["c"]\nfallback = ["a"]\n'
+    )
+    (home / "mentis.toml").write_text(toml, encoding="utf-8")
+    checks = {check.name: check for check in await check_routes(home, parts=Parts(environ={}))}
+    assert "falls back on itself" in checks["default"].problems[0]
+    assert "(as 'same')" in checks["other"].problems[0]
+    assert checks["a"].problems == ()
+    assert "a -> b -> c -> a" in checks["a"].notes[0]
+
+
+async def test_what_a_provider_does_not_report_is_counted_as_planned(home: Path) -> None:
+    toml = '[routes.default]\nreplies = ["x", "y"]\nmax_tokens = 50\n'
+    (home / "mentis.toml").write_text(toml, encoding="utf-8")
+    async with Agent.open(home, parts=Parts(environ={})) as agent:
+        await agent.chat("Hello?")
+        (entry,) = agent.entries()
+    planned = cast("dict[str, int]", entry.body["planned"])
+    assert planned["output"] == 50
+    assert planned["input"] > 0
+    assert "usage" not in entry.body
+    used = planned["input"] + 50
+    toml += f"[budgets]\nday_tokens = {2 * used - 1}\n"
+    (home / "mentis.toml").write_text(toml, encoding="utf-8")
+    async with Agent.open(home, parts=Parts(environ={})) as agent:
+        with pytest.raises(BudgetReached, match=f"{used} \\+ "):
+            await agent.chat("Hello?")
+
+
+async def test_an_answer_that_breaks_off_is_counted_and_one_never_sent_is_not(home: Path) -> None:
+    async with open_chain(home, Places(half=True)) as agent:
+        with pytest.raises(ProviderUnreachable):
+            await agent.chat("Hello?")
+        (entry,) = agent.entries()
+        assert "planned" in entry.body
+    refused = ProviderRefused("no", status=401)
+    for failure in (refused, ProviderUnreachable("no", sent=False)):
+        async with open_chain(home, Places(failure=failure)) as agent:
+            await agent.chat("Hello?", session="fresh")
+            assert "unanswered" not in agent.entries()[-1].body
+    async with open_chain(home, Places()) as agent:
+        await agent.chat("Hello?", session="fresh")
+        told = cast("list[dict[str, object]]", agent.entries()[-1].body["unanswered"])
+    assert cast("dict[str, str]", told[0]["route"])["name"] == "default"
+    assert all("planned" in one for one in told)
+
+
+async def test_a_record_is_priced_with_the_routes_of_the_settings_and_the_right_one_named(
+    home: Path,
+) -> None:
+    toml = (
+        '[routes.default]\nbackend = "openai"\nurl = "http://127.0.0.1:9/v1"\nmodel = "mine"\n'
+        "max_tokens = 50\n{facts}"
+        '[routes.free]\nreplies = ["x"]\n[budgets]\nagent_usd = 1\n'
+    )
+    (home / "mentis.toml").write_text(toml.format(facts="").replace("agent_usd = 1", ""))
+    parts = Parts(provider=ScriptedProvider(["One.", "Two."]), environ={})
+    async with Agent.open(home, parts=parts) as agent:
+        await agent.chat("Hello?")
+    (home / "mentis.toml").write_text(toml.format(facts=""))
+    async with Agent.open(home, route="free", parts=parts) as agent:
+        with pytest.raises(BudgetReached, match="'default', which entry 0") as caught:
+            await agent.chat("Hello?")
+    assert "routes.default.facts" in caught.value.hint
+    facts = "facts = { input_price = 1.0, output_price = 1.0 }\n"
+    (home / "mentis.toml").write_text(toml.format(facts=facts))
+    async with Agent.open(home, route="free", parts=parts) as agent:
+        assert (await agent.chat("Hello?")).reply.text == "One."
+
+
+async def test_a_call_is_held_to_the_budgets(home: Path) -> None:
+    toml = '[routes.default]\nreplies = ["x"]\nmax_tokens = 50\n[budgets]\nturn_tokens = 60\n'
+    (home / "mentis.toml").write_text(toml, encoding="utf-8")
+    scripted = ScriptedProvider(["Fine."])
+    parts = Parts(provider=scripted, environ={})
+    long = PromptRequest(current_text="word " * 100)
+    with pytest.raises(BudgetReached, match="turn_tokens"):
+        await call_route(home, long, parts=parts, hear=lambda _: None)
+    toml = toml.replace("turn_tokens = 60", "day_tokens = 1000")
+    (home / "mentis.toml").write_text(toml, encoding="utf-8")
+    short = PromptRequest(current_text="Hi")
+    assert (await call_route(home, short, parts=parts, hear=lambda _: None)).text == "Fine."
+
+
+def test_a_name_may_stand_for_another_route(home: Path) -> None:
+    toml = (
+        '[routes]\ndefault = "fast"\ncorrection = "anthropic/claude-x"\n'
+        'fast = { replies = ["x"] }\n'
+    )
+    (home / "mentis.toml").write_text(toml, encoding="utf-8")
+    settings = load_settings(home, {})
+    assert (settings.route().name, settings.route().replies) == ("default", ("x",))
+    assert settings.stage("correction").model == "claude-x"
+    assert settings.stage("beat").name == "default"
+
+
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        ('default = "a"\na = "b"\nb = "a"', "leads in a circle"),
+        ('default = "default"', "leads in a circle"),
+        ('default = "nowhere"', "there is no route 'nowhere'"),
+    ],
+)
+def test_an_alias_that_leads_nowhere_is_named(home: Path, toml: str, said: str) -> None:
+    (home / "mentis.toml").write_text(f"[routes]\n{toml}\n", encoding="utf-8")
+    with pytest.raises(RouteError, match=said):
+        load_settings(home, {}).route()
+
+
+async def test_the_check_says_what_each_route_is_used_for(home: Path) -> None:
+    toml = '[routes]\ndefault = { replies = ["x"] }\ncorrection = "default"\n'
+    (home / "mentis.toml").write_text(toml, encoding="utf-8")
+    checks = await check_routes(home, parts=Parts(environ={}))
+    used = {check.name: check.stages for check in checks}
+    assert used == {
+        "correction": ("correction",),
+        "default": ("turn", "beat", "afterthought", "helper"),
+    }
+
+
+def test_a_replay_is_not_corrected_over_the_network(home: Path) -> None:
+    toml = '[routes]\ndefault = { folder = "tape" }\ncorrection = "ollama/llama3.2"\n'
+    (home / "mentis.toml").write_text(toml, encoding="utf-8")
+    with pytest.raises(RouteError, match="is a replay"):
+        Agent.open(home, parts=Parts(environ={}))
+
+
+def test_a_direct_name_opens_an_agent_like_any_other_route(home: Path) -> None:
+    agent = Agent.open(home, route="ollama/llama3.2", parts=Parts(environ={}))
+    agent.close()
+    assert (agent.route.backend, agent.route.model) == ("openai", "llama3.2")

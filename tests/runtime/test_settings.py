@@ -73,7 +73,10 @@ def test_a_second_route_may_be_named_and_default_stays(tmp_path: Path) -> None:
     assert caught.value.hint == "did you mean 'big'?"
     with pytest.raises(RouteError) as caught:
         settings.route("zzz")
-    assert caught.value.hint == "known: big, default; or BACKEND/MODEL"
+    assert caught.value.hint.startswith(
+        "known: big, default; or BACKEND/MODEL with one of anthropic"
+    )
+    assert {"llamacpp,", "vllm"} <= set(caught.value.hint.split())
 
 
 @pytest.mark.parametrize(

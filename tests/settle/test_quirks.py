@@ -143,6 +143,20 @@ def test_reasoning_details_are_kept_for_their_issuer() -> None:
     assert part.state.data == {"reasoning_details": [spoken, detail]}
 
 
+def test_pieces_of_one_reasoning_detail_are_joined() -> None:
+    first = {"type": "reasoning.text", "index": 0, "text": "Hm", "format": "a"}
+    second = {"type": "reasoning.text", "index": 0, "text": ", yes.", "signature": None}
+    signed = {"type": "reasoning.text", "index": 0, "text": "", "signature": "s"}
+    other = {"type": "reasoning.encrypted", "index": 1, "data": "xyz"}
+    details = (first, second, signed, other, other)
+    reply = read("openai-chat", *[chat({"reasoning_details": [one]}) for one in details])
+    (part,) = reply.parts
+    assert isinstance(part, ReasoningPart)
+    assert part.state is not None
+    whole = {**first, "text": "Hm, yes.", "signature": "s"}
+    assert part.state.data == {"reasoning_details": [whole, other, other]}
+
+
 def test_content_in_parts_refusals_legacy_calls_and_objects_for_arguments_are_taken() -> None:
     thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
     reply = read(
@@ -281,6 +295,19 @@ def test_blocks_of_server_tools_go_back_as_they_came() -> None:
     assert part.state is not None
     assert part.state.data == search
     assert reply.actions == ()
+
+
+def test_a_broken_or_cut_input_of_a_server_tool_is_told_and_not_sent_back() -> None:
+    search = block(0, type="server_tool_use", id="s", name="web_search", input={})
+    broken = piece(0, type="input_json_delta", partial_json='{"q": ')
+    stop = {"type": "content_block_stop", "index": 0}
+    reply = read("anthropic", STARTED, search, broken, stop)
+    assert (reply.parts, [(e.code, e.raw) for e in reply.errors]) == (
+        (),
+        [("bad-arguments", '{"q": ')],
+    )
+    cut = read("anthropic", STARTED, search, broken)
+    assert (cut.parts, noted(cut)) == ((), ["cut-input"])
 
 
 def test_broken_and_odd_inputs_of_a_call_are_errors_with_their_text() -> None:
@@ -504,30 +531,67 @@ def test_snake_case_calls_without_arguments_pictures_and_run_code_are_taken() ->
     assert codes(reply) == ["bad-media", "bad-arguments"]
 
 
+def test_arguments_that_come_in_pieces_are_an_error_with_what_came() -> None:
+    call = {"name": "look", "partialArgs": [{"jsonPath": "$.n", "numberValue": 3}]}
+    reply = read("gemini", part({"functionCall": call}))
+    assert (reply.actions, codes(reply)) == ((), ["bad-arguments"])
+    assert json.loads(reply.errors[0].raw) == call
+
+
 # All of them
 
 
-@pytest.mark.parametrize("wire", ["openai-chat", "openai-responses", "anthropic", "gemini"])
-def test_arguments_nested_without_end_are_an_error(wire: str) -> None:
-    deep = '{"a":' * 200 + "1" + "}" * 200
-    events: dict[str, dict[str, object]] = {
-        "openai-chat": chat(call(id="c", name="look", arguments=deep), "tool_calls"),
-        "openai-responses": {
-            "status": "completed",
-            "output": [
-                {"type": "function_call", "call_id": "c", "name": "look", "arguments": deep}
-            ],
-        },
-        "anthropic": {
-            "type": "message",
-            "content": [{"type": "tool_use", "id": "c", "name": "look", "input": json.loads(deep)}],
-        },
-        "gemini": part({"functionCall": {"name": "look", "args": json.loads(deep)}}),
-    }
-    reply = read(wire, events[wire])
+def asked(wire: str, arguments: str) -> str:
+    """A whole answer with one call, its arguments in the form of that wire."""
+    quoted = json.dumps(arguments)
+    return {
+        "openai-chat": '{"choices":[{"message":{"tool_calls":[{"id":"c","function":'
+        f'{{"name":"look","arguments":{quoted}}}}}]}},"finish_reason":"tool_calls"}}]}}',
+        "openai-responses": '{"status":"completed","output":[{"type":"function_call",'
+        f'"call_id":"c","name":"look","arguments":{quoted}}}]}}',
+        "anthropic": '{"type":"message","stop_reason":"tool_use","content":[{"type":"tool_use",'
+        f'"id":"c","name":"look","input":{arguments}}}]}}',
+        "gemini": '{"candidates":[{"finishReason":"STOP","content":{"parts":[{"functionCall":'
+        f'{{"id":"c","name":"look","args":{arguments}}}}}]}}}}]}}',
+    }[wire]
+
+
+WIRES = ["openai-chat", "openai-responses", "anthropic", "gemini"]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize(
+    "arguments",
+    ['{"a":' * 200 + "1" + "}" * 200, '{"n": NaN}', '{"n": -Infinity}', '{"s": "\\ud83d"}', "[1]"],
+    ids=["deep", "nan", "infinite", "half", "list"],
+)
+def test_arguments_that_cannot_be_kept_are_an_error_with_their_text(
+    wire: str, arguments: str
+) -> None:
+    reply = read_all(reader_for(wire), [asked(wire, arguments)])
     assert (reply.actions, codes(reply)) == ((), ["bad-arguments"])
-    deeper = '{"a":' * 10_000
-    assert codes(read_all(reader_for(wire), [deeper])) == ["bad-event"]
+    assert reply.errors[0].raw.replace(" ", "") == arguments.replace(" ", "")
+    assert reply.errors[0].call_id == "c"
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_arguments_nested_10000_deep_are_an_error_with_their_text(wire: str) -> None:
+    deep = '{"a":' * 10_000 + "1" + "}" * 10_000
+    reply = read_all(reader_for(wire), [asked(wire, deep)])
+    assert reply.actions == ()
+    (error,) = reply.errors
+    assert error.code in ("bad-arguments", "bad-event")
+    assert deep in error.raw
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_ten_megabytes_of_arguments_are_read_or_an_error(wire: str) -> None:
+    long = "x" * 10_000_000
+    reply = read_all(reader_for(wire), [asked(wire, json.dumps({"s": long}))])
+    assert (reply.actions[0].payload, reply.errors) == ({"s": long}, ())
+    broken = read_all(reader_for(wire), [asked(wire, f'{{"s": "{long}')])
+    assert (broken.actions, codes(broken)[0][:4]) == ((), "bad-")
+    assert long in broken.errors[0].raw
 
 
 def test_a_format_nobody_answers_in_is_refused_with_those_that_there_are() -> None:

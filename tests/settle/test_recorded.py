@@ -15,9 +15,19 @@ from mentis.settle.readers import READERS, read_all, reader_for
 from mentis.values.action import Action
 from mentis.values.part import ProviderState, ReasoningPart, TextPart, ToolCallPart
 from mentis.values.reply import CallDelta, ReasoningDelta, Reply, TextDelta, Usage
+from mentis.values.tool import ToolDeclaration
+
+from .recordings import FOLDER, recordings
 
 Recorded = Callable[[str], bytes]
 STREAMED = ("openai-chat", "openai-responses", "anthropic", "gemini")
+STREAMS = sorted(name.removesuffix(".sse") for name in recordings() if name.endswith(".sse"))
+TOOLS = (
+    ToolDeclaration(
+        "get_weather", "", {"type": "object", "properties": {"days": {"type": "integer"}}}
+    ),
+    ToolDeclaration("list_files", ""),
+)
 WEATHER = {"city": "Köln", "days": 3}
 FILES = {"path": "/tmp/a b", "deep": True}  # noqa: S108  # only a text
 THOUGHT = "Zwei Dinge sind gefragt."
@@ -47,19 +57,87 @@ def without_raw(reply: Reply) -> Reply:
     return replace(reply, raw=())
 
 
-@pytest.mark.parametrize("wire", STREAMED)
-def test_a_stream_cut_at_any_byte_is_read_the_same(wire: str, recorded: Recorded) -> None:
-    body = recorded(f"{wire}.sse")
+def test_the_recordings_are_what_their_script_writes() -> None:
+    kept = {file.name: file.read_bytes() for file in FOLDER.iterdir() if file.suffix != ".md"}
+    assert kept == {name: text.encode() for name, text in recordings().items()}
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+def test_a_stream_cut_at_any_byte_is_read_the_same(stream: str, recorded: Recorded) -> None:
+    wire, body = stream.partition(".")[0], recorded(f"{stream}.sse")
     whole = read(wire, body)
-    assert [action.payload for action in whole.actions] == [WEATHER, FILES]
     seen = {tuple(events_of([body[:cut], body[cut:]])) for cut in range(1, len(body))}
     assert [read_all(reader_for(wire), events) for events in seen] == [whole]
+    assert read(wire, body, *range(1, len(body))) == whole
 
 
 @pytest.mark.parametrize("wire", STREAMED)
-def test_a_stream_that_comes_byte_by_byte_is_read_the_same(wire: str, recorded: Recorded) -> None:
-    body = recorded(f"{wire}.sse")
-    assert read(wire, body, *range(1, len(body))) == read(wire, body)
+def test_both_calls_of_the_answer_are_read(wire: str, recorded: Recorded) -> None:
+    actions = read(wire, recorded(f"{wire}.sse")).actions
+    assert [action.payload for action in actions] == [WEATHER, FILES]
+
+
+# For each quirk: the text, the calls, why it stopped, what could not be used, what was done.
+QUIRKS: dict[str, tuple[str, list[tuple[str, object]], str, list[str], list[str]]] = {
+    "openai-chat.q42": (
+        "",
+        [("get_weather", {"city": "Köln"}), ("list_files", {})],
+        "tool_use",
+        [],
+        ["made-call-id", "made-call-id"],
+    ),
+    "openai-chat.q43": ("", [("list_files", {"path": "x"})], "tool_use", [], []),
+    "openai-chat.q44": ("", [], "cut_off", ["unfinished-call"], []),
+    "openai-chat.q46": (
+        "",
+        [("get_weather", WEATHER), ("list_files", FILES)],
+        "tool_use",
+        [],
+        ["parallel-call"],
+    ),
+    "openai-chat.q48": ("Ich", [], "error", ["provider-error"], []),
+    "openai-responses.q47": (TEXT, [("get_weather", WEATHER)], "tool_use", [], []),
+    "openai-responses.q48": ("Ich schaue", [], "error", ["provider-error"], []),
+    "anthropic.q45": ("First.", [], "end", ["second-message"], []),
+    "anthropic.q48": ("Ich", [], "error", ["provider-error"], []),
+    "anthropic.q49": ("Da.", [], "end", [], []),
+    "anthropic.server-tool": ("Nichts.", [], "end", [], []),
+    "gemini.q30": ("Gut.", [], "end", [], []),
+    "gemini.q32": ("", [("get_weather", WEATHER)], "tool_use", [], ["made-call-id", "number-form"]),
+    "gemini.q35": ("Gut.", [], "other", ["unknown-stop"], []),
+    "gemini.q48": ("Ich", [], "error", ["provider-error"], []),
+}
+
+
+@pytest.mark.parametrize("stream", QUIRKS)
+def test_a_quirk_is_read_for_what_it_is(stream: str, recorded: Recorded) -> None:
+    wire = stream.partition(".")[0]
+    events = events_of([recorded(f"{stream}.sse")])
+    reply = read_all(reader_for(wire, tools=TOOLS), events)
+    assert (
+        reply.text,
+        [(action.type, action.payload) for action in reply.actions],
+        reply.stop,
+        [error.code for error in reply.errors],
+        [note.code for note in reply.notes],
+    ) == QUIRKS[stream]
+
+
+def test_every_recorded_quirk_is_expected_to_be_something() -> None:
+    assert {*QUIRKS, *STREAMED} == set(STREAMS)
+
+
+def test_the_quirks_keep_what_goes_back_and_what_was_counted(recorded: Recorded) -> None:
+    used = read("anthropic", recorded("anthropic.q49.sse")).usage
+    assert used == Usage(input=48, output=9, cache_read=8)
+    searched = read("anthropic", recorded("anthropic.server-tool.sse")).parts[0]
+    assert isinstance(searched, ReasoningPart)
+    assert searched.state is not None
+    assert searched.state.data["input"] == {"query": "Köln"}
+    signed = read("gemini", recorded("gemini.q30.sse")).parts[-1]
+    assert isinstance(signed, TextPart)
+    assert signed.state is not None
+    assert signed.state.data == {"thoughtSignature": "EnQKcgEIbmQ="}
 
 
 @pytest.mark.parametrize("wire", STREAMED)

@@ -219,6 +219,64 @@ def test_a_chat_server_that_carries_text_calls_is_read_as_one() -> None:
     assert interpret(plain, Expected(tools=(LOOK,))) == reply
 
 
+def test_giving_up_on_a_text_full_of_brackets_is_said() -> None:
+    many = "[x] " * 300
+    assert noted(read(many)) == ["many-brackets"]
+    assert noted(read(f"{json.dumps({'n': 1})} {many}")) == ["many-brackets"]
+    assert noted(read("[x] " * 200)) == []
+
+
+PLACED = ToolDeclaration(
+    "message_web", "", {"type": "object", "properties": {"interface_path": {"type": "string"}}}
+)
+OTHER = ToolDeclaration("message_mail", "")
+
+
+def placed(name: str, *tools: ToolDeclaration, place: str = "web/7") -> Reply:
+    body = json.dumps({"actions": [{"type": name, "payload": {"text": "Hi"}}]})
+    return read_all(reader_for("text", tools=tools, place=place), [body])
+
+
+@pytest.mark.parametrize("name", ["message_browser", "message", "send_message"])
+def test_an_invented_kind_of_message_is_the_one_of_the_place(name: str) -> None:
+    reply = placed(name, PLACED, OTHER)
+    sent = {"text": "Hi", "interface_path": "web/7"}
+    assert wanted(reply) == [("message_web", sent, "recovered")]
+    assert noted(reply) == ["renamed-action", "placed-action"]
+
+
+def test_the_only_kind_of_message_is_meant_where_no_place_is_known() -> None:
+    assert wanted(placed("message", OTHER, place=""))[0][0] == "message_mail"
+    assert wanted(placed("message_x", LOOK, OTHER, place="web/7"))[0][0] == "message_mail"
+
+
+def test_a_message_of_which_nobody_knows_where_it_goes_keeps_its_name() -> None:
+    assert wanted(placed("message_x", PLACED, OTHER, place=""))[0][0] == "message_x"
+    assert wanted(placed("message_x", LOOK))[0][0] == "message_x"
+
+
+def test_a_message_that_is_offered_and_addressed_stays_as_it_is() -> None:
+    body = json.dumps({"type": "message_web", "payload": {"interface_path": "web/9"}})
+    reply = read_all(reader_for("text", tools=[PLACED], place="web/7"), [body])
+    assert wanted(reply) == [("message_web", {"interface_path": "web/9"}, "json")]
+    assert noted(reply) == []
+
+
+def test_a_native_call_of_an_invented_message_is_mapped_too() -> None:
+    call = {"id": "c", "function": {"name": "send_message", "arguments": '{"text": "Hi"}'}}
+    event = {"choices": [{"message": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]}
+    reader = reader_for("openai-chat", tools=[PLACED], place="web/7")
+    reply = read_all(reader, [json.dumps(event)])
+    assert wanted(reply)[0][::2] == ("message_web", "recovered")
+
+
+def test_offered_tools_named_beside_the_actions_are_actions_too() -> None:
+    body = {"actions": [ACTION], "message_web": {"text": "Hi"}, "mood": {"x": 1}}
+    reply = read(json.dumps(body))
+    assert [one[0] for one in wanted(reply)] == ["look", "message_web"]
+    assert noted(reply) == ["unknown-keys"]
+
+
 def test_a_text_full_of_brackets_is_read_in_reasonable_time() -> None:
     for text in ("[" * 200_000, '{"a":' * 50_000, "<tool_call>" * 50_000, "```\n" * 50_001):
         assert read(text).actions == ()

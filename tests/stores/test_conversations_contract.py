@@ -58,3 +58,38 @@ def test_agents_do_not_see_each_other(conversations: ConversationStore) -> None:
     conversations.add("ada", "s", said("mine"))
     assert conversations.turns("bob", "s") == ()
     assert conversations.sessions("bob") == ()
+
+
+def test_attachments_come_back_also_after_a_newer_state(conversations: ConversationStore) -> None:
+    photo = MediaPart("image", "image/png", data=b"\x89PNG" * 9, name="a.png")
+    first = Turn("user", (photo, TextPart("look"), photo), state="pending")
+    number = conversations.add("ada", "s", first)
+    conversations.replace("ada", "s", number, Turn("user", (photo, TextPart("look"))))
+    conversations.add("ada", "s", first)
+    assert conversations.turns("ada", "s") == (Turn("user", (photo, TextPart("look"))), first)
+
+
+def test_an_unchanged_turn_is_the_same_object_when_it_is_read_again(
+    conversations: ConversationStore,
+) -> None:
+    picture = Turn("user", (TextPart("see"), MediaPart("image", "image/png", data=b"\x00\xff")))
+    for turn in (said("one"), picture, said("two")):
+        conversations.add("ada", "s", turn)
+    before = conversations.turns("ada", "s")
+    conversations.replace("ada", "s", 0, said("better"))
+    conversations.add("ada", "s", said("three"))
+    after = conversations.turns("ada", "s")
+    assert (after[1] is before[1], after[2] is before[2]) == (True, True)
+    assert (before[0].text, after[0].text) == ("one", "better")
+
+
+def test_other_bytes_under_the_same_words_are_another_turn(
+    conversations: ConversationStore,
+) -> None:
+    def shown(data: bytes) -> Turn:
+        return Turn("user", (TextPart("see"), MediaPart("image", "image/png", data=data)))
+
+    conversations.add("ada", "s", shown(b"\x00"))
+    assert conversations.turns("ada", "s") == (shown(b"\x00"),)
+    conversations.replace("ada", "s", 0, shown(b"\x01"))
+    assert conversations.turns("ada", "s") == (shown(b"\x01"),)

@@ -77,6 +77,8 @@ class LedgerMachine(RuleBasedStateMachine):
     def holds_exactly_what_was_accepted(self) -> None:
         for agent, chain in self.chains.items():
             assert list(self.ledger.entries(agent)) == chain
+            assert self.ledger.latest(agent, 3) == tuple(chain[-3:])
+            assert self.ledger.latest(agent, 0) == ()
             assert verify_chain(agent, chain).intact
         assert self.ledger.agents() == tuple(sorted(a for a, chain in self.chains.items() if chain))
 

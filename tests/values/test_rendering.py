@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mentis.values.digest import digest
-from mentis.values.rendering import Rendering, SourceRange
+from mentis.values.rendering import Fragment, Rendering
+from mentis.values.source_map import SourceRange
 from mentis.values.span import Span, join_spans
 
 Pieces: TypeAlias = tuple[str, ...]
@@ -85,6 +86,23 @@ def test_the_body_is_the_payload_and_the_digest_is_of_the_body(draft: dict[str, 
     rendering = rendering_of(draft)
     assert json.loads(rendering.body()) == rendering.payload
     assert rendering.digest == digest(rendering.body())
+
+
+@given(PAYLOADS)
+def test_the_body_is_the_same_every_time_and_leaves_the_payload_as_it_is(
+    draft: dict[str, Tree],
+) -> None:
+    rendering = rendering_of(draft)
+    first = rendering.body()
+    assert rendering.body() == first
+    assert rendering.payload == rendering_of(draft).payload
+
+
+def test_a_piece_is_kept_as_it_was_written_unless_it_is_large() -> None:
+    small, large = Fragment(text="a"), Fragment(text="a" * 100_000)
+    assert small.encoded() is small.encoded()
+    assert large.encoded() == large.encoded()
+    assert large.encoded() is not large.encoded()
 
 
 def test_keys_stay_in_the_order_the_renderer_laid_down() -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mentis.codec.forms import to_json
+from mentis.errors import BadInput
 from mentis.ports.act_handler import ActHandler
 from mentis.values.action import Action, Outcome
 from mentis.values.block import Mode
 
 from .gate import refusal
+from .payloads import fault_in
 
 
 async def dispatch(
@@ -38,6 +40,11 @@ async def _act(action: Action, handlers: Mapping[str, ActHandler], mode: Mode) -
         return Outcome(action, "not_found", reason=f"nothing here does {action.type!r}")
     if reason := refusal(action, mode):
         return Outcome(action, "refused", reason=reason)
+    try:
+        if fault := fault_in(action.payload, handlers[action.type].declaration):
+            return Outcome(action, "invalid", reason=fault)
+    except BadInput as error:
+        return Outcome(action, "unavailable", reason=error.message)
     try:
         return _checked(await handlers[action.type].handle(action))
     except Exception as error:  # noqa: BLE001  # a handler is foreign code: its failure is an outcome

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from anyio import move_on_after
 
-from mentis.errors import ProviderRefused
+from mentis.errors import ProviderRefused, ProviderUnreachable
 from mentis.values.route import Route
 
 from .dialects import Dialect
@@ -35,7 +36,7 @@ class Answer:
 async def bounded(answer: Answer, route: Route, *, limit: int, keep: bool) -> AsyncIterator[bytes]:
     """The bytes, as many as are allowed; one more is an error that says so."""
     total = 0
-    async for piece in answer.body:
+    async for piece in _never_silent(answer.body, route):
         total += len(piece)
         if total > limit:
             raise ProviderRefused(
@@ -47,6 +48,20 @@ async def bounded(answer: Answer, route: Route, *, limit: int, keep: bool) -> As
             answer.heard += piece
         yield piece
     answer.whole = True
+
+
+async def _never_silent(body: AsyncIterator[bytes], route: Route) -> AsyncIterator[bytes]:
+    """The pieces; a pause that is too long ends them. The first may take its time."""
+    piece = await anext(body, None)
+    while piece is not None:
+        yield piece
+        with move_on_after(route.idle_seconds or math.inf) as pause:
+            piece = await anext(body, None)
+        if pause.cancelled_caught:
+            raise ProviderUnreachable(
+                f"route {route.name!r}: nothing more came for {route.idle_seconds:g} seconds",
+                hint=f"raise routes.{route.name}.idle_seconds if the server is that slow",
+            )
 
 
 async def events_in(

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from mentis.errors import ProviderPaused
 
 from .faults import is_passing
 
 
+@dataclass(frozen=True, slots=True)
+class BreakerLimits:
+    failures: int = 5
+    seconds: float = 30.0
+
+
 class Breaker:
-    """After `most` failures in a row it opens; after `seconds` one call, the probe, may try.
+    """After `failures` of them in a row it opens; after `seconds` one call, the probe, may try.
 
     The probe always resolves: it succeeds and closes the breaker, fails and opens it anew, or is
     given up (cancelled, or stopped by a fault that says nothing about the backend) and frees its
@@ -19,11 +26,11 @@ class Breaker:
     """
 
     def __init__(
-        self, name: str, now: Callable[[], float], *, most: int = 5, seconds: float = 30.0
+        self, name: str, now: Callable[[], float], *, failures: int = 5, seconds: float = 30.0
     ) -> None:
         self._name = name
         self._now = now
-        self._most = most
+        self._most = failures
         self._seconds = seconds
         self._failures = 0
         self._opened = 0.0

@@ -6,16 +6,24 @@ Facts as of 2026-11. What a payload looks like is known in `render`, what an ans
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from mentis.facts.abilities import abilities
 from mentis.values.route import Backend, Route
 
+_VERSION = re.compile(r"/v\d+[a-z0-9]*$")
+
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """`done` is data that ends a stream and says nothing else; events in `ends` are the last."""
+    """`done` is data that ends a stream and says nothing else; events in `ends` are the last.
+
+    `others` are the paths of what is no request to a model, by the wire it is rendered for.
+    `versioned`: the version of the API (a fact of the model) is the first step of every path.
+    """
 
     path: str
     key_header: str = "authorization"
@@ -23,11 +31,19 @@ class Dialect:
     version_header: str = ""
     done: str = ""
     ends: frozenset[str] = frozenset()
+    others: Mapping[str, str] = field(default_factory=dict[str, str])
+    versioned: bool = False
 
-    def address(self, route: Route) -> str:
+    def address(self, route: Route, wire: str = "") -> str:
         """The whole URL. The key is never part of it: addresses end up in logs."""
         model = quote(route.model.removeprefix("models/"), safe="")
-        return f"{route.url.rstrip('/')}/{self.path.format(model=model)}"
+        return f"{self._base(route)}/{self.others.get(wire, self.path).format(model=model)}"
+
+    def _base(self, route: Route) -> str:
+        """An address that ends in a version is taken at its word; else the facts name one."""
+        base = route.url.rstrip("/")
+        version = abilities(route).api_version if self.versioned else ""
+        return f"{base}/{version}" if version and not _VERSION.search(base) else base
 
     def headers_for(self, route: Route, key: str) -> dict[str, str]:
         # Unpacked answers only: a packed stream comes late, and can grow past any bound.
@@ -55,6 +71,8 @@ DIALECTS: dict[Backend, Dialect] = {
         "models/{model}:streamGenerateContent?alt=sse",
         key_header="x-goog-api-key",
         key_prefix="",
+        others={"gemini-cache": "cachedContents"},
+        versioned=True,
     ),
 }
 
@@ -73,8 +91,10 @@ PLACES: dict[str, Place] = {
     "openai": Place("openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
     "openai-responses": Place("openai-responses", "https://api.openai.com/v1", "OPENAI_API_KEY"),
     "anthropic": Place("anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
-    "gemini": Place("gemini", "https://generativelanguage.googleapis.com/v1beta", "GEMINI_API_KEY"),
+    "gemini": Place("gemini", "https://generativelanguage.googleapis.com", "GEMINI_API_KEY"),
     "openrouter": Place("openai", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
     "ollama": Place("openai", "http://127.0.0.1:11434/v1"),
+    "vllm": Place("openai", "http://127.0.0.1:8000/v1"),
+    "llamacpp": Place("openai", "http://127.0.0.1:8080/v1"),
     "embedded": Place("embedded"),
 }

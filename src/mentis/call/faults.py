@@ -30,30 +30,47 @@ _HINTS = {
 
 async def refusal(answer: Answer, route: Route, key: str) -> ProviderRefused:
     """The error of an answer that is no 200, told in the server's own words."""
-    async for piece in answer.body:
-        answer.heard += piece
-        if len(answer.heard) >= _ERROR_BYTES:
-            break
-    else:
-        answer.whole = True
+    try:
+        async for piece in answer.body:
+            answer.heard += piece
+            if len(answer.heard) >= _ERROR_BYTES:
+                break
+        else:
+            answer.whole = True
+    except ProviderUnreachable:
+        pass  # the status says more than where its page breaks off
     body = bytes(answer.heard[:_ERROR_BYTES]).decode("utf-8", "replace")
-    said = redact(_error_text(body), [key])
+    said = redact(error_text(body), [key])
     return ProviderRefused(
         f"route {route.name!r}: the server answered {answer.status}: {said}",
         hint=_hint(answer.status, route),
         status=answer.status,
-        retry_after=_retry_after(answer.headers),
+        retry_after=retry_after(answer.headers),
         request_id=answer.headers.get("x-request-id") or answer.headers.get("request-id"),
     )
 
 
 def unreachable(error: Exception, route: Route, key: str) -> ProviderUnreachable:
+    import httpx2
+
     reason = redact(str(error), [key]) or type(error).__name__
+    never_sent = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.InvalidURL)
     return ProviderUnreachable(
         f"route {route.name!r}: no answer from {route.url}: {reason}",
         hint="is the server running, and is the address right?",
         url=route.url,
+        sent=not isinstance(error, never_sent),
     )
+
+
+def may_cost(error: BaseException) -> bool:
+    """Whether a provider may charge for a call that failed so before it said anything.
+
+    What was refused with a status is not charged, nor what never left; a silence may be.
+    """
+    if isinstance(error, ProviderRefused):
+        return error.facts.get("status") is None
+    return isinstance(error, ProviderUnreachable) and error.facts.get("sent") is not False
 
 
 def too_late(route: Route) -> ProviderUnreachable:
@@ -85,7 +102,7 @@ def wait_asked_for(error: MentisError, now: datetime) -> float | None:
         return None
 
 
-def _retry_after(headers: Mapping[str, str]) -> str | None:
+def retry_after(headers: Mapping[str, str]) -> str | None:
     milliseconds = headers.get("retry-after-ms", "")
     if milliseconds.isascii() and milliseconds.isdigit():
         return str(int(milliseconds) / 1000)
@@ -98,7 +115,7 @@ def _hint(status: int, route: Route) -> str:
     return _HINTS.get(status, f"check the routes.{route.name} settings")
 
 
-def _error_text(body: str) -> str:
+def error_text(body: str) -> str:
     """The message inside an error body, or its first words when it is no error object."""
     try:
         parsed: object = json.loads(body)
@@ -106,7 +123,10 @@ def _error_text(body: str) -> str:
         parsed = None
     if isinstance(parsed, list) and parsed:  # Gemini wraps its error in a list
         parsed = cast("list[object]", parsed)[0]
-    error = cast("dict[str, object]", parsed).get("error") if isinstance(parsed, dict) else None
+    held = cast("dict[str, object]", parsed) if isinstance(parsed, dict) else {}
+    if isinstance(held.get("response"), dict):  # a Responses stream wraps it in the response
+        held = cast("dict[str, object]", held["response"])
+    error = held.get("error", held.get("message"))
     if isinstance(error, dict):
         error = cast("dict[str, object]", error).get("message")
     text = error if isinstance(error, str) else _page(body)

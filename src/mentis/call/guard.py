@@ -16,9 +16,11 @@ from mentis.ports.provider import Provider
 from mentis.values.rendering import Rendering
 from mentis.values.route import Backend, Route
 
-from .breaker import Breaker
+from .breaker import Breaker, BreakerLimits
 from .gate import Gate, Sleep
 from .retry import Pace, with_retries
+
+_LIMITS = BreakerLimits()
 
 
 class GuardedProvider:
@@ -31,9 +33,12 @@ class GuardedProvider:
         *,
         sleep: Sleep = anyio.sleep,
         chance: Callable[[], float] = random.random,
+        limits: BreakerLimits = _LIMITS,
+        on_retry: Callable[[str], None] | None = None,
     ) -> None:
         self._backends = backends
-        self._pace = Pace(clock, sleep, chance)
+        self._limits = limits
+        self._pace = Pace(clock, sleep, chance, on_retry)
         self._breakers: dict[tuple[str, str], Breaker] = {}
         self._gates: dict[str, Gate] = {}
 
@@ -87,7 +92,12 @@ class GuardedProvider:
         place = (route.backend, host)
         if place not in self._breakers:
             name = f"{route.backend} at {host}" if host else route.backend
-            self._breakers[place] = Breaker(name, self._pace.clock.monotonic)
+            self._breakers[place] = Breaker(
+                name,
+                self._pace.clock.monotonic,
+                failures=self._limits.failures,
+                seconds=self._limits.seconds,
+            )
         return self._breakers[place]
 
 

@@ -17,7 +17,9 @@ from mentis.values.route import Route
 from .answer import MAX_BYTES, Answer, events_in
 from .dialects import DIALECTS, Dialect
 from .faults import refusal, unreachable
+from .opening import opened
 from .recorder import Recorder
+from .unpacking import PACKINGS, unpacked
 
 if TYPE_CHECKING:
     import httpx2
@@ -42,29 +44,34 @@ class HttpProvider:
 
         dialect, key = DIALECTS[route.backend], key_of(route, self._secrets)
         check_target(route.url, with_key=bool(key))
-        body = rendering.body()
         try:
-            async with self._send(dialect, route, body, key=key) as answer:
+            async with self._send(dialect, route, rendering, key=key) as answer:
                 if answer.status != 200:
                     raise await refusal(answer, route, key)
                 keep = self._recorder is not None
                 events = events_in(answer, dialect, route, limit=self._max_bytes, keep=keep)
-                yield _redacted(events, key)
+                yield _redacted(await opened(answer, events, route, key=key), key)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise unreachable(error, route, key) from error
 
     @asynccontextmanager
     async def _send(
-        self, dialect: Dialect, route: Route, body: bytes, *, key: str
+        self, dialect: Dialect, route: Route, rendering: Rendering, *, key: str
     ) -> AsyncGenerator[Answer, None]:
         """The answer from its first byte on; leaving lets go of the connection and records."""
-        headers = dialect.headers_for(route, key)
-        url = dialect.address(route)
+        headers, body = dialect.headers_for(route, key), rendering.body()
+        url = dialect.address(route, rendering.wire)
         client = self._client(route)
         async with client.stream("POST", url, content=body, headers=headers) as response:
             # A cookie is nothing a model needs, and it would tie calls together.
             client.cookies.clear()
-            answer = Answer(response.status_code, dict(response.headers), response.aiter_bytes())
+            packing = response.headers.get("content-encoding", "").strip().lower()
+            pieces = (
+                unpacked(response.aiter_raw(), route)
+                if packing in PACKINGS
+                else response.aiter_bytes()
+            )
+            answer = Answer(response.status_code, dict(response.headers), pieces)
             try:
                 yield answer
             finally:

@@ -10,7 +10,7 @@ from anyio import CancelScope, to_thread
 
 from mentis.disk.atomic import unwritable
 from mentis.net.recording import Exchange, kept_headers, to_file
-from mentis.net.redact import redact_bytes
+from mentis.net.redact import redact, redact_bytes
 from mentis.ports.provider import Provider
 from mentis.values.digest import digest
 from mentis.values.rendering import Rendering
@@ -27,7 +27,7 @@ class Recorder:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
             raise unwritable(folder, error) from error
 
@@ -38,12 +38,14 @@ class Recorder:
         exchange = Exchange(
             backend=route.backend,
             model=route.model,
-            url=route.url,
+            url=redact(route.url, secrets),
             digest=digest(body),
             request=redact_bytes(body, secrets),
             status=answer.status,
             answer=redact_bytes(bytes(answer.heard), secrets),
-            headers=kept_headers(answer.headers),
+            headers={
+                name: redact(value, secrets) for name, value in kept_headers(answer.headers).items()
+            },
             whole=answer.whole,
         )
         with CancelScope(shield=True):

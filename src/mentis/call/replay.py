@@ -17,6 +17,7 @@ from mentis.values.route import Route
 from .answer import Answer, events_in
 from .dialects import DIALECTS, Dialect
 from .faults import refusal
+from .opening import opened
 
 _PLAIN = Dialect("")  # the embedded model has no end marker: its events just end
 
@@ -38,7 +39,8 @@ class ReplayProvider:
         if answer.status != 200:
             raise await refusal(answer, route, "")
         dialect = DIALECTS.get(route.replays, _PLAIN)
-        yield events_in(answer, dialect, route, limit=len(exchange.answer))
+        events = events_in(answer, dialect, route, limit=len(exchange.answer))
+        yield await opened(answer, events, route, key="")
 
 
 def _read_tape(route: Route) -> list[Exchange]:

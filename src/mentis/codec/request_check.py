@@ -41,6 +41,11 @@ def _tools(request: PromptRequest) -> Iterator[str]:
     for name, times in names.items():
         if times > 1 and name.strip():
             yield f"tool_declarations: {times} tools are called {name!r}"
+    choice = request.tool_choice
+    if choice.mode == "one" and choice.name not in names:
+        yield f"tool_choice: the tool {choice.name!r} is not declared"
+    if choice.mode != "one" and choice.name:
+        yield f"tool_choice: {choice.mode!r} names no tool, and {choice.name!r} is named"
 
 
 def _history(turns: Iterable[Turn]) -> Iterator[str]:

@@ -173,6 +173,12 @@ class Builder(Assembler):
         """What makes it write again, after `inner_dialogue` and `elapsed_time`."""
         return self._named("afterthought_followup", variant, runtime_vars)
 
+    def build_correction(
+        self, block_id: str, variant: str = "default", runtime_vars: Variables = NO_VARIABLES
+    ) -> Built:
+        """What asks for a reply again; nothing where the owner has switched the block off."""
+        return self._named(block_id, variant, runtime_vars)
+
     def build_spec_autofill_prompt(
         self,
         spec_type: SpecType,

@@ -25,6 +25,7 @@ from .history import FRAMING_TOKENS, Kept, add, history_tokens, keep_newest
 from .judge import Judge
 from .layout import lay_out
 from .memo import memo_for
+from .notices import notices_of
 from .placeholders import Values
 from .purposes import KEEP, Occasion, Policies
 from .scene import PLAIN, Matter, Scene, gather, in_one_text, with_gaps
@@ -58,17 +59,19 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     runtime_ctx: RuntimeContext = PLAIN,
     attachments: tuple[MediaPart, ...] = (),
     reply_to: ReplyTo | None = None,
+    secret: bytes = b"",
 ) -> Composed:
     """Choose, fill and order the blocks, then add as much history as fits.
 
     What lasts goes to `system_instruction`, what changes every turn to `runtime_ctx`, so that the
     beginning of the prompt stays the same, byte by byte, from turn to turn. Where the room is
-    short, `budget` says what goes first.
+    short, `budget` says what goes first. `secret` is the home's: text from outside stands between
+    marks made with it.
     """
     language = persona.language.strip().casefold()
     occasion = Occasion(variant, language, mode, policies=policies)
     memo = memo_for(occasion, library, persona, profile, computed, counter)
-    facts = Facts(persona, profile, now, language, library.words)
+    facts = Facts(persona, profile, now, language, library.words, secret)
     values = Values(library, facts, runtime_vars, known=memo.known, computed=computed)
     layout = lay_out(library, Judge(occasion, values, memo), counter)
     scene = Scene(recalled, history, mode, surroundings, runtime_ctx, attachments, reply_to)
@@ -86,7 +89,10 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
         tokens=_totals(plan, kept),
         embedding_calls=recalled.embedding_calls,
     )
-    return Composed(_request(scene, matter, plan, kept, profile=profile), trace)
+    if memo.words is None:
+        memo.words = notices_of(facts)
+    request = _request(scene, matter, plan, kept, profile=profile)
+    return Composed(replace(request, words=memo.words), trace)
 
 
 def _request(

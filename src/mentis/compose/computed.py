@@ -16,13 +16,17 @@ FALLBACK_LANGUAGE = "english"
 
 @dataclass(frozen=True, slots=True)
 class Facts(Value):
-    """What a computed value may look at; `language` is the key into `words`."""
+    """What a computed value may look at; `language` is the key into `words`.
+
+    `secret` is what the marks around text from outside are made with.
+    """
 
     persona: Persona
     profile: Profile
     now: datetime
     language: str
     words: Mapping[str, Mapping[str, tuple[str, ...]]]
+    secret: bytes = b""
 
     def word(self, topic: str) -> tuple[str, ...]:
         """The words for a topic in the persona's language, else in English, else none."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from mentis.values.block import Block, pick_variant, variant_name
+from mentis.values.block import Block, variant_name
 from mentis.values.stability import Stability
 from mentis.values.trace import BlockTrace
 
@@ -51,7 +51,8 @@ class Judge:
     def consider(self, block: Block) -> Fate:
         """What stands against the block, if anything does; nothing is filled yet."""
         occasion, values = self.occasion, self.values
-        variant = pick_variant(block, occasion.variant, occasion.language)
+        chosen = variant_name(block, occasion.variant, occasion.language)
+        variant = None if chosen is None else block.variants[chosen]
         wordings = () if variant is None else wordings_of(block, variant)
         needed = (key for wording in wordings for key in wording.keys)
         keys = tuple(dict.fromkeys((*needed, *required_keys(block))))
@@ -65,7 +66,7 @@ class Judge:
             reason=against or why_in(block, values),
             trust=block.trust,
             stability=region,
-            variant=variant_name(block, occasion.variant, occasion.language) or "",
+            variant=chosen or "",
             elsewhere=against is not None and elsewhere(block, occasion, values),
         )
         return Fate(

@@ -1,7 +1,8 @@
 """What an attachment costs in tokens: an estimate, always, since every provider has its own way.
 
 An image: a token for 750 pixels, at most 1,600, which is also what one of unknown size is taken
-for. Sound: 32 tokens a second; 16 KB are a second where its length is unknown. A document: the
+for. Sound: 32 tokens a second; 16 KB are a second where its length is unknown. A film: 300 tokens a
+second; 250 KB are a second where its length is unknown. A document: the
 tokens of its extracted text; without one 2,000 for a page; 50 KB are a page where pages are
 unknown. What is known of none of these counts as a minute or as five pages.
 """
@@ -16,6 +17,7 @@ from mentis.values.trace import TokenCount
 
 _PIXELS, _IMAGE = 750, 1_600
 _SECOND, _SECOND_BYTES, _SECONDS = 32, 16_000, 60
+_FILM, _FILM_BYTES = 300, 250_000
 _PAGE, _PAGE_BYTES, _PAGES = 2_000, 50_000, 5
 
 
@@ -26,6 +28,9 @@ def media_tokens(part: MediaPart, counter: TokenCounter) -> TokenCount:
         case "audio":
             seconds = _known(part, "seconds") or _by_size(part, _SECOND_BYTES) or _SECONDS
             return TokenCount(math.ceil(seconds * _SECOND))
+        case "video":
+            seconds = _known(part, "seconds") or _by_size(part, _FILM_BYTES) or _SECONDS
+            return TokenCount(math.ceil(seconds * _FILM))
         case "document":
             if part.extracted:
                 return TokenCount(counter.count(part.extracted).tokens)

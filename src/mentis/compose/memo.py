@@ -6,6 +6,7 @@ same content, and asking that costs nothing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -45,9 +46,9 @@ class Layout:
 
 class Memo:
     """Known values, the last fate of each block, what it cost and what of it fits into its own
-    limit, the last layout or sheet."""
+    limit, the last layout or sheet, the words for renderers."""
 
-    __slots__ = ("costs", "fates", "known", "layout", "sheet", "short")
+    __slots__ = ("costs", "fates", "known", "layout", "sheet", "short", "words")
 
     def __init__(self) -> None:
         self.known = Known()
@@ -56,6 +57,7 @@ class Memo:
         self.short: dict[str, tuple[Fate, Fate, Cut]] = {}
         self.layout: Layout | None = None
         self.sheet: Sheet | None = None
+        self.words: Mapping[str, str] | None = None
 
 
 def memo_for(occasion: Occasion, *objects: object) -> Memo:

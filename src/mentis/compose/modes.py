@@ -81,7 +81,8 @@ def spoken(
     lines: list[str] = []
     for turn in said[-SPOKEN_TURNS:]:
         line = first_words(turn.text.strip(), SPOKEN_CHARACTERS)
-        lines.append(f"{names[turn.role]}: {line}")
+        name = names[turn.role]
+        lines.append(f"{name}: {line}" if name else line)
         cuts += shortened(f"turn ({turn.role})", turn.text.strip(), line, counter)
     return lines, cuts
 

@@ -23,7 +23,7 @@ from mentis.values.library import Library
 from mentis.values.part import MediaPart
 from mentis.values.persona import Persona, Profile
 from mentis.values.recalled import Recalled, Stimulus
-from mentis.values.request import ReplyTo, RuntimeContext
+from mentis.values.request import ReplyTo, RuntimeContext, ToolChoice
 from mentis.values.span import Span
 from mentis.values.surroundings import NOWHERE, Surroundings
 from mentis.values.tool import ToolDeclaration
@@ -56,8 +56,9 @@ class RequestBuilder:
     runtime_vars: Variables = field(default_factory=lambda: NO_VARIABLES, kw_only=True)
     policies: Policies = field(default=KEEP, kw_only=True)
     computed: Mapping[str, Computed] = field(default_factory=lambda: SHIPPED, kw_only=True)
+    secret: bytes = field(default=b"", kw_only=True, repr=False)
 
-    def build_prompt_request(
+    def build_prompt_request(  # noqa: PLR0913  # each input has its own name
         self,
         recalled: Recalled,
         *,
@@ -68,6 +69,7 @@ class RequestBuilder:
         attachments: tuple[MediaPart, ...] = (),
         reply_to: ReplyTo | None = None,
         allowed_actions: Collection[str] | None = None,
+        tool_choice: ToolChoice | None = None,
     ) -> Composed:
         """A message of a conversation, or the occasion of a beat.
 
@@ -100,7 +102,10 @@ class RequestBuilder:
             runtime_ctx=runtime_ctx,
             attachments=attachments,
             reply_to=self._worded(reply_to),
+            secret=self.secret,
         )
+        if tool_choice is not None:
+            composed = replace(composed, request=replace(composed.request, tool_choice=tool_choice))
         check_request(composed.request)
         cuts = (*admitted.cuts, *unread, *composed.trace.cuts)
         return replace(composed, trace=replace(composed.trace, cuts=cuts))

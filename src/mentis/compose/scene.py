@@ -91,12 +91,12 @@ def _fixed(
     yield "current", count(f"{_quoted(reply_to)}{said}", counter)
     if scene.attachments:
         yield "attachments", add(*(media_tokens(part, counter) for part in scene.attachments))
-    if scene.runtime_ctx is not PLAIN:
+    if scene.runtime_ctx != PLAIN:
         yield "runtime", count(_facts_text(scene.runtime_ctx), counter)
 
 
 def _quoted(reply_to: ReplyTo | None) -> str:
-    return "" if reply_to is None else f"{reply_to.author}: {reply_to.text}\n\n"
+    return "" if reply_to is None else f"{reply_to.quoted()}\n\n"
 
 
 def _facts_text(now: RuntimeContext) -> str:

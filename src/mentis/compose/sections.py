@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from mentis.values.block import Mode
 from mentis.values.part import MediaPart
@@ -19,10 +20,12 @@ from mentis.values.trust import Trust
 from mentis.values.value import Value
 
 from .computed import Facts
+from .fences import fenced, harmless
 
 _GAP = Span("\n\n", source="layout")
 _DASH = Span("- ", source="layout")
 _LINE = Span("\n- ", source="layout")
+_NEWLINE = Span("\n", source="layout")
 # In the origin's form: joy (5.0 - moderate)
 _MEASURED = re.compile(r"([^,;()]*[^,;()\s])\s*\(\s*[\d.]+\s*-\s*([^()]+?)\s*\)")
 
@@ -96,10 +99,27 @@ def joined_sections(sections: Iterable[Section], facts: Facts) -> tuple[Span, ..
             spans.append(
                 Span(text, placeholder=section.topic, source="words", stability=section.region)
             )
-        for number, item in enumerate(section.items):
-            spans.append(_LINE if number else _DASH)
-            spans.append(item)
+        spans.extend(_listed(section.items, facts))
     return tuple(spans)
+
+
+def _listed(items: Iterable[Span], facts: Facts) -> Iterator[Span]:
+    """One item a line; runs of those from outside stand between marks."""
+    for number, (outside, run) in enumerate(groupby(items, key=_from_outside)):
+        if number:
+            yield _NEWLINE
+        row: list[Span] = []
+        for item in run:
+            row += (_LINE if row else _DASH, item)
+        if outside:
+            yield from fenced(row, facts.secret, " ".join(facts.word("notice_outside")))
+        else:
+            yield from (harmless(span) for span in row)
+
+
+def _from_outside(item: Span) -> bool:
+    """What was said in this conversation is not trusted either, but it is what is talked about."""
+    return item.trust is Trust.UNTRUSTED and item.source != "history"
 
 
 def _count(recalled: Recalled, facts: Facts) -> list[Section]:

@@ -76,17 +76,13 @@ class EmbeddedProvider:
 
     def _path(self, route: Route) -> Path:
         weights = self._catalogue.get(route.model)
-        if weights is None and not _is_path(route.model):
-            return find_weights(route.model, catalogue=self._catalogue)  # raises: did you mean
-        if weights is None:
-            return Path(os.path.expanduser(route.model)).absolute()  # noqa: PTH111  # never raises
-        if route.context_tokens > weights.context:
+        if weights is not None and route.context_tokens > weights.context:
             raise RouteError(
                 f"route {route.name!r} asks for a context of {route.context_tokens} tokens, "
                 f"and {weights.name} has {weights.context}",
                 hint=f"set routes.{route.name}.context_tokens to {weights.context} or less",
             )
-        return find_weights(route.model, catalogue=self._catalogue)
+        return path_of(route.model, catalogue=self._catalogue)
 
 
 class _Call:
@@ -138,6 +134,13 @@ class _Call:
             return True
         from_thread.run_sync(self._send.send_nowait, event)
         return self._stopped.is_set()
+
+
+def path_of(model: str, *, catalogue: Mapping[str, Weights] = CATALOGUE) -> Path:
+    """The file of a packaged model, or the file that is named."""
+    if model in catalogue or not _is_path(model):
+        return find_weights(model, catalogue=catalogue)  # raises: did you mean
+    return Path(os.path.expanduser(model)).absolute()  # noqa: PTH111  # never raises
 
 
 def _is_path(model: str) -> bool:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import importlib
 import os
 import secrets
+import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,9 +30,13 @@ _PROMPT_STEP = 64
 # Room for the prefixes of other conversations; the engine's own default is 8 GiB.
 _PREFIX_MEBIBYTES = 256
 _SOCKET_PATH_LIMIT = 100
+_LOOPBACK = "127.0.0.1"
 
 
 class _Server(Protocol):
+    @property
+    def listening_address(self) -> str: ...
+
     def handle_chat_completions(self, body: str, take: Take) -> None: ...
 
 
@@ -125,19 +131,53 @@ def choose_threads(asked: int, cpus: int, load: float) -> int:
     return min(4, cpus // 2)
 
 
+@contextmanager
+def serve_engine(shape: Shape, *, port: int, key: str) -> Generator[str, None, None]:
+    """The model over HTTP, on this machine only and for those who have the key; the address.
+
+    Port 0 takes one that is free. It is another copy of the model than `load_engine` has.
+    """
+    check_gguf(shape.path)
+    _check_port(port)
+    library = _library()
+    params = _params(library, shape)
+    params.cors_origins = f"http://{_LOOPBACK}"
+    params.hostnames, params.port, params.api_keys = [_LOOPBACK], port, [key]
+    params.n_threads_http = 4  # one call streams while others ask whether it is there
+    server = _server(library, params, shape)
+    try:
+        yield f"{server.listening_address}/v1"
+    finally:
+        del server
+
+
+def _check_port(port: int) -> None:
+    """The engine itself would say no more than that something is wrong."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((_LOOPBACK, port))
+        except (OSError, OverflowError) as error:
+            raise EngineFailed(
+                f"port {port} cannot be listened on: {error}", hint="take another, or 0", port=port
+            ) from error
+
+
 def _start(shape: Shape) -> _Server:
     library = _library()
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    # The engine insists on listening. On a socket whose folder is gone once it has started,
+    # nobody can reach it; where that is not possible, the key keeps others out.
+    with TemporaryDirectory(prefix="mentis-") as folder:
+        params = _params(library, shape)
+        place = f"{folder}/engine.sock"
+        if os.name == "posix" and len(os.fsencode(place)) < _SOCKET_PATH_LIMIT:
+            params.hostnames = [place]
+        return _server(library, params, shape)
+
+
+def _server(library: Any, params: Any, shape: Shape) -> _Server:  # noqa: ANN401  # compiled, without types
     try:
-        # The engine insists on listening. On a socket whose folder is gone once it has started,
-        # nobody can reach it; where that is not possible, the key keeps others out.
-        with TemporaryDirectory(prefix="mentis-") as folder:
-            params = _params(library, shape, choose_threads(shape.threads, cpus, load))
-            socket = f"{folder}/engine.sock"
-            if os.name == "posix" and len(os.fsencode(socket)) < _SOCKET_PATH_LIMIT:
-                params.hostnames = [socket]
-            return cast("_Server", library.Server(params))
+        return cast("_Server", library.Server(params))
     except (RuntimeError, ValueError, OverflowError, MemoryError, OSError) as error:
         raise EngineFailed(
             f"{shape.path} could not be loaded: {error}",
@@ -159,7 +199,10 @@ def _library() -> Any:  # noqa: ANN401  # compiled, without types
         raise EngineFailed(f"xllamacpp is installed but does not load: {error}") from error
 
 
-def _params(library: Any, shape: Shape, threads: int) -> Any:  # noqa: ANN401  # compiled, without types
+def _params(library: Any, shape: Shape) -> Any:  # noqa: ANN401  # compiled, without types
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    threads = choose_threads(shape.threads, cpus, load)
     params = library.CommonParams()
     params.model.path = str(shape.path)
     params.model_alias = {shape.path.stem}  # else every event tells where the file lies

@@ -16,6 +16,9 @@ WIRES: tuple[Wire, ...] = (
     "text",
     "live",
 )
+# How calls are made: by the format's own means, as words among the words, or by an answer that is
+# bound to a schema of calls and words.
+Calls: TypeAlias = Literal["native", "text", "bound"]
 LimitKey: TypeAlias = Literal["max_tokens", "max_completion_tokens", "max_output_tokens"]
 
 
@@ -26,18 +29,29 @@ class Abilities(Value):
     `mid_system`: whether a system message may stand before or after the last user message.
     `system_role` is empty where a model has no such role. `cache` says how a prefix cache is
     asked for: not at all, by what the provider finds itself, or by marks in the payload.
-    `signed_calls`: a replayed tool call must carry the signature it came with.
+    `signed_calls`: a replayed tool call must carry the signature it came with. `bound_answers`:
+    where there are no native tools, an answer can be held to a JSON schema, and so to calls.
+    `strict_tools`: the provider can hold the model to a tool's schema. Limits (`request_bytes`,
+    `images`, `tools`) are 0 where unknown.
+
+    Prices of the cache are multiples of plain input. `cache_lookback`: how many blocks before a
+    mark an earlier one is found (0: all). `cache_here`: it ends with this process.
+    `cache_explicit`: a cache can be made and named. `input_price` and `output_price` are in US
+    dollars for a million tokens; 0 leaves it to the price table, which calls the provider
+    `priced_as`.
     """
 
     as_of: str = "2026-11-15"
     api_version: str = ""
     native_tools: bool = True
+    bound_answers: bool = False
     forced_tool_choice: bool = True
     vision: bool = False
     audio: bool = False
     documents: bool = False
     image_types: tuple[str, ...] = ("image/png", "image/jpeg", "image/gif", "image/webp")
     audio_types: tuple[str, ...] = ("audio/wav", "audio/mpeg")
+    video_types: tuple[str, ...] = ()
     media_urls: bool = False
     mid_system: Literal["never", "before", "after"] = "never"
     system_role: Literal["system", "developer", ""] = "system"
@@ -55,5 +69,20 @@ class Abilities(Value):
     cache_write_price: float = 1.0
     cache_long_write_price: float = 1.0  # for what is kept an hour
     cache_read_price: float = 1.0
+    cache_lookback: int = 0
+    cache_here: bool = False
+    cache_explicit: bool = False
+    input_price: float = 0.0
+    output_price: float = 0.0
+    priced_as: str = ""
+    free: bool = False
     request_bytes: int = 0
     images: int = 0
+    tools: int = 0
+    strict_tools: bool = False
+
+    @property
+    def calls(self) -> Calls:
+        if self.native_tools:
+            return "native"
+        return "bound" if self.bound_answers else "text"

@@ -24,7 +24,17 @@ WIRE_OF_BACKEND: Mapping[Backend, Wire] = {
 }
 
 # --- Chat Completions and Responses ------------------------------------------------------------
-_LOCAL = Abilities(mid_system="before", assistant_first=True, prefill=True, cache="found")
+_LOCAL = Abilities(
+    mid_system="before",
+    assistant_first=True,
+    prefill=True,
+    cache="found",
+    cache_read_price=0.0,
+    cache_here=True,
+    free=True,
+)
+# llama.cpp does not hold a model to the tools it is given, but it does hold it to a schema.
+_EMBEDDED = replace(_LOCAL, native_tools=False, bound_answers=True)
 _COMPATIBLE = Abilities()  # some server that speaks Chat Completions: nothing is promised
 _OPENAI = Abilities(
     vision=True,
@@ -35,24 +45,42 @@ _OPENAI = Abilities(
     cache="key",
     cache_minimum=1024,
     cache_read_price=0.1,
+    priced_as="openai",
     images=500,
+    tools=128,
 )
-_REASONING = replace(_OPENAI, sampling=False, seed=False, limit_key="max_completion_tokens")
+_REASONING = replace(
+    _OPENAI,
+    sampling=False,
+    seed=False,
+    limit_key="max_completion_tokens",
+    strict_tools=True,
+)
 _MARKED = replace(
     _REASONING, cache="openai", cache_marks=3, cache_ttls=("30m",), cache_write_price=1.25
 )
 _CHAT: Mapping[str, Abilities] = {
-    "gpt-4": _OPENAI,
-    "gpt-audio": replace(_OPENAI, audio=True, vision=False, documents=False),
+    "gpt-4": replace(_OPENAI, cache_read_price=1.0),
+    "gpt-4o": replace(_OPENAI, cache_read_price=0.5),
+    "gpt-4.1": replace(_OPENAI, cache_read_price=0.25),
+    "gpt-audio": replace(_OPENAI, audio=True, vision=False, documents=False, cache_read_price=1.0),
     "gpt-5": _REASONING,
     "gpt-5.6": _MARKED,
     "gpt-5.7": _MARKED,
     "gpt-6": _MARKED,
-    "o1": _REASONING,
+    "o1": replace(_REASONING, cache_read_price=0.5),
     # It refused both the system and the developer role.
-    "o1-mini": replace(_REASONING, system_role="", mid_system="never", vision=False),
-    "o3": _REASONING,
-    "o4": _REASONING,
+    "o1-mini": replace(
+        _REASONING,
+        system_role="",
+        mid_system="never",
+        vision=False,
+        strict_tools=False,
+        cache_read_price=0.5,
+    ),
+    "o3": replace(_REASONING, cache_read_price=0.25),
+    "o3-mini": replace(_REASONING, cache_read_price=0.5),
+    "o4": replace(_REASONING, cache_read_price=0.25),
 }
 
 
@@ -80,22 +108,24 @@ _CLAUDE = Abilities(
     cache_write_price=1.25,
     cache_long_write_price=2.0,
     cache_read_price=0.1,
+    cache_lookback=20,
+    priced_as="anthropic",
     request_bytes=32 * 1024 * 1024,
     images=100,
 )
-_TOLD_MIDWAY = replace(_CLAUDE, mid_system="after")
+_TOLD_MIDWAY = replace(_CLAUDE, mid_system="after", strict_tools=True)
 _UNFORCED = replace(_TOLD_MIDWAY, forced_tool_choice=False)
 _ANTHROPIC: Mapping[str, Abilities] = {
     "claude-fable-5": replace(_TOLD_MIDWAY, cache_minimum=512),
-    "claude-fable-5-1": replace(_UNFORCED, cache_minimum=512),
+    "claude-fable-5-1": replace(_UNFORCED, cache_minimum=512, cache_read_price=0.025),
     "claude-mythos-5": replace(_TOLD_MIDWAY, cache_minimum=512),
     # Sources disagree on 4.8 (4096 in July, 1024 in October): the larger is the safe one.
     "claude-opus-4-8": _TOLD_MIDWAY,
     "claude-opus-5": replace(_TOLD_MIDWAY, cache_minimum=512),
-    "claude-opus-5-5": replace(_UNFORCED, cache_minimum=512),
+    "claude-opus-5-5": replace(_UNFORCED, cache_minimum=512, cache_read_price=0.05),
     # It answers 200 to a system message midway and ignores it, so it counts as unable.
-    "claude-sonnet-5": replace(_CLAUDE, cache_minimum=1024),
-    "claude-sonnet-5-5": replace(_UNFORCED, cache_minimum=1024),
+    "claude-sonnet-5": replace(_CLAUDE, cache_minimum=1024, strict_tools=True),
+    "claude-sonnet-5-5": replace(_UNFORCED, cache_minimum=1024, cache_read_price=0.05),
     "claude-haiku-5-5": _TOLD_MIDWAY,
 }
 
@@ -107,11 +137,14 @@ _GEMINI = Abilities(
     documents=True,
     image_types=("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"),
     audio_types=("audio/wav", "audio/mpeg", "audio/ogg", "audio/flac", "audio/aac", "audio/aiff"),
+    video_types=("video/mp4", "video/webm", "video/quicktime", "video/avi"),
     media_urls=True,
     limit_key="max_output_tokens",
     cache="found",
     cache_minimum=4096,
     cache_read_price=0.1,
+    cache_explicit=True,
+    priced_as="google",
     request_bytes=100 * 1024 * 1024,
     prefill=True,
 )
@@ -127,7 +160,7 @@ _GEMINI_ROWS: Mapping[str, Abilities] = {
 }
 
 BY_BACKEND: Mapping[Backend, Abilities] = {
-    "embedded": _LOCAL,
+    "embedded": _EMBEDDED,
     "scripted": _LOCAL,
     "openai": _COMPATIBLE,
     "replay": _COMPATIBLE,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from urllib.parse import quote
 
 MARK = "[redacted]"
 _SHORTEST = 6  # anything shorter would also strike out ordinary words
@@ -16,9 +19,19 @@ _SHAPES = re.compile(
 
 def redact(text: str, secrets: Iterable[str]) -> str:
     """`text` with every secret replaced; the longest first, so that none shows in part."""
-    for secret in sorted({s for s in secrets if len(s) >= _SHORTEST}, key=len, reverse=True):
-        text = text.replace(secret, MARK)
+    forms = {form for secret in secrets if len(secret) >= _SHORTEST for form in _forms(secret)}
+    for form in sorted(forms, key=len, reverse=True):
+        text = text.replace(form, MARK)
     return text
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """As it is, and as it stands in an address, in JSON, and in basic authentication."""
+    yield secret
+    yield quote(secret, safe="")
+    yield json.dumps(secret)[1:-1]
+    yield json.dumps(secret)[1:-1].replace("/", r"\/")
+    yield base64.b64encode(secret.encode()).decode()
 
 
 def redact_bytes(data: bytes, secrets: Iterable[str]) -> bytes:

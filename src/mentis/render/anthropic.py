@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import cast
 
 from mentis.facts.abilities import abilities
-from mentis.values.rendering import Fragment, Rendering
+from mentis.values.rendering import Loss, Rendering
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
-from mentis.values.span import join_spans
-from mentis.values.tool import ToolDeclaration
 
-from .draft import Call, Draft, Item, Media, Message, Result, Text, Thought
-from .finish import described, finished, wishes
-from .layout import block_spans, lay_out
+from .choice import chosen, for_anthropic
+from .declaring import Declared
+from .draft import Call, Draft, Media, Message, Result, Text, Thought
+from .finish import finished, wishes
+from .layout import block_text, lay_out
 from .plan import Planner, ends, planner
-from .schemas import lower_schema
 from .writing import Page, write_messages, write_tools
 
 WIRE = "anthropic"
 _ROOT = "/messages"
+_NO_INPUT: Mapping[str, object] = {"input": {}}
 
 
 def render(request: PromptRequest, route: Route) -> Rendering:
     able = abilities(route)
     draft = lay_out(request, route, able, WIRE)
     cache = planner(route, able)
-    tools = write_tools(draft, WIRE, "/tools", _tool)
+    tools = write_tools(draft, WIRE, "/tools", _tool, dialect="anthropic")
     written_tools = _mark_tools(tools, cache)
     system = _system(draft, cache)
     page = write_messages(draft, WIRE, _ROOT, _write)
@@ -39,6 +40,8 @@ def render(request: PromptRequest, route: Route) -> Rendering:
     payload["messages"] = page.items
     payload["max_tokens"] = route.max_tokens
     payload |= wishes(route, able, draft.losses)
+    if choice := chosen(request, draft, able):
+        payload["tool_choice"] = for_anthropic(choice)
     payload["stream"] = True
     return finished(payload, draft, (tools, system, page), wire=WIRE, plan=cache.plan())
 
@@ -48,27 +51,24 @@ def _mark(ttl: str) -> dict[str, object]:
     return {"type": "ephemeral"} if ttl == "5m" else {"type": "ephemeral", "ttl": ttl}
 
 
-def _mark_tools(tools: Page, cache: Planner) -> list[Fragment]:
+def _mark_tools(tools: Page, cache: Planner) -> list[dict[str, object]]:
     if not tools.items:
         return []
     last = len(tools.items) - 1
-    ttl = cache.reach("tools", f"/tools/{last}", tools.characters)
+    ttl = cache.reach("tools", f"/tools/{last}")
     if not ttl:
         return tools.items
-    return [*tools.items[:-1], Fragment({**tools.items[-1], "cache_control": _mark(ttl)})]
+    return [*tools.items[:-1], {**tools.items[-1], "cache_control": _mark(ttl)}]
 
 
 def _system(draft: Draft, cache: Planner) -> Page:
     page = Page("/system")
     for region, name in zip(draft.regions, ends(draft.regions), strict=True):
-        spans = block_spans(region)
-        text = join_spans(spans)
-        block: dict[str, object] = {"type": "text", "text": text}
-        if name is None:
-            cache.skip(len(text))
-        elif ttl := cache.reach(name, page.here, len(text)):
+        text = block_text(region)
+        block: dict[str, object] = {"type": "text", "text": text.text}
+        if name and (ttl := cache.reach(name, page.here)):
             block["cache_control"] = _mark(ttl)
-        page.trace("/text", spans)
+        page.trace("/text", text)
         page.add(block)
     return page
 
@@ -81,48 +81,70 @@ def _mark_history(page: Page, cache: Planner) -> None:
             if blocks[number]["type"] in ("thinking", "redacted_thinking"):
                 continue
             pointer = f"{_ROOT}/{index}/content/{number}"
-            if ttl := cache.reach("history", pointer, page.settled_characters):
+            if ttl := cache.reach("history", pointer):
                 marked = {**blocks[number], "cache_control": _mark(ttl)}
                 content = [*blocks[:number], marked, *blocks[number + 1 :]]
-                page.items[index] = Fragment({**page.items[index], "content": content})
+                page.items[index] = {**page.items[index], "content": content}
             return
 
 
 def _write(page: Page, message: Message) -> None:
     role = "user" if message.role == "tool" else message.role
     blocks: list[dict[str, object]] = []
+    traced, number = page.traced, len(page.items)
     for item in message.items:
-        _block(page, item, blocks)
+        if not isinstance(item, Text):
+            _block(page, item, blocks)
+        elif item.text and not item.text.isspace():
+            traced.append((number, f"/content/{len(blocks)}/text", item))
+            blocks.append({"type": "text", "text": item.text})
+    if len(blocks) > 1 and Thought in map(type, message.items):
+        blocks = _paired(page, blocks)
     if blocks:
         page.add({"role": role, "content": blocks})
 
 
-def _block(page: Page, item: Item, blocks: list[dict[str, object]]) -> None:
-    here = f"/content/{len(blocks)}"
-    match item:
-        case Text():
-            if item.text.strip():
-                page.trace(f"{here}/text", item.spans)
-                blocks.append({"type": "text", "text": item.text})
-        case Media():
-            blocks.append(_media(item))
-        case Call():
-            written = {"type": "tool_use", "id": item.id, "name": item.name}
-            blocks.append({**written, "input": item.arguments})
-        case Result():
-            page.trace(f"{here}/content", (item.span,))
-            written = {"type": "tool_result", "tool_use_id": item.id}
-            result: dict[str, object] = {**written, "content": item.span.text}
-            blocks.append({**result, "is_error": True} if item.failed else result)
-        case Thought():
-            blocks.append(_thought(item))
+def _paired(page: Page, blocks: list[dict[str, object]]) -> list[dict[str, object]]:
+    """Blocks of the provider's own tools go back in pairs only: a use and its result."""
+    uses = {block["id"] for block in blocks if block["type"] == "server_tool_use"}
+    results = {block["tool_use_id"] for block in blocks if "tool_use_id" in block}
+    lone = uses ^ results
+    if not lone:
+        return blocks
+    page.losses.append(Loss("reasoning", "half of a server tool's work is left out"))
+    return [b for b in blocks if b.get("tool_use_id", b.get("id")) not in lone]
+
+
+def _block(
+    page: Page, item: Call | Result | Media | Thought, blocks: list[dict[str, object]]
+) -> None:
+    if isinstance(item, Call):
+        blocks.append(
+            {"type": "tool_use", "id": item.id, "name": item.name, "input": item.arguments}
+        )
+    elif isinstance(item, Result):
+        page.trace(f"/content/{len(blocks)}/content", item)
+        result: dict[str, object] = {
+            "type": "tool_result",
+            "tool_use_id": item.id,
+            "content": item.text,
+        }
+        if item.failed:
+            result["is_error"] = True
+        blocks.append(result)
+    elif isinstance(item, Media):
+        blocks.append(_media(item))
+    else:
+        blocks.append(_thought(item))
 
 
 def _thought(item: Thought) -> dict[str, object]:
     """As it came, even when it is empty: the signature is what counts."""
     if signature := item.state.get("signature"):
         return {"type": "thinking", "thinking": item.text, "signature": signature}
-    return {"type": "redacted_thinking", "data": item.state["data"]}
+    if "data" in item.state:
+        return {"type": "redacted_thinking", "data": item.state["data"]}
+    return {**_NO_INPUT, **item.state} if "id" in item.state else dict(item.state)
 
 
 def _media(item: Media) -> dict[str, object]:
@@ -137,10 +159,12 @@ def _media(item: Media) -> dict[str, object]:
     return {**block, "title": part.name} if part.name else block
 
 
-def _tool(page: Page, tool: ToolDeclaration, name: str) -> None:
-    lowered = lower_schema(tool, "anthropic")
-    page.losses += lowered.losses
-    page.characters += len(lowered.schema.encoded())
-    span = described(tool, lowered.note)
-    page.trace("/description", (span,))
-    page.add({"name": name, "description": span.text, "input_schema": lowered.schema})
+def _tool(tool: Declared) -> dict[str, object]:
+    written: dict[str, object] = {
+        "name": tool.name,
+        "description": tool.text,
+        "input_schema": tool.schema,
+    }
+    if tool.strict:
+        written["strict"] = True
+    return written

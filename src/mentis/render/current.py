@@ -4,57 +4,73 @@ from __future__ import annotations
 
 from mentis.facts.ability import Abilities
 from mentis.values.rendering import Loss
-from mentis.values.request import PromptRequest, ReplyTo, RuntimeContext
+from mentis.values.request import PromptRequest, ReplyTo, RuntimeContext, quoted
 from mentis.values.span import Span
 from mentis.values.stability import Stability
 from mentis.values.trust import Trust
 
-from .draft import GAP, Item, Message, Text
+from .draft import GAP, Item, Media, Message, Text, of
 from .finish import tagged
-from .media import lay_media
-from .wording import clean
+from .media import Desk, too_many
+from .notices import Notices, notice
+from .wording import Guard, clean, sound
 
 
-def current_messages(request: PromptRequest, able: Abilities, losses: list[Loss]) -> list[Message]:
+def current_messages(
+    request: PromptRequest, able: Abilities, guard: Guard, losses: list[Loss], *, wire: str
+) -> list[Message]:
     """Facts stand in a system message where the model heeds one here, else tagged in the user's."""
     facts = _facts(request.runtime_ctx, losses)
-    items = _spoken(request, able, losses)
+    laid = _attached(request, able, losses, wire) if request.attachments else []
+    items = _spoken(request, laid, guard, losses)
     if not facts:
         return [Message("user", items)] if items else []
     if able.mid_system == "never" or (able.mid_system == "after" and not items):
-        return [Message("user", [Text(tagged(facts, Stability.TURN)), *items])]
-    system = Message("system", [Text(facts)])
+        return [Message("user", [of(*tagged(facts, Stability.TURN)), *items])]
+    system = Message("system", [of(*facts)])
     if not items:
         return [system]
     user = Message("user", items)
     return [system, user] if able.mid_system == "before" else [user, system]
 
 
-def _spoken(request: PromptRequest, able: Abilities, losses: list[Loss]) -> list[Item]:
+def _spoken(
+    request: PromptRequest, laid: list[Media | Text], guard: Guard, losses: list[Loss]
+) -> list[Item]:
     """Pictures and sounds first, then the quotation, the words, and the texts of documents."""
-    laid = [lay_media(part, able, Stability.TURN, losses) for part in request.attachments]
     before: list[Item] = [item for item in laid if not isinstance(item, Text)]
     after: list[Item] = [item for item in laid if isinstance(item, Text)]
     words: list[Item] = []
     if request.reply_to is not None:
-        words.append(Text([_quoted(request.reply_to, losses)]))
+        words.append(of(_quoted(request.reply_to, guard, losses)))
     if request.current_text.strip():
-        text = clean(request.current_text, losses)
-        words.append(Text([Span(text, source="current", stability=Stability.TURN)]))
+        text = guard.text(request.current_text, losses)
+        words.append(of(Span(text, source="current", stability=Stability.TURN)))
     return [*before, *words, *after]
 
 
-def _quoted(reply_to: ReplyTo, losses: list[Loss]) -> Span:
-    who = " ".join(filter(None, (reply_to.author, reply_to.tag and f"({reply_to.tag})")))
-    said = f"{who}: {reply_to.text}" if who else reply_to.text
-    quote = "\n".join(f"> {line}" for line in clean(said, losses).splitlines()) or ">"
+def _attached(
+    request: PromptRequest, able: Abilities, losses: list[Loss], wire: str
+) -> list[Media | Text]:
+    """Where images are sent, a word on how to look at them comes after all that was said."""
+    notices = Notices(request.words)
+    desk = Desk(able, notices, losses, too_many(request.attachments, able), wire)
+    laid = [desk.lay(part, Stability.TURN) for part in request.attachments]
+    if desk.images and notices.known("notice_images"):
+        told = notices.say("notice_images")
+        laid.append(of(notice(told, Stability.TURN, why="images are attached")))
+    return laid
+
+
+def _quoted(reply_to: ReplyTo, guard: Guard, losses: list[Loss]) -> Span:
+    quote = quoted(guard.text(reply_to.said, losses))
     return Span(quote, source="reply_to", trust=Trust.UNTRUSTED, stability=Stability.TURN)
 
 
 def _facts(context: RuntimeContext, losses: list[Loss]) -> list[Span]:
     """The line of facts, then the blocks of this turn. The exact time is left to the blocks."""
     line = facts_line(context)
-    spans = [span for span in context.spans if span.text]
+    spans = [sound(span, losses) for span in context.spans if span.text]
     if not line:
         return spans
     text = clean(line, losses)
@@ -65,6 +81,7 @@ def _facts(context: RuntimeContext, losses: list[Loss]) -> list[Span]:
 def facts_line(context: RuntimeContext) -> str:
     """`[lang:de | input:voice | path:cli/main]`, in a fixed order; what is not set is left out."""
     told = (
+        ("from", context.username),
         ("scope", "" if context.scope == "local" else context.scope),
         ("lang", context.language),
         ("tone", context.tone),
@@ -79,8 +96,6 @@ def facts_line(context: RuntimeContext) -> str:
         ("note", context.addressee_note),
     )
     parts = [f"{name}:{_one_line(value)}" for name, value in told if value]
-    if parts and context.username:
-        parts.insert(0, f"from:{_one_line(context.username)}")
     return f"[{' | '.join(parts)}]" if parts else ""
 
 

@@ -6,10 +6,12 @@ exists; what is left to a renderer is how its format writes each item.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from mentis.facts.ability import Abilities
 from mentis.values.json import JsonObject
 from mentis.values.part import MediaPart
 from mentis.values.rendering import Loss
@@ -18,23 +20,41 @@ from mentis.values.stability import Stability
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trust import Trust
 
+from .memo import remembered, seen_before
+from .notices import Notices
+from .wording import in_words
+
 Speaker: TypeAlias = Literal["user", "assistant", "system", "tool"]
 _NO_STATE: JsonObject = {}
 BLOCK_END = Span("\n", source="layout", trust=Trust.RUNTIME, reason="end of a system block")
+_KEPT_BYTES = 1_000_000
 GAP = Span("\n\n", source="layout", trust=Trust.RUNTIME, reason="between texts")
 
 
 @dataclass(slots=True)
-class Text:
-    """`state` is the provider's own, and empty unless it goes back to its issuer."""
+class Sourced:
+    """A text, and its source in words, or the spans it was joined from.
 
-    spans: list[Span]
-    state: JsonObject = field(default_factory=lambda: _NO_STATE)
+    A span of its own is made once somebody asks where the text came from.
+    """
+
+    text: str
+    source: str | Sequence[Span]
+    trust: Trust = Trust.UNTRUSTED
+    stability: Stability = Stability.SESSION
 
     @property
-    def text(self) -> str:
-        spans = self.spans
-        return spans[0].text if len(spans) == 1 else join_spans(spans)
+    def spans(self) -> Sequence[Span]:
+        if not isinstance(self.source, str):
+            return self.source
+        return (Span(self.text, "", "", self.source, self.trust, self.stability),)
+
+
+@dataclass(slots=True)
+class Text(Sourced):
+    """`state` is the provider's own, and empty unless it goes back to its issuer."""
+
+    state: JsonObject = field(default_factory=lambda: _NO_STATE)
 
 
 @dataclass(slots=True)
@@ -45,20 +65,26 @@ class Thought:
 
 @dataclass(slots=True)
 class Call:
-    """`arguments` are in `json` once more, as the text that some formats want."""
-
     id: str
     name: str
     arguments: JsonObject
-    json: str
-    state: JsonObject = field(default_factory=lambda: _NO_STATE)
+    state: JsonObject
+    size: int  # of the arguments, about
+
+    @property
+    def json(self) -> str:
+        """The arguments as the text that some formats want."""
+        return in_words(self.arguments)
+
+    @property
+    def spans(self) -> Sequence[Span]:
+        return (Span(self.json, source=f"call of {self.name}", trust=Trust.SELF),)
 
 
 @dataclass(slots=True)
-class Result:
-    id: str
-    name: str
-    span: Span
+class Result(Sourced):
+    id: str = ""
+    name: str = ""
     failed: bool = False
 
 
@@ -68,11 +94,21 @@ class Media:
 
     part: MediaPart
     mime: str
-    base64: str = ""
+
+    @property
+    def base64(self) -> str:
+        return self._kept("")
 
     @property
     def data_url(self) -> str:
-        return f"data:{self.mime};base64,{self.base64}"
+        return self._kept(f"data:{self.mime};base64,")
+
+    def _kept(self, before: str) -> str:
+        """From the second time on, for the steps of a long turn, unless it is large."""
+        data = self.part.data or b""
+        if len(data) > _KEPT_BYTES or not seen_before("media", (self.part,)):
+            return _encoded(before, data)
+        return remembered(("media", before), (self.part,), lambda: _encoded(before, data))
 
 
 Item: TypeAlias = Text | Thought | Call | Result | Media
@@ -117,18 +153,47 @@ class Draft:
     names: Mapping[str, str]
     ids: Mapping[str, str]
     told: object  # what the head was made from: the same one, the same head
+    able: Abilities
+    notices: Notices
+    weight: int = 0  # characters, about; 0 where nobody asks
 
     def wire_name(self, name: str) -> str:
         return self.names.get(name, name)
 
 
-def spaced(texts: Sequence[Text]) -> list[Span]:
-    """The spans of several texts as one row, with a gap between each two."""
+def weight_of(messages: Iterable[Message]) -> int:
+    """How many characters of text and data they hold."""
+    total = 0
+    for message in messages:
+        for item in message.items:
+            if isinstance(item, Sourced):
+                total += len(item.text)
+            elif type(item) is Call:
+                total += item.size
+            elif type(item) is Media:
+                total += len(item.part.data or b"") * 4 // 3
+            elif type(item) is Thought:
+                held = [part for part in item.state.values() if isinstance(part, str)]
+                total += len(item.text) + sum(map(len, held))
+    return total
+
+
+def _encoded(before: str, data: bytes) -> str:
+    written = b64encode(data).decode("ascii")
+    return f"{before}{written}" if before else written
+
+
+def of(*spans: Span) -> Text:
+    return Text(join_spans(spans), spans)
+
+
+def spaced(texts: Sequence[Text]) -> Text:
+    """Several texts as one, with a gap between each two."""
     if len(texts) == 1:
-        return texts[0].spans
+        return texts[0]
     row: list[Span] = []
     for text in texts:
         if row:
             row.append(GAP)
         row += text.spans
-    return row
+    return of(*row)

@@ -11,23 +11,35 @@ from mentis.values.rendering import CachePlan, Loss, Rendering
 from mentis.values.route import Route
 from mentis.values.span import Span
 from mentis.values.stability import Stability
-from mentis.values.tool import ToolDeclaration
 from mentis.values.trust import Trust
 
 from .draft import Draft
-from .writing import Page
+from .reads import READS
+from .writing import Page, Sources
 
 
 def finished(
     payload: JsonObject, draft: Draft, pages: Sequence[Page], *, wire: str, plan: CachePlan
 ) -> Rendering:
-    sources: dict[str, tuple[Span, ...]] = {}
     losses = draft.losses
     for page in pages:
-        sources |= page.sources
         losses = losses + page.losses if page.losses else losses
     back = {wire_name: own for own, wire_name in draft.names.items()}
-    return Rendering(wire, payload, sources, plan, tuple(losses), back, draft.ids)
+    reads = READS.get(wire, {})
+    made = Rendering(wire, payload, Sources(pages), plan, tuple(losses), back, draft.ids, reads)
+    # A character is at most six bytes in JSON: the body is only written where that may be too much.
+    if draft.able.request_bytes and draft.weight * 6 > draft.able.request_bytes:
+        _check_bytes(made, draft.able.request_bytes)
+    return made
+
+
+def _check_bytes(made: Rendering, most: int) -> None:
+    if (size := len(made.body())) > most:
+        raise RenderError(
+            f"the request has {size:,} bytes, and the provider takes {most:,}",
+            hint="attach less, or shorten the conversation",
+            bytes=size,
+        )
 
 
 def tagged(spans: Sequence[Span], stability: Stability = Stability.STABLE) -> list[Span]:
@@ -35,19 +47,6 @@ def tagged(spans: Sequence[Span], stability: Stability = Stability.STABLE) -> li
     why = "system text in a user message"
     opening = Span("<system>\n", "", "", "layout", Trust.RUNTIME, stability, why)
     return [opening, *spans, Span("\n</system>", "", "", "layout", Trust.RUNTIME, stability, why)]
-
-
-def described(tool: ToolDeclaration, note: str = "") -> Span:
-    text = f"{tool.description}\n{note}".strip() if note else tool.description
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise RenderError(
-            f"the description of tool {tool.name!r} holds half a character",
-            hint="decode the text properly where it comes in",
-            tool=tool.name,
-        ) from error
-    return Span(text, source=f"tool {tool.name}", trust=tool.trust)
 
 
 def sampling(route: Route, able: Abilities, losses: list[Loss]) -> dict[str, object]:

@@ -4,118 +4,115 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import replace
 
 from mentis.facts.abilities import abilities
 from mentis.facts.ability import Abilities
 from mentis.values.rendering import Fragment, Loss, Rendering
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
-from mentis.values.span import join_spans
-from mentis.values.tool import ToolDeclaration
 
-from .draft import Call, Draft, Item, Media, Message, Result, Text, Thought
-from .finish import described, finished, wishes
-from .layout import block_spans, lay_out
+from .choice import chosen, for_gemini
+from .declaring import Declared
+from .draft import Call, Draft, Media, Message, Result, Text, Thought
+from .finish import finished, wishes
+from .layout import block_text, lay_out
 from .plan import Planner, ends, planner
-from .schemas import lower_schema
 from .writing import Page, Write, write_messages, write_tools
 
 WIRE = "gemini"
 _ROOT = "/contents"
 _TOOLS = "/tools/0/functionDeclarations"
+_UNSIGNED_CALL = Loss("unsigned-call", "a call without its signature got the stand-in")
 # The word a model of the third generation takes for a signature when a step came without one.
 _UNSIGNED = b64encode(b"skip_thought_signature_validator").decode("ascii")
-_CACHED = ("systemInstruction", "tools", "toolConfig")
 
 
 def render(request: PromptRequest, route: Route) -> Rendering:
     able = abilities(route)
     draft = lay_out(request, route, able, WIRE)
     cache = planner(route, able)
-    tools = write_tools(draft, WIRE, _TOOLS, _tool)
+    tools = write_tools(draft, WIRE, _TOOLS, _tool, dialect="gemini")
     if tools.items:
-        cache.reach("tools", f"{_TOOLS}/{len(tools.items) - 1}", tools.characters)
+        cache.reach("tools", f"{_TOOLS}/{len(tools.items) - 1}")
     system = _system(draft, cache)
     page = write_messages(draft, (WIRE, able.signed_calls, able.call_ids), _ROOT, _writer(able))
     if page.settled:
         last = page.settled - 1
-        cache.reach("history", f"{_ROOT}/{last}", page.settled_characters)
+        cache.reach("history", f"{_ROOT}/{last}")
     payload: dict[str, object] = {}
     if tools.items:
         payload["tools"] = [Fragment(functionDeclarations=tools.items)]
     if system.items:
         payload["systemInstruction"] = {"parts": system.items}
     payload["contents"] = page.items
+    if choice := chosen(request, draft, able):
+        payload["toolConfig"] = for_gemini(choice)
     limits = {"maxOutputTokens": route.max_tokens}
     payload["generationConfig"] = limits | wishes(route, able, draft.losses)
     return finished(payload, draft, (tools, system, page), wire=WIRE, plan=cache.plan())
 
 
-def with_cached_content(rendering: Rendering, name: str) -> Rendering:
-    """The same request on top of a cache made before, which holds system text and tools already."""
-    kept = {key: part for key, part in rendering.payload.items() if key not in _CACHED}
-    sources = {
-        pointer: spans
-        for pointer, spans in rendering.sources.items()
-        if pointer.split("/")[1] not in _CACHED
-    }
-    return replace(rendering, payload={"cachedContent": name, **kept}, sources=sources)
-
-
 def _system(draft: Draft, cache: Planner) -> Page:
     page = Page("/systemInstruction/parts")
     for region, name in zip(draft.regions, ends(draft.regions), strict=True):
-        spans = block_spans(region)
-        text = join_spans(spans)
-        if name is None:
-            cache.skip(len(text))
-        else:
-            cache.reach(name, page.here, len(text))
-        page.trace("/text", spans)
-        page.add({"text": text})
+        text = block_text(region)
+        if name:
+            cache.reach(name, page.here)
+        page.trace("/text", text)
+        page.add({"text": text.text})
     return page
 
 
 def _writer(able: Abilities) -> Write:
+    signed = able.signed_calls
+
     def write(page: Page, message: Message) -> None:
         parts: list[dict[str, object]] = []
+        traced, number = page.traced, len(page.items)
         for item in message.items:
-            _part(page, item, parts, able)
-        if able.signed_calls and message.role == "assistant":
+            if not isinstance(item, Text):
+                _part(page, item, parts, able)
+                continue
+            traced.append((number, f"/parts/{len(parts)}/text", item))
+            said: dict[str, object] = {"text": item.text}
+            parts.append(_signed(said, item.state) if item.state else said)
+        own = message.role == "assistant"
+        if own and signed and Call in map(type, message.items):
             _sign(page, parts)
         if parts:
-            role = "model" if message.role == "assistant" else "user"
-            page.add({"role": role, "parts": parts})
+            page.add({"role": "model" if own else "user", "parts": parts})
 
     return write
 
 
-def _part(page: Page, item: Item, parts: list[dict[str, object]], able: Abilities) -> None:
-    here = f"/parts/{len(parts)}"
-    match item:
-        case Text():
-            page.trace(f"{here}/text", item.spans)
-            parts.append({"text": item.text, **_signature(item.state)})
-        case Media():
-            parts.append(_media(item))
-        case Call():
-            call: dict[str, object] = {"id": item.id} if able.call_ids else {}
-            call |= {"name": item.name, "args": item.arguments}
-            parts.append({"functionCall": call, **_signature(item.state)})
-        case Result():
-            answer: dict[str, object] = {"id": item.id} if able.call_ids else {}
-            key = "error" if item.failed else "output"
-            answer |= {"name": item.name, "response": {key: item.span.text}}
-            page.trace(f"{here}/functionResponse/response/{key}", (item.span,))
-            parts.append({"functionResponse": answer})
-        case Thought():
-            parts.append({"text": item.text, "thought": True, **_signature(item.state)})
+def _part(
+    page: Page,
+    item: Call | Result | Media | Thought,
+    parts: list[dict[str, object]],
+    able: Abilities,
+) -> None:
+    if isinstance(item, Call):
+        call: dict[str, object] = {"id": item.id} if able.call_ids else {}
+        call["name"] = item.name
+        call["args"] = item.arguments
+        parts.append(_signed({"functionCall": call}, item.state))
+    elif isinstance(item, Result):
+        answer: dict[str, object] = {"id": item.id} if able.call_ids else {}
+        key = "error" if item.failed else "output"
+        answer["name"] = item.name
+        answer["response"] = {key: item.text}
+        page.trace(f"/parts/{len(parts)}/functionResponse/response/{key}", item)
+        parts.append({"functionResponse": answer})
+    elif isinstance(item, Media):
+        parts.append(_media(item))
+    else:
+        parts.append(_signed({"text": item.text, "thought": True}, item.state))
 
 
-def _signature(state: Mapping[str, object]) -> dict[str, object]:
-    found = state.get("thoughtSignature")
-    return {"thoughtSignature": found} if found else {}
+def _signed(part: dict[str, object], state: Mapping[str, object]) -> dict[str, object]:
+    if found := state.get("thoughtSignature"):
+        part["thoughtSignature"] = found
+    return part
 
 
 def _sign(page: Page, parts: list[dict[str, object]]) -> None:
@@ -123,7 +120,7 @@ def _sign(page: Page, parts: list[dict[str, object]]) -> None:
     calls = [part for part in parts if "functionCall" in part]
     if not calls or any("thoughtSignature" in call for call in calls):
         return
-    page.losses.append(Loss("unsigned-call", "a call without its signature got the stand-in"))
+    page.losses.append(_UNSIGNED_CALL)
     calls[0]["thoughtSignature"] = _UNSIGNED
 
 
@@ -133,13 +130,9 @@ def _media(item: Media) -> dict[str, object]:
     return {"inlineData": {"mimeType": item.mime, "data": item.base64}}
 
 
-def _tool(page: Page, tool: ToolDeclaration, name: str) -> None:
-    lowered = lower_schema(tool, "gemini")
-    page.losses += lowered.losses
-    page.characters += len(lowered.schema.encoded())
-    span = described(tool, lowered.note)
-    # A description is demanded; a tool without one is described by its name.
-    if span.text:
-        page.trace("/description", (span,))
-    described_as = span.text or tool.name
-    page.add({"name": name, "description": described_as, "parametersJsonSchema": lowered.schema})
+def _tool(tool: Declared) -> dict[str, object]:
+    return {
+        "name": tool.name,
+        "description": tool.text or tool.tool.name,  # one is demanded
+        "parametersJsonSchema": tool.schema,
+    }

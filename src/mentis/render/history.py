@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import assert_never
 
 from mentis.facts.ability import Abilities
 from mentis.values.json import JsonObject
 from mentis.values.part import (
     MediaPart,
+    Part,
     ProviderState,
     ReasoningPart,
     TextPart,
@@ -22,14 +22,22 @@ from mentis.values.stability import Stability
 from mentis.values.trust import Trust
 from mentis.values.turn import Turn
 
-from .draft import Call, Item, Media, Message, Result, Speaker, Text, Thought
-from .media import lay_media
+from .draft import Call, Item, Media, Message, Result, Speaker, Text, Thought, of
+from .media import Desk
 from .names import Ids, Names
-from .notices import NO_RESULT, not_sent, notice, orphan, result_of
-from .pairing import Pairs, pair
-from .wording import clean, sayable
+from .notices import Notices, notice
+from .pairing import Pairs
+from .wording import Guard, clean, in_words, sayable
 
 _NONE: JsonObject = {}
+# Looked up once, and used for every part.
+_SELF, _UNTRUSTED, _SESSION = Trust.SELF, Trust.UNTRUSTED, Stability.SESSION
+# Who says a part; all others are the turn's own.
+_SPEAKERS: dict[type[Part], Speaker] = {
+    ToolCallPart: "assistant",
+    ReasoningPart: "assistant",
+    ToolResultPart: "user",
+}
 # What the state of a thought must hold for its issuer to take it back, by wire and by its type.
 _REPLAYS = {
     ("anthropic", ""): ("signature",),
@@ -38,6 +46,10 @@ _REPLAYS = {
     ("openai-responses", ""): ("id", "encrypted_content"),
     ("openai-responses", "reasoning"): ("id", "encrypted_content"),
     ("gemini", ""): ("thoughtSignature",),
+    # What some servers behind this format want back, and blocks of tools the provider itself used.
+    ("openai-chat", ""): ("reasoning_details",),
+    ("anthropic", "server_tool_use"): ("id", "name"),
+    ("anthropic", "tool_result"): ("tool_use_id",),
 }
 
 
@@ -49,19 +61,24 @@ class Telling:
     wire: str
     model: str
     names: Names
+    notices: Notices
+    guard: Guard
+    spare: int = 0
     ids: Ids = field(default_factory=Ids)
     losses: list[Loss] = field(default_factory=list[Loss])
     messages: list[Message] = field(default_factory=list[Message])
     _issued: set[str] = field(default_factory=set[str])
+    desk: Desk = field(init=False)
 
-    def tell(self, turns: Sequence[Turn]) -> list[Message]:
-        pairs = pair(turns)
+    def __post_init__(self) -> None:
+        self.desk = Desk(self.able, self.notices, self.losses, self.spare, self.wire)
+
+    def tell(self, turns: Sequence[Turn], pairs: Pairs) -> list[Message]:
+        losses = self.losses
         for number, turn in enumerate(turns):
-            before = len(self.losses)
-            told = self._turn(turn, number, pairs) or any(
-                type(part) is ToolResultPart for part in turn.parts
-            )
-            if not told and len(self.losses) == before:
+            before = len(losses)
+            told = self._turn(turn, number, pairs)
+            if not told and len(losses) == before:
                 self.lose("empty-turn", f"turn {number} of the history has nothing to send")
         return self.messages
 
@@ -70,126 +87,143 @@ class Telling:
 
     def _turn(self, turn: Turn, number: int, pairs: Pairs) -> bool:
         """Say the turn's parts in their order; answers follow the run of calls they belong to."""
-        answers: list[Result] = []
+        parts = turn.parts
+        if len(parts) == 1 and type(only := parts[0]) is TextPart:  # as most are
+            text, messages = self._text(only, turn, number), self.messages
+            if text is None:
+                return False
+            if messages and messages[-1].role == turn.role:
+                messages[-1].items.append(text)
+            else:
+                messages.append(Message(turn.role, [text]))
+            return True
+        answers: list[Item] = []
         told = False
         fresh = True
-        for index, part in enumerate(turn.parts):
-            if answers and type(part) is not ToolCallPart:
-                answers = self._flush(answers)
-            role, item = self._part(part, turn, (number, index), pairs)
+        for index, part in enumerate(parts):
+            place, calls = (number, index), type(part) is ToolCallPart
+            if answers and not calls:
+                self.messages.append(Message("tool", answers))
+                answers = []
+            item = self._item(part, turn, place, pairs)
             if item is None:
+                told = told or type(part) is ToolResultPart  # with the call that it answers
                 continue
             told = True
-            self._say(role, item, fresh=fresh or type(part) is ToolCallPart)
-            fresh = type(part) is ToolCallPart
+            self._say(_SPEAKERS.get(type(part), turn.role), item, fresh=fresh or calls)
+            fresh = calls
             if type(item) is Call:
-                answers.append(self._result(item, pairs, (number, index)))
+                answers.append(self._result(item, pairs, place))
             elif type(part) is ToolCallPart:
-                self._say_result(part, pairs, (number, index))
-        self._flush(answers)
-        return told
-
-    def _flush(self, answers: list[Result]) -> list[Result]:
+                self._say_result(part, pairs, place)
         if answers:
-            self.messages.append(Message("tool", list[Item](answers)))
-        return []
+            self.messages.append(Message("tool", answers))
+        return told
 
     def _say(self, role: Speaker, item: Item, *, fresh: bool) -> None:
         """Append to the last message where the same one speaks on; texts of one turn run on."""
-        last = self.messages[-1] if self.messages else None
-        if last is None or last.role != role:
-            self.messages.append(Message(role, [item]))
+        messages = self.messages
+        if not messages or (last := messages[-1]).role != role:
+            messages.append(Message(role, [item]))
             return
         end = last.items[-1]
         if type(item) is Text and type(end) is Text and not (fresh or item.state or end.state):
-            end.spans = [*end.spans, *item.spans]
+            last.items[-1] = Text(end.text + item.text, (*end.spans, *item.spans))
         else:
             last.items.append(item)
 
-    def _part(
-        self, part: object, turn: Turn, place: tuple[int, int], pairs: Pairs
-    ) -> tuple[Speaker, Item | None]:
-        number = place[0]
-        match part:
-            case TextPart():
-                return turn.role, self._text(part, turn, number)
-            case ToolCallPart():
-                return "assistant", self._call(part, turn, place)
-            case ToolResultPart():
-                return "user", self._leftover(part, place, pairs)
-            case ReasoningPart():
-                return "assistant", self._thought(part, number)
-            case MediaPart():
-                return turn.role, self._media(part, turn)
-            case _:
-                assert_never(part)  # pyright: ignore[reportArgumentType]  # Part is closed
+    def _item(self, part: Part, turn: Turn, place: tuple[int, int], pairs: Pairs) -> Item | None:
+        # Not a `match`: there is one of these for every part, and this is twice as fast.
+        if isinstance(part, TextPart):
+            return self._text(part, turn, place[0])
+        if isinstance(part, ToolCallPart):
+            return self._call(part, turn, place)
+        if isinstance(part, ToolResultPart):
+            return self._leftover(part, place, pairs)
+        if isinstance(part, ReasoningPart):
+            return self._thought(part, place[0])
+        return self._media(part, turn)
 
     def _text(self, part: TextPart, turn: Turn, number: int) -> Text | None:
+        text, role = part.text, turn.role
         state = self._state(part.state, number) if part.state else _NONE
-        # A signature may ride on an empty text, and has to go back on one.
-        signed = self.wire == "gemini" and "thoughtSignature" in state
-        if not part.text.strip() and not signed:
-            if part.text:
+        if (not text or text.isspace()) and not self._is_signed(state):
+            if text:
                 self.lose("empty-text", f"turn {number} has a text of blanks alone")
             return None
-        span = Span(
-            clean(part.text, self.losses),
-            source=f"{turn.role} turn {number}",
-            trust=turn.lineage,
-            stability=Stability.SESSION,
-        )
-        return Text([span], state)
+        if "citations" in state:
+            self.lose("citations", f"citations in turn {number} are not sent back")
+        if role != "assistant":
+            text = self.guard.text(text, self.losses)
+        elif not text.isascii():
+            text = clean(text, self.losses)
+        return Text(text, f"{role} turn {number}", turn.lineage, _SESSION, state)
+
+    def _is_signed(self, state: JsonObject) -> bool:
+        """A signature may ride on an empty text, and has to go back on one."""
+        return self.wire == "gemini" and "thoughtSignature" in state
 
     def _call(self, part: ToolCallPart, turn: Turn, place: tuple[int, int]) -> Item:
         if turn.role != "assistant":
             self.lose(
                 "misplaced-call", f"turn {place[0]} of the user holds a call of {part.name!r}"
             )
-        arguments, text = sayable(part.arguments, part.name, self.losses)
+        arguments, size = sayable(part.arguments, part.name, self.losses)
         if not self.able.native_tools:
-            said = f'{{"actions":[{{"type":"{_plain(part.name)}","payload":{text}}}]}}'
-            return Text([_span(said, f"call of {part.name}", Trust.SELF)])
+            said = (
+                f'{{"actions":[{{"type":"{_plain(part.name)}","payload":{in_words(arguments)}}}]}}'
+            )
+            return Text(said, f"call of {part.name}", _SELF)
         state = self._state(part.state, place[0]) if part.state else _NONE
-        wire_id = self.ids.issue(part.id, f"call_{place[0]}_{place[1]}")
+        wire_id = self.ids.issue(part.id, place)
         if part.id in self._issued:
             self.lose("duplicate-id", f"the id {part.id!r} was used before; now it is {wire_id!r}")
         self._issued.add(part.id)
-        return Call(wire_id, self.names.wire(part.name), arguments, text, state)
+        return Call(wire_id, self.names.wire(part.name), arguments, state, size)
 
     def _result(self, call: Call, pairs: Pairs, place: tuple[int, int]) -> Result:
         part = pairs.answers.get(place)
         if part is None:
             self.lose("missing-result", f"the call {call.id!r} of {call.name!r} has no result")
-            span = notice(NO_RESULT, why="a call must be answered")
-            return Result(call.id, call.name, span, failed=True)
-        text = clean(part.text, self.losses)
-        return Result(call.id, call.name, _span(text, f"result of {part.name}"), failed=part.failed)
+            told = self.notices.say("notice_no_result")
+            spans = (notice(told, why="a call must be answered"),)
+            return Result(told, spans, id=call.id, name=call.name, failed=True)
+        text, source = clean(part.text, self.losses), f"result of {part.name}"
+        return Result(text, source, _UNTRUSTED, _SESSION, call.id, call.name, part.failed)
 
     def _say_result(self, call: ToolCallPart, pairs: Pairs, place: tuple[int, int]) -> None:
         """Where there are no native tools, an answer is a text of the user's side."""
         part = pairs.answers.get(place)
         if part is None:
             self.lose("missing-result", f"the call {call.id!r} of {call.name!r} has no result")
-            self._say("user", Text([notice(NO_RESULT, why="a call was not answered")]), fresh=True)
+            told = notice(self.notices.say("notice_no_result"), why="a call was not answered")
+            self._say("user", of(told), fresh=True)
             return
-        heading = notice(result_of(_plain(call.name), failed=part.failed), why="tool result")
-        body = _span(clean(part.text, self.losses), f"result of {part.name}")
-        self._say("user", Text([heading, body]), fresh=True)
+        topic = "notice_failed_result" if part.failed else "notice_result"
+        heading = self.notices.say(topic, name=_plain(call.name))
+        body = _span(self.guard.text(part.text, self.losses), f"result of {part.name}")
+        self._say("user", of(notice(f"{heading}\n", why="tool result"), body), fresh=True)
 
     def _leftover(self, part: ToolResultPart, place: tuple[int, int], pairs: Pairs) -> Text | None:
         """A result that answers nothing is told as text, a second one for a call not at all."""
+        if not pairs.repeated and not pairs.orphans:  # as in most conversations
+            return None
         if place in pairs.repeated:
             self.lose("duplicate-result", f"a second result of call {part.call_id!r} is left out")
             return None
         if place not in pairs.orphans:
             return None
         self.lose("orphan-result", f"the result of {part.name!r} has no call and is told as text")
-        heading = notice(orphan(_plain(part.name)), why="a result without its call")
-        return Text([heading, _span(clean(part.text, self.losses), f"result of {part.name}")])
+        heading = self.notices.say("notice_orphan", name=_plain(part.name))
+        body = _span(self.guard.text(part.text, self.losses), f"result of {part.name}")
+        return of(notice(f"{heading}\n", why="a result without its call"), body)
 
     def _thought(self, part: ReasoningPart, number: int) -> Thought | None:
         state = self._state(part.state, number) if part.state else _NONE
-        wanted = _REPLAYS.get((self.wire, str(state.get("type", ""))), ())
+        kind = str(state.get("type", ""))
+        if kind.endswith("_tool_result"):  # web_search_tool_result and its like
+            kind = "tool_result"
+        wanted = _REPLAYS.get((self.wire, kind), ())
         if wanted and all(state.get(name) for name in wanted):
             return Thought(clean(part.text, self.losses), state)
         if state or part.state is None:
@@ -198,10 +232,8 @@ class Telling:
 
     def _media(self, part: MediaPart, turn: Turn) -> Media | Text:
         if turn.role == "assistant":
-            reason = "what the assistant made is not sent back"
-            self.lose("media-not-sent", f"{part.kind} {part.name!r}: {reason}")
-            return Text([notice(not_sent(part, reason), why="made by the assistant")])
-        return lay_media(part, self.able, Stability.SESSION, self.losses)
+            return self.desk.not_sent(part, self.notices.say("reason_own"), Stability.SESSION)
+        return self.desk.lay(part, Stability.SESSION)
 
     def _state(self, state: ProviderState, number: int) -> JsonObject:
         """State is for the one who issued it; anybody else would refuse it."""
@@ -212,8 +244,8 @@ class Telling:
         return _NONE
 
 
-def _span(text: str, source: str, trust: Trust = Trust.UNTRUSTED) -> Span:
-    return Span(text, source=source, trust=trust, stability=Stability.SESSION)
+def _span(text: str, source: str) -> Span:
+    return Span(text, source=source, trust=Trust.UNTRUSTED, stability=Stability.SESSION)
 
 
 def _plain(name: str) -> str:

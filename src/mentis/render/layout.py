@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from mentis.facts.ability import Abilities
-from mentis.values.part import ToolCallPart
 from mentis.values.rendering import Loss
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
@@ -17,14 +16,15 @@ from mentis.values.tool import ToolDeclaration
 from mentis.values.turn import Turn
 
 from .current import current_messages
-from .draft import BLOCK_END, GAP, Draft, Message, Region, Text
+from .draft import BLOCK_END, GAP, Draft, Message, Region, Text, of, weight_of
 from .history import Telling
+from .media import too_many
 from .memo import remembered
 from .names import Names, unique_tools
-from .notices import BEGINS, CATALOGUE, CONTINUE, notice
-from .wording import clean
-
-_BEGINS = Message("user", [Text([notice(BEGINS, why="the user must begin")])])
+from .notices import CALL_FORM, Notices, notice
+from .pairing import pair
+from .schemas import lower_schema
+from .wording import Guard, clean, guard_for, sound
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,25 +35,36 @@ class Told:
     losses: tuple[Loss, ...]
     names: dict[str, str]
     ids: dict[str, str]
+    begins: Message | None
+    images: int = 0
+    weight: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Teller:
     """Whom a history is told to: what decides, besides the turns, how it is told."""
 
-    able: Abilities
+    able: Abilities = field(hash=False)  # there are few, and its hash takes long
     wire: str
     model: str
     declared: tuple[str, ...]
+    spare: int = 0
 
-    def tell(self, turns: Sequence[Turn]) -> Told:
-        called = [p.name for turn in turns for p in turn.parts if type(p) is ToolCallPart]
-        names = Names((*self.declared, *called))
-        for name in self.declared:
-            names.wire(name)
-        telling = Telling(self.able, self.wire, self.model, names)
-        messages = tuple(telling.tell(turns))
-        return Told(messages, tuple(telling.losses), names.changed(), telling.ids.back())
+    def tell(self, turns: Sequence[Turn], notices: Notices, guard: Guard) -> Told:
+        pairs = pair(turns)
+        names = Names({*self.declared, *pairs.called})
+        names.issue(self.declared)
+        telling = Telling(self.able, self.wire, self.model, names, notices, guard, self.spare)
+        messages = tuple(telling.tell(turns, pairs))
+        return Told(
+            messages,
+            tuple(telling.losses),
+            names.changed(),
+            telling.ids.back(),
+            _begun(messages, notices),
+            telling.desk.images,
+            weight_of(messages) if self.able.request_bytes else 0,
+        )
 
 
 def lay_out(
@@ -64,23 +75,28 @@ def lay_out(
     *,
     may_be_silent: bool = False,
 ) -> Draft:
-    """`may_be_silent`: the format takes a payload in which nobody has spoken yet."""
+    """`may_be_silent`: the format takes a payload in which there is system text alone."""
     tools = unique_tools(request.tool_declarations)
     declared = tuple([tool.name for tool in tools])
     teller = Teller(able, wire, route.model, declared)
     history = request.conversation_history
-    told = remembered(teller, history, lambda: teller.tell(history))
+    notices, guard = Notices(request.words), guard_for(able, wire)
+    sources = (*history, request.words)
+    told = remembered(teller, sources, lambda: teller.tell(history, notices, guard))
+    if able.images and (spare := too_many(request.attachments, able, told.images)):
+        fewer = replace(teller, spare=spare)
+        told = remembered(fewer, sources, lambda: fewer.tell(history, notices, guard))
     losses = list(told.losses)
     head = list(told.messages)
-    current = current_messages(request, able, losses)
+    current = current_messages(request, able, guard, losses, wire=wire)
     tail = _joined(head, current)
-    if head or tail or not may_be_silent:
-        _ended(head, tail, able, losses)
-    if not able.assistant_first and head and head[0].role == "assistant":
+    if head or tail or not (may_be_silent and _is_written(request)):
+        _ended(head, tail, able, notices=notices, losses=losses)
+    if told.begins and not able.assistant_first and head and head[0].role == "assistant":
         losses.append(Loss("assistant-first", "a user message was put before the assistant's"))
-        head.insert(0, _BEGINS)
+        head.insert(0, told.begins)
     key = ("regions", able.native_tools, len(request.system_instruction), len(tools))
-    objects = (*request.system_instruction, *request.context_summary, *tools)
+    objects = (*request.system_instruction, *request.context_summary, *tools, request.words)
     regions, lost = remembered(key, objects, lambda: _regions(request, tools, able))
     losses += lost
     return Draft(
@@ -89,10 +105,25 @@ def lay_out(
         head=head,
         tail=tail,
         losses=losses,
-        names=told.names,
+        names=told.names if able.native_tools else {},  # words call a tool by its own name
         ids=told.ids,
         told=told,
+        able=able,
+        notices=notices,
+        weight=told.weight + weight_of(tail) if able.request_bytes else 0,
     )
+
+
+def _is_written(request: PromptRequest) -> bool:
+    return any(span.text for span in (*request.system_instruction, *request.context_summary))
+
+
+def _begun(messages: Sequence[Message], notices: Notices) -> Message | None:
+    """What stands before a history that the assistant begins, for those who want the user first."""
+    if not messages or messages[0].role != "assistant":
+        return None
+    begins = notice(notices.say("notice_begins"), why="the user must begin")
+    return Message("user", [of(begins)])
 
 
 def _joined(head: list[Message], current: list[Message]) -> list[Message]:
@@ -103,7 +134,14 @@ def _joined(head: list[Message], current: list[Message]) -> list[Message]:
     return [Message("user", [*last.items, *current[0].items]), *current[1:]]
 
 
-def _ended(head: list[Message], tail: list[Message], able: Abilities, losses: list[Loss]) -> None:
+def _ended(
+    head: list[Message],
+    tail: list[Message],
+    able: Abilities,
+    *,
+    notices: Notices,
+    losses: list[Loss],
+) -> None:
     """A payload must end where the model may speak: not after its own words, unless it can."""
     last = tail[-1] if tail else (head[-1] if head else None)
     if last is not None and (last.role in ("user", "tool") or tail):
@@ -113,8 +151,9 @@ def _ended(head: list[Message], tail: list[Message], able: Abilities, losses: li
         return
     if last is not None:
         losses.append(Loss("prefill", "this model does not go on from its own words"))
-    span = notice(CONTINUE, Stability.TURN, why="the model must be spoken to")
-    tail.append(Message("user", [Text([span])]))
+    told = notices.say("notice_continue")
+    span = notice(told, Stability.TURN, why="the model must be spoken to")
+    tail.append(Message("user", [of(span)]))
 
 
 def _without_end_blanks(head: list[Message], losses: list[Loss]) -> None:
@@ -125,7 +164,7 @@ def _without_end_blanks(head: list[Message], losses: list[Loss]) -> None:
     losses.append(Loss("prefill-blanks", "blanks at the end of the prefill were left out"))
     text = end.text.rstrip()
     span = Span(text, source="prefill", trust=end.spans[0].trust, stability=end.spans[0].stability)
-    head[-1] = Message("assistant", [*head[-1].items[:-1], Text([span], end.state)])
+    head[-1] = Message("assistant", [*head[-1].items[:-1], Text(text, (span,), state=end.state)])
 
 
 def _regions(
@@ -136,50 +175,53 @@ def _regions(
     """The system text, cut where it becomes less stable, and what had to be replaced in it."""
     losses: list[Loss] = []
     regions: list[Region] = []
+    rank, seen, row = 0, None, list[Span]()
     for span in request.system_instruction:
-        if not regions or span.stability.rank > regions[-1].stability.rank:
-            regions.append(Region(span.stability, [], goes_on=bool(regions)))
-        regions[-1].spans.append(_sound(span, losses))
+        if span.stability is not seen:  # most are as the one before
+            seen = span.stability
+            if not regions or seen.rank > rank:
+                row, rank = list[Span](), seen.rank
+                regions.append(Region(seen, row, goes_on=bool(regions)))
+        row.append(sound(span, losses))
     if tools and not able.native_tools:
-        catalogue = Region(Stability.STABLE, _catalogue(tools, losses))
+        catalogue = Region(Stability.STABLE, _catalogue(tools, Notices(request.words), losses))
         place = 1 if regions and regions[0].stability is Stability.STABLE else 0
         for region in regions[place : place + 1]:
             region.goes_on = False  # the catalogue stands between
         regions.insert(place, catalogue)
     if request.context_summary:
-        spans = [_sound(span, losses) for span in request.context_summary]
+        spans = [sound(span, losses) for span in request.context_summary]
         regions.append(Region(Stability.SESSION, spans))
     told = [region for region in regions if any(span.text for span in region.spans)]
     return told, losses
 
 
-def _sound(span: Span, losses: list[Loss]) -> Span:
-    text = clean(span.text, losses)
-    return span if text is span.text else replace(span, text=text)
-
-
-def _catalogue(tools: tuple[ToolDeclaration, ...], losses: list[Loss]) -> list[Span]:
+def _catalogue(
+    tools: tuple[ToolDeclaration, ...], notices: Notices, losses: list[Loss]
+) -> list[Span]:
     """Tools as text, for a model that has no other way to be told of them."""
-    spans = [notice(CATALOGUE, Stability.STABLE, why="text catalogue")]
+    told = notices.say("notice_catalogue", form=CALL_FORM)
+    spans = [notice(told, Stability.STABLE, why="text catalogue")]
     for tool in tools:
+        lower_schema(tool, "openai")  # refuses what is no schema of arguments
         schema = json.dumps(tool.parameters, ensure_ascii=False, separators=(",", ":"))
         text = clean(f"\n- {tool.name}: {tool.description} {schema}", losses)
         spans.append(Span(text, source=f"tool {tool.name}", trust=tool.trust))
     return spans
 
 
-def system_spans(regions: Sequence[Region]) -> list[Span]:
+def system_text(regions: Sequence[Region]) -> Text:
     """All regions as one text."""
     row: list[Span] = []
     for region in regions:
         if row and not region.goes_on:
             row.append(GAP)
         row += region.spans
-    return row
+    return of(*row)
 
 
-def block_spans(region: Region) -> list[Span]:
+def block_text(region: Region) -> Text:
     """A region as a block of its own, which ends in a newline."""
     if region.spans[-1].text.endswith("\n"):
-        return region.spans
-    return [*region.spans, BLOCK_END]
+        return of(*region.spans)
+    return of(*region.spans, BLOCK_END)

@@ -8,12 +8,13 @@ from mentis.facts.abilities import abilities
 from mentis.values.rendering import Loss, Rendering
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
-from mentis.values.span import join_spans
 
+from .choice import chosen, for_responses
+from .current import facts_line
+from .declaring import Declared
 from .draft import Draft
 from .finish import finished
-from .layout import lay_out, system_spans
-from .openai_responses import flat_tool
+from .layout import lay_out, system_text
 from .plan import planner
 from .writing import Page, write_tools
 
@@ -22,15 +23,18 @@ WIRE = "live"
 
 def render(request: PromptRequest, route: Route) -> Rendering:
     """History and a current message have no place here: each is named as lost."""
-    able = abilities(route)
+    able = replace(abilities(route), strict_tools=False)  # a session holds no tool to its schema
     draft = lay_out(_opening(request), route, able, WIRE, may_be_silent=True)
-    tools = write_tools(draft, WIRE, "/tools", flat_tool)
-    spans = system_spans(draft.regions)
+    tools = write_tools(draft, WIRE, "/tools", _tool, dialect="openai")
+    system = system_text(draft.regions)
     page = Page("")
-    page.sources["/instructions"] = tuple(spans)
-    payload: dict[str, object] = {"model": route.model, "instructions": join_spans(spans)}
+    page.trace_outside("/instructions", system)
+    payload: dict[str, object] = {"type": "realtime", "model": route.model}
+    payload["instructions"] = system.text
     if tools.items:
         payload["tools"] = tools.items
+    if choice := chosen(request, draft, able):
+        payload["tool_choice"] = for_responses(choice)
     _name_lost(request, draft)
     return finished(payload, draft, (tools, page), wire=WIRE, plan=planner(route, able).plan())
 
@@ -48,12 +52,19 @@ def _opening(request: PromptRequest) -> PromptRequest:
 
 
 def _name_lost(request: PromptRequest, draft: Draft) -> None:
+    facts = request.runtime_ctx
     lost = {
         "history": request.conversation_history,
         "current message": request.current_text,
         "attachments": request.attachments,
-        "facts of the turn": request.runtime_ctx.spans,
+        "message that is answered": request.reply_to,
+        "facts of the turn": facts.spans or facts_line(facts),
     }
     for name, content in lost.items():
         if content:
-            draft.losses.append(Loss("not-live", f"the {name} is not part of an opening"))
+            draft.losses.append(Loss("not-live", f"not part of an opening: {name}"))
+
+
+def _tool(tool: Declared) -> dict[str, object]:
+    written = {"type": "function", "name": tool.name, "description": tool.text}
+    return {**written, "parameters": tool.schema}

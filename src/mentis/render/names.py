@@ -6,6 +6,7 @@ import re
 from collections.abc import Container, Iterable
 from hashlib import sha256
 from itertools import pairwise
+from operator import attrgetter
 
 from mentis.errors import RenderError
 from mentis.values.tool import ToolDeclaration
@@ -26,7 +27,7 @@ class Names:
 
     def __init__(self, declared: Iterable[str]) -> None:
         self._made: dict[str, str] = {}
-        self._taken = frozenset(name for name in declared if _NAME.fullmatch(name))
+        self._taken = frozenset(filter(_NAME.fullmatch, declared))
 
     def wire(self, name: str) -> str:
         if name in self._taken:
@@ -36,6 +37,12 @@ class Names:
             made = name if _NAME.fullmatch(name) else _fit(name, 64, self._taken)
             self._made[name] = made
         return made
+
+    def issue(self, names: Iterable[str]) -> None:
+        """Those that do not fit get their name now, in this order."""
+        for name in names:
+            if name not in self._taken:
+                self.wire(name)
 
     def changed(self) -> dict[str, str]:
         """Own name to wire name, for those that differ."""
@@ -51,15 +58,19 @@ class Ids:
         self._used: set[str] = set()
         self._back: dict[str, str] = {}
 
-    def issue(self, own: str, place: str) -> str:
+    def issue(self, own: str, place: tuple[int, int]) -> str:
         """The wire id of a call; `place` makes one where there is none or it is taken."""
-        wire = own if _ID.fullmatch(own) else _fit(own or place, 40, ())
-        if wire in self._used:
-            wire = _fit(f"{own}_{place}", 40, self._used)
+        wire = own
+        if not _ID.fullmatch(own) or own in self._used:
+            wire = self._made(own, f"call_{place[0]}_{place[1]}")
         self._used.add(wire)
         if wire != own:
             self._back[wire] = own
         return wire
+
+    def _made(self, own: str, place: str) -> str:
+        wire = own if _ID.fullmatch(own) else _fit(own or place, 40, ())
+        return _fit(f"{own}_{place}", 40, self._used) if wire in self._used else wire
 
     def back(self) -> dict[str, str]:
         return dict(self._back)
@@ -67,7 +78,9 @@ class Ids:
 
 def unique_tools(tools: tuple[ToolDeclaration, ...]) -> tuple[ToolDeclaration, ...]:
     """In the order of their names, so that the order of registration changes no byte."""
-    ordered = sorted(tools, key=lambda tool: tool.name)
+    ordered = sorted(tools, key=attrgetter("name"))
+    if len({tool.name for tool in ordered}) == len(ordered):
+        return tuple(ordered)
     for first, second in pairwise(ordered):
         if first.name == second.name:
             raise RenderError(

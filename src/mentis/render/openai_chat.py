@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from mentis.errors import RenderError
+from typing import cast
+
 from mentis.facts.abilities import abilities
 from mentis.facts.ability import Abilities
-from mentis.values.rendering import Fragment, Rendering
+from mentis.values.rendering import Loss, Rendering
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
-from mentis.values.span import Span, join_spans
-from mentis.values.tool import ToolDeclaration
-from mentis.values.trust import Trust
 
-from .draft import Call, Draft, Media, Message, Region, Result, Text, spaced
-from .finish import described, finished, sampling, tagged
-from .layout import block_spans, lay_out, system_spans
+from .bound import bound_answer
+from .choice import check_choice, chosen, for_chat
+from .declaring import Declared
+from .draft import Call, Draft, Media, Message, Region, Result, Text, Thought, of, spaced
+from .finish import finished, sampling, tagged
+from .layout import block_text, lay_out, system_text
+from .memo import remembered
+from .names import unique_tools
 from .plan import Planner, cache_key, ends, planner
-from .schemas import lower_schema
 from .writing import Page, Write, write_messages, write_tools
 
 WIRE = "openai-chat"
@@ -28,26 +30,43 @@ def render(request: PromptRequest, route: Route) -> Rendering:
     able = abilities(route)
     draft = lay_out(request, route, able, WIRE, may_be_silent=True)
     cache = planner(route, able)
-    tools = write_tools(draft, WIRE, "/tools", _tool)
+    tools = write_tools(
+        draft, WIRE, "/tools", _tool, dialect="openai", described="/function/description"
+    )
     if tools.items:
-        cache.reach("tools", f"/tools/{len(tools.items) - 1}", tools.characters, markable=False)
+        cache.reach("tools", f"/tools/{len(tools.items) - 1}", markable=False)
     system = _system(draft, able, cache)
     page = write_messages(
         draft, (WIRE, able.system_role), _ROOT, _writer(able), first=len(system.items)
     )
     if page.settled:
         last = page.first + page.settled - 1
-        cache.reach("history", f"{_ROOT}/{last}", page.settled_characters, markable=False)
+        cache.reach("history", f"{_ROOT}/{last}", markable=False)
     payload: dict[str, object] = {"model": route.model}
     if tools.items:
         payload["tools"] = tools.items
     payload["messages"] = [*system.items, *page.items]
     payload |= sampling(route, able, draft.losses)
+    if binding := _binding(request, able, draft):
+        payload |= binding
+    elif choice := chosen(request, draft, able):
+        payload["tool_choice"] = for_chat(choice)
     key = cache_key(draft, route.model) if cache.on and able.cache in ("key", "openai") else ""
     if key:
         payload["prompt_cache_key"] = key
     payload |= {"stream": True, "stream_options": {"include_usage": True}}
     return finished(payload, draft, (tools, system, page), wire=WIRE, plan=cache.plan(key))
+
+
+def _binding(request: PromptRequest, able: Abilities, draft: Draft) -> dict[str, object]:
+    """Where there are no native tools, the answer may be held to the catalogue's form of a call."""
+    if able.native_tools or not able.bound_answers or not request.tool_declarations:
+        return {}
+    tools, choice = unique_tools(request.tool_declarations), request.tool_choice
+    check_choice(request, choice)
+    bound = remembered(("bound", choice), tools, lambda: bound_answer(tools, choice))
+    draft.losses += bound.losses
+    return {"response_format": bound.form}
 
 
 def _system(draft: Draft, able: Abilities, cache: Planner) -> Page:
@@ -58,19 +77,19 @@ def _system(draft: Draft, able: Abilities, cache: Planner) -> Page:
     role = able.system_role or "user"
     marks = _marks(draft.regions, cache)
     if not any(marks):
-        spans = system_spans(draft.regions)
+        text = system_text(draft.regions)
         if not able.system_role:
-            spans = tagged(spans)
-        page.trace("/content", spans)
-        page.add({"role": role, "content": join_spans(spans)})
+            text = of(*tagged(text.spans))
+        page.trace("/content", text)
+        page.add({"role": role, "content": text.text})
         return page
     parts: list[dict[str, object]] = []
     for index, (region, ttl) in enumerate(zip(draft.regions, marks, strict=True)):
-        spans = block_spans(region)
-        part: dict[str, object] = {"type": "text", "text": join_spans(spans)}
+        text = block_text(region)
+        part: dict[str, object] = {"type": "text", "text": text.text}
         if ttl:
             part["prompt_cache_breakpoint"] = {"mode": "explicit", "ttl": ttl}
-        page.trace(f"/content/{index}/text", spans)
+        page.trace(f"/content/{index}/text", text)
         parts.append(part)
     page.add({"role": role, "content": parts})
     return page
@@ -79,14 +98,9 @@ def _system(draft: Draft, able: Abilities, cache: Planner) -> Page:
 def _marks(regions: list[Region], cache: Planner) -> list[str]:
     marks: list[str] = []
     in_parts = cache.on and cache.able.cache_marks > 0
-    for number, (region, name) in enumerate(zip(regions, ends(regions), strict=True)):
+    for number, name in enumerate(ends(regions)):
         pointer = f"{_ROOT}/0/content/{number}" if in_parts else f"{_ROOT}/0/content"
-        characters = sum(len(span.text) for span in region.spans)
-        if name is None:
-            cache.skip(characters)
-            marks.append("")
-        else:
-            marks.append(cache.reach(name, pointer, characters))
+        marks.append(cache.reach(name, pointer) if name else "")
     return marks
 
 
@@ -102,25 +116,27 @@ def _writer(able: Abilities) -> Write:
             case "user":
                 _user(page, message)
             case "system":
-                spans = spaced(message.texts)
-                page.trace("/content", spans)
-                page.add({"role": role, "content": join_spans(spans)})
+                _plain(page, role, message)
 
     return write
 
 
+def _plain(page: Page, role: str, message: Message) -> None:
+    text = spaced(message.texts)
+    page.trace("/content", text)
+    page.add({"role": role, "content": text.text})
+
+
 def _user(page: Page, message: Message) -> None:
-    if not any(type(item) is Media for item in message.items):
-        spans = spaced(message.texts)
-        page.trace("/content", spans)
-        page.add({"role": "user", "content": join_spans(spans)})
+    if Media not in map(type, message.items):
+        _plain(page, "user", message)
         return
     parts: list[dict[str, object]] = []
     for item in message.items:
-        if isinstance(item, Media):
+        if type(item) is Media:
             parts.append(_media(item))
-        elif isinstance(item, Text):
-            page.trace(f"/content/{len(parts)}/text", item.spans)
+        elif type(item) is Text:
+            page.trace(f"/content/{len(parts)}/text", item)
             parts.append({"type": "text", "text": item.text})
     page.add({"role": "user", "content": parts})
 
@@ -133,12 +149,7 @@ def _media(item: Media) -> dict[str, object]:
         case "audio":
             form = "wav" if "wav" in item.mime else "mp3"
             return {"type": "input_audio", "input_audio": {"data": item.base64, "format": form}}
-        case "document":
-            if part.data is None:
-                raise RenderError(
-                    f"this wire format carries documents as bytes, not by address: {part.url!r}",
-                    hint="fetch the document and attach its bytes",
-                )
+        case "document" | "video":  # of which only documents are let through, and as bytes
             name = part.name or "document.pdf"
             return {"type": "file", "file": {"filename": name, "file_data": item.data_url}}
 
@@ -146,36 +157,44 @@ def _media(item: Media) -> dict[str, object]:
 def _assistant(page: Page, message: Message) -> None:
     calls: list[dict[str, object]] = []
     for item in message.items:
-        if isinstance(item, Call):
-            span = Span(item.json, source=f"call of {item.name}", trust=Trust.SELF)
-            page.trace(f"/tool_calls/{len(calls)}/function/arguments", (span,))
+        if type(item) is Call:
+            page.trace(f"/tool_calls/{len(calls)}/function/arguments", item)
             function = {"name": item.name, "arguments": item.json}
             calls.append({"id": item.id, "type": "function", "function": function})
     texts = message.texts
+    thoughts = [item for item in message.items if type(item) is Thought]
     if not texts and not calls:
+        if thoughts:
+            page.losses.append(Loss("reasoning", "a thought that led to nothing sent is left out"))
         return
     written: dict[str, object] = {"role": "assistant", "content": None}
     if texts:
-        spans = spaced(texts)
-        page.trace("/content", spans)
-        written["content"] = join_spans(spans)
+        text = spaced(texts)
+        page.trace("/content", text)
+        written["content"] = text.text
     if calls:
         written["tool_calls"] = calls
+    if thoughts:
+        written["reasoning_details"] = _details(thoughts)
     page.add(written)
+
+
+def _details(thoughts: list[Thought]) -> list[object]:
+    """What a server that thinks aloud in parts wants back, as it came."""
+    held = [thought.state["reasoning_details"] for thought in thoughts]
+    return [part for one in held if isinstance(one, list) for part in cast("list[object]", one)]
 
 
 def _results(page: Page, message: Message) -> None:
     for item in message.items:
-        if isinstance(item, Result):
-            page.trace("/content", (item.span,))
-            page.add({"role": "tool", "tool_call_id": item.id, "content": item.span.text})
+        if type(item) is Result:
+            page.trace("/content", item)
+            page.add({"role": "tool", "tool_call_id": item.id, "content": item.text})
 
 
-def _tool(page: Page, tool: ToolDeclaration, name: str) -> None:
-    lowered = lower_schema(tool, "openai")
-    page.losses += lowered.losses
-    page.characters += len(lowered.schema.encoded())
-    span = described(tool, lowered.note)
-    page.trace("/function/description", (span,))
-    function = Fragment(name=name, description=span.text, parameters=lowered.schema)
-    page.add({"type": "function", "function": function})
+def _tool(tool: Declared) -> dict[str, object]:
+    function: dict[str, object] = {"name": tool.name, "description": tool.text}
+    function["parameters"] = tool.schema
+    if tool.strict:
+        function["strict"] = True
+    return {"type": "function", "function": function}

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from mentis.facts.abilities import abilities
 from mentis.facts.ability import Abilities
-from mentis.values.rendering import Fragment, Loss, Rendering
+from mentis.values.rendering import Loss, Rendering
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
-from mentis.values.span import Span, join_spans
-from mentis.values.tool import ToolDeclaration
-from mentis.values.trust import Trust
 
+from .choice import chosen, for_responses
+from .declaring import Declared
 from .draft import Call, Draft, Item, Media, Message, Result, Text, Thought
-from .finish import described, finished, wishes
-from .layout import block_spans, lay_out, system_spans
+from .finish import finished, wishes
+from .layout import block_text, lay_out, system_text
 from .plan import Planner, cache_key, ends, planner
-from .schemas import lower_schema
 from .writing import Page, write_messages, write_tools
 
 WIRE = "openai-responses"
@@ -27,24 +25,26 @@ def render(request: PromptRequest, route: Route) -> Rendering:
     able = abilities(route)
     draft = lay_out(request, route, able, WIRE)
     cache = planner(route, able)
-    tools = write_tools(draft, WIRE, "/tools", flat_tool)
+    tools = write_tools(draft, WIRE, "/tools", _tool, dialect="openai")
     if tools.items:
-        cache.reach("tools", f"/tools/{len(tools.items) - 1}", tools.characters, markable=False)
+        cache.reach("tools", f"/tools/{len(tools.items) - 1}", markable=False)
     system = _system(draft, able, cache)
     page = write_messages(draft, WIRE, _ROOT, _write, first=len(system.items))
     if page.settled:
         last = page.first + page.settled - 1
-        cache.reach("history", f"{_ROOT}/{last}", page.settled_characters, markable=False)
+        cache.reach("history", f"{_ROOT}/{last}", markable=False)
     payload: dict[str, object] = {"model": route.model}
     if tools.items:
         payload["tools"] = tools.items
     if not system.items and draft.regions:
-        spans = system_spans(draft.regions)
-        payload["instructions"] = join_spans(spans)
-        system.sources["/instructions"] = tuple(spans)
+        text = system_text(draft.regions)
+        payload["instructions"] = text.text
+        system.trace_outside("/instructions", text)
     payload["input"] = [*system.items, *page.items]
     payload["max_output_tokens"] = _limit(route, draft.losses)
     payload |= wishes(route, able, draft.losses)
+    if choice := chosen(request, draft, able):
+        payload["tool_choice"] = for_responses(choice)
     key = cache_key(draft, route.model) if cache.on else ""
     if key:
         payload["prompt_cache_key"] = key
@@ -64,15 +64,12 @@ def _system(draft: Draft, able: Abilities, cache: Planner) -> Page:
     page = Page(_ROOT)
     parts: list[dict[str, object]] = []
     for region, name in zip(draft.regions, ends(draft.regions), strict=True):
-        spans = block_spans(region)
-        text = join_spans(spans)
-        part: dict[str, object] = {"type": "input_text", "text": text}
-        if name is None:
-            cache.skip(len(text))
-        elif ttl := cache.reach(name, _pointer(able, len(parts)), len(text)):
+        text = block_text(region)
+        part: dict[str, object] = {"type": "input_text", "text": text.text}
+        if name and (ttl := cache.reach(name, _pointer(able, len(parts)))):
             part["prompt_cache_breakpoint"] = {"mode": "explicit", "ttl": ttl}
         if able.cache == "openai" and cache.on:
-            page.trace(f"/content/{len(parts)}/text", spans)
+            page.trace(f"/content/{len(parts)}/text", text)
         parts.append(part)
     if parts and able.cache == "openai" and cache.on:
         page.add({"type": "message", "role": "developer", "content": parts})
@@ -98,23 +95,23 @@ def _write(page: Page, message: Message) -> None:
 def _plain(page: Page, role: str, items: list[Item]) -> None:
     parts: list[dict[str, object]] = []
     for item in items:
-        if isinstance(item, Text):
-            page.trace(f"/content/{len(parts)}/text", item.spans)
+        if type(item) is Text:
+            page.trace(f"/content/{len(parts)}/text", item)
             parts.append({"type": "input_text", "text": item.text})
     page.add({"type": "message", "role": role, "content": parts})
 
 
 def _user(page: Page, message: Message) -> None:
-    if len(message.items) == 1 and isinstance(only := message.items[0], Text):
-        page.trace("/content", only.spans)
+    if len(message.items) == 1 and type(only := message.items[0]) is Text:
+        page.trace("/content", only)
         page.add({"type": "message", "role": "user", "content": only.text})
         return
     parts: list[dict[str, object]] = []
     for item in message.items:
-        if isinstance(item, Media):
+        if type(item) is Media:
             parts.append(_media(item))
-        elif isinstance(item, Text):
-            page.trace(f"/content/{len(parts)}/text", item.spans)
+        elif type(item) is Text:
+            page.trace(f"/content/{len(parts)}/text", item)
             parts.append({"type": "input_text", "text": item.text})
     page.add({"type": "message", "role": "user", "content": parts})
 
@@ -133,19 +130,19 @@ def _media(item: Media) -> dict[str, object]:
 def _assistant(page: Page, items: list[Item]) -> None:
     """A thought needs the item it led to right after it, and the state to read it with."""
     for number, item in enumerate(items):
-        if isinstance(item, Thought):
+        if type(item) is Thought:
             followed = any(not isinstance(later, Thought) for later in items[number + 1 :])
             _thought(page, item, followed=followed)
-        elif isinstance(item, Text):
+        elif type(item) is Text:
             _said(page, item)
-        elif isinstance(item, Call):
+        elif type(item) is Call:
             _call(page, item)
 
 
 def _said(page: Page, item: Text) -> None:
     if not item.text:
         return
-    page.trace("/content", item.spans)
+    page.trace("/content", item)
     written: dict[str, object] = {"type": "message", "role": "assistant", "content": item.text}
     if phase := item.state.get("phase"):
         written["phase"] = phase
@@ -153,8 +150,7 @@ def _said(page: Page, item: Text) -> None:
 
 
 def _call(page: Page, item: Call) -> None:
-    span = Span(item.json, source=f"call of {item.name}", trust=Trust.SELF)
-    page.trace("/arguments", (span,))
+    page.trace("/arguments", item)
     written = {"type": "function_call", "call_id": item.id, "name": item.name}
     page.add({**written, "arguments": item.json})
 
@@ -164,29 +160,29 @@ def _thought(page: Page, item: Thought, *, followed: bool) -> None:
     if not followed:
         page.losses.append(Loss("reasoning", "a thought that led to nothing sent is left out"))
         return
-    page.items.append(
-        Fragment(
-            type="reasoning",
-            id=state["id"],
-            summary=state.get("summary") or [],
-            encrypted_content=state["encrypted_content"],
-        )
+    page.add(
+        {
+            "type": "reasoning",
+            "id": state["id"],
+            "summary": state.get("summary") or [],
+            "encrypted_content": state["encrypted_content"],
+        }
     )
 
 
 def _results(page: Page, message: Message) -> None:
     for item in message.items:
-        if isinstance(item, Result):
-            page.trace("/output", (item.span,))
+        if type(item) is Result:
+            page.trace("/output", item)
             written = {"type": "function_call_output", "call_id": item.id}
-            page.add({**written, "output": item.span.text})
+            page.add({**written, "output": item.text})
 
 
-def flat_tool(page: Page, tool: ToolDeclaration, name: str) -> None:
-    lowered = lower_schema(tool, "openai")
-    page.losses += lowered.losses
-    page.characters += len(lowered.schema.encoded())
-    span = described(tool, lowered.note)
-    page.trace("/description", (span,))
-    written = {"type": "function", "name": name, "description": span.text}
-    page.add({**written, "parameters": lowered.schema, "strict": False})
+def _tool(tool: Declared) -> dict[str, object]:
+    return {
+        "type": "function",
+        "name": tool.name,
+        "description": tool.text,
+        "parameters": tool.schema,
+        "strict": tool.strict,
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from mentis.values.part import ToolCallPart, ToolResultPart
+from mentis.values.part import TextPart, ToolCallPart, ToolResultPart
 from mentis.values.turn import Turn
 
 Place = tuple[int, int]  # the number of the turn, the number of the part in it
@@ -13,11 +13,12 @@ Place = tuple[int, int]  # the number of the turn, the number of the part in it
 
 @dataclass(slots=True)
 class Pairs:
-    """`answers` leads from the place of a call to its result; the others answer nothing."""
+    """`answers` leads from the place of a call to its result; orphans and repeated answer none."""
 
     answers: dict[Place, ToolResultPart] = field(default_factory=dict[Place, ToolResultPart])
     orphans: set[Place] = field(default_factory=set[Place])
     repeated: set[Place] = field(default_factory=set[Place])
+    called: list[str] = field(default_factory=list[str])  # the names, in the order of the calls
 
 
 def pair(turns: Sequence[Turn]) -> Pairs:
@@ -28,8 +29,11 @@ def pair(turns: Sequence[Turn]) -> Pairs:
     pairs = Pairs()
     calls: dict[str, list[Place]] = {}
     for number, turn in enumerate(turns):
+        if len(turn.parts) == 1 and type(turn.parts[0]) is TextPart:
+            continue
         for index, part in enumerate(turn.parts):
             if type(part) is ToolCallPart:
+                pairs.called.append(part.name)
                 calls.setdefault(part.id, []).append((number, index))
             elif type(part) is ToolResultPart:
                 _answer(pairs, part, (number, index), calls.get(part.call_id))
@@ -39,6 +43,9 @@ def pair(turns: Sequence[Turn]) -> Pairs:
 def _answer(pairs: Pairs, part: ToolResultPart, place: Place, calls: list[Place] | None) -> None:
     if calls is None:
         pairs.orphans.add(place)
+        return
+    if len(calls) == 1 and calls[0] not in pairs.answers:
+        pairs.answers[calls[0]] = part
         return
     waiting = [call for call in calls if call not in pairs.answers]
     if not waiting:

@@ -16,7 +16,6 @@ from .draft import Draft, Region
 from .memo import remembered
 
 RegionName: TypeAlias = Literal["tools", "stable", "session", "history"]
-_CHARACTERS_PER_TOKEN = 4
 
 
 @dataclass(slots=True)
@@ -25,25 +24,16 @@ class Planner:
 
     able: Abilities
     on: bool
-    _characters: int = 0
     _boundaries: list[Boundary] = field(default_factory=list[Boundary])
 
-    def reach(
-        self, region: RegionName, pointer: str, characters: int, *, markable: bool = True
-    ) -> str:
-        """A boundary after so many more characters; the lifetime to mark it with, or nothing."""
-        self._characters += characters
+    def reach(self, region: RegionName, pointer: str, *, markable: bool = True) -> str:
+        """A boundary after what stands at `pointer`; the lifetime to mark it with, or nothing."""
         if not self.on:
             return ""
         marks = self.able.cache_marks and markable
         ttl = self._ttl(region) if marks else ""
-        tokens = self._characters // _CHARACTERS_PER_TOKEN
-        self._boundaries.append(Boundary(pointer, tokens, region, ttl, marked=bool(ttl)))
+        self._boundaries.append(Boundary(pointer, region, ttl, marked=bool(ttl)))
         return ttl
-
-    def skip(self, characters: int) -> None:
-        """So many characters that no boundary follows."""
-        self._characters += characters
 
     def plan(self, key: str = "") -> CachePlan:
         if not self.on:

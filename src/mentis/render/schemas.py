@@ -7,63 +7,181 @@ is refused. References are resolved inside the schema only.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, cast
 
 from mentis.errors import RenderError
-from mentis.values.rendering import Fragment, Loss
+from mentis.values.json import JsonObject
+from mentis.values.rendering import Loss
 from mentis.values.tool import ToolDeclaration
+from mentis.values.written import dump, quick
 
 Dialect: TypeAlias = Literal["openai", "anthropic", "gemini"]
 _DEEPEST = 64
 _ROOT_UNIONS = ("anyOf", "oneOf", "allOf")
+# Where schemas stand in a schema: by name, in a row, alone. All else is data.
+_NAMED = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
+_ROWS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
+_ALONE = frozenset(
+    {
+        *("items", "additionalProperties", "not", "contains", "if", "then", "else"),
+        *("propertyNames", "unevaluatedItems", "unevaluatedProperties"),
+    }
+)
 _BESIDE_REF = {"$ref", "description", "default"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Lowered:
-    """`note` is what has to be said in the description, because the schema cannot say it."""
+    """`beside` is JSON that has to be said in the description: the schema cannot hold it."""
 
-    schema: Fragment
-    note: str = ""
+    schema: dict[str, object]
+    beside: str = ""
     losses: tuple[Loss, ...] = ()
 
 
+def lower_schemas(tools: Sequence[ToolDeclaration], dialect: Dialect) -> list[Lowered]:
+    """One look at all of them; only where there is something to see, one at each."""
+    written = quick([tool.parameters for tool in tools])
+    if _refers(written) or _is_odd(written):
+        return [lower_schema(tool, dialect) for tool in tools]
+    return [_rooted(tool, tool.parameters, dialect) for tool in tools]
+
+
 def lower_schema(tool: ToolDeclaration, dialect: Dialect) -> Lowered:
-    schema = Fragment(tool.parameters)
-    written = _written(schema, tool)
-    if b'"$ref"' in written or b'"definitions"' in written:
-        schema = Fragment(_Walk(tool, dict(schema), dialect).lowered())
-    schema = _object_root(schema, tool)
-    return _without_root_unions(schema, tool) if dialect == "anthropic" else Lowered(schema)
+    """Alone: everything in it is looked at."""
+    schema, written = tool.parameters, _written(tool)
+    check_form(tool, schema)
+    if _refers(written):
+        schema = _Walk(tool, dict(schema), dialect).lowered()
+    return _rooted(tool, schema, dialect)
 
 
-def _written(schema: Fragment, tool: ToolDeclaration) -> bytes:
+def _refers(written: bytes) -> bool:
+    """To a part of itself; also where nobody can tell yet."""
+    return not written or b'"$ref"' in written or b'"definitions"' in written
+
+
+def _is_odd(written: bytes) -> bool:
+    """Whether something stands under these names that they do not stand for in a schema."""
+    count = written.count
+    return count(b'"properties":') != count(b'"properties":{') or count(b'"required":') != count(
+        b'"required":['
+    )
+
+
+def _rooted(tool: ToolDeclaration, given: JsonObject, dialect: Dialect) -> Lowered:
+    schema = given if isinstance(given, dict) else dict(given)
+    if schema.get("type") != "object" or "properties" not in schema:
+        schema = _object_root(schema, tool)
+    if not _is_plain(schema):
+        check_form(tool, schema)
+    unions = "anyOf" in schema or "oneOf" in schema or "allOf" in schema
+    return (
+        _without_root_unions(schema, tool) if unions and dialect == "anthropic" else Lowered(schema)
+    )
+
+
+def _is_plain(schema: dict[str, Any]) -> bool:
+    """Plain loops, for this is done for every tool of every first rendering."""
+    for part in schema["properties"].values():
+        if type(part) is not dict:
+            return False
+    for name in schema.get("required", ()):
+        if type(name) is not str:
+            return False
+    return "$defs" not in schema
+
+
+def check_form(tool: ToolDeclaration, schema: JsonObject) -> None:
+    """Refuse what is no schema: parts of it that are not what a keyword stands for."""
+    waiting: list[object] = [schema]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, bool):
+            continue
+        if not isinstance(node, Mapping):
+            raise _refused(tool, f"{_short(node)} stands where a schema belongs")
+        for name, part in cast("JsonObject", node).items():
+            waiting += _inside(tool, name, part)
+
+
+def _inside(tool: ToolDeclaration, name: str, part: object) -> Iterable[object]:
+    """The schemas below a keyword."""
+    if name in _NAMED:
+        if not isinstance(part, Mapping):
+            raise _refused(tool, f"{name!r} is {_short(part)}, and no object")
+        return cast("JsonObject", part).values()
+    if name in _ROWS or (name == "items" and isinstance(part, list)):  # the old form of a row
+        if not isinstance(part, list):
+            raise _refused(tool, f"{name!r} is {_short(part)}, and no list")
+        return cast("list[object]", part)
+    if name in _ALONE:
+        return (part,)
+    if not _is_well_formed(name, part):
+        raise _refused(tool, f"{name!r} cannot be {_short(part)}")
+    return ()
+
+
+def _is_well_formed(name: str, part: object) -> bool:
+    match name:
+        case "required":
+            return _are_names(part)
+        case "type":
+            return isinstance(part, str) or _are_names(part)
+        case "enum":
+            return isinstance(part, list)
+        case "$ref":
+            return isinstance(part, str)
+        case _:
+            return True
+
+
+def _are_names(part: object) -> bool:
+    return isinstance(part, list) and all(isinstance(o, str) for o in cast("list[object]", part))
+
+
+def _short(part: object) -> str:
+    return repr(part)[:40]
+
+
+def _written(tool: ToolDeclaration) -> bytes:
     try:
-        return schema.encoded()
+        return quick(tool.parameters) or dump(tool.parameters)
     except (ValueError, TypeError, RecursionError) as error:
         raise _refused(tool, f"it cannot be written as JSON: {error}") from error
 
 
-def _object_root(schema: Fragment, tool: ToolDeclaration) -> Fragment:
+def _object_root(schema: dict[str, object], tool: ToolDeclaration) -> dict[str, object]:
     """Every provider wants an object at the root, with its properties."""
     kind = schema.get("type", "object")
     if kind != "object":
         raise _refused(tool, f"its root is of type {kind!r}, and arguments are an object")
-    if "type" in schema and "properties" in schema:
-        return schema
-    return Fragment({"type": "object", "properties": {}, **schema})
+    return {"type": "object", "properties": {}, **schema}
 
 
-def _without_root_unions(schema: Fragment, tool: ToolDeclaration) -> Lowered:
+def _without_root_unions(schema: dict[str, object], tool: ToolDeclaration) -> Lowered:
     unions = {name: schema[name] for name in _ROOT_UNIONS if name in schema}
-    if not unions:
-        return Lowered(schema)
-    kept = Fragment({name: part for name, part in schema.items() if name not in unions})
+    kept = {name: part for name, part in schema.items() if name not in unions}
     said = json.dumps(unions, ensure_ascii=False, separators=(",", ":"))
     loss = Loss("schema", f"{tool.name}: {', '.join(unions)} at the root is told as text")
-    return Lowered(kept, f"Arguments must also match {said}", (loss,))
+    return Lowered(kept, said, (loss,))
+
+
+def check_depth(tool: ToolDeclaration, schema: JsonObject) -> None:
+    """Refuse what is nested deeper than anybody should follow it."""
+    level: list[object] = [schema]
+    for _ in range(_DEEPEST + 1):
+        level = [part for node in level for part in _parts(node)]
+    if level:
+        raise _refused(tool, f"it is nested more than {_DEEPEST} levels deep")
+
+
+def _parts(node: object) -> Iterable[object]:
+    if isinstance(node, dict):
+        return cast("dict[str, object]", node).values()
+    return cast("list[object]", node) if isinstance(node, list) else ()
 
 
 def _refused(tool: ToolDeclaration, reason: str) -> RenderError:

@@ -9,10 +9,11 @@ from mentis.facts.ability import Abilities
 from mentis.values.rendering import Rendering
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
-from mentis.values.span import Span, join_spans
+from mentis.values.span import Span
 from mentis.values.stability import Stability
 
-from .draft import Draft, Message, Text, spaced
+from .choice import chosen
+from .draft import Draft, Message, Text, of, spaced
 from .finish import finished
 from .layout import lay_out
 from .notices import notice
@@ -25,11 +26,13 @@ WIRE = "text"
 def render(request: PromptRequest, route: Route) -> Rendering:
     able = spoken_only(abilities(route))
     draft = lay_out(request, route, able, WIRE, may_be_silent=True)
+    chosen(request, draft, able)  # a text cannot bind a model: what was wanted is named as lost
     cache = planner(route, able)
     spans = [*_system(draft, cache), *_history(draft, cache), *_current(draft)]
     page = Page("")
-    page.sources["/prompt"] = tuple(spans)
-    return finished({"prompt": join_spans(spans)}, draft, (page,), wire=WIRE, plan=cache.plan())
+    prompt = of(*spans)
+    page.trace_outside("/prompt", prompt)
+    return finished({"prompt": prompt.text}, draft, (page,), wire=WIRE, plan=cache.plan())
 
 
 def spoken_only(able: Abilities) -> Abilities:
@@ -39,6 +42,7 @@ def spoken_only(able: Abilities) -> Abilities:
         native_tools=False,
         vision=False,
         audio=False,
+        video_types=(),
         documents=False,
         mid_system="before",
         assistant_first=True,
@@ -57,11 +61,8 @@ def _system(draft: Draft, cache: Planner) -> list[Span]:
             headed = headed or is_context
             spans.append(notice(heading, region.stability, why="heading"))
         spans += region.spans
-        characters = sum(len(span.text) for span in region.spans)
-        if name is None:
-            cache.skip(characters)
-        else:
-            cache.reach(name, "/prompt", characters)
+        if name:
+            cache.reach(name, "/prompt")
     return spans
 
 
@@ -71,7 +72,7 @@ def _history(draft: Draft, cache: Planner) -> list[Span]:
     spans = [notice("\n--- History ---", why="heading")]
     for message in draft.head:
         spans += _line(message, message.role)
-    cache.reach("history", "/prompt", sum(len(span.text) for span in spans))
+    cache.reach("history", "/prompt")
     return spans
 
 
@@ -86,4 +87,4 @@ def _line(message: Message, label: str) -> list[Span]:
     texts = [item for item in message.items if isinstance(item, Text) and item.text]
     stability = texts[0].spans[0].stability if texts else Stability.SESSION
     heading = notice(f"\n[{label}] ", stability, why="who speaks")
-    return [heading, *spaced(texts)] if texts else []
+    return [heading, *spaced(texts).spans] if texts else []

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from mentis.values.rendering import Fragment, Loss
 from mentis.values.span import Span
-from mentis.values.tool import ToolDeclaration
 
-from .draft import Draft, Message
+from .declaring import Declared, declarations
+from .draft import Call, Draft, Message, Sourced
 from .memo import remembered
+from .schemas import Dialect
+
+# The number of the item, the pointer below it, and what is said there.
+Traced: TypeAlias = tuple[int | None, str, Sourced | Call | Declared]
 
 
 @dataclass(slots=True)
@@ -20,12 +24,11 @@ class Page:
 
     root: str
     first: int = 0
-    items: list[Fragment] = field(default_factory=list[Fragment])
-    sources: dict[str, tuple[Span, ...]] = field(default_factory=dict[str, tuple[Span, ...]])
+    items: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
+    traced: list[Traced] = field(default_factory=list[Traced])
     losses: list[Loss] = field(default_factory=list[Loss])
-    characters: int = 0  # of text, and of schemas
     settled: int = 0  # how many of the items are settled history
-    settled_characters: int = 0
+    used: bool = False
 
     @property
     def here(self) -> str:
@@ -33,13 +36,51 @@ class Page:
         return f"{self.root}/{self.first + len(self.items)}"
 
     def add(self, item: dict[str, object]) -> None:
-        self.items.append(Fragment(item))
+        self.items.append(item)
 
-    def trace(self, pointer: str, spans: Sequence[Span]) -> None:
-        """Say what the text at `pointer`, below the item that is added next, was joined from."""
-        self.sources[f"{self.root}/{self.first + len(self.items)}{pointer}"] = tuple(spans)
-        for span in spans:
-            self.characters += len(span.text)
+    def use(self) -> Page:
+        """From the second time on, each of its items is kept as the bytes it was written to."""
+        if self.used and self.items and type(self.items[0]) is not Fragment:
+            self.items = [Fragment(item) for item in self.items]
+        self.used = True
+        return self
+
+    def trace(self, pointer: str, said: Sourced | Call) -> None:
+        """Say where the text at `pointer`, below the item that is added next, came from."""
+        self.traced.append((len(self.items), pointer, said))
+
+    def trace_outside(self, pointer: str, said: Sourced) -> None:
+        """The same for a text that stands elsewhere in the payload."""
+        self.traced.append((None, pointer, said))
+
+    def sources(self) -> Iterator[tuple[str, tuple[Span, ...]]]:
+        for index, pointer, said in self.traced:
+            place = "" if index is None else f"{self.root}/{self.first + index}"
+            yield f"{place}{pointer}", tuple(said.spans)
+
+
+class Sources(Mapping[str, tuple[Span, ...]]):
+    """The spans behind each text of a payload, made when somebody first asks for them."""
+
+    __slots__ = ("_made", "_pages")
+
+    def __init__(self, pages: Sequence[Page]) -> None:
+        self._pages = pages
+        self._made: dict[str, tuple[Span, ...]] | None = None
+
+    def _spans(self) -> dict[str, tuple[Span, ...]]:
+        if self._made is None:
+            self._made = dict(found for page in self._pages for found in page.sources())
+        return self._made
+
+    def __getitem__(self, pointer: str) -> tuple[Span, ...]:
+        return self._spans()[pointer]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._spans())
+
+    def __len__(self) -> int:
+        return len(self._spans())
 
 
 Write: TypeAlias = Callable[[Page, Message], None]
@@ -56,10 +97,9 @@ def write_messages(draft: Draft, wire: object, root: str, write: Write, *, first
         return page
 
     ends = (head[0], head[-1]) if head else ()
-    settled = remembered((wire, root, first, len(head)), (draft.told, *ends), make)
-    page = Page(root, first, settled.items.copy(), settled.sources.copy(), settled.losses.copy())
+    settled = remembered((wire, root, first, len(head)), (draft.told, *ends), make).use()
+    page = Page(root, first, settled.items.copy(), settled.traced.copy(), settled.losses.copy())
     page.settled = len(page.items)
-    page.characters = page.settled_characters = settled.characters
     for message in draft.tail:
         write(page, message)
     return page
@@ -69,16 +109,22 @@ def write_tools(
     draft: Draft,
     wire: object,
     root: str,
-    write: Callable[[Page, ToolDeclaration, str], None],
+    write: Callable[[Declared], dict[str, object]],
+    *,
+    dialect: Dialect,
+    described: str = "/description",
 ) -> Page:
     """Tools are written once for as long as they are the same ones under the same names."""
 
     def make() -> Page:
         page = Page(root)
-        for tool in draft.tools:
-            write(page, tool, draft.wire_name(tool.name))
+        declared = declarations(draft, dialect, page.losses)
+        page.items = [write(tool) for tool in declared]
+        page.traced = [(at, described, tool) for at, tool in enumerate(declared) if tool.text]
         return page
 
     if not draft.tools:
         return Page(root)
-    return remembered((wire, root, tuple(draft.names.items())), draft.tools, make)
+    able = draft.able
+    key = (wire, root, able.strict_tools, able.tools, tuple(draft.names.items()))
+    return remembered(key, (*draft.tools, draft.notices.words), make).use()

@@ -5,28 +5,34 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
 
 import anyio
-from anyio import CancelScope
+from anyio import CancelScope, to_thread
 
+from mentis.codec.request_check import check_request
 from mentis.compose.compose import Composed
-from mentis.errors import BadInput, MentisError, UsageError
+from mentis.errors import MentisError, UsageError
 from mentis.stores.files.home import checked_id
 from mentis.stores.sqlite.database import Database
+from mentis.values.caching import Forecast, Reconciled
 from mentis.values.entry import Entry, Verdict
 from mentis.values.recalled import Stimulus
 from mentis.values.rendering import Rendering
-from mentis.values.reply import Delta
+from mentis.values.reply import Delta, Usage
+from mentis.values.request import PromptRequest
 from mentis.values.route import Route
 from mentis.values.turn import Turn
 
+from .attachments import check_words, read_attachments
 from .audit import verify_agent
 from .legs import render_turn
 from .mind import Mind
 from .present import look
+from .previous import read_previous
 from .settings import Settings
 from .turn import Hear, TurnResult, compose_turn, run_turn
 from .wiring import Parts, open_mind
@@ -84,14 +90,37 @@ class Agent:
     def route(self) -> Route:
         return self._mind.route
 
-    def compose(self, text: str, *, session: str = "main") -> Composed:
+    def compose(self, message: str | Stimulus, *, session: str = "main") -> Composed:
         """The request and trace for this message, as if it were sent now. Nothing is sent."""
-        stimulus = self._stimulus(text)
+        stimulus = self._stimulus(message)
         return compose_turn(self._mind, look(self._mind), stimulus, self.history(session=session))
 
-    def render(self, text: str, *, session: str = "main") -> Rendering:
+    def render(self, message: str | Stimulus, *, session: str = "main") -> Rendering:
         """The exact payload for this message. Nothing is sent."""
-        return render_turn(self.compose(text, session=session).request, self._mind.route)
+        return render_turn(self.compose(message, session=session).request, self._mind.route)
+
+    def forecast(
+        self,
+        rendering: Rendering,
+        *,
+        route: Route | None = None,
+        before: Rendering | bytes | None = None,
+    ) -> Forecast:
+        """What the cache is worth for a rendering: tokens and price of each boundary.
+
+        With `before`, an earlier rendering (or what `mentis render` wrote of it), also the first
+        byte that differs, the span it belongs to, and what has to be read again for that.
+        """
+        earlier = read_previous(before, rendering) if isinstance(before, bytes) else before
+        chosen, now = route or self._mind.route, self._mind.clock.now()
+        return self._mind.caching.forecast(rendering, chosen, now=now, before=earlier)
+
+    def reconcile(self, rendering: Rendering, usage: Usage, *, session: str = "main") -> Reconciled:
+        """What was expected of the cache beside what a call of your own reported. Not recorded."""
+        mind = self._mind
+        now = mind.clock.now()
+        settled = mind.caching.settle(rendering, mind.route, usage, session=session, now=now)
+        return settled.reconciled
 
     def history(self, *, session: str = "main") -> tuple[Turn, ...]:
         return self._mind.conversations.turns(self._mind.agent, checked_id(session, "session"))
@@ -105,10 +134,14 @@ class Agent:
         return verify_agent(self._mind.agent, self._mind.ledger, self._mind.conversations)
 
     async def chat(
-        self, text: str, *, session: str = "main", hear: Hear | None = None
+        self, message: str | Stimulus, *, session: str = "main", hear: Hear | None = None
     ) -> TurnResult:
-        """Send a message and read the answer to its end; `hear` gets every piece as it comes."""
-        stimulus = self._stimulus(text)
+        """Send a message and read the answer to its end; `hear` gets every piece as it comes.
+
+        A `Stimulus` carries what comes with the words: attachments, the message it answers, facts
+        about this turn, what is around the conversation.
+        """
+        stimulus = await to_thread.run_sync(self._stimulus, message)
         if self._reading is not None:
             raise UsageError(
                 "this agent is answering already", hint="wait for the answer, or open another agent"
@@ -131,7 +164,9 @@ class Agent:
             self._reading.cancel()
 
     @asynccontextmanager
-    async def stream(self, text: str, *, session: str = "main") -> AsyncGenerator[Answer, None]:
+    async def stream(
+        self, message: str | Stimulus, *, session: str = "main"
+    ) -> AsyncGenerator[Answer, None]:
         """The answer piece by piece. Leaving early interrupts it and keeps the part that came."""
         send, receive = anyio.create_memory_object_stream[Delta](math.inf)
         answer, failures = Answer(receive), list[BaseException]()
@@ -139,7 +174,7 @@ class Agent:
         async def talk() -> None:
             with send:
                 try:
-                    answer.result = await self.chat(text, session=session, hear=send.send_nowait)
+                    answer.result = await self.chat(message, session=session, hear=send.send_nowait)
                 except MentisError as error:
                     failures.append(error)
 
@@ -175,24 +210,25 @@ class Agent:
     ) -> None:
         await self.aclose()
 
-    def _stimulus(self, text: str) -> Stimulus:
-        """The message, if it is one: not empty, not too long, valid Unicode."""
-        limit = self._settings.model.limits.message_chars
-        if not text.strip():
-            raise BadInput("the message is empty", hint="write something")
-        if len(text) > limit:
-            raise BadInput(
-                f"the message has {len(text)} characters, and {limit} are allowed",
-                hint="shorten it, or raise limits.message_chars",
-                length=len(text),
-                limit=limit,
+    def _stimulus(self, message: str | Stimulus) -> Stimulus:
+        """The message, if it is one, with its files read and everything inside the limits."""
+        given = Stimulus(message) if isinstance(message, str) else message
+        limits = self._settings.model.limits
+        check_words(given, limits)
+        stimulus = replace(
+            given,
+            author=given.author or self._mind.profile.name,
+            attachments=read_attachments(given.attachments, limits),
+        )
+        if stimulus.attachments:
+            check_request(
+                PromptRequest(
+                    current_text=stimulus.text,
+                    attachments=stimulus.attachments,
+                    reply_to=stimulus.reply_to,
+                )
             )
-        if any("\ud800" <= character <= "\udfff" for character in text):
-            raise BadInput(
-                "the message is not valid Unicode (it holds a lone surrogate)",
-                hint="check the encoding of the terminal or the file it came from",
-            )
-        return Stimulus(text, author=self._mind.profile.name)
+        return stimulus
 
 
 def _ignore(_delta: Delta) -> None:

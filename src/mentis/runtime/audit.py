@@ -12,6 +12,10 @@ from mentis.ports.conversation_store import ConversationStore
 from mentis.ports.ledger_store import LedgerStore
 from mentis.values.digest import digest
 from mentis.values.entry import Entry, Finding, Verdict
+from mentis.values.part import MediaPart
+
+from .attachments import media_digest
+from .said import acts, turn_digest
 
 _MOST = 20
 
@@ -24,7 +28,11 @@ def verify_agent(agent: str, ledger: LedgerStore, talk: ConversationStore) -> Ve
 
     @cache
     def digests(session: str) -> frozenset[str]:
-        return frozenset(digest(turn.text.encode()) for turn in talk.turns(agent, session))
+        turns = talk.turns(agent, session)
+        texts = (digest(turn.text.encode()) for turn in turns)
+        parts = (part for turn in turns for part in turn.parts if isinstance(part, MediaPart))
+        acted = (turn_digest(turn) for turn in turns if acts(turn))
+        return frozenset((*texts, *map(media_digest, parts), *acted))
 
     findings = [
         finding
@@ -41,6 +49,16 @@ def _changed(entry: Entry, kept: frozenset[str]) -> Iterator[Finding]:
         if name in bound and bound[name] not in kept:
             message = f"the {name} of this turn is not in the conversation as it was"
             yield Finding(entry.index, "conversation", message)
+    attached = cast("list[str]", entry.body.get("attachments") or [])
+    for number, name in enumerate(attached, start=1):
+        if name not in kept:
+            message = f"attachment {number} of this turn is not in the conversation as it was"
+            yield Finding(entry.index, "conversation", message)
+
+    acted = cast("list[str]", entry.body.get("acted") or [])
+    if any(name not in kept for name in acted):
+        message = "the calls of this turn or their results are not in the conversation as they were"
+        yield Finding(entry.index, "conversation", message)
 
 
 def _session(entry: Entry) -> str:

@@ -1,100 +1,161 @@
-"""What an agent has spent and may still spend. Checked before a call, from its own record."""
+"""What an agent has spent and may still spend. Checked before each call, from its own record."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import cast
 
+from mentis.engines.estimate import EstimatingCounter
 from mentis.errors import BudgetReached, EngineMissing
+from mentis.stores.files.home import Home
+from mentis.stores.sqlite.database import Database
+from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.values.entry import Entry
+from mentis.values.rendering import Rendering
 from mentis.values.reply import Usage
 from mentis.values.route import Backend, Route
 
-from .settings import BudgetSettings
-
-# These cost nothing, whatever model they name.
-_FREE: frozenset[Backend] = frozenset({"embedded", "scripted", "replay"})
-_PRICED_AS: dict[Backend, str] = {
-    "openai": "openai",
-    "openai-responses": "openai",
-    "anthropic": "anthropic",
-    "gemini": "google",
-}
+from .attempts import planned, prompt_tokens
+from .legs import Course
+from .prices import NOT_INSTALLED, call_price
+from .settings import BudgetSettings, Settings
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
     """Tokens read and written; dollars only where they are asked for and a price is known."""
 
+    turn_tokens: int = 0
     day_tokens: int = 0
     agent_tokens: int = 0
+    turn_usd: Decimal = Decimal(0)
     day_usd: Decimal = Decimal(0)
+    agent_usd: Decimal = Decimal(0)
+
+    def and_now(self, tokens: int, usd: Decimal) -> Spent:
+        """With a call of the turn that is going on, which no record knows of yet."""
+        return Spent(
+            self.turn_tokens + tokens,
+            self.day_tokens + tokens,
+            self.agent_tokens + tokens,
+            self.turn_usd + usd,
+            self.day_usd + usd,
+            self.agent_usd + usd,
+        )
 
 
-def spent_by(entries: Iterable[Entry], now: datetime, *, priced: bool) -> Spent:
-    """The sums over a record. A turn whose provider reported no usage counts nothing."""
-    today, day, total, usd = now.astimezone(UTC).date(), 0, 0, Decimal(0)
+def check_turn(course: Course) -> None:
+    """Nothing is sent that could go over a budget. Without budgets the record is not read."""
+    mind, settings = course.leg.mind, course.present.settings
+    budgets = settings.model.budgets
+    priced, spent = _in_money(budgets), Spent()
+    if _lasts(budgets):
+        own = (mind.route, *mind.fallbacks, *([mind.correction] if mind.correction else ()))
+        routes = (*own, *settings.every_route())
+        entries = mind.ledger.entries(mind.agent)
+        spent = spent_by(entries, mind.clock.now(), priced=priced, routes=routes)
+    for call in (*course.calls, *course.unanswered):
+        usage = call.reply.usage or call.planned
+        if usage is not None:
+            spent = spent.and_now(
+                usage.input + usage.output, price_of(usage, call.route) if priced else Decimal(0)
+            )
+    check_budgets(budgets, spent, mind.route, prompt=prompt_tokens(course.leg.composed.trace))
+
+
+def check_call(
+    settings: Settings, home: Home, rendering: Rendering, *, route: Route, now: datetime
+) -> None:
+    """A call outside any turn leaves no record, so it is held to what the agents spent already."""
+    budgets, spent = settings.model.budgets, [Spent()]
+    if _lasts(budgets):
+        priced, routes = _in_money(budgets), (route, *settings.every_route())
+        with Database(home.database, busy_seconds=settings.model.store.busy_seconds) as database:
+            ledger = SqliteLedger(database)
+            records = (ledger.entries(agent) for agent in ledger.agents())
+            spent += [spent_by(entries, now, priced=priced, routes=routes) for entries in records]
+    prompt = EstimatingCounter().count(rendering.body().decode()).tokens
+    for one in spent:
+        check_budgets(budgets, one, route, prompt=prompt)
+
+
+def spent_by(
+    entries: Iterable[Entry], now: datetime, *, priced: bool, routes: Sequence[Route] = ()
+) -> Spent:
+    """The sums over a record: what was reported, and what was planned where nothing was.
+
+    `routes` are those of today: where they set a price of their own, it holds for the record too.
+    """
+    today, spent = now.astimezone(UTC).date(), Spent()
     for entry in entries:
-        usage = _usage(entry)
-        if usage is None:
-            continue
-        tokens = usage.input + usage.output
-        total += tokens
-        if _day(entry) != today:
-            continue
-        day += tokens
-        if priced:
-            usd += _entry_price(entry, usage)
-    return Spent(day, total, usd)
+        for told_by, usage in _used(entry):
+            tokens, usd = usage.input + usage.output, Decimal(0)
+            if priced:
+                usd = price_of(usage, _route(told_by, routes), entry=entry.index)
+            spent = replace(
+                spent, agent_tokens=spent.agent_tokens + tokens, agent_usd=spent.agent_usd + usd
+            )
+            if _day(entry) == today:
+                spent = replace(
+                    spent, day_tokens=spent.day_tokens + tokens, day_usd=spent.day_usd + usd
+                )
+    return spent
 
 
 def check_budgets(budgets: BudgetSettings, spent: Spent, route: Route, *, prompt: int) -> None:
     """Raise BudgetReached if this call could go over a limit: its prompt and its longest answer."""
-    call = prompt + route.max_tokens
-    limits = (
-        ("turn_tokens", budgets.turn_tokens, 0),
-        ("day_tokens", budgets.day_tokens, spent.day_tokens),
-        ("agent_tokens", budgets.agent_tokens, spent.agent_tokens),
-    )
-    for name, limit, used in limits:
+    most = planned(prompt, route)
+    call = most.input + most.output
+    for name in ("turn_tokens", "day_tokens", "agent_tokens"):
+        limit, used = getattr(budgets, name), getattr(spent, name)
         if limit and used + call > limit:
             raise _reached(name, f"{used} + {call}", f"{limit} tokens")
-    if budgets.day_usd:
-        cost = price_of(Usage(prompt, route.max_tokens), route.backend, route.model)
-        if spent.day_usd + cost > Decimal(str(budgets.day_usd)):
-            said = f"{spent.day_usd:.4f} + {cost:.4f}"
-            raise _reached("day_usd", said, f"{budgets.day_usd} US dollars (estimated)")
+    if not _in_money(budgets):
+        return
+    cost = price_of(most, route)
+    for name in ("turn_usd", "day_usd", "agent_usd"):
+        limit, paid = getattr(budgets, name), getattr(spent, name)
+        if limit and paid + cost > Decimal(str(limit)):
+            said = f"{paid:.4f} + {cost:.4f}"
+            raise _reached(name, said, f"{limit} US dollars (estimated)")
 
 
-def price_of(usage: Usage, backend: Backend, model: str) -> Decimal:
-    """US dollars at list price, an estimate: discounts and taxes are not known here."""
-    if backend in _FREE:
-        return Decimal(0)
-    try:
-        import genai_prices
-    except ImportError as error:
+def price_of(usage: Usage, route: Route, *, entry: int | None = None) -> Decimal:
+    """US dollars at list price, an estimate: discounts and taxes are not known here.
+
+    `entry` is the one of the record that the usage is from, if it is not of a call to be made.
+    """
+    price = call_price(route, usage)
+    if price.usd is not None:
+        return Decimal(str(price.usd))
+    if price.told == NOT_INSTALLED:
         raise EngineMissing(
             "a budget in dollars is set, and the price table is not installed",
-            hint="install mentis[prices], or set budgets.day_usd to 0",
-        ) from error
-    tokens = genai_prices.Usage(
-        input_tokens=usage.input,
-        output_tokens=usage.output,
-        cache_read_tokens=usage.cache_read or None,
-        cache_write_tokens=usage.cache_write or None,
+            hint="install mentis[prices], or set the budgets in dollars to 0",
+        )
+    where = "" if entry is None else f", which entry {entry} of the record used"
+    facts = f'routes."{route.name}".facts' if "/" in route.name else f"routes.{route.name}.facts"
+    raise BudgetReached(
+        f"a budget in dollars is set, and no price is known for {route.model} "
+        f"on route {route.name!r}{where}",
+        hint=f"set input_price and output_price (or free = true) in {facts}, "
+        "or the budgets in dollars to 0",
+        route=route.name,
+        model=route.model,
+        entry=entry,
     )
-    try:
-        priced = genai_prices.calc_price(tokens, model, provider_id=_PRICED_AS[backend])
-    except LookupError as error:
-        raise BudgetReached(
-            f"a budget in dollars is set, and no price is known for {model}",
-            hint="use a model with a known price, or set budgets.day_usd to 0",
-            model=model,
-        ) from error
-    return priced.total_price
+
+
+def _lasts(budgets: BudgetSettings) -> bool:
+    """Whether a budget goes beyond one turn, so that the record has to be read."""
+    return any((budgets.day_tokens, budgets.agent_tokens, budgets.day_usd, budgets.agent_usd))
+
+
+def _in_money(budgets: BudgetSettings) -> bool:
+    return any((budgets.turn_usd, budgets.day_usd, budgets.agent_usd))
 
 
 def _reached(name: str, sum_: str, limit: str) -> BudgetReached:
@@ -105,8 +166,19 @@ def _reached(name: str, sum_: str, limit: str) -> BudgetReached:
     )
 
 
-def _usage(entry: Entry) -> Usage | None:
-    found = entry.body.get("usage") if entry.kind == "turn" else None
+def _used(entry: Entry) -> Iterator[tuple[Mapping[str, object], Usage]]:
+    """Each call of a turn that was paid for, by whoever tells of it: the turn, or the call."""
+    if entry.kind != "turn":
+        return
+    lists = (entry.body.get(name) or () for name in ("calls", "unanswered"))
+    calls, unanswered = (cast("Sequence[Mapping[str, object]]", told) for told in lists)
+    for told_by in (*(calls or (entry.body,)), *unanswered):
+        usage = _usage(told_by.get("usage")) or _usage(told_by.get("planned"))
+        if usage is not None:
+            yield told_by, usage
+
+
+def _usage(found: object) -> Usage | None:
     if not isinstance(found, Mapping):
         return None
     told = cast("Mapping[str, object]", found)
@@ -119,7 +191,11 @@ def _day(entry: Entry) -> date:
     return datetime.fromisoformat(entry.time).astimezone(UTC).date()
 
 
-def _entry_price(entry: Entry, usage: Usage) -> Decimal:
-    route = cast("Mapping[str, str]", entry.body.get("route") or {})
-    backend = cast("Backend", route.get("backend", "embedded"))
-    return price_of(usage, backend, route.get("model", ""))
+def _route(told_by: Mapping[str, object], routes: Sequence[Route]) -> Route:
+    """The route of today that was meant: of the same name and model, else of the same model."""
+    told = cast("Mapping[str, str]", told_by.get("route") or {})
+    backend, model = cast("Backend", told.get("backend", "embedded")), told.get("model", "")
+    name = told.get("name", "")
+    same = [route for route in routes if (route.backend, route.model) == (backend, model)]
+    named = (route for route in same if route.name == name)
+    return next(named, same[0] if same else Route(name, backend, model))

@@ -7,12 +7,14 @@ from pathlib import Path
 
 from mentis.library.load import shipped_persona, shipped_template
 from mentis.stores.files.home import MARKER, find_home, write_home
+from mentis.stores.files.secret import make_secret
 from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.values.entry import Verdict
 
 from .audit import verify_agent
+from .system import RandomIds
 
 DEFAULT_PERSONA = "ada"
 _NAME_MARK = "{{home_name}}"
@@ -31,6 +33,7 @@ def create_home(path: str | Path, *, persona: str = DEFAULT_PERSONA) -> Path:
     files[MARKER] = files[MARKER].replace(_NAME_MARK, _home_name(target))
     files[f"personas/{persona}/persona.toml"] = shipped_persona(persona)
     home = write_home(target, files)
+    make_secret(home, RandomIds().salt)
     Database(home.database).close()
     return home.path
 

@@ -13,15 +13,18 @@ from mentis.ledger.chain import make_stamp
 from mentis.values.action import Outcome
 from mentis.values.digest import digest
 from mentis.values.entry import Draft, Entry
-from mentis.values.part import TextPart
 from mentis.values.recalled import Stimulus
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Reply
-from mentis.values.trust import Trust
-from mentis.values.turn import Turn, TurnState
+from mentis.values.turn import Turn
 
+from .attachments import media_digest
+from .attempts import Call, total
+from .caching import Settled
 from .legs import Passed
 from .mind import Mind
+from .repeat import Repeat
+from .said import answered, asked, asked_text, turn_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +36,14 @@ class Keeper:
     composed: Composed
     rendering: Rendering
     passed: tuple[Passed, ...] = ()
+    calls: tuple[Call, ...] = ()
+    repeat: Repeat | None = None
+    settled: tuple[Settled, ...] = ()
+    unanswered: tuple[Call, ...] = ()
 
     def begin(self, stimulus: Stimulus) -> int:
         """Store the message before the call, so that it cannot vanish with it."""
-        turn = _user_turn(stimulus, "pending")
+        turn = asked(stimulus, "pending")
         return self.mind.conversations.add(self.mind.agent, self.session, turn)
 
     def end(
@@ -50,25 +57,26 @@ class Keeper:
     ) -> Entry:
         """The entry first, then the conversation: what was said is never without its record."""
         turn = self._turn(number, reply, failure)
+        turns = answered(reply, outcomes, at_once=len(self.calls) <= 1)
         try:
-            entry = self._record({**turn, **self._bound(stimulus, reply, outcomes)})
+            acted = {"acted": [turn_digest(one) for one in turns]} if len(turns) > 1 else {}
+            entry = self._record({**turn, **self._bound(stimulus, reply, outcomes), **acted})
         except (BadInput, NotCanonical) as refusal:
             # Nothing a model or a handler says may keep the turn out of the record.
             entry = self._record({**turn, "unbound": refusal.message})
-        self._answer(stimulus, number, reply, failed=failure is not None)
+        self._answer(stimulus, number, turns, failed=failure is not None)
         return entry
 
-    def _answer(self, stimulus: Stimulus, number: int, reply: Reply, *, failed: bool) -> None:
+    def _answer(
+        self, stimulus: Stimulus, number: int, turns: tuple[Turn, ...], *, failed: bool
+    ) -> None:
         talk, agent = self.mind.conversations, self.mind.agent
         # A question that got part of an answer stays in the conversation, together with the part.
-        unanswered = failed and not reply.text
-        asked = _user_turn(stimulus, "failed" if unanswered else "complete")
-        talk.replace(agent, self.session, number, asked)
-        if reply.text:
-            whole = reply.stop not in ("interrupted", "cut_off", "error")
-            state: TurnState = "complete" if whole else "interrupted"
-            said = Turn("assistant", (TextPart(reply.text),), Trust.SELF, state)
-            talk.add(agent, self.session, said)
+        unanswered = failed and not turns
+        question = asked(stimulus, "failed" if unanswered else "complete")
+        talk.replace(agent, self.session, number, question)
+        for turn in turns:
+            talk.add(agent, self.session, turn)
 
     def _record(self, body: Mapping[str, object]) -> Entry:
         stamp = make_stamp(self.mind.clock.now, self.mind.ids.salt)
@@ -81,6 +89,8 @@ class Keeper:
         turn: dict[str, object] = {"session": self.session, "number": number, "stop": reply.stop}
         if failure is not None:
             turn["failure"] = failure.code
+        if self.repeat is not None:
+            turn["repeats"] = self.repeat.index
         place: dict[str, object] = {
             "name": route.name,
             "backend": route.backend,
@@ -88,7 +98,23 @@ class Keeper:
         }
         if self.passed:
             place["after"] = [to_object(passed) for passed in self.passed]
-        return {"turn": turn, "route": place}
+        body: dict[str, object] = {"turn": turn, "route": place, **self._used()}
+        if len(self.calls) > 1:
+            body["calls"] = [call.recorded() for call in self.calls]
+        if self.unanswered:
+            body["unanswered"] = [
+                {"route": call.place(), **call.counted()} for call in self.unanswered
+            ]
+        if self.settled:
+            body["cache"] = [settled.recorded for settled in self.settled]
+        return body
+
+    def _used(self) -> Mapping[str, object]:
+        """Of one call also what is only planned; of several, each says so for itself."""
+        if len(self.calls) == 1:
+            return self.calls[0].counted()
+        usage = total(call.reply.usage for call in self.calls)
+        return {} if usage is None else {"usage": to_object(usage)}
 
     def _bound(
         self, stimulus: Stimulus, reply: Reply, outcomes: Sequence[Outcome]
@@ -100,16 +126,12 @@ class Keeper:
             "library": self.composed.trace.library,
             "reply": digest(to_json(reply)),
             "acts": _digest_of(outcomes),
-            "message": digest(stimulus.text.encode()),
+            "message": digest(asked_text(stimulus).encode()),
         }
         if reply.text:
             digests["answer"] = digest(reply.text.encode())
-        usage = {} if reply.usage is None else {"usage": to_object(reply.usage)}
-        return {"digests": digests, **usage}
-
-
-def _user_turn(stimulus: Stimulus, state: TurnState) -> Turn:
-    return Turn("user", (TextPart(stimulus.text),), Trust.OWNER, state)
+        attached = [media_digest(part) for part in stimulus.attachments]
+        return {"digests": digests, **({"attachments": attached} if attached else {})}
 
 
 def _digest_of(outcomes: Sequence[Outcome]) -> str:

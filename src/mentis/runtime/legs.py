@@ -1,4 +1,4 @@
-"""The ways a turn may take: its route, and those it falls back on, each with its own prompt."""
+"""The ways a turn may take: its route, those it falls back on, and each time it asks again."""
 
 from __future__ import annotations
 
@@ -7,16 +7,23 @@ from dataclasses import dataclass, field, replace
 
 from mentis.compose.compose import Composed
 from mentis.errors import MentisError, ModelError, WorldError
-from mentis.facts.abilities import wire_of
+from mentis.facts.abilities import abilities, wire_of
 from mentis.render.wires import render_for
+from mentis.settle.correction import Attempts
 from mentis.settle.readers import Reader, reader_for
 from mentis.values.action import Outcome
+from mentis.values.recalled import Stimulus
 from mentis.values.rendering import Rendering
+from mentis.values.reply import Reply
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
 from mentis.values.value import Value
 
+from .attempts import Call, combined
+from .caching import Settled, settle_calls
 from .mind import Mind
+from .present import Present
+from .repeat import Repeat, repeat_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +45,7 @@ class Leg:
     reader: Reader
 
 
-Compose = Callable[[Mind], Composed]
+Compose = Callable[[Mind, Stimulus], Composed]
 
 
 def render_turn(request: PromptRequest, route: Route) -> Rendering:
@@ -48,18 +55,42 @@ def render_turn(request: PromptRequest, route: Route) -> Rendering:
 
 @dataclass(slots=True)
 class Course:
-    """Where a turn is: the leg it is on, what it heard there, and what it passed over."""
+    """Where a turn is: the leg it is on, what it heard there, and what it passed over.
 
+    `calls` are the answers that came to an end; the answer of the leg itself is added by `close`.
+    `sent`: the prompt of this leg went out, so that somebody may charge for it; `unanswered` are
+    the calls of which that is so on the routes that were passed over.
+    """
+
+    stimulus: Stimulus
     compose: Compose
+    present: Present
     rest: Iterator[Route]
     leg: Leg
+    attempts: Attempts
     heard: bool = False
+    sent: bool = False
+    open: bool = True
     passed: list[Passed] = field(default_factory=list[Passed])
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
+    calls: list[Call] = field(default_factory=list[Call])
+    unanswered: list[Call] = field(default_factory=list[Call])
+    repeat: Repeat | None = None
+    settled: tuple[Settled, ...] = ()
 
     @classmethod
-    def begin(cls, mind: Mind, compose: Compose) -> Course:
-        return cls(compose, iter(mind.fallbacks), _leg(mind, compose))
+    def begin(cls, mind: Mind, stimulus: Stimulus, compose: Compose, *, present: Present) -> Course:
+        leg = _leg(mind, stimulus, compose)
+        attempts = Attempts(present.settings.model.correction.calls)
+        return cls(stimulus, compose, present, iter(mind.fallbacks), leg, attempts)
+
+    async def prepare(self) -> Leg:
+        """The leg as it is sent: on top of a cache, where its route asks for one to be made."""
+        mind = self.leg.mind
+        make = mind.caching.named.prepared
+        rendering = await make(self.leg.rendering, mind.route, mind.provider, mind.clock)
+        self.leg = replace(self.leg, rendering=rendering)
+        return self.leg
 
     def step(self, failure: MentisError) -> bool:
         """Go on to the next route, if this failure and what was heard so far allow it."""
@@ -67,9 +98,10 @@ class Course:
             return False
         for route in self.rest:
             here = self.leg.mind
-            self.passed.append(Passed(here.route.name, failure.code, failure.message))
+            self._count_unanswered()
+            self.pass_over(failure)
             try:
-                self.leg = _leg(replace(here, route=route), self.compose)
+                self.leg = _leg(replace(here, route=route), self.stimulus, self.compose)
             except MentisError as refusal:
                 # The prompt does not fit there: this leg stays the one that is recorded.
                 self.passed.append(Passed(route.name, refusal.code, refusal.message))
@@ -77,15 +109,72 @@ class Course:
             return True
         return False
 
+    def _count_unanswered(self) -> None:
+        """What was sent may be charged for, though no answer came: it is counted, once."""
+        if self.sent:
+            self.unanswered.append(self._call(self.leg.reader.finish()))
+        self.sent = False
+
+    def pass_over(self, failure: MentisError) -> None:
+        self.passed.append(Passed(self.leg.mind.route.name, failure.code, failure.message))
+
+    def leg_for(self, text: str) -> Leg:
+        """A leg with other words, on the route for corrections if there is one."""
+        mind = self.leg.mind
+        mind = replace(mind, route=mind.correction or mind.route)
+        return _leg(mind, replace(self.stimulus, text=text, reply_to=None), self.compose)
+
+    def go_on(self, leg: Leg) -> None:
+        self.leg, self.open = leg, True
+
+    def close(self, reply: Reply, *, failed: tuple[str, ...] = (), then: str = "") -> None:
+        """This leg's answer is final; what comes next is another leg, or the end."""
+        self.calls.append(self._call(reply, failed=failed, then=then))
+        self.open = False
+
+    def _call(self, reply: Reply, *, failed: tuple[str, ...] = (), then: str = "") -> Call:
+        leg = self.leg
+        return Call(
+            leg.mind.route, leg.composed, leg.rendering, reply, failed, then, sent=self.sent
+        )
+
+    def look_back(self, session: str) -> None:
+        """Note which earlier answer to repeat, if there is one and the settings allow it."""
+        self.repeat = repeat_for(
+            self.leg.mind,
+            self.stimulus,
+            session,
+            library=self.leg.composed.trace.library,
+            limits=self.present.settings.model.fallback,
+        )
+
+    def settle(self, session: str) -> None:
+        """Hold what every call was expected to find in its cache against what was reported."""
+        mind = self.leg.mind
+        now = mind.clock.now
+        self.settled = settle_calls(mind.caching, self.calls, session=session, now=now)
+
+    def reply(self, *, interrupted: bool) -> Reply:
+        """What the turn comes to, from all of its calls."""
+        if self.open:
+            self.close(self.leg.reader.finish(interrupted=interrupted))
+        return combined(self.calls) if self.repeat is None else self.repeat.reply
+
 
 def may_pass(failure: MentisError) -> bool:
     """Whether another route may do better: the world or the model failed, not the user."""
     return isinstance(failure, (WorldError, ModelError))
 
 
-def _leg(mind: Mind, compose: Compose) -> Leg:
-    composed = compose(mind)
+def _leg(mind: Mind, stimulus: Stimulus, compose: Compose) -> Leg:
+    composed = compose(mind, stimulus)
     rendering = render_turn(composed.request, mind.route)
-    tools = composed.request.tool_declarations
-    reader = reader_for(rendering.wire, rendering.name_map, tools=tools, model=mind.route.model)
+    reader = reader_for(
+        rendering.wire,
+        rendering.name_map,
+        tools=composed.request.tool_declarations,
+        model=mind.route.model,
+        place=composed.request.runtime_ctx.interface_path,
+        calls=abilities(mind.route).calls,
+    )
     return Leg(mind, composed, rendering, reader)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from mentis.library.memory.files import PersonaMemory
 from mentis.library.shelf import Shelf
@@ -14,14 +15,26 @@ from mentis.ports.ids import Ids
 from mentis.ports.ledger_store import LedgerStore
 from mentis.ports.provider import Provider
 from mentis.ports.token_counter import TokenCounter
+from mentis.settle.correction import Failure
 from mentis.values.persona import Persona, Profile
+from mentis.values.reply import Reply
 from mentis.values.route import Route
+from mentis.values.trace import Degradation
 
+from .caching import Caching
 from .settings_sources import LiveSettings
+
+# What a reply must be like beside its form: it says what is wrong, or nothing.
+Rule: TypeAlias = Callable[[Reply], Sequence[Failure]]
 
 
 @dataclass(frozen=True, slots=True)
 class Mind:
+    """`correction` is the route that is asked again, where it is not the one that answered.
+
+    `secret` is the home's. `noted` is what had to be made good when the mind was opened.
+    """
+
     agent: str
     persona: Persona
     profile: Profile
@@ -32,8 +45,13 @@ class Mind:
     fallbacks: tuple[Route, ...]
     provider: Provider
     counter: Callable[[Route], TokenCounter]
+    caching: Caching
     conversations: ConversationStore
     ledger: LedgerStore
     clock: Clock
     ids: Ids
     handlers: Mapping[str, ActHandler]
+    correction: Route | None = None
+    rules: tuple[Rule, ...] = ()
+    secret: bytes = field(default=b"", repr=False)
+    noted: tuple[Degradation, ...] = ()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from mentis.disk.atomic import write_atomic
@@ -16,6 +15,7 @@ from mentis.stores.files.home import Home, find_home
 from mentis.stores.sqlite.database import Database
 from mentis.values.persona import Persona
 
+from .opened import Opened
 from .settings_sources import load_settings
 from .system import SystemClock
 from .wiring import Parts, open_memory, read_persona
@@ -24,7 +24,7 @@ from .wiring import Parts, open_memory, read_persona
 _LINES = {name: re.compile(rf"^{name}\s*=.*$", re.MULTILINE) for name in ("id", "name")}
 
 
-class Personas:
+class Personas(Opened):
     """Opened with `Personas.open(path)`; use it as a context manager.
 
     ```python
@@ -36,8 +36,8 @@ class Personas:
     """
 
     def __init__(self, home: Home, database: Database, parts: Parts) -> None:
+        super().__init__(database)
         self._home = home
-        self._database = database
         self._settings = load_settings(home.path, parts.variables)
         self._clock = parts.clock or SystemClock()
 
@@ -85,20 +85,6 @@ class Personas:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_atomic(path, text)
         return path
-
-    def close(self) -> None:
-        self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _source(self, source: str) -> str:
         if source in self._home.personas():

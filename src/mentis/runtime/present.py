@@ -12,6 +12,7 @@ from mentis.values.location import Problem
 from mentis.values.trace import Degradation
 
 from .mind import Mind
+from .settings import Settings
 
 _MOST = 20
 _NOTHING: Mapping[str, Given] = {}
@@ -24,6 +25,7 @@ class Present:
     library: Library
     policies: Policies
     variables: Mapping[str, object]
+    settings: Settings
     degraded: tuple[Degradation, ...] = ()
 
 
@@ -31,7 +33,7 @@ def look(mind: Mind) -> Present:
     """How things stand now. What is wrong with them is told, and the turn goes on. It blocks."""
     settings, fault = mind.settings.current()
     loaded = mind.shelf.current()
-    degraded = list(_each("prompts", loaded.problems))
+    degraded = [*mind.noted, *_each("prompts", loaded.problems)]
     if fault is not None:
         degraded.append(Degradation("settings", f"{fault.message}; the earlier ones hold"))
     variables = _NOTHING
@@ -39,7 +41,7 @@ def look(mind: Mind) -> Present:
         remembered = mind.memory.remember()
         variables = remembered.values
         degraded.extend(_each("persona memory", remembered.problems))
-    return Present(loaded.library, settings.policies, variables, tuple(degraded))
+    return Present(loaded.library, settings.policies, variables, settings, tuple(degraded))
 
 
 def _each(part: str, problems: tuple[Problem, ...]) -> Iterator[Degradation]:

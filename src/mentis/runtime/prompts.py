@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from types import TracebackType
 from typing import Self, TypeVar
 
 from mentis.compose.builders import Builder
@@ -29,6 +28,7 @@ from mentis.values.span import Span
 from mentis.values.trace import TokenCount
 from mentis.values.value import Value
 
+from .opened import Opened
 from .settings_sources import load_settings
 from .system import SystemClock
 from .wiring import Parts, open_memory, open_shelf, read_persona, read_profile
@@ -51,7 +51,7 @@ class Effect(Value):
     block: str = ""
 
 
-class Prompts:
+class Prompts(Opened):
     """One home's prompts, opened with `Prompts.open(path)`; use it as a context manager.
 
     ```python
@@ -63,8 +63,8 @@ class Prompts:
     """
 
     def __init__(self, home: Home, database: Database, parts: Parts, *, route: str) -> None:
+        super().__init__(database)
         self._home = home
-        self._database = database
         self._settings = load_settings(home.path, parts.variables)
         self._clock = parts.clock or SystemClock()
         self._counter = EstimatingCounter()
@@ -167,20 +167,6 @@ class Prompts:
             first_byte=first,
             block="" if first is None else _block_at(new, first) or _block_at(old, first),
         )
-
-    def close(self) -> None:
-        self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _tellers(self, persona: str | None) -> Iterator[_Teller]:
         chosen = self._home.personas() if persona is None else (self._home.pick_persona(persona),)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import get_args
 
 from mentis.call.dialects import DIALECTS
 from mentis.call.http import key_of
@@ -22,7 +23,7 @@ from mentis.values.route import Route
 from mentis.values.value import Value
 
 from .legs import render_turn
-from .settings import Settings
+from .settings import Settings, Stage
 from .settings_sources import load_settings
 from .system import SystemClock
 from .wiring import Parts, open_provider, open_routes
@@ -33,7 +34,10 @@ _PROBE_TOKENS = 16  # the least that every server takes
 
 @dataclass(frozen=True, slots=True)
 class RouteCheck(Value):
-    """One route and everything that stands in its way. `said` is what a live call came to."""
+    """One route and everything that stands in its way. `said` is what a live call came to.
+
+    `stages` are the kinds of work that go there; `notes` is what keeps no call from being made.
+    """
 
     name: str
     backend: str
@@ -42,7 +46,9 @@ class RouteCheck(Value):
     url: str
     key: str
     fallback: tuple[str, ...] = ()
+    stages: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     said: str = ""
 
 
@@ -67,7 +73,7 @@ def _check(settings: Settings, home: Home, name: str, parts: Parts) -> RouteChec
         route, problems = open_routes(settings, home, name)[0], list[str]()
     except MentisError as error:
         route, problems = settings.route(name), [_told(error)]
-    problems += _problems(route, parts)
+    problems += [*_problems(route, parts), *_own_fallback(settings, route)]
     return RouteCheck(
         name=name,
         backend=route.backend,
@@ -76,8 +82,16 @@ def _check(settings: Settings, home: Home, name: str, parts: Parts) -> RouteChec
         url=route.url,
         key=route.key_env,
         fallback=route.fallback,
+        stages=_stages(settings, name),
         problems=tuple(problems),
+        notes=tuple(_circles(settings, name)),
     )
+
+
+def _stages(settings: Settings, name: str) -> tuple[str, ...]:
+    work = ("turn",) if name == "default" else ()
+    stages: tuple[Stage, ...] = get_args(Stage)
+    return (*work, *(stage for stage in stages if settings.stage(stage).name == name))
 
 
 def _problems(route: Route, parts: Parts) -> Iterator[str]:
@@ -94,6 +108,40 @@ def _problems(route: Route, parts: Parts) -> Iterator[str]:
         except MentisError as error:
             yield _told(error)
     yield from _missing(route)
+
+
+def _own_fallback(settings: Settings, route: Route) -> Iterator[str]:
+    """A fallback that is the route itself, by name or as what another name stands for."""
+    for name in route.fallback:
+        try:
+            other = replace(settings.route(name), name=route.name)
+        except MentisError:
+            continue  # told already
+        if other == route or name == route.name:
+            through = "" if name == route.name else f" (as {name!r})"
+            yield f"it falls back on itself{through}: take it out of routes.{route.name}.fallback"
+
+
+def _circles(settings: Settings, start: str) -> Iterator[str]:
+    """Routes that fall back on each other. No turn goes round: fallbacks are not followed on."""
+    paths: list[tuple[str, ...]] = [(start,)]
+    seen = {start}
+    while paths:
+        path = paths.pop()
+        for name in _fallbacks(settings, path[-1]):
+            if name == start and len(path) > 1:
+                circle = " -> ".join((*path, name))
+                yield f"it falls back in a circle ({circle}); each is asked once"
+            elif name not in seen:
+                seen.add(name)
+                paths.append((*path, name))
+
+
+def _fallbacks(settings: Settings, name: str) -> tuple[str, ...]:
+    try:
+        return settings.route(name).fallback
+    except MentisError:
+        return ()
 
 
 def _missing(route: Route) -> Iterator[str]:

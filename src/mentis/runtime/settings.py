@@ -10,6 +10,7 @@ from typing import Annotated, Literal, TypeAlias, cast, get_args, get_origin
 
 from pydantic import BaseModel, Field
 
+from mentis.call.dialects import PLACES
 from mentis.compose.placeholders import Policy
 from mentis.compose.purposes import Policies
 from mentis.errors import RouteError
@@ -40,6 +41,10 @@ class LimitSettings(Section):
     message_chars: Annotated[
         int, Field(ge=1, description="Longest message the agent takes, in characters.")
     ] = 100_000
+    attachments: Annotated[int, Field(ge=0, description="Most attachments of one message.")] = 16
+    attachment_bytes: Annotated[
+        int, Field(ge=1, description="Largest attachment that is read and sent, in bytes.")
+    ] = 20_000_000
     memory_chars: Annotated[
         int, Field(ge=1, description="Longest a persona's memory file may get, in characters.")
     ] = 8_000
@@ -63,6 +68,10 @@ class BudgetSettings(Section):
     agent_tokens: Annotated[
         int, Field(ge=0, description="Most tokens an agent may use in all its turns.")
     ] = 0
+    turn_usd: Annotated[
+        float,
+        Field(ge=0, description="Most US dollars one turn may cost; needs the extra `prices`."),
+    ] = 0.0
     day_usd: Annotated[
         float,
         Field(
@@ -70,6 +79,54 @@ class BudgetSettings(Section):
             description="Most US dollars an agent may use in a day; needs the extra `prices`.",
         ),
     ] = 0.0
+    agent_usd: Annotated[
+        float,
+        Field(
+            ge=0,
+            description="Most US dollars an agent may use in all its turns; needs `prices`.",
+        ),
+    ] = 0.0
+
+
+class CorrectionSettings(Section):
+    """Asking the model again for what it got wrong."""
+
+    calls: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=20,
+            description="Most calls of one turn, the first included; 1 never asks again.",
+        ),
+    ] = 3
+
+
+class FallbackSettings(Section):
+    """What happens when no route answers."""
+
+    repeat_seconds: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=86_400,
+            description="Repeat an earlier answer to the same message in the same conversation if"
+            " it is no older, marked as such. 0 never does.",
+        ),
+    ] = 0
+    repeat_turns: Annotated[
+        int, Field(ge=1, description="How many of the newest turns are searched for it.")
+    ] = 512
+
+
+class BreakerSettings(Section):
+    """Leaving a server alone that keeps failing."""
+
+    failures: Annotated[
+        int, Field(ge=1, description="Failures in a row after which it is not asked for a while.")
+    ] = 5
+    seconds: Annotated[
+        float, Field(gt=0, description="How long that is; then one call tries it again.")
+    ] = 30.0
 
 
 class RecordSettings(Section):
@@ -122,6 +179,9 @@ class SettingsModel(Section):
     store: StoreSettings = StoreSettings()
     limits: LimitSettings = LimitSettings()
     budgets: BudgetSettings = BudgetSettings()
+    correction: CorrectionSettings = CorrectionSettings()
+    fallback: FallbackSettings = FallbackSettings()
+    breaker: BreakerSettings = BreakerSettings()
     record: RecordSettings = RecordSettings()
     features: FeatureSettings = FeatureSettings()
     placeholders: PlaceholderSettings = PlaceholderSettings()
@@ -146,14 +206,29 @@ class Settings:
     def route(self, name: str = "default") -> Route:
         """The route of that name, or the one a direct name such as `anthropic/MODEL` spells out."""
         if name in self.model.routes:
-            return self._finished(self.model.routes[name].as_route(name))
+            return self._named(name)
         if (direct := direct_route(name)) is not None:
             return self._finished(direct)
-        known = ", ".join(sorted(self.model.routes))
+        known, backends = ", ".join(sorted(self.model.routes)), ", ".join(sorted(PLACES))
         raise RouteError(
             f"there is no route {name!r}",
-            hint=meant(name, self.model.routes) or f"known: {known}; or BACKEND/MODEL",
+            hint=meant(name, self.model.routes)
+            or f"known: {known}; or BACKEND/MODEL with one of {backends}",
         )
+
+    def _named(self, name: str) -> Route:
+        """A route of the settings; an alias becomes the route it stands for, under its own name."""
+        steps = [name]
+        while (there := self.model.routes.get(steps[-1])) is not None and there.use:
+            if there.use in steps:
+                raise RouteError(
+                    f"route {name!r} leads in a circle: {' -> '.join((*steps, there.use))}",
+                    hint="let one of them stand for a route with a model",
+                )
+            steps.append(there.use)
+        if len(steps) > 1:
+            return replace(self.route(steps[-1]), name=name)
+        return self._finished(self.model.routes[name].as_route(name))
 
     def chain(self, name: str = "default") -> tuple[Route, ...]:
         """The route and those it falls back on, in their order."""
@@ -167,6 +242,20 @@ class Settings:
                     hint="a replay never touches the network: let it fall back on replays only",
                 )
         return tuple(chain.values())
+
+    def every_route(self) -> tuple[Route, ...]:
+        """All that have a name. One that leads nowhere is left out: `routes check` tells of it."""
+        routes: list[Route] = []
+        for name in sorted(self.model.routes):
+            try:
+                routes.append(self.route(name))
+            except RouteError:
+                continue
+        return tuple(routes)
+
+    def has_stage(self, stage: Stage) -> bool:
+        """Whether a stage has a route of its own."""
+        return stage in self.model.routes
 
     def stage(self, stage: Stage) -> Route:
         """The route of a stage: the one that has its name, else `default`."""
@@ -184,7 +273,10 @@ class Settings:
     def effective(self) -> list[Setting]:
         """Every setting with its value and origin, in a fixed order."""
         data = self.model.model_dump()
-        data["routes"] = {name: _filled(self.route(name)) for name in sorted(self.model.routes)}
+        data["routes"] = {
+            name: _filled(self.route(name), given)
+            for name, given in sorted(self.model.routes.items())
+        }
         return [
             Setting(".".join(path), value, self.origins.get(path, "default"))
             for path, value in leaves(data)
@@ -271,8 +363,9 @@ def leaves(data: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, object]]
         yield from leaves(value, (*path, key))
 
 
-def _filled(route: Route) -> dict[str, object]:
-    return {name: getattr(route, name) for name in RouteSettings.model_fields}
+def _filled(route: Route, given: RouteSettings) -> dict[str, object]:
+    values = {name: getattr(route, name) for name in RouteSettings.model_fields if name != "use"}
+    return {"use": given.use, **values}
 
 
 def meant(name: str, known: Mapping[str, object] | list[str]) -> str:

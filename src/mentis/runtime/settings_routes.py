@@ -11,8 +11,9 @@ from mentis.call.dialects import DIALECTS, PLACES, Place
 from mentis.errors import RouteError
 from mentis.facts.abilities import override
 from mentis.facts.ability import Abilities
+from mentis.facts.table import BY_BACKEND
 from mentis.net.targets import check_target
-from mentis.values.route import Backend, Match, Route
+from mentis.values.route import Backend, CacheKind, Match, Route
 
 _DEFAULT_MODELS: dict[Backend, str] = {
     "embedded": "smollm2-135m",
@@ -26,8 +27,15 @@ class Section(BaseModel):
 
 
 class RouteSettings(Section):
-    """One destination. What is left out is filled in for the backend it turns out to be."""
+    """One destination. What is left out is filled in for the backend it turns out to be.
 
+    A name alone (`correction = "anthropic/claude-haiku-5"`) stands for another route.
+    """
+
+    use: Annotated[
+        str,
+        Field(description="Another route, or BACKEND/MODEL, that this name stands for."),
+    ] = ""
     backend: Annotated[
         Backend | None,
         Field(
@@ -76,6 +84,10 @@ class RouteSettings(Section):
     timeout_seconds: Annotated[
         float, Field(gt=0, description="Longest wait for the whole answer, retries included.")
     ] = 120.0
+    idle_seconds: Annotated[
+        float,
+        Field(ge=0, description="Longest pause within an answer once it began; 0 for no limit."),
+    ] = 60.0
     threads: Annotated[
         int,
         Field(ge=0, description="Threads of the embedded model; 0 picks 1 on a small machine."),
@@ -108,13 +120,29 @@ class RouteSettings(Section):
         Field(description="How a replay picks: the same body, or just the next in order."),
     ] = "body"
     caching: Annotated[bool, Field(description="Whether cache markers are sent.")] = True
+    cache: Annotated[
+        CacheKind,
+        Field(description="`explicit`: `gemini` makes and names a cache of system text and tools."),
+    ] = "implicit"
+    cache_seconds: Annotated[
+        int, Field(ge=60, description="How long a cache made with `explicit` is kept.")
+    ] = 300
     facts: Annotated[
         dict[str, object],
         Field(description="Corrections to what the facts table says of this model."),
     ] = Field(default_factory=dict[str, object])
 
+    @model_validator(mode="before")
+    @classmethod
+    def _spelled_out(cls, given: object) -> object:
+        return {"use": given} if isinstance(given, str) else given
+
     @model_validator(mode="after")
     def _fits(self) -> RouteSettings:
+        if self.use:
+            if self.model_fields_set != {"use"}:
+                raise ValueError("a route that uses another has no settings of its own")
+            return self
         backend = self.chosen_backend
         if self.url and backend not in DIALECTS:
             raise ValueError(f"url is for a server, and the backend {backend} is none")
@@ -130,6 +158,14 @@ class RouteSettings(Section):
             _as_value_error(lambda: check_target(self.url, with_key=bool(self.key_env)))
         if self.facts:
             _as_value_error(lambda: override(Abilities(), self.facts, where="facts"))
+        return self
+
+    @model_validator(mode="after")
+    def _can_cache(self) -> RouteSettings:
+        backend = self.chosen_backend
+        spoken = self.replays if backend == "replay" else backend
+        if self.cache == "explicit" and not BY_BACKEND[spoken].cache_explicit:
+            raise ValueError(f"the backend {spoken} has no cache that is made and named")
         return self
 
     @property
@@ -157,6 +193,7 @@ class RouteSettings(Section):
             temperature=0.3 if small and self.temperature is None else self.temperature,
             seed=self.seed,
             timeout_seconds=self.timeout_seconds,
+            idle_seconds=self.idle_seconds,
             threads=self.threads,
             replies=self.replies,
             fallback=self.fallback,
@@ -167,6 +204,8 @@ class RouteSettings(Section):
             replays=self.replays,
             match=self.match,
             caching=self.caching,
+            cache=self.cache,
+            cache_seconds=self.cache_seconds,
             facts=self.facts,
         )
 

@@ -2,40 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from anyio import CancelScope, to_thread
 
 from mentis.act.dispatch import dispatch
+from mentis.call.faults import may_cost
 from mentis.compose.compose import Composed, compose
 from mentis.errors import Defect, MentisError, ProviderRefused, ReplyError
 from mentis.recall.recall import recall
 from mentis.values.action import Outcome
+from mentis.values.caching import Reconciled
 from mentis.values.entry import Entry
 from mentis.values.recalled import Stimulus
 from mentis.values.rendering import Rendering
-from mentis.values.reply import Delta, Reply
+from mentis.values.reply import Delta, EndDelta, Reply, TextDelta
 from mentis.values.route import Route
 from mentis.values.turn import Turn
 from mentis.values.value import Value
 
-from .budgets import Spent, check_budgets, spent_by
+from .attempts import Call
+from .budgets import check_turn
+from .correction import asks_again, judge
 from .keep import Keeper
-from .legs import Course, Leg, Passed
+from .legs import Course, Passed, may_pass
 from .mind import Mind
 from .present import Present, look
 
 Hear: TypeAlias = Callable[[Delta], None]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class TurnResult(Value):
     """What was told, what came back, what was done, and the entry that binds it.
 
-    `passed` names the routes that were asked first and failed before they said anything.
+    `passed_over` names the routes that failed before they said anything. `calls` are all answered
+    calls: more than one when something had to be corrected; `composed` and `rendering` are of the
+    first. `repeats` is the entry whose answer was given once more, because nobody answered.
+    `caching` says, for each call, what its provider's cache was expected to hold and what it held.
     """
 
     session: str
@@ -44,38 +53,104 @@ class TurnResult(Value):
     reply: Reply
     outcomes: tuple[Outcome, ...]
     entry: Entry
-    passed: tuple[Passed, ...] = ()
+    passed_over: tuple[Passed, ...] = ()
+    calls: tuple[Call, ...] = ()
+    repeats: int | None = None
+    caching: tuple[Reconciled, ...] = ()
 
 
 async def run_turn(
     mind: Mind, stimulus: Stimulus, *, session: str, hear: Hear, reading: CancelScope
 ) -> TurnResult:
-    """Every stage in its order. Cancelling `reading` ends the answer; what came of it is kept."""
+    """Every stage in its order. Cancelling `reading` ends the answer; what came of it is kept.
+
+    The last piece that `hear` gets is the end, once, also of a turn that fails or is cancelled.
+    """
+    with _ending(hear) as ending:
+        return await _run(ending, mind, stimulus, session=session, reading=reading)
+
+
+class _Ending:
+    """Tells the pieces on; how it will say that there are no more is known when there are none."""
+
+    def __init__(self, hear: Hear) -> None:
+        self.hear = hear
+        self.last = EndDelta("error")  # until there is an answer, whose end this would be
+
+    def of(self, reply: Reply, *, failed: bool) -> None:
+        self.last = EndDelta("error" if failed else reply.stop, reply.usage)
+
+
+@contextmanager
+def _ending(hear: Hear) -> Generator[_Ending]:
+    ending = _Ending(hear)
+    try:
+        yield ending
+    finally:
+        hear(ending.last)
+
+
+async def _run(
+    ending: _Ending, mind: Mind, stimulus: Stimulus, *, session: str, reading: CancelScope
+) -> TurnResult:
     history = await to_thread.run_sync(mind.conversations.turns, mind.agent, session)
     present = await to_thread.run_sync(look, mind)
-    course = Course.begin(mind, lambda mind: compose_turn(mind, present, stimulus, history))
+    course = Course.begin(
+        mind,
+        stimulus,
+        lambda mind, stimulus: compose_turn(mind, present, stimulus, history),
+        present=present,
+    )
     number = await to_thread.run_sync(_keeper(course, session).begin, stimulus)
     failure, interrupted = None, True
     try:
-        failure = await _answer(course, hear=hear, reading=reading)
+        failure = await _answer(course, session, hear=ending.hear, reading=reading)
         interrupted = reading.cancelled_caught
     finally:
-        leg, outcomes = course.leg, course.outcomes
-        reply = leg.reader.finish(interrupted=interrupted)
+        reply, outcomes = course.reply(interrupted=interrupted), course.outcomes
+        await _shielded(partial(course.settle, session))
         end = partial(_keeper(course, session).end, stimulus, number)
         entry = await _shielded(partial(end, reply=reply, outcomes=outcomes, failure=failure))
-    if failure is not None:
+        ending.of(reply, failed=failure is not None and course.repeat is None)
+    if failure is not None and course.repeat is None:
         raise failure
-    done, passed = tuple(outcomes), tuple(course.passed)
-    return TurnResult(session, leg.composed, leg.rendering, reply, done, entry, passed)
+    return _result(course, session, reply, entry)
+
+
+def _result(course: Course, session: str, reply: Reply, entry: Entry) -> TurnResult:
+    first = course.calls[0]
+    attempts = tuple(call.attempt() for call in course.calls)
+    trace = replace(first.composed.trace, attempts=attempts)
+    return TurnResult(
+        session,
+        replace(first.composed, trace=trace),
+        first.rendering,
+        reply,
+        tuple(course.outcomes),
+        entry,
+        passed_over=tuple(course.passed),
+        calls=tuple(course.calls),
+        repeats=course.repeat.index if course.repeat else None,
+        caching=tuple(settled.reconciled for settled in course.settled),
+    )
 
 
 def _keeper(course: Course, session: str) -> Keeper:
-    leg = course.leg
-    return Keeper(leg.mind, session, leg.composed, leg.rendering, tuple(course.passed))
+    mind, first = course.leg.mind, course.calls[0] if course.calls else course.leg
+    return Keeper(
+        replace(mind, route=first.route) if isinstance(first, Call) else mind,
+        session,
+        first.composed,
+        first.rendering,
+        tuple(course.passed),
+        tuple(course.calls),
+        course.repeat,
+        course.settled,
+        tuple(course.unanswered),
+    )
 
 
-async def _shielded(keep: Callable[[], Entry]) -> Entry:
+async def _shielded(keep: Callable[[], T]) -> T:
     """An answer cut short is kept and marked, whoever cut it."""
     with CancelScope(shield=True):
         return await to_thread.run_sync(keep)
@@ -101,49 +176,73 @@ def compose_turn(
         counter=mind.counter(mind.route),
         context_tokens=mind.route.context_tokens,
         reserve_tokens=mind.route.max_tokens,
+        surroundings=stimulus.surroundings,
+        runtime_ctx=stimulus.runtime_ctx,
+        attachments=stimulus.attachments,
+        reply_to=stimulus.reply_to,
+        secret=mind.secret,
     )
 
 
-async def _answer(course: Course, *, hear: Hear, reading: CancelScope) -> MentisError | None:
+async def _answer(
+    course: Course, session: str, *, hear: Hear, reading: CancelScope
+) -> MentisError | None:
     """Read the answer and do what it asks for; the error that ended it early, if one did."""
     with reading:
         failure = await _read(course, hear)
         while failure is not None and course.step(failure):
             failure = await _read(course, hear)
         if failure is None:
-            actions, handlers = course.leg.reader.finish().actions, course.leg.mind.handlers
-            await dispatch(actions, handlers, mode="chat", outcomes=course.outcomes)
+            await _act(course, hear)
+        elif not course.heard and may_pass(failure):
+            await to_thread.run_sync(course.look_back, session)
+            if course.repeat is not None:
+                course.pass_over(failure)
+                hear(TextDelta(course.repeat.reply.text))
         return failure
     return None
 
 
+async def _act(course: Course, hear: Hear) -> None:
+    """Do what the answer asks for; what failed and can be mended is asked for again."""
+    while True:
+        judged, outcomes = judge(course), list[Outcome]()
+        try:
+            handlers = course.leg.mind.handlers
+            await dispatch(judged.actions, handlers, mode="chat", outcomes=outcomes)
+        finally:
+            course.outcomes.extend(outcomes)
+        again = asks_again(course, judged, outcomes)
+        if again is None:
+            return
+        hear(again)
+        failure = await _read(course, hear)
+        if failure is not None:
+            # There is an answer already: this turn does not fail with its correction.
+            course.close(course.leg.reader.finish(), failed=(failure.message,), then=failure.code)
+            return
+
+
 async def _read(course: Course, hear: Hear) -> MentisError | None:
     """Read events to the end of the answer, or to where it broke off."""
-    leg = course.leg
+    leg, course.sent = course.leg, False
     try:
-        await to_thread.run_sync(check_spending, leg)
+        await to_thread.run_sync(check_turn, course)
+        leg = await course.prepare()
+        course.sent = True
         async with leg.mind.provider.open(leg.rendering, leg.mind.route) as events:
             async for event in events:
                 for delta in leg.reader.feed(event):
                     course.heard = True
                     hear(delta)
+        for delta in leg.reader.rest():
+            course.heard = True
+            hear(delta)
     except MentisError as error:
+        leg.mind.caching.named.forget(leg.rendering)
+        course.sent = course.sent and (bool(leg.reader.finish().raw) or may_cost(error))
         return error
     return _reported(leg.reader.finish(), leg.mind.route)
-
-
-def check_spending(leg: Leg) -> None:
-    """Nothing is sent that could go over a budget. Without budgets the record is not read."""
-    settings, _ = leg.mind.settings.current()
-    budgets = settings.model.budgets
-    lasting = budgets.day_tokens or budgets.agent_tokens or budgets.day_usd
-    spent = Spent()
-    if lasting:
-        entries = leg.mind.ledger.entries(leg.mind.agent)
-        spent = spent_by(entries, leg.mind.clock.now(), priced=bool(budgets.day_usd))
-    counted = leg.composed.trace.tokens
-    prompt = sum(counted[name].tokens for name in ("total", "framing") if name in counted)
-    check_budgets(budgets, spent, leg.mind.route, prompt=prompt)
 
 
 def _reported(reply: Reply, route: Route) -> MentisError | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from mentis.call.breaker import BreakerLimits
 from mentis.call.deadline import TimedProvider
 from mentis.call.dialects import DIALECTS
 from mentis.call.guard import GuardedProvider
@@ -15,9 +16,8 @@ from mentis.call.recorder import Recorder, RecordingProvider
 from mentis.call.replay import ReplayProvider
 from mentis.call.scripted import ScriptedProvider
 from mentis.codec.toml import read_text
-from mentis.engines.counters import counter_for
 from mentis.engines.embedded import EmbeddedProvider
-from mentis.errors import PersonaError
+from mentis.errors import PersonaError, RouteError
 from mentis.library.integrity import validate_integrity
 from mentis.library.load import load_persona, load_profile
 from mentis.library.memory.files import PersonaMemory
@@ -26,8 +26,8 @@ from mentis.ports.act_handler import ActHandler
 from mentis.ports.clock import Clock
 from mentis.ports.ids import Ids
 from mentis.ports.provider import Provider
-from mentis.ports.token_counter import TokenCounter
 from mentis.stores.files.home import Home, find_home
+from mentis.stores.files.secret import make_secret, read_secret
 from mentis.stores.keyring import SystemSecrets
 from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.database import Database
@@ -35,9 +35,11 @@ from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.values.persona import Persona, Profile
 from mentis.values.route import Backend, Route
+from mentis.values.trace import Degradation
 
-from .mind import Mind
-from .settings import Settings
+from .caching import REMEMBERED, Caching
+from .mind import Mind, Rule
+from .settings import Settings, Stage
 from .settings_sources import LiveSettings
 from .system import RandomIds, SystemClock
 
@@ -53,7 +55,10 @@ class Parts:
     ids: Ids | None = None
     environ: Mapping[str, str] | None = None
     handlers: tuple[ActHandler, ...] = ()
+    rules: tuple[Rule, ...] = ()
     on_loading: OnLoading | None = None
+    on_retry: Callable[[str], None] | None = None
+    secret: bytes | None = field(default=None, repr=False)
 
     @property
     def variables(self) -> Mapping[str, str]:
@@ -72,10 +77,13 @@ def open_mind(
     who, profile = read_persona(home, chosen), read_profile(home)
     clock = parts.clock or SystemClock()
     provider = open_provider(settings, home, parts, clock=clock)
+    secret, noted = open_secret(home, parts)
     # Last of what can fail, so that no failure leaves it open.
     database = Database(home.database, busy_seconds=settings.model.store.busy_seconds)
+    agent, ledger = f"{settings.model.name or home.name}/{chosen}", SqliteLedger(database)
+    caching = Caching(lambda: ledger.latest(agent, REMEMBERED))
     mind = Mind(
-        agent=f"{settings.model.name or home.name}/{chosen}",
+        agent=agent,
         persona=who,
         profile=profile,
         shelf=open_shelf(home, settings),
@@ -84,19 +92,48 @@ def open_mind(
         route=destination,
         fallbacks=tuple(fallbacks),
         provider=provider,
-        counter=open_counter,
+        counter=caching.counter,
+        caching=caching,
         conversations=SqliteConversations(database),
-        ledger=SqliteLedger(database),
+        ledger=ledger,
         clock=clock,
         ids=parts.ids or RandomIds(),
         handlers={handler.declaration.name: handler for handler in parts.handlers},
+        correction=open_stage(settings, home, "correction", instead_of=destination),
+        rules=parts.rules,
+        secret=secret,
+        noted=noted,
     )
     return mind, database, settings
+
+
+def open_secret(home: Home, parts: Parts) -> tuple[bytes, tuple[Degradation, ...]]:
+    """The home's secret; a home that is older than secrets gets one, and it is noted."""
+    secret = parts.secret or read_secret(home)
+    if secret is not None:
+        return secret, ()
+    # Never from the ids that were handed in: those may count, and so could be guessed.
+    secret = make_secret(home, RandomIds().salt)
+    note = f"there was none, so {home.secret.name} was made; marks around outside text are new"
+    return secret, (Degradation("home secret", note),)
 
 
 def open_routes(settings: Settings, home: Home, name: str) -> tuple[Route, ...]:
     """A route and those it falls back on, with the paths in them as they are seen from here."""
     return tuple(_from_home(route, home) for route in settings.chain(name))
+
+
+def open_stage(settings: Settings, home: Home, stage: Stage, *, instead_of: Route) -> Route | None:
+    """The route that a stage has of its own; None when it takes the turn's own one."""
+    if not settings.has_stage(stage):
+        return None
+    route = _from_home(settings.stage(stage), home)
+    if instead_of.backend == "replay" and route.backend not in ("replay", "scripted"):
+        raise RouteError(
+            f"route {instead_of.name!r} is a replay, and routes.{stage} is not",
+            hint=f"a replay never touches the network: make routes.{stage} a replay as well",
+        )
+    return route
 
 
 def _from_home(route: Route, home: Home) -> Route:
@@ -132,11 +169,6 @@ def open_memory(
     )
 
 
-def open_counter(route: Route) -> TokenCounter:
-    """The tokenizer of the route's model where it is known and installed, else an estimate."""
-    return counter_for(route.model)
-
-
 def open_provider(settings: Settings, home: Home, parts: Parts, *, clock: Clock) -> Provider:
     """Every backend behind one guard; a provider that was handed in has only its deadline."""
     if parts.provider is not None:
@@ -156,7 +188,9 @@ def open_provider(settings: Settings, home: Home, parts: Parts, *, clock: Clock)
         backends = {name: RecordingProvider(own, recorder) for name, own in backends.items()}
     backends.update(dict.fromkeys(DIALECTS, http))
     backends["replay"] = ReplayProvider()
-    return TimedProvider(GuardedProvider(backends, clock))
+    breaker = settings.model.breaker
+    limits = BreakerLimits(breaker.failures, breaker.seconds)
+    return TimedProvider(GuardedProvider(backends, clock, limits=limits, on_retry=parts.on_retry))
 
 
 def read_persona(home: Home, persona_id: str) -> Persona:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from mentis.values.reply import CallDelta, Delta, ReasoningDelta, Reply, Stop, TextDelta, Usage
 
-from .draft import Draft, Piece
+from .arguments import BadArguments, read_arguments
+from .draft import Draft, Frank, Piece
 from .expected import NOTHING_EXPECTED, Expected
 from .lenient import count_in, list_in, number_in, object_in, objects_in, text_in
 
@@ -30,15 +31,16 @@ _COUNTS = (
 )
 
 
-class AnthropicReader:
+class AnthropicReader(Frank):
     """Feed it every event in order, then finish it. It works for whole bodies too."""
 
     def __init__(self, expected: Expected = NOTHING_EXPECTED) -> None:
         self._expected = expected
-        self._draft = Draft(WIRE, expected)
+        self._draft = Draft(WIRE, expected, calls="tool_use")
         self._blocks: dict[int, Piece] = {}
         self._calls: dict[int, int] = {}
         self._counts: dict[str, object] = {}
+        self._inputs: dict[int, list[str]] = {}  # of tools that the server itself uses
         self._begun = False
         self._over = False
 
@@ -59,7 +61,9 @@ class AnthropicReader:
 
     def finish(self, *, interrupted: bool = False) -> Reply:
         """The whole reply. `interrupted` says that we stopped reading, not the provider."""
-        self._draft.pieces = list(self._blocks.values())
+        self._draft.pieces = [b for b in self._blocks.values() if id(b) not in self._inputs]
+        if self._inputs:
+            self._draft.note("cut-input", "the input of a server tool was cut short and left out")
         return self._draft.reply(interrupted=interrupted)
 
     def _other(self, kind: object, body: Mapping[str, object]) -> tuple[Delta, ...]:
@@ -69,7 +73,7 @@ class AnthropicReader:
                 return self._open(index, object_in(body.get("content_block")))
             case "content_block_stop":
                 if piece := self._blocks.get(number_in(body.get("index"), -1)):
-                    piece.closed = True
+                    self._close(piece)
             case "message_delta":
                 self._end(object_in(body.get("delta")))
                 self._use(body.get("usage"))
@@ -89,6 +93,7 @@ class AnthropicReader:
             self._blocks.clear()
             self._calls.clear()
             self._counts.clear()
+            self._inputs.clear()
         self._begun = True
         return self._whole(message)
 
@@ -166,11 +171,23 @@ class AnthropicReader:
         if type(text) is not str or not text:
             return ()
         if piece.kind != "call":  # a server tool: its input belongs to the block it came with
-            piece.state["input_json"] = f"{piece.state.get('input_json', '')}{text}"
+            self._inputs.setdefault(id(piece), []).append(text)
             return ()
         piece.payload = None
         piece.texts.append(text)
         return (CallDelta(self._calls[id(piece)], "", text),)
+
+    def _close(self, piece: Piece) -> None:
+        piece.closed = True
+        pieces = self._inputs.pop(id(piece), None)
+        if pieces is None:
+            return
+        raw = "".join(pieces)
+        try:
+            piece.state["input"] = read_arguments(raw)
+        except BadArguments as error:
+            self._draft.problem("bad-arguments", f"input of a server tool: {error}", raw)
+            piece.state.clear()  # its issuer would not take it back
 
     def _sign(self, piece: Piece, signature: object) -> None:
         """Thinking without a signature is not replayed, so it has no state."""

@@ -8,7 +8,7 @@ from typing import cast
 
 from mentis.values.json import JsonObject
 
-from .lenient import refuse_constant
+from .lenient import Doubled, refuse_constant
 
 # Far more than any tool needs, far less than what makes a recursive reader fail later on.
 DEEPEST = 100
@@ -18,14 +18,26 @@ class BadArguments(ValueError):
     """Why arguments cannot be used. It never leaves this room."""
 
 
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise BadArguments(_twice(Doubled(pairs)))
+    return members
+
+
+_loads = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=refuse_constant).decode
+
+
 def read_arguments(raw: str) -> JsonObject:
     """The object in the text; no text at all is an empty object."""
     if not raw.strip():
         return {}
     try:
-        payload: object = json.loads(raw, parse_constant=refuse_constant)
+        payload: object = _loads(raw)
     except json.JSONDecodeError as error:
         raise BadArguments(f"not JSON: {where(error)}") from error
+    except BadArguments:
+        raise
     except RecursionError as error:
         raise BadArguments(f"nested deeper than {DEEPEST}") from error
     except ValueError as error:
@@ -40,6 +52,8 @@ def check_arguments(payload: object) -> JsonObject:
     members = cast("JsonObject", payload)
     if not is_recordable(members):
         raise BadArguments(f"it holds half a character or no number, or is deeper than {DEEPEST}")
+    if doubled := _doubled(members):
+        raise BadArguments(_twice(doubled))
     return members
 
 
@@ -62,7 +76,7 @@ def is_recordable(value: object) -> bool:
 def said_again(value: object) -> str:
     """The JSON text of what came as an object, for the record of what was wrong with it."""
     try:
-        return json.dumps(value)
+        return _written(value) if _doubled(value) else json.dumps(value, ensure_ascii=False)
     except (ValueError, TypeError, RecursionError):
         return "(too deep to be written down)"
 
@@ -87,6 +101,27 @@ def _inside(value: object) -> list[object]:
     if isinstance(value, Mapping):
         return list(cast("Mapping[str, object]", value).values())
     return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _doubled(value: object) -> Doubled | None:
+    if isinstance(value, Doubled):
+        return value
+    return next((found for inner in _inside(value) if (found := _doubled(inner))), None)
+
+
+def _twice(doubled: Doubled) -> str:
+    return f"the key {doubled.key!r} stands twice in one object"
+
+
+def _written(value: object) -> str:
+    """As JSON, and with both values where a key stood twice."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_written, cast('list[object]', value)))}]"
+    if not isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
+    members = value.pairs if isinstance(value, Doubled) else cast("JsonObject", value).items()
+    written = [f"{json.dumps(name)}: {_written(given)}" for name, given in members]
+    return f"{{{', '.join(written)}}}"
 
 
 def _kind(value: object) -> str:

@@ -17,8 +17,10 @@ from mentis.values.reply import ReplyProblem
 from .arguments import BadArguments, check_arguments, check_name, read_arguments, said_again
 from .expected import Expected
 from .integers import with_integers
-from .lenient import objects_in, printable, text_in
+from .lenient import object_in, objects_in, printable, text_in
+from .optionals import without_nulls
 
+_PLACE = "interface_path"
 _WRAPPERS = ("parallel", "multi_tool_use.parallel", "multi_tool_use_parallel")
 
 
@@ -51,6 +53,10 @@ def settle_call(
 ) -> None:
     """`payload` is the text of the arguments, or the object where a format has one."""
     raw = payload if isinstance(payload, str) else said_again(payload)
+    meant = expected.meant(name)
+    if meant != name:
+        into.note("renamed-action", f"{name!r} is {meant!r} here", call_id=call_id)
+        name, origin = meant, "recovered"
     try:
         check_name(name)
         arguments = read_arguments(raw) if isinstance(payload, str) else check_arguments(payload)
@@ -72,7 +78,8 @@ def settle_call(
             _add(into, Action(own, given, "recovered", f"{call_id}_{number}"), state)
             state = None  # it belongs to the step, and the step has one
         return
-    _add(into, Action(name, _typed(into, name, arguments, expected), origin, call_id), state)
+    arguments = _placed(into, name, _typed(into, name, arguments, expected), expected)
+    _add(into, Action(name, arguments, origin, call_id), state)
 
 
 def _add(into: Settled, action: Action, state: ProviderState | None) -> None:
@@ -88,7 +95,23 @@ def _typed(into: Settled, name: str, arguments: JsonObject, expected: Expected) 
     typed = cast("JsonObject", with_integers(arguments, tool.parameters))
     if typed is not arguments:
         into.note("number-form", f"a number of {name!r} was written as the whole number it is")
-    return typed
+    told = cast("JsonObject", without_nulls(typed, tool.parameters, tool.parameters))
+    if told is not typed:
+        into.note("null-optional", f"a null for an optional field of {name!r} was left out")
+    return told
+
+
+def _placed(into: Settled, name: str, arguments: JsonObject, expected: Expected) -> JsonObject:
+    """A message without an address goes to the place it answers."""
+    tool = expected.tool(name)
+    if tool is None or not expected.place or arguments.get(_PLACE):
+        return arguments
+    if not name.startswith("message_") or _PLACE not in object_in(
+        tool.parameters.get("properties")
+    ):
+        return arguments
+    into.note("placed-action", f"{name!r} had no {_PLACE}; it goes to {expected.place!r}")
+    return {**arguments, _PLACE: expected.place}
 
 
 def _inner_calls(

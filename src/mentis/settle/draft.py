@@ -7,6 +7,7 @@ decided here, once for all of them. What a format's events mean is not known her
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -14,13 +15,23 @@ from typing import Literal, cast
 
 from mentis.values.json import JsonObject
 from mentis.values.part import MediaPart, Part, ProviderState, ReasoningPart, TextPart
-from mentis.values.reply import Reply, ReplyProblem, Stop, Usage
+from mentis.values.reply import Delta, Reply, ReplyProblem, Stop, Usage
 
 from .arguments import is_recordable
 from .calls import Settled, settle_call
 from .expected import Expected
-from .lenient import all_printable, decode_at_start, object_in, printable, text_in
+from .lenient import (
+    all_printable,
+    decode_at_start,
+    decode_marked,
+    marked,
+    object_in,
+    printable,
+    text_in,
+)
 
+# The arguments of a call as an object that is not empty: only there a key may stand twice unseen.
+_GIVEN = re.compile(r'"(?:arguments|args|input)"\s*:\s*\{\s*"')
 _BROKEN: tuple[Stop, ...] = ("cut_off", "interrupted", "error")
 
 
@@ -40,11 +51,22 @@ class Piece:
     closed: bool = False
 
 
-class Draft:
-    """What has been read so far."""
+class Frank:
+    """A reader that tells everything as it comes and holds nothing back."""
 
-    def __init__(self, wire: str, expected: Expected) -> None:
+    def rest(self) -> tuple[Delta, ...]:
+        return ()
+
+
+class Draft:
+    """What has been read so far.
+
+    `calls` stands in every event that may hold the arguments of a call as an object.
+    """
+
+    def __init__(self, wire: str, expected: Expected, *, calls: str | None = None) -> None:
         self.wire = wire
+        self._calls = calls
         self.expected = expected
         self.pieces: list[Piece] = []
         self.usage: Usage | None = None
@@ -59,8 +81,9 @@ class Draft:
         """The JSON object in an event; None, and a problem, when there is none."""
         self.raw.append(event)
         try:
-            body, end = decode_at_start(event)
-            if end == len(event) and type(body) is dict:
+            calls = self._calls is not None and self._calls in event and _GIVEN.search(event)
+            body, end = decode_marked(event) if calls else decode_at_start(event)
+            if end == len(event) and isinstance(body, dict):
                 return body  # pyright: ignore[reportUnknownVariableType]  # JSON has such keys only
         except (ValueError, RecursionError):
             pass  # it may begin with a blank; what is really wrong is said below
@@ -68,7 +91,7 @@ class Draft:
 
     def _take_slowly(self, event: str) -> Mapping[str, object] | None:
         try:
-            body: object = json.loads(event)
+            body: object = json.loads(event, object_pairs_hook=marked)
         except (ValueError, RecursionError) as error:
             self.problem("bad-event", f"not JSON: {error}", event)
             return None

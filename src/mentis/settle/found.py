@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Literal, cast
 
 from mentis.values.value import Value
 
 from .arguments import where
+from .lenient import marked
 
 # Where a value may begin is tried so often; a text full of brackets is no reason to hang.
 MOST_STARTS = 200
@@ -21,20 +23,25 @@ _NOISE = re.compile(
     r".*(?:\n|$)",
     re.MULTILINE,
 )
-_STRICT = json.JSONDecoder()
-_LOOSE = json.JSONDecoder(strict=False)  # control characters inside texts are let through
+_STRICT = json.JSONDecoder(object_pairs_hook=marked)
+# Control characters inside texts are let through.
+_LOOSE = json.JSONDecoder(object_pairs_hook=marked, strict=False)
 
 Cleaning = Literal["", "control-characters", "noise-lines"]
 
 
 @dataclass(frozen=True, slots=True)
 class Found(Value):
-    """A value in a text, what stood around it, and what had to be done to read it."""
+    """A value in a text, what stood around it, and what had to be done to read it.
+
+    `gave_up`: so many brackets stand in the text that not all were tried as the beginning.
+    """
 
     value: object
     before: str = ""
     after: str = ""
     cleaning: Cleaning = ""
+    gave_up: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,7 @@ class Missing(Value):
     """No value. `hint` is where reading stopped, when the text meant to be JSON."""
 
     hint: str = ""
+    gave_up: bool = False
 
 
 def find_json(text: str) -> Found | Missing:
@@ -49,8 +57,8 @@ def find_json(text: str) -> Found | Missing:
     for cleaning, cleaned, decoder in _variants(text):
         found = _find(cleaned, decoder)
         if found is not None:
-            return Found(found.value, found.before, found.after, cleaning)
-    return Missing(_hint(text))
+            return replace(found, cleaning=cleaning)
+    return Missing(_hint(text), gave_up=_has_more(text))
 
 
 def _variants(text: str) -> Iterator[tuple[Cleaning, str, json.JSONDecoder]]:
@@ -98,7 +106,13 @@ def _longest(text: str, decoder: json.JSONDecoder) -> Found | None:
             best = start.start(), end, value
     if best is None:
         return None
-    return Found(best[2], text[: best[0]].strip(), text[best[1] :].strip())
+    before, after = text[: best[0]].strip(), text[best[1] :].strip()
+    return Found(best[2], before, after, gave_up=_START.search(text, position) is not None)
+
+
+def _has_more(text: str) -> bool:
+    """Whether there are more places where a value may begin than are tried."""
+    return sum(1 for _ in islice(_START.finditer(text), MOST_STARTS + 1)) > MOST_STARTS
 
 
 def _hint(text: str) -> str:

@@ -10,9 +10,10 @@ from typing import cast
 
 from mentis.values.reply import CallDelta, Delta, ReasoningDelta, Reply, Stop, TextDelta, Usage
 
-from .draft import Draft, Piece
+from .arguments import said_again
+from .draft import Draft, Frank, Piece
 from .expected import NOTHING_EXPECTED, Expected
-from .lenient import count_in, list_in, object_in, text_in
+from .lenient import count_in, list_in, marked, object_in, text_in
 
 WIRE = "gemini"
 _STOPS: dict[str, Stop] = {
@@ -50,12 +51,13 @@ _COUNTS = {
 }
 
 
-class GeminiReader:
+class GeminiReader(Frank):
     """Feed it every event in order, then finish it."""
 
     def __init__(self, expected: Expected = NOTHING_EXPECTED) -> None:
-        self._draft = Draft(WIRE, expected)
+        self._draft = Draft(WIRE, expected, calls="unction")
         self._counts: dict[str, object] = {}
+        self._used: Mapping[str, object] = {}
         self._calls = 0
 
     def feed(self, event: str) -> tuple[Delta, ...]:
@@ -111,10 +113,10 @@ class GeminiReader:
             self._draft.end("filtered")
 
     def _candidate(self, candidate: Mapping[str, object]) -> tuple[Delta, ...]:
-        deltas: tuple[Delta, ...] = ()
-        for part in list_in(object_in(candidate.get("content")).get("parts")):
-            told = self._part(object_in(part))
-            deltas = deltas + told if deltas else told
+        parts = list_in(object_in(candidate.get("content")).get("parts"))
+        deltas: tuple[Delta, ...] = self._part(object_in(parts[0])) if parts else ()
+        for part in parts[1:]:
+            deltas += self._part(object_in(part))
         if reason := candidate.get("finishReason") or candidate.get("finish_reason"):
             self._end(text_in(reason), candidate)
         return deltas
@@ -163,7 +165,7 @@ class GeminiReader:
         if piece.id:
             piece.state["id"] = piece.id
         number, self._calls = self._calls, self._calls + 1
-        return (CallDelta(number, name, json.dumps(piece.payload, ensure_ascii=False)),)
+        return (CallDelta(number, name, said_again(piece.payload)),)
 
     def _media(self, media: Mapping[str, object]) -> None:
         try:
@@ -189,6 +191,9 @@ class GeminiReader:
     def _use(self, usage: object) -> None:
         """Told again in every event; a count that later ones leave out stays as it was."""
         counts = object_in(usage)
+        if counts == self._used:  # most events repeat what the one before them said
+            return
+        self._used = counts
         if None in counts.values():
             counts = {name: count for name, count in counts.items() if count is not None}
         self._counts.update(counts)
@@ -220,7 +225,7 @@ def _sign(piece: Piece, signature: str) -> None:
 
 def _items(text: str) -> list[object] | None:
     try:
-        parsed: object = json.loads(text)
+        parsed: object = json.loads(text, object_pairs_hook=marked)
     except (ValueError, RecursionError):
         return None
     return cast("list[object]", parsed) if isinstance(parsed, list) else None

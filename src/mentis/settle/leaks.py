@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from .expected import Expected
-from .lenient import list_in
+from .lenient import list_in, marked
 from .shapes import Wanted, recognise
 
 # How a call begins and ends in the templates in use; what is between is JSON.
@@ -27,8 +27,16 @@ _TAGS = (
     ("<|tool_call_begin|>", "<|tool_call_end|>"),
 )
 _MARKED = re.compile(r"(?:\[TOOL_CALLS\]|<\|python_tag\|>)[ \t]*(?=[\[{])")
+OPENINGS = (
+    *[opening for opening, _ in _TAGS],
+    "<function=",
+    '<invoke name="',
+    "<function_calls>",
+    "<|python_tag|>",
+    "[TOOL_CALLS]",
+)
 _FRAMES = re.compile(r"</?(?:function_calls|tool_calls)>")
-_DECODER = json.JSONDecoder()
+_DECODER = json.JSONDecoder(object_pairs_hook=marked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +107,7 @@ def _between(text: str, opening: str, closing: str) -> Iterator[tuple[int, str, 
 def _calls(inside: str, expected: Expected) -> tuple[Wanted, ...]:
     """One call or a list of them; some templates put one on each line."""
     try:
-        value: object = json.loads(inside)
+        value: object = _DECODER.decode(inside)
     except (ValueError, RecursionError):
         return ()
     items = list_in(value) or [value]
@@ -109,12 +117,12 @@ def _calls(inside: str, expected: Expected) -> tuple[Wanted, ...]:
 def _parameters(body: str) -> dict[str, object]:
     found = [inside for _, inside, _ in _between(body, '<parameter name="', "</parameter>")]
     pairs = [inside.partition('">') for inside in found]
-    return {name: _given(value) for name, _, value in pairs}
+    return marked([(name, _given(value)) for name, _, value in pairs])
 
 
 def _given(text: str) -> object:
     """A parameter is written as JSON or as plain words."""
     try:
-        return cast("object", json.loads(text))
+        return cast("object", _DECODER.decode(text))
     except (ValueError, RecursionError):
         return text

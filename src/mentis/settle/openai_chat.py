@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
+from typing import cast
 
 from mentis.values.reply import CallDelta, Delta, ReasoningDelta, Reply, Stop, TextDelta, Usage
 
-from .draft import Draft, Piece
+from .arguments import said_again
+from .counts import usage_in
+from .draft import Draft, Frank, Piece
 from .expected import NOTHING_EXPECTED, Expected
-from .lenient import count_in, list_in, number_in, object_in, objects_in, text_in
+from .lenient import list_in, number_in, object_in, objects_in, text_in
 
 WIRE = "openai-chat"
 _STOPS: dict[str, Stop] = {
@@ -23,11 +25,11 @@ _STOPS: dict[str, Stop] = {
 _PLAIN = {"content", "role", "refusal"}
 
 
-class ChatReader:
+class ChatReader(Frank):
     """Feed it every event in order, then finish it. It works for whole bodies too."""
 
     def __init__(self, expected: Expected = NOTHING_EXPECTED) -> None:
-        self._draft = Draft(WIRE, expected)
+        self._draft = Draft(WIRE, expected, calls="tool_calls")
         self._thought: Piece | None = None
         self._said: Piece | None = None
         self._calls: list[Piece] = []
@@ -118,7 +120,8 @@ class ChatReader:
         if details:
             self._thought = self._thought or Piece("reasoning")
             kept = list_in(self._thought.state.setdefault("reasoning_details", []))
-            kept.extend(details)
+            for detail in details:
+                _keep_detail(kept, detail)
         return deltas
 
     def _thinking(self, thought: str) -> tuple[Delta, ...]:
@@ -156,7 +159,7 @@ class ChatReader:
     def _arguments(self, call: Piece, arguments: object) -> str:
         if isinstance(arguments, dict):
             self._draft.note("arguments-form", "arguments came as an object, not as its text")
-            arguments = json.dumps(arguments, ensure_ascii=False)
+            arguments = said_again(cast("object", arguments))
         text = text_in(arguments)
         call.texts.append(text)
         return text
@@ -172,17 +175,20 @@ class ChatReader:
             self._draft.end_unknown(name)
 
 
+def _keep_detail(kept: list[object], detail: object) -> None:
+    """Pieces of one detail are joined: the issuer wants it back as it was thought."""
+    last, now = object_in(kept[-1] if kept else None), object_in(detail)
+    same = all(last.get(name) == now.get(name) for name in ("type", "index"))
+    joined = next((n for n in ("text", "summary") if isinstance(now.get(n), str)), "")
+    if not same or not joined or not isinstance(last.get(joined), str) or last.get("signature"):
+        kept.append(detail)
+        return
+    words = f"{last[joined]}{now[joined]}"
+    given = {name: part for name, part in now.items() if part is not None}
+    kept[-1] = {**last, **given, joined: words}
+
+
 def _usage(body: Mapping[str, object]) -> Usage | None:
     """One server tells the usage of a stream in a field of its own."""
-    counts = object_in(body.get("usage") or object_in(body.get("x_groq")).get("usage"))
-    if not counts:
-        return None
-    inward = object_in(counts.get("prompt_tokens_details"))
-    outward = object_in(counts.get("completion_tokens_details"))
-    return Usage(
-        input=count_in(counts.get("prompt_tokens")),
-        output=count_in(counts.get("completion_tokens")),
-        cache_read=count_in(inward.get("cached_tokens")),
-        cache_write=count_in(inward.get("cache_write_tokens")),
-        reasoning=count_in(outward.get("reasoning_tokens")),
-    )
+    counts = body.get("usage") or object_in(body.get("x_groq")).get("usage")
+    return usage_in(counts, "prompt_tokens", "completion_tokens")

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from mentis.values.reply import CallDelta, Delta, ReasoningDelta, Reply, Stop, TextDelta, Usage
+from mentis.values.reply import CallDelta, Delta, ReasoningDelta, Reply, Stop, TextDelta
 
-from .draft import Draft, Piece
+from .counts import usage_in
+from .draft import Draft, Frank, Piece
 from .expected import NOTHING_EXPECTED, Expected
-from .lenient import count_in, number_in, object_in, objects_in, text_in
+from .lenient import number_in, object_in, objects_in, text_in
 
 WIRE = "openai-responses"
 _STATUS: dict[str, Stop] = {
@@ -32,7 +33,7 @@ _GAP = "\n\n"
 _Kind: TypeAlias = Literal["text", "reasoning", "call"]
 
 
-class ResponsesReader:
+class ResponsesReader(Frank):
     """Feed it every event in order, then finish it. It works for whole bodies too."""
 
     def __init__(self, expected: Expected = NOTHING_EXPECTED) -> None:
@@ -86,7 +87,8 @@ class ResponsesReader:
         if not response:
             return ()
         self._draft.named(response.get("model"), response.get("id"))
-        self._draft.usage = _usage(response.get("usage")) or self._draft.usage
+        usage = usage_in(response.get("usage"), "input_tokens", "output_tokens")
+        self._draft.usage = usage or self._draft.usage
         deltas: tuple[Delta, ...] = ()
         for place, item in enumerate(objects_in(response.get("output"))):
             if place not in self._items:  # told only now
@@ -203,18 +205,3 @@ def _state(item: Mapping[str, object]) -> dict[str, object]:
         case _:
             return dict(item)
     return {name: item[name] for name in kept if item.get(name) is not None}
-
-
-def _usage(value: object) -> Usage | None:
-    counts = object_in(value)
-    if not counts:
-        return None
-    inward = object_in(counts.get("input_tokens_details"))
-    outward = object_in(counts.get("output_tokens_details"))
-    return Usage(
-        input=count_in(counts.get("input_tokens")),
-        output=count_in(counts.get("output_tokens")),
-        cache_read=count_in(inward.get("cached_tokens")),
-        cache_write=count_in(inward.get("cache_write_tokens")),
-        reasoning=count_in(outward.get("reasoning_tokens")),
-    )

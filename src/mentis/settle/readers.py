@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from mentis.errors import UsageError
+from mentis.facts.ability import Calls
 from mentis.values.reply import Delta, Reply
 from mentis.values.tool import ToolDeclaration
 
@@ -14,13 +15,17 @@ from .expected import Expected
 from .gemini import GeminiReader
 from .openai_chat import ChatReader
 from .openai_responses import ResponsesReader
-from .text import TextReader
+from .text import InText, PlainReader
 
 
 class Reader(Protocol):
     """Takes the events of one answer in their order and makes the reply of them."""
 
     def feed(self, event: str) -> tuple[Delta, ...]: ...
+
+    def rest(self) -> tuple[Delta, ...]:
+        """After the last event: what was held back until it was known to be no call."""
+        ...
 
     def finish(self, *, interrupted: bool = False) -> Reply: ...
 
@@ -30,7 +35,7 @@ READERS: Mapping[str, Callable[[Expected], Reader]] = {
     "openai-responses": ResponsesReader,
     "anthropic": AnthropicReader,
     "gemini": GeminiReader,
-    "text": TextReader,
+    "text": PlainReader,
 }
 
 
@@ -40,18 +45,25 @@ def reader_for(
     *,
     tools: Sequence[ToolDeclaration] | None = None,
     model: str = "",
+    place: str = "",
+    calls: Calls = "native",
 ) -> Reader:
     """A fresh reader. `names` leads from the name on the wire to our own (`Rendering.name_map`).
 
     `tools` are the ones offered, () when there were none, None when nobody knows; `model` is the
-    one that was asked for.
+    one that was asked for; `place` is where the conversation is held (`interface_path`); `calls`
+    is how this model makes them (`Abilities.calls`).
     """
     if wire not in READERS:
         raise UsageError(
             f"no answers are read from {wire!r}", hint=f"one of: {', '.join(READERS)}", wire=wire
         )
     offered = None if tools is None else tuple(tools)
-    return READERS[wire](Expected(dict(names or {}), offered, model))
+    expected = Expected(dict(names or {}), offered, model, place)
+    reader = READERS[wire](expected)
+    if calls == "native" and wire != "text":
+        return reader
+    return InText(reader, expected, bound=calls == "bound" and bool(offered))
 
 
 def read_all(reader: Reader, events: Iterable[str]) -> Reply:

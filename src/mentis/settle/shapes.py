@@ -7,11 +7,11 @@ every name in it counts. Anything barer counts only when it names a tool that wa
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from .expected import Expected
-from .lenient import list_in, object_in, text_in
+from .lenient import Doubled, list_in, object_in, text_in
 
 _TYPE_KEYS = ("type", "function", "name", "plugin", "action", "command", "method")
 _PAYLOAD_KEYS = ("payload", "arguments", "parameters", "args", "schema", "input")
@@ -43,6 +43,14 @@ class Shape:
 
 def recognise(value: object, expected: Expected) -> Shape:
     """The first shape that fits, in the order the origin system tries them."""
+    shape = _recognise(value, expected)
+    if isinstance(value, Doubled) and shape.name not in ("", "text", "blocked"):
+        wrong = f"the key {value.key!r} stands twice in one object, so nobody knows which is meant"
+        return replace(shape, wanted=[], wrong=wrong)
+    return shape
+
+
+def _recognise(value: object, expected: Expected) -> Shape:
     if isinstance(value, list):
         return _recognise_list(cast("list[object]", value), expected)
     members = object_in(value)
@@ -50,7 +58,7 @@ def recognise(value: object, expected: Expected) -> Shape:
         return Shape("blocked", wrong="it speaks with the voice of the program")
     for key in ("tool_calls", "actions"):
         if key in members:
-            return _envelope(members, key)
+            return _envelope(members, key, expected)
     for attempt in (_action_input, _single, _recovery, _addressed, _spoken, _mapping):
         shape = attempt(members, expected)
         if shape is not None:
@@ -68,18 +76,21 @@ def _recognise_list(items: list[object], expected: Expected) -> Shape:
     return Shape()
 
 
-def _envelope(members: Mapping[str, object], key: str) -> Shape:
+def _envelope(members: Mapping[str, object], key: str, expected: Expected) -> Shape:
     items = members[key]
     if not isinstance(items, list):
         return Shape(key, wrong=f"{key!r} is not a list")
     shape = Shape(key, said=_speech(members))
-    shape.unknown = tuple(k for k in members if k not in (*ENVELOPES, *_SPOKEN_KEYS))
+    beside = [k for k in members if k not in (*ENVELOPES, *_SPOKEN_KEYS)]
+    named = [k for k in beside if expected.offers(k) and isinstance(members[k], dict)]
+    shape.unknown = tuple(k for k in beside if k not in named)
     for number, item in enumerate(cast("list[object]", items)):
         one = _wanted(object_in(item))
         if one is None:
             shape.wrong = f"{key}[{number}] does not say which action it is"
         else:
             shape.wanted.append(one)
+    shape.wanted += [Wanted(name, members[name]) for name in named]
     return shape
 
 
@@ -91,13 +102,13 @@ def _single(members: Mapping[str, object], expected: Expected) -> Shape | None:
     return Shape("action", [one]) if explicit else None
 
 
-def _recovery(members: Mapping[str, object], _expected: Expected) -> Shape | None:
+def _recovery(members: Mapping[str, object], expected: Expected) -> Shape | None:
     if "recovery_actions" not in members:
         return None
     items = [object_in(item) for item in list_in(members["recovery_actions"])]
     renamed = [{"type": item.get("action_type"), **item} for item in items]
     rest = {**members, "recovery_actions": renamed}
-    return _envelope(rest, "recovery_actions")
+    return _envelope(rest, "recovery_actions", expected)
 
 
 def _action_input(members: Mapping[str, object], expected: Expected) -> Shape | None:
@@ -149,6 +160,8 @@ def _wanted(item: Mapping[str, object]) -> Wanted | None:
     key = next((key for key in _TYPE_KEYS if text_in(item.get(key))), None)
     if key is None:
         return None
+    if isinstance(item, Doubled):
+        return Wanted(text_in(item[key]), item, _id(item))  # which is refused, with its words
     held = next((name for name in _PAYLOAD_KEYS if name in item and name != key), None)
     if held is not None:
         return Wanted(text_in(item[key]), item[held], _id(item))
@@ -158,7 +171,9 @@ def _wanted(item: Mapping[str, object]) -> Wanted | None:
 
 def _meant(one: Wanted, expected: Expected) -> bool:
     return (
-        expected.offers(one.name) if expected.tools is not None else isinstance(one.payload, dict)
+        expected.offers(expected.meant(one.name))
+        if expected.tools is not None
+        else isinstance(one.payload, dict)
     )
 
 

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from typing import Protocol
 
 from mentis.values.action import ActionOrigin
 from mentis.values.part import TextPart, ToolCallPart
-from mentis.values.reply import Delta, Reply, TextDelta
+from mentis.values.reply import Delta, Reply, ReplyProblem, TextDelta
 
 from .calls import Settled, settle_call
-from .draft import Draft
+from .draft import Draft, Frank
 from .expected import NOTHING_EXPECTED, Expected
-from .found import Found, find_json
+from .found import MOST_STARTS, Found, find_json
+from .held import Held
 from .leaks import find_leaks, has_unread_leak, without
 from .lenient import objects_in, printable
 from .openai_chat import ChatReader
 from .shapes import ENVELOPES, Shape, Wanted, recognise
+from .spoken import Spoken
 
 WIRE = "text"
 
 
-class TextReader:
+class Inner(Protocol):
+    """The reader of the format in which the words come."""
+
+    def feed(self, event: str) -> tuple[Delta, ...]: ...
+
+    def rest(self) -> tuple[Delta, ...]: ...
+
+    def finish(self, *, interrupted: bool = False) -> Reply: ...
+
+
+class PlainReader(Frank):
     """Each event is a piece of the text; events of a chat server are taken for what they carry."""
 
     def __init__(self, expected: Expected = NOTHING_EXPECTED) -> None:
@@ -43,10 +57,66 @@ class TextReader:
     def finish(self, *, interrupted: bool = False) -> Reply:
         """The whole reply. `interrupted` says that we stopped reading, not the engine."""
         if self._chat is not None:
-            return interpret(self._chat.finish(interrupted=interrupted), self._expected)
+            return self._chat.finish(interrupted=interrupted)
         # A text has no mark of its end: what came to its end without a cut is whole.
         self._draft.stop = "interrupted" if interrupted else "end"
-        return interpret(self._draft.reply(interrupted=interrupted), self._expected)
+        return self._draft.reply(interrupted=interrupted)
+
+
+class InText:
+    """Reads calls out of the words of any reader. Words that may be a call are held back.
+
+    `bound`: the answer is held to a schema of calls and of words in `{"text": ...}`; those words
+    are told while they come.
+    """
+
+    def __init__(self, inner: Inner, expected: Expected, *, bound: bool = False) -> None:
+        self._inner = inner
+        self._expected = expected
+        self._held = Held(expected)
+        self._spoken = Spoken() if bound else None
+        self._told: list[str] = []
+
+    def feed(self, event: str) -> tuple[Delta, ...]:
+        return self._passed(self._inner.feed(event))
+
+    def rest(self) -> tuple[Delta, ...]:
+        """What is in the text and was not told yet."""
+        deltas = self._passed(self._inner.rest())
+        text, told = self.finish().text, "".join(self._told)
+        known = next((t for t in (told, told.rstrip(), told.strip()) if text.startswith(t)), text)
+        if len(text) == len(known):
+            return deltas
+        self._told = [text]
+        return (*deltas, TextDelta(text[len(known) :]))
+
+    def finish(self, *, interrupted: bool = False) -> Reply:
+        """The whole reply. `interrupted` says that we stopped reading, not the engine."""
+        reply = self._inner.finish(interrupted=interrupted)
+        if self._spoken is not None and self._spoken.found and not _is_whole(reply.text):
+            settled = Settled()
+            settled.note("cut-words", "the answer was cut short; its words up to there are kept")
+            return _with(reply, settled, "".join(self._told))
+        return interpret(reply, self._expected)
+
+    def _passed(self, deltas: tuple[Delta, ...]) -> tuple[Delta, ...]:
+        passed: list[Delta] = []
+        for delta in deltas:
+            if not isinstance(delta, TextDelta):
+                passed.append(delta)
+            elif told := self._tellable(delta.text):
+                self._told.append(told)
+                passed.append(TextDelta(told))
+        return tuple(passed)
+
+    def _tellable(self, text: str) -> str:
+        if self._spoken is None:
+            return self._held.feed(text)
+        words = self._spoken.feed(text)
+        if self._spoken.found is not False:
+            return words
+        unread, self._spoken = self._spoken.unread, None
+        return self._held.feed(unread)
 
 
 def interpret(reply: Reply, expected: Expected) -> Reply:
@@ -62,8 +132,13 @@ def interpret(reply: Reply, expected: Expected) -> Reply:
         return _unreadable(reply, "a call in the text cannot be read")
     found = find_json(reply.text)
     if isinstance(found, Found):
-        return _from_json(reply, found, expected)
-    return _unreadable(reply, found.hint) if found.hint and expected.tools else reply
+        read = _from_json(reply, found, expected)
+    else:
+        read = _unreadable(reply, found.hint) if found.hint and expected.tools else reply
+    if not found.gave_up:
+        return read
+    much = ReplyProblem("many-brackets", f"JSON was looked for at the first {MOST_STARTS} only")
+    return replace(read, notes=(*read.notes, much))
 
 
 def _unreadable(reply: Reply, hint: str) -> Reply:
@@ -130,6 +205,14 @@ def _with(reply: Reply, settled: Settled, text: str) -> Reply:
         parts=(*others, *words, *settled.parts),
         notes=(*reply.notes, *settled.notes),
     )
+
+
+def _is_whole(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _is_chat(event: str) -> bool:

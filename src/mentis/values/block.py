@@ -90,8 +90,10 @@ class Block(Value):
 
 def variant_name(block: Block, variant: str, language: str) -> str | None:
     """Which of a block's wordings serves a variant and a language."""
-    names = (f"{variant}@{language}", variant, f"default@{language}", "default")
-    return next((name for name in names if name in block.variants), None)
+    for name in (f"{variant}@{language}", variant, f"default@{language}", "default"):
+        if name in block.variants:
+            return name
+    return None
 
 
 def pick_variant(block: Block, variant: str, language: str) -> Variant | None:

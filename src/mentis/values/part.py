@@ -27,12 +27,12 @@ class TextPart(Value):
 
 @dataclass(frozen=True, slots=True)
 class MediaPart(Value):
-    """An image, a sound or a document, by bytes, path or address: one of them.
+    """An image, a sound, a film or a document, by bytes, path or address: one of them.
 
     `metadata` is what is known of it (`width`, `height`, `seconds`, `pages`, `bytes`).
     """
 
-    kind: Literal["image", "audio", "document"]
+    kind: Literal["image", "audio", "video", "document"]
     mime: str
     data: bytes | None = None
     path: str = ""

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .part import MediaPart
+from .request import ReplyTo, RuntimeContext
 from .span import Span
+from .surroundings import NOWHERE, Surroundings
 from .tool import ToolDeclaration
 from .trace import Degradation
 from .value import Value
 
+_NOTHING_KNOWN = RuntimeContext()
+
 
 @dataclass(frozen=True, slots=True)
 class Stimulus(Value):
-    """What set the turn off."""
+    """What set the turn off: the words, and everything that came with them.
+
+    An attachment with a path is read when the turn begins; one with an address is passed on, and
+    nothing is fetched here.
+    """
 
     text: str
     author: str = ""
+    attachments: tuple[MediaPart, ...] = ()
+    reply_to: ReplyTo | None = None
+    runtime_ctx: RuntimeContext = _NOTHING_KNOWN
+    surroundings: Surroundings = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)

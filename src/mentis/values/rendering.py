@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from .digest import Digest, digest
 from .json import JsonObject
+from .source_map import Reading, SourceRange, Walk
 from .span import Span
 from .value import Value
+from .written import dump
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +27,11 @@ class Loss(Value):
 class Boundary(Value):
     """A place in the payload up to which a provider may reuse its prefix cache.
 
-    `tokens` are estimated, from the beginning up to here. `ttl` is empty where none was asked
-    for; `marked` says that the payload asks for this boundary by name.
+    `ttl` is empty where none was asked for; `marked` says that the payload asks for this boundary
+    by name. How many tokens lie before it is counted where a counter is, in `runtime`.
     """
 
     pointer: str
-    tokens: int
     region: Literal["tools", "stable", "session", "history"] = "stable"
     ttl: str = ""
     marked: bool = False
@@ -46,8 +46,14 @@ class CachePlan(Value):
     minimum: int = 0
 
 
+_KEPT_BYTES = 65_536
+
+
 class Fragment(dict[str, object]):
-    """A piece of a payload that is not changed once made, so it is written as JSON only once."""
+    """A piece of a payload that is not changed once made, so it is written as JSON only once.
+
+    What is large is not kept: it would be held twice, and it is mostly a picture sent once.
+    """
 
     __slots__ = ("_encoded",)
 
@@ -55,19 +61,11 @@ class Fragment(dict[str, object]):
         try:
             return self._encoded
         except AttributeError:
-            held = any(type(part) is Fragment for part in self.values())
-            self._encoded = _encode_members(self) if held else _dump(self)
-            return self._encoded
-
-
-@dataclass(frozen=True, slots=True)
-class SourceRange(Value):
-    """Bytes `start` to `end` of the body, inside the string at `pointer`, came from `span`."""
-
-    pointer: str
-    start: int
-    end: int
-    span: Span
+            written = dump(self)
+            if len(written) <= _KEPT_BYTES:
+                # A copy, for the writer leaves room behind what it wrote.
+                written = self._encoded = bytes(memoryview(written))
+            return written
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +73,7 @@ class Rendering(Value):
     """`sources` names, for each JSON pointer to a text, the spans that text was joined from.
 
     `name_map` leads from a tool's name on the wire to our own, `id_map` likewise for call ids;
-    what is not in them was sent as it is.
+    what is not in them was sent as it is. `reads` says what else than texts the model reads.
     """
 
     wire: str
@@ -85,83 +83,36 @@ class Rendering(Value):
     losses: tuple[Loss, ...] = ()
     name_map: Mapping[str, str] = field(default_factory=dict[str, str])
     id_map: Mapping[str, str] = field(default_factory=dict[str, str])
+    reads: Mapping[str, Reading] = field(default_factory=dict[str, Reading])
 
     def body(self) -> bytes:
         """The bytes to send; keys stand in the order the renderer laid them down."""
-        return _encode_members(self.payload)
+        pieces: list[bytes] = []
+        for key, value in self.payload.items():
+            pieces += (b"," if pieces else b"{", dump(key), b":")
+            if type(value) is list:
+                _write_items(cast("list[object]", value), pieces)
+            else:
+                pieces.append(dump(value))
+        pieces.append(b"}" if pieces else b"{}")
+        return b"".join(pieces)
 
     @property
     def digest(self) -> Digest:
         return digest(self.body())
 
     def source_map(self) -> tuple[SourceRange, ...]:
-        """Every byte range of the body that came from a span."""
-        ranges: list[SourceRange] = []
-        offset = 0
-        for pointer, token in walk_tokens(self.payload):
-            spans = self.sources.get(pointer, ())
-            start = offset + 1  # past the opening quote
-            for span in spans:
-                end = start + len(_dump(span.text)) - 2
-                ranges.append(SourceRange(pointer, start, end, span))
-                start = end
-            offset += len(token)
-        return tuple(ranges)
+        """Every byte range of the body that the model reads, and the span it came from."""
+        return tuple(Walk(self.sources, self.reads).through(self.payload).ranges)
 
 
-_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-
-
-def _dump(value: object) -> bytes:
-    return _encoder.encode(value).encode()
-
-
-def _encode_members(members: JsonObject) -> bytes:
-    pieces: list[bytes] = []
-    for key, item in members.items():
-        pieces += (b"," if pieces else b"{", _dump(key), b":")
-        _collect(item, pieces)
-    pieces.append(b"}" if pieces else b"{}")
-    return b"".join(pieces)
-
-
-def _collect(value: object, pieces: list[bytes]) -> None:
-    """Add the value as JSON, with fragments taken as they were written before."""
-    if type(value) is Fragment:
-        pieces.append(value.encoded())
-    elif isinstance(value, list) and value:
-        before = b"["
-        for item in cast("list[object]", value):
-            pieces.append(before)
-            _collect(item, pieces)
-            before = b","
-        pieces.append(b"]")
-    else:
-        pieces.append(_dump(cast("object", value)))
-
-
-def walk_tokens(value: object, pointer: str = "") -> Iterator[tuple[str, bytes]]:
-    """The body, token by token; leaves come with the pointer to them."""
-    if isinstance(value, Mapping):
-        yield from _walk_members(cast("Mapping[str, object]", value), pointer)
-    elif isinstance(value, (list, tuple)):
-        items = cast("list[object]", value)
-        yield "", b"["
-        for index, item in enumerate(items):
-            if index:
-                yield "", b","
-            yield from walk_tokens(item, f"{pointer}/{index}")
-        yield "", b"]"
-    else:
-        yield pointer, _dump(value)
-
-
-def _walk_members(members: Mapping[str, object], pointer: str) -> Iterator[tuple[str, bytes]]:
-    yield "", b"{"
-    for index, (key, item) in enumerate(members.items()):
-        if index:
-            yield "", b","
-        yield "", _dump(key) + b":"
-        escaped = key.replace("~", "~0").replace("/", "~1")
-        yield from walk_tokens(item, f"{pointer}/{escaped}")
-    yield "", b"}"
+def _write_items(items: list[object], pieces: list[bytes]) -> None:
+    """Each of them is written once, so it takes its place as a fragment."""
+    before = b"["
+    for number, given in enumerate(items):
+        item = given
+        if type(item) is dict:
+            items[number] = item = Fragment(cast("dict[str, object]", item))
+        pieces += (before, item.encoded() if type(item) is Fragment else dump(item))
+        before = b","
+    pieces.append(b"]" if items else b"[]")

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from .action import Action
-from .part import Part, ProviderState
+from .part import Part
 from .value import Value
 
 # `interrupted`: we stopped reading. `other`: the provider gave a reason we do not know (see raw).
+# `repeated`: nobody answered, and an earlier answer to the same message is given once more.
 Stop: TypeAlias = Literal[
-    "end", "length", "tool_use", "filtered", "interrupted", "cut_off", "error", "other"
+    "end", "length", "tool_use", "filtered", "interrupted", "cut_off", "error", "other", "repeated"
 ]
 
 
@@ -53,7 +54,6 @@ class Reply(Value):
     errors: tuple[ReplyProblem, ...] = ()
     usage: Usage | None = None
     reasoning: str = ""
-    provider_state: ProviderState | None = None
     model: str = ""
     raw: tuple[str, ...] = ()
     parts: tuple[Part, ...] = ()
@@ -82,4 +82,28 @@ class CallDelta(Value):
     kind: Literal["call"] = "call"
 
 
-Delta: TypeAlias = TextDelta | ReasoningDelta | CallDelta
+@dataclass(frozen=True, slots=True)
+class AgainDelta(Value):
+    """Something in the answer so far failed, and the model is asked again: what follows is new.
+
+    `keeps` says that the text so far stands; otherwise what follows takes its place.
+    """
+
+    failed: tuple[str, ...]
+    keeps: bool
+    kind: Literal["again"] = "again"
+
+
+@dataclass(frozen=True, slots=True)
+class EndDelta(Value):
+    """The answer is over, however it ended: the last piece of every turn, and the only one of it.
+
+    `stop` is `error` when the turn failed, and `chat` raises why. `usage` is that of all its calls.
+    """
+
+    stop: Stop
+    usage: Usage | None = None
+    kind: Literal["end"] = "end"
+
+
+Delta: TypeAlias = TextDelta | ReasoningDelta | CallDelta | AgainDelta | EndDelta

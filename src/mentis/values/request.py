@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from .block import Mode
@@ -52,10 +53,36 @@ class ReplyTo(Value):
     tag: str = ""
     message_id: str = ""
 
+    @property
+    def said(self) -> str:
+        """The words, after the name of whoever said them."""
+        who = " ".join(filter(None, (self.author, self.tag and f"({self.tag})")))
+        return f"{who}: {self.text}" if who else self.text
+
+    def quoted(self) -> str:
+        return quoted(self.said)
+
+
+def quoted(text: str) -> str:
+    """Every line of it marked as somebody else's."""
+    return "\n".join(f"> {line}" for line in text.splitlines()) or ">"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChoice(Value):
+    """Tools may be used (`auto`), may not be (`none`), must be (`required`), or `name` must be."""
+
+    mode: Literal["auto", "none", "required", "one"] = "auto"
+    name: str = ""
+
 
 @dataclass(frozen=True, slots=True)
 class PromptRequest(Value):
-    """Regions go stable, session, turn: system, tools, summary, history, then the current turn."""
+    """Regions go stable, session, turn: system, tools, summary, history, then the current turn.
+
+    `words` are the library's, in the language spoken, for what a renderer has to tell the model
+    about the payload itself: what was not sent, which call has no result.
+    """
 
     system_instruction: tuple[Span, ...] = ()
     tool_declarations: tuple[ToolDeclaration, ...] = ()
@@ -66,3 +93,5 @@ class PromptRequest(Value):
     attachments: tuple[MediaPart, ...] = ()
     reply_to: ReplyTo | None = None
     mode: Mode = "chat"
+    tool_choice: ToolChoice = ToolChoice()
+    words: Mapping[str, str] = field(default_factory=dict[str, str])

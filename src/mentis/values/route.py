@@ -13,6 +13,8 @@ Backend: TypeAlias = Literal[
 ]
 # How a replay finds the recording to play: by the bytes that would be sent, or in their order.
 Match: TypeAlias = Literal["body", "order"]
+# What a provider finds in its cache itself, or a cache that is made and named for it.
+CacheKind: TypeAlias = Literal["implicit", "explicit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class Route(Value):
     temperature: float | None = None
     seed: int | None = None
     timeout_seconds: float = 120.0
+    idle_seconds: float = 60.0
     threads: int = 0
     replies: tuple[str, ...] = ()
     fallback: tuple[str, ...] = ()
@@ -45,6 +48,8 @@ class Route(Value):
     replays: Backend = "openai"
     match: Match = "body"
     caching: bool = True
+    cache: CacheKind = "implicit"
+    cache_seconds: int = 300
     facts: JsonObject = field(default_factory=dict[str, object], hash=False)
 
     def spoken(self) -> Route:

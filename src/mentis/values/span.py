@@ -24,4 +24,4 @@ class Span(Value):
 
 
 def join_spans(spans: Iterable[Span]) -> str:
-    return "".join(span.text for span in spans)
+    return "".join([span.text for span in spans])

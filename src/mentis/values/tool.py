@@ -13,7 +13,13 @@ NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}}
 
 @dataclass(frozen=True, slots=True)
 class ToolDeclaration(Value):
-    """`parameters` is a JSON Schema of an object."""
+    """`parameters` is a JSON Schema of an object.
+
+    `strict` asks the provider to hold the model to it. True: wherever the provider can, with
+    optional fields as nullable ones; where it cannot, the schema goes out as it is, with a loss.
+    None: only where the schema is in that form already, so that no byte of it changes. False:
+    never.
+    """
 
     name: str
     description: str
@@ -21,3 +27,4 @@ class ToolDeclaration(Value):
     external_effects: bool = False
     idempotent: bool = False
     trust: Trust = Trust.REFERENCE
+    strict: bool | None = None

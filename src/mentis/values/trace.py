@@ -65,6 +65,19 @@ class Degradation(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class Attempt(Value):
+    """One answered call of a turn. `failed` says what was wrong with the answer.
+
+    `then` is the library block that asked again, or why nothing more was asked for.
+    """
+
+    route: str
+    stop: str
+    failed: tuple[str, ...] = ()
+    then: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Trace(Value):
     library: str
     variant: str
@@ -76,3 +89,4 @@ class Trace(Value):
     tokens: Mapping[str, TokenCount] = field(default_factory=dict[str, TokenCount])
     embedding_calls: int = 0
     timings: Mapping[str, float] = field(default_factory=dict[str, float])
+    attempts: tuple[Attempt, ...] = ()

@@ -54,3 +54,27 @@ def test_a_route_that_is_not_ready_makes_the_check_fail(
     assert done.code == 1
     assert "GEMINI_API_KEY" in json.dumps(done.json())
     assert "NOT READY" in mentis("routes", "check", "gemini/x", "--home", home).out
+
+
+def test_another_try_is_told_in_our_own_words_only(mentis: Mentis, home: Path) -> None:
+    toml = '[routes.default]\nurl = "http://127.0.0.1:9/v1"\nmodel = "m"\nattempts = 2\n'
+    (home / "mentis.toml").write_text(toml, encoding="utf-8")
+    done = mentis("call", "--message", "Hello", "--home", home)
+    assert done.code == 1
+    assert "no answer: trying again in" in done.err
+    assert "stamina" not in done.err
+
+
+def test_a_file_that_a_request_names_is_read_beside_it_only(
+    mentis: Mentis, home: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    file = folder / "request.json"
+    (tmp_path / "outside.txt").write_text("outside", encoding="utf-8")
+    part = {"kind": "document", "mime": "text/plain", "path": "../outside.txt"}
+    request = {"system_instruction": [], "current_text": "Hi", "attachments": [part]}
+    file.write_text(json.dumps(request), encoding="utf-8")
+    done = mentis("call", file, "--json", "--home", home)
+    assert done.code == 1
+    assert "outside-home" in done.err

@@ -7,15 +7,18 @@ import subprocess
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from mentis.engines.weights import find_weights
+from mentis.net.recording import Exchange, to_file
 from mentis.runtime.agent import Agent
 from mentis.runtime.homes import create_home, verify_home
 from mentis.runtime.wiring import Parts
+from mentis.values.digest import digest
 
-from .conftest import SCRIPT, Mentis
+from .conftest import SCRIPT, Done, Mentis
 
 Start = Callable[..., subprocess.Popen[str]]
 
@@ -232,3 +235,68 @@ def test_ctrl_c_during_the_answer_keeps_the_part_and_marks_it(
     assert answered == ((first + rest).rstrip("\n"), "interrupted")
     (verdict,) = verify_home(home)
     assert (verdict.intact, verdict.entries) == (True, 1)
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"pixels" * 20
+
+
+def request_of(done: Done) -> dict[str, Any]:
+    return cast("dict[str, Any]", done.json()["request"])
+
+
+def test_a_file_and_the_message_it_answers_go_along(
+    mentis: Mentis, home: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "a.png").write_bytes(PNG)
+    (tmp_path / "b.txt").write_text("the words inside")
+    given = ("--attach", tmp_path / "a.png", "--attach", tmp_path / "b.txt", "--reply-to", "Which?")
+    rendered = mentis("render", "See", *given, "--home", home)
+    assert "> Which?" in rendered.out
+    assert "the words inside" in rendered.out
+    request = request_of(mentis("compose", "See", *given, "--json", "--home", home))
+    assert [part["name"] for part in request["attachments"]] == ["a.png", "b.txt"]
+    assert mentis("call", "--message", "See", *given, "--home", home).out == "One.\n"
+    done = mentis("chat", "See", *given, "--json", "--home", home)
+    assert (done.code, done.json()["calls"]) == (0, 1)
+    later = request_of(mentis("compose", "And now?", "--json", "--home", home))
+    kinds = [part["kind"] for part in later["conversation_history"][0]["parts"]]
+    assert kinds == ["image", "document", "text"]
+
+
+def test_a_file_that_is_not_there_is_named_and_nothing_is_recorded(
+    mentis: Mentis, home: Path
+) -> None:
+    done = mentis("chat", "See", "--attach", "missing.png", "--home", home)
+    assert done.code == 1
+    assert "missing.png cannot be read" in done.err
+    assert mentis("status", "verify", "--json", "--home", home).json()["chains"] == []
+
+
+def test_an_answer_given_once_more_is_told_from_a_live_one(mentis: Mentis, home: Path) -> None:
+    toml = (home / "mentis.toml").read_text(encoding="utf-8")
+    (home / "mentis.toml").write_text(f"{toml}\n[fallback]\nrepeat_seconds = 600\n")
+    assert mentis("chat", "Hello?", "--home", home).out == "One.\n"
+    closed = 'default = { url = "http://127.0.0.1:9/v1", model = "m", attempts = 1 }'
+    (home / "mentis.toml").write_text(
+        f"[routes]\n{closed}\n[fallback]\nrepeat_seconds = 600\n", encoding="utf-8"
+    )
+    done = mentis("chat", "Hello?", "--home", home)
+    assert (done.code, done.out) == (0, "One.\n")
+    assert "nobody answered: this is the answer of entry 0, once more" in done.err
+    assert "stop: repeated" in done.err
+    assert mentis("chat", "Hello?", "--json", "--home", home).json()["repeats"] == 0
+
+
+def test_an_error_in_the_middle_of_an_answer_starts_on_its_own_line(
+    mentis: Mentis, home: Path
+) -> None:
+    said = b'data: {"choices":[{"delta":{"content":"hey"}}]}\n\n'
+    headers = {"content-type": "text/event-stream"}
+    broken = Exchange("openai", "m", "", digest(b""), b"", 200, said, headers, whole=False)
+    (home / "tape").mkdir()
+    (home / "tape" / "000001-x.json").write_bytes(to_file(broken))
+    toml = '[routes.default]\nfolder = "tape"\nmatch = "order"\n'
+    (home / "mentis.toml").write_text(toml, encoding="utf-8")
+    done = mentis("chat", "Hello", "--home", home)
+    assert (done.code, done.out) == (1, "hey\n")
+    assert "breaks off" in done.err

@@ -2,9 +2,13 @@ from __future__ import annotations
 
 import io
 import json
+import signal
+import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import openai
 import pytest
 
 from mentis.engines.catalogue import SMOLLM2
@@ -124,7 +128,47 @@ def test_rm_removes_the_file_and_prints_where_it_was(
     assert err == "smollm2-135m is not installed; nothing to remove\n"
 
 
-@pytest.mark.parametrize("command", ["list", "install", "path", "rm"])
+@pytest.mark.model
+def test_a_served_model_answers_those_who_have_the_key_until_ctrl_c(
+    model_file: Path, process: Callable[..., subprocess.Popen[str]]
+) -> None:
+    options = ("--context", "256", "--threads", "1", "--key-env", "SERVED", "--json")
+    serving = process("models", "serve", model_file, *options, SERVED="k-1")
+    assert serving.stdout is not None
+    shown = json.loads("".join(iter(serving.stdout.readline, "}\n")) + "}")
+    assert shown == {"url": shown["url"], "model": str(model_file), "key": None}
+    assert shown["url"].startswith("http://127.0.0.1:")
+    with openai.OpenAI(base_url=shown["url"], api_key="k-1", max_retries=0) as client:
+        said = client.chat.completions.create(
+            model="any", messages=[{"role": "user", "content": "Hi."}], max_tokens=2
+        )
+    assert said.choices[0].message.content
+    with (
+        openai.OpenAI(base_url=shown["url"], api_key="other", max_retries=0) as stranger,
+        pytest.raises(openai.AuthenticationError),
+    ):
+        stranger.chat.completions.create(model="any", messages=[{"role": "user", "content": "?"}])
+    serving.send_signal(signal.SIGINT)
+    _, err = serving.communicate(timeout=30)
+    assert (serving.returncode, err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--context", "9000"], "room for 8192 tokens"),
+        (["--key-env", "NO_SUCH_VARIABLE"], "NO_SUCH_VARIABLE is not set"),
+        (["no-such-model"], "no packaged weights"),
+    ],
+)
+def test_what_cannot_be_served_is_named(
+    options: list[str], said: str, hollow: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["models", "serve", *options]) in (1, 2)
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["list", "install", "path", "rm", "serve"])
 def test_every_command_helps_with_an_example(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

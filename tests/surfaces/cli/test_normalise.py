@@ -76,9 +76,29 @@ def test_what_is_no_answer_fails_and_says_why(
     file.write_bytes(content)
     done = mentis("normalise", file, "--provider", "openai-chat")
     assert done.code == 1
-    assert "stop: " in done.err
+    assert "error: " in done.err
 
 
 def test_a_file_that_is_not_there_is_named(mentis: Mentis, tmp_path: Path) -> None:
     done = mentis("normalise", tmp_path / "none", "--provider", "text")
     assert (done.code, "cannot be read" in done.err) == (1, True)
+
+
+def test_a_text_that_begins_like_an_event_stays_as_it_is(mentis: Mentis, tmp_path: Path) -> None:
+    file = tmp_path / "answer.txt"
+    file.write_text("data: the plural of datum\n")
+    done = mentis("normalise", file, "--provider", "text")
+    assert (done.code, done.out.strip()) == (0, "data: the plural of datum")
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_an_answer_that_was_cut_off_is_shown_and_fails(
+    wire: str, mentis: Mentis, tmp_path: Path
+) -> None:
+    events = (RECORDED / f"{wire}.sse").read_text(encoding="utf-8").split("\n\n")
+    file = tmp_path / "answer.sse"
+    file.write_text("\n\n".join(events[: len(events) // 2]), encoding="utf-8")
+    done = mentis("normalise", file, "--provider", wire)
+    assert done.code == 1
+    assert "ends before the answer does" in done.err
+    assert "stop: cut_off" in done.err

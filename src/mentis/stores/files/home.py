@@ -29,6 +29,10 @@ class Home:
         return self.path / "mentis.db"
 
     @property
+    def secret(self) -> Path:
+        return self.path / "secret.key"
+
+    @property
     def profile(self) -> Path:
         return self.path / "profile.toml"
 

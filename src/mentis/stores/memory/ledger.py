@@ -26,6 +26,9 @@ class LedgerInMemory:
     def entries(self, agent: str) -> Iterator[Entry]:
         return iter(self._chains.get(agent, ()))
 
+    def latest(self, agent: str, count: int) -> tuple[Entry, ...]:
+        return tuple(self._chains.get(agent, ())[-count:]) if count else ()
+
     def agents(self) -> tuple[str, ...]:
         return tuple(sorted(self._chains))
 

@@ -1,18 +1,35 @@
-"""Turns of conversations in SQLite."""
+"""Turns of conversations in SQLite; the bytes of attachments apart, each content once."""
 
 from __future__ import annotations
 
+import sqlite3
+from collections import defaultdict
+from dataclasses import replace
+from typing import TypeAlias
+
 from mentis.errors import StoreError
+from mentis.values.digest import digest
+from mentis.values.part import MediaPart, Part
 from mentis.values.turn import Turn
 
 from .column import read_value, write_value
 from .database import Database
+from .kept import KeptTurns
 
 _NEXT = "SELECT coalesce(max(number) + 1, 0) FROM turns WHERE agent = ? AND session = ?"
 _ADD = "INSERT INTO turns (agent, session, number, turn) VALUES (?, ?, ?, ?)"
 _REPLACE = "UPDATE turns SET turn = ? WHERE agent = ? AND session = ? AND number = ?"
-_TURNS = "SELECT turn FROM turns WHERE agent = ? AND session = ? ORDER BY number"
+_TURNS = "SELECT number, turn FROM turns WHERE agent = ? AND session = ? ORDER BY number"
 _SESSIONS = "SELECT session FROM turns WHERE agent = ? GROUP BY session ORDER BY min(id)"
+_KEEP = "INSERT OR IGNORE INTO media (agent, digest, data) VALUES (?, ?, ?)"
+_LINK = "INSERT INTO turn_media (agent, session, number, part, digest) VALUES (?, ?, ?, ?, ?)"
+_UNLINK = "DELETE FROM turn_media WHERE agent = ? AND session = ? AND number = ?"
+_MEDIA = """
+SELECT number, part, digest, data FROM turn_media JOIN media USING (agent, digest)
+WHERE agent = ? AND session = ? ORDER BY number, part
+"""
+
+_Bytes: TypeAlias = dict[int, bytes]
 
 
 class SqliteConversations:
@@ -20,23 +37,66 @@ class SqliteConversations:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._kept = KeptTurns()
 
     def add(self, agent: str, session: str, turn: Turn) -> int:
+        bare, data = _apart(turn)
         with self._database.write() as connection:
             number: int = connection.execute(_NEXT, (agent, session)).fetchone()[0]
-            connection.execute(_ADD, (agent, session, number, write_value(turn)))
+            connection.execute(_ADD, (agent, session, number, write_value(bare)))
+            _keep(connection, (agent, session, number), data)
             return number
 
     def replace(self, agent: str, session: str, number: int, turn: Turn) -> None:
+        bare, data = _apart(turn)
+        place = (agent, session, number)
         with self._database.write() as connection:
-            parameters = (write_value(turn), agent, session, number)
-            if not connection.execute(_REPLACE, parameters).rowcount:
+            if not connection.execute(_REPLACE, (write_value(bare), *place)).rowcount:
                 raise StoreError(f"session `{session}` of `{agent}` has no turn {number}")
+            connection.execute(_UNLINK, place)
+            _keep(connection, place, data)
 
     def turns(self, agent: str, session: str) -> tuple[Turn, ...]:
         where = f"a turn of session `{session}` of `{agent}`"
-        rows = self._database.read(_TURNS, (agent, session))
-        return tuple(read_value(Turn, text, where=where) for (text,) in rows)
+        data: defaultdict[int, _Bytes] = defaultdict(dict)
+        names: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
+        for number, part, name, content in self._database.read(_MEDIA, (agent, session)):
+            data[number][part] = content
+            names[number].append((part, name))
+        turns: list[Turn] = []
+        for number, text in self._database.read(_TURNS, (agent, session)):
+            row = (text, tuple(names.get(number, ())))
+            turn = self._kept.get(row)
+            if turn is None:
+                turn, held = read_value(Turn, text, where=where), data.get(number, {})
+                turn = self._kept.keep(row, _with(turn, held) if held else turn)
+            turns.append(turn)
+        return tuple(turns)
 
     def sessions(self, agent: str) -> tuple[str, ...]:
         return tuple(session for (session,) in self._database.read(_SESSIONS, (agent,)))
+
+
+def _keep(connection: sqlite3.Connection, place: tuple[str, str, int], data: _Bytes) -> None:
+    for part, content in data.items():
+        name = digest(content)
+        connection.execute(_KEEP, (place[0], name, content))
+        connection.execute(_LINK, (*place, part, name))
+
+
+def _apart(turn: Turn) -> tuple[Turn, _Bytes]:
+    """The turn without the bytes of its attachments, and those by the number of their part."""
+    data = {
+        number: part.data
+        for number, part in enumerate(turn.parts)
+        if isinstance(part, MediaPart) and part.data is not None
+    }
+    return (_with(turn, dict.fromkeys(data)), data) if data else (turn, data)
+
+
+def _with(turn: Turn, data: dict[int, bytes] | dict[int, None]) -> Turn:
+    parts: tuple[Part, ...] = tuple(
+        replace(part, data=data[number]) if isinstance(part, MediaPart) and number in data else part
+        for number, part in enumerate(turn.parts)
+    )
+    return replace(turn, parts=parts)

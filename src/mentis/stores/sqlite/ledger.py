@@ -42,6 +42,10 @@ class SqliteLedger:
             later = f"{_SELECT} AND idx > ? ORDER BY idx LIMIT ?"
             rows = self._database.read(later, (agent, rows[-1][1], _BATCH))
 
+    def latest(self, agent: str, count: int) -> tuple[Entry, ...]:
+        rows = self._database.read(f"{_SELECT} ORDER BY idx DESC LIMIT ?", (agent, count))
+        return tuple(map(_to_entry, reversed(rows)))
+
     def agents(self) -> tuple[str, ...]:
         rows = self._database.read("SELECT DISTINCT agent FROM ledger ORDER BY agent")
         return tuple(agent for (agent,) in rows)

@@ -73,7 +73,36 @@ _TABLES = (
     """,
 )
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_create_tables,)
+
+def _add_media(connection: sqlite3.Connection) -> None:
+    """The bytes of attachments, each content once, and which part of which turn they are."""
+    for statement in _MEDIA:
+        connection.execute(statement)
+
+
+_MEDIA = (
+    """
+    CREATE TABLE media (
+        agent TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        data BLOB NOT NULL,
+        PRIMARY KEY (agent, digest)
+    )
+    """,
+    """
+    CREATE TABLE turn_media (
+        agent TEXT NOT NULL,
+        session TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        part INTEGER NOT NULL,
+        digest TEXT NOT NULL,
+        PRIMARY KEY (agent, session, number, part)
+    )
+    """,
+)
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_create_tables, _add_media)
 VERSION = len(MIGRATIONS)
 
 

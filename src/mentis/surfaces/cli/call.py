@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from .options import given_text, home_option, home_path, persona_option, route_option
+from .options import (
+    attach_option,
+    call_parts,
+    given_message,
+    given_text,
+    home_option,
+    home_path,
+    persona_option,
+    reply_to_option,
+    route_option,
+)
 from .output import emit, emit_json, json_option, say
+from .plan import say_cached
 
 if TYPE_CHECKING:
+    from mentis.values.caching import Reconciled
+    from mentis.values.recalled import Stimulus
     from mentis.values.reply import Reply
+    from mentis.values.request import PromptRequest
 
 
 @click.command(epilog="For example: mentis render --json > payload.json; mentis call payload.json")
 @click.argument("file", type=click.File(encoding="utf-8"), required=False)
 @click.option("--message", metavar="TEXT", help="Send this message instead of a file.")
 @click.option("--events", is_flag=True, help="Print the raw events of the answer, one per line.")
+@attach_option
+@reply_to_option
 @persona_option
 @route_option
 @home_option
@@ -26,6 +43,8 @@ def call(
     *,
     message: str | None,
     events: bool,
+    attached: tuple[str, ...],
+    reply_to: str | None,
     persona: str | None,
     route: str,
     as_json: bool,
@@ -33,44 +52,74 @@ def call(
     """Send a payload or a message and print what comes back.
 
     FILE (- for standard input) holds a payload in the format of the route, a rendering as
-    `mentis render --json` prints it, or a request. Nothing is recorded: use `mentis chat` for
-    that. Exit code 1 when the answer is an error or was cut off.
+    `mentis render --json` prints it, or a request: as `mentis compose --json` prints it, or in the
+    older form, under __prompt_request. Files that a request names by path are read from inside the
+    folder FILE is in, and from nowhere else. Nothing is recorded: use `mentis chat` for that.
+    Budgets hold. Exit code 1 when the answer is an error or was cut off.
     """
     import anyio
 
     from mentis.runtime.calls import call_route
-    from mentis.runtime.wiring import Parts
 
     if (file is None) == (message is None):
         raise click.UsageError("give a FILE or a --message, and not both")
-    source = given_text(_rendered(message, persona, route) if message else None, file) or ""
+    if message is None and (attached or reply_to):
+        raise click.UsageError("--attach and --reply-to go with a --message")
+    words = None if message is None else given_message(message, attached, reply_to)
+    source = given_text(None, file) or "" if words is None else _composed(words, persona, route)
 
     async def send() -> Reply:
-        parts = Parts(on_loading=say)
         hear = emit if events and not as_json else _ignore
-        return await call_route(home_path(), source, route=route, parts=parts, hear=hear)
+        return await call_route(
+            home_path(), source, route=route, parts=call_parts(), folder=_folder(file), hear=hear
+        )
 
     reply = anyio.run(send)
-    _show(reply, events=events, as_json=as_json)
+    cached = None if isinstance(source, str) else _reconciled(source, reply, persona, route)
+    _show(reply, cached, events=events, as_json=as_json)
+    if reply.stop == "cut_off":
+        say("error: the answer was cut off; what came before that is above")
     return 1 if reply.stop in ("error", "cut_off") else 0
 
 
-def _rendered(message: str, persona: str | None, route: str) -> str:
-    """A message is rendered as a turn of its own would be, with the persona's whole prompt."""
+def _folder(file: TextIO | None) -> Path | None:
+    """Where the files are that a request in FILE may name; standard input is nowhere."""
+    path = None if file is None else Path(str(file.name))
+    return path.parent if path is not None and path.is_file() else None
+
+
+def _composed(message: Stimulus, persona: str | None, route: str) -> PromptRequest:
+    """A message is composed as a turn of its own would be, with the persona's whole prompt."""
     from mentis.runtime.agent import Agent
 
     agent = Agent.open(home_path(), persona=persona, route=route)
     try:
-        return agent.render(message).body().decode()
+        return agent.compose(message).request
     finally:
         agent.close()
 
 
-def _show(reply: Reply, *, events: bool, as_json: bool) -> None:
+def _reconciled(
+    request: PromptRequest, reply: Reply, persona: str | None, route: str
+) -> Reconciled | None:
+    """What the cache held of a message, beside what the agent's own turns let expect."""
+    from mentis.runtime.agent import Agent
+    from mentis.runtime.legs import render_turn
+
+    if reply.usage is None:
+        return None
+    agent = Agent.open(home_path(), persona=persona, route=route)
+    try:
+        return agent.reconcile(render_turn(request, agent.route), reply.usage)
+    finally:
+        agent.close()
+
+
+def _show(reply: Reply, cached: Reconciled | None, *, events: bool, as_json: bool) -> None:
     from mentis.codec.forms import to_object
 
     if as_json:
-        emit_json(to_object(reply))
+        emit_json({**to_object(reply), "caching": to_object(cached) if cached else None})
         return
     if not events:
         emit(reply.text)
@@ -82,6 +131,8 @@ def _show(reply: Reply, *, events: bool, as_json: bool) -> None:
     if reply.usage is not None:
         usage = reply.usage
         words.append(f"{usage.input} tokens in ({usage.cache_read} cached), {usage.output} out")
+    if cached is not None:
+        say_cached(cached)
     say(f"[{', '.join(words)}]")
 
 

@@ -9,11 +9,22 @@ from typing import TYPE_CHECKING
 import click
 
 from mentis.errors import MentisError
-from mentis.values.reply import Delta, TextDelta
+from mentis.values.recalled import Stimulus
+from mentis.values.reply import AgainDelta, Delta, TextDelta
 from mentis.values.trace import Degradation
 
-from .options import home_option, home_path, persona_option, route_option, session_option
+from .options import (
+    attach_option,
+    given_message,
+    home_option,
+    home_path,
+    persona_option,
+    reply_to_option,
+    route_option,
+    session_option,
+)
 from .output import emit, emit_json, json_option, say, show_error
+from .plan import say_cached
 
 if TYPE_CHECKING:
     from mentis.runtime.turn import TurnResult
@@ -26,19 +37,28 @@ _LEAVE = frozenset({"/quit", "/exit"})
 
 @click.command(epilog='For example: mentis chat "What did we plan for today?"')
 @click.argument("text", nargs=-1)
+@attach_option
+@reply_to_option
 @persona_option
 @route_option
 @session_option
 @home_option
 @json_option
 def chat(
-    text: tuple[str, ...], persona: str | None, route: str, session: str, *, as_json: bool
+    text: tuple[str, ...],
+    *,
+    attached: tuple[str, ...],
+    reply_to: str | None,
+    persona: str | None,
+    route: str,
+    session: str,
+    as_json: bool,
 ) -> int:
     """Talk to a persona; the answer streams and the turn is recorded.
 
     With TEXT, or with a message on standard input, one turn is made. On a terminal without TEXT,
     the conversation goes on until Ctrl-D. Ctrl-C ends an answer: what came of it is kept and
-    marked as interrupted.
+    marked as interrupted. What is attached goes with the first message.
     """
     from .talk import open_talk
 
@@ -48,12 +68,13 @@ def chat(
         message = sys.stdin.read()
     with open_talk(home_path(), persona=persona, route=route) as talk:
         if message or as_json or not interactive:
-            return _once(talk, message, session, as_json=as_json)
-        return _converse(talk, session)
+            whole = given_message(message, attached, reply_to)
+            return _once(talk, whole, session, as_json=as_json)
+        return _converse(talk, session, attached, reply_to)
 
 
-def _once(talk: Talk, message: str, session: str, *, as_json: bool) -> int:
-    result = talk.ask(message, session=session, hear=None if as_json else _print)
+def _once(talk: Talk, message: Stimulus, session: str, *, as_json: bool) -> int:
+    result = talk.ask(message, session=session) if as_json else _heard(talk, message, session)
     if as_json:
         emit_json(_summary(result))
     else:
@@ -61,7 +82,7 @@ def _once(talk: Talk, message: str, session: str, *, as_json: bool) -> int:
     return 1 if result.reply.stop == "interrupted" else 0
 
 
-def _converse(talk: Talk, session: str) -> int:
+def _converse(talk: Talk, session: str, attached: tuple[str, ...], reply_to: str | None) -> int:
     say(f"You are talking to {talk.agent.id}. Ctrl-C ends an answer, Ctrl-D the conversation.")
     while True:
         try:
@@ -75,7 +96,8 @@ def _converse(talk: Talk, session: str) -> int:
         if message.strip() in _LEAVE:
             return 0
         if message.strip():
-            _exchange(talk, message, session)
+            _exchange(talk, given_message(message, attached, reply_to), session)
+            attached, reply_to = (), None
 
 
 def _read_line() -> str:
@@ -86,17 +108,41 @@ def _read_line() -> str:
         return input("you> ")
 
 
-def _exchange(talk: Talk, message: str, session: str) -> None:
+def _exchange(talk: Talk, message: Stimulus, session: str) -> None:
     """One turn; what goes wrong is told, and the conversation goes on."""
     try:
-        _close(talk.ask(message, session=session, hear=_print))
+        _close(_heard(talk, message, session))
     except MentisError as error:
         show_error(error)
+
+
+def _heard(talk: Talk, message: Stimulus, session: str) -> TurnResult:
+    """Print the answer as it comes; where it breaks off, what is said next gets its own line."""
+    last = ""
+
+    def hear(delta: Delta) -> None:
+        nonlocal last
+        _print(delta)
+        if isinstance(delta, TextDelta):
+            last = delta.text[-1:] or last
+        elif isinstance(delta, AgainDelta):
+            last = ""
+
+    try:
+        return talk.ask(message, session=session, hear=hear)
+    except BaseException:
+        if last not in ("", "\n"):
+            emit("")
+        raise
 
 
 def _print(delta: Delta) -> None:
     if isinstance(delta, TextDelta):
         emit(delta.text, end="")
+    elif isinstance(delta, AgainDelta):
+        emit("")
+        said = "and is asked for once more" if delta.keeps else "and is asked for again, whole"
+        say(f"something in the answer failed {said}: {'; '.join(delta.failed)}")
 
 
 def _close(result: TurnResult) -> None:
@@ -107,12 +153,16 @@ def _close(result: TurnResult) -> None:
         if step.part != "embedder" and step not in _said:  # said once, not every turn
             _said.add(step)
             say(f"{step.part}: {step.reason}")
-    for passed in result.passed:
+    for passed in result.passed_over:
         say(f"route {passed.route} did not answer: {passed.message} [{passed.failure}]")
+    if result.repeats is not None:
+        say(f"nobody answered: this is the answer of entry {result.repeats}, once more")
     for problem in result.reply.errors:
         say(f"in the answer: {problem.message} [{problem.code}]")
     for outcome in result.outcomes:
         say(f"{outcome.action.type}: {outcome.state} {outcome.reason or outcome.text}".rstrip())
+    for cached in result.caching:
+        say_cached(cached)
     say(_receipt(result))
 
 
@@ -136,7 +186,12 @@ def _summary(result: TurnResult) -> dict[str, object]:
         "stop": reply.stop,
         "session": result.session,
         "usage": to_object(reply.usage) if reply.usage else None,
-        "passed": [to_object(passed) for passed in result.passed],
+        "caching": [to_object(cached) for cached in result.caching],
+        "calls": len(result.calls),
+        "repeats": result.repeats,
+        "attempts": [to_object(attempt) for attempt in result.composed.trace.attempts],
+        "notes": [to_object(note) for note in reply.notes],
+        "passed_over": [to_object(passed) for passed in result.passed_over],
         "errors": [to_object(problem) for problem in reply.errors],
         "outcomes": [to_object(outcome) for outcome in result.outcomes],
         "entry": {"index": result.entry.index, "hash": result.entry.hash},

@@ -7,20 +7,39 @@ import click
 from mentis.values.span import join_spans
 
 from .blocks import show_blocks, shown
-from .options import home_option, home_path, persona_option, route_option, session_option
+from .options import (
+    attach_option,
+    given_message,
+    home_option,
+    home_path,
+    persona_option,
+    reply_to_option,
+    route_option,
+    session_option,
+)
 from .output import emit, emit_json, json_option
 
 
 @click.command(epilog='For example: mentis compose "Good morning!"')
 @click.argument("text", default="Hello!")
 @click.option("--all", "every", is_flag=True, help="List blocks of other prompts, too.")
+@attach_option
+@reply_to_option
 @persona_option
 @route_option
 @session_option
 @home_option
 @json_option
 def compose(
-    text: str, persona: str | None, route: str, session: str, *, every: bool, as_json: bool
+    text: str,
+    *,
+    attached: tuple[str, ...],
+    reply_to: str | None,
+    persona: str | None,
+    route: str,
+    session: str,
+    every: bool,
+    as_json: bool,
 ) -> None:
     """Show what the model would be told, block by block, and why.
 
@@ -31,7 +50,7 @@ def compose(
 
     agent = Agent.open(home_path(), persona=persona, route=route)
     try:
-        composed = agent.compose(text, session=session)
+        composed = agent.compose(given_message(text, attached, reply_to), session=session)
     finally:
         agent.close()
     if as_json:

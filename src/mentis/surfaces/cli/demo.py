@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from mentis.errors import RouteError
-from mentis.values.rendering import SourceRange
 from mentis.values.reply import Delta, TextDelta
+from mentis.values.source_map import SourceRange
 from mentis.values.stability import Stability
 
 from .blocks import show_blocks

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import click
+
+from mentis.errors import UsageError
 
 from .output import console, emit, emit_json, json_option, say, table
 
@@ -81,6 +83,62 @@ def rm(name: str, *, as_json: bool) -> None:
         emit_json({"name": name, "removed": None if removed is None else str(removed)})
     elif removed is not None:
         emit(str(removed))
+
+
+@models.command(epilog="For example: mentis models serve --port 8080")
+@name_argument
+@click.option("--port", default=0, type=click.IntRange(0, 65535), help="0 takes one that is free.")
+@click.option("--context", default=2048, type=click.IntRange(256), help="Room, in tokens.")
+@click.option("--threads", default=0, type=click.IntRange(0), help="0 chooses by the machine.")
+@click.option(
+    "--key-env", default="", metavar="VAR", help="The variable with the key; without it, a new key."
+)
+@json_option
+def serve(name: str, *, port: int, context: int, threads: int, key_env: str, as_json: bool) -> None:
+    """Serve a model over an OpenAI-compatible endpoint, to this machine only.
+
+    NAME is a packaged model or a path to a GGUF file. The address is printed, and the key if it is
+    a new one; Ctrl-C ends it.
+    """
+    from mentis.engines.catalogue import CATALOGUE
+    from mentis.engines.embedded import path_of
+    from mentis.engines.engine import Shape, serve_engine
+
+    weights = CATALOGUE.get(name)
+    if weights is not None and context > weights.context:
+        raise UsageError(
+            f"{name} has room for {weights.context} tokens, not {context}",
+            hint=f"--context {weights.context}",
+        )
+    key = _key(key_env)
+    with serve_engine(Shape(path_of(name), context, threads), port=port, key=key) as url:
+        shown = {"url": url, "model": name, "key": None if key_env else key}
+        if as_json:
+            emit_json(shown)
+        else:
+            emit(url)
+            say(f"the key is in {key_env}" if key_env else f"key: {key}")
+            say("Ctrl-C ends it")
+        _wait()
+
+
+def _key(variable: str) -> str:
+    import os
+    import secrets
+
+    if not variable:
+        return secrets.token_hex(16)
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        raise UsageError(f"{variable} is not set", hint=f"export {variable}=..., or leave it out")
+    return key
+
+
+def _wait() -> None:
+    import threading
+
+    with suppress(KeyboardInterrupt):
+        threading.Event().wait()
 
 
 def _tell(name: str, path: str, *, as_json: bool) -> None:

@@ -40,7 +40,8 @@ def normalise(file: str, *, provider: str, tools: tuple[str, ...], as_json: bool
     """Read a recorded answer of any wire format into one form.
 
     FILE holds server-sent events, JSON lines, one JSON body or plain text; - is standard input.
-    Exit code 1 when the answer holds an error of the provider or nothing that can be used.
+    Exit code 1 when the answer holds an error of the provider, was cut off, or holds nothing that
+    can be used.
     """
     from mentis.settle.readers import read_all, reader_for
     from mentis.values.tool import ToolDeclaration
@@ -56,7 +57,11 @@ def normalise(file: str, *, provider: str, tools: tuple[str, ...], as_json: bool
     else:
         _show(reply)
     usable = reply.text or reply.actions or reply.reasoning or reply.parts
-    return 1 if reply.stop == "error" or not usable else 0
+    if not usable and not reply.errors:
+        say(f"error: nothing in {file} is an answer of {provider}; is the format another?")
+    if usable and reply.stop == "cut_off":
+        say(f"error: {file} ends before the answer does; what is there was read")
+    return 1 if reply.stop in ("error", "cut_off") or not usable else 0
 
 
 def _bytes(file: str) -> bytes:
@@ -84,11 +89,13 @@ def _decoded(data: bytes, file: str) -> str:
 
 
 def _events(text: str, provider: str) -> Iterator[str]:
-    """What kind of recording it is shows in how its lines begin."""
+    """What kind of recording it is shows in how its lines begin; a text is what it is."""
+    if provider == "text":
+        return iter([text] if text.strip() else [])
     lines = [line for line in text.split("\n") if line.strip()]
     if lines and all(line.startswith(_SSE) for line in lines[:3]):
         return _sse_events(text)
-    if provider == "text" or len(lines) < 2 or _is_json(text):
+    if len(lines) < 2 or _is_json(text):
         return iter([text] if text.strip() else [])
     return iter(lines if lines[0].lstrip().startswith("{") and _is_json(lines[0]) else [text])
 

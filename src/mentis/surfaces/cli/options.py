@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, cast
 
 import click
 
 from mentis.errors import BadInput
+from mentis.values.recalled import Stimulus
+from mentis.values.request import ReplyTo
+
+from .output import say
 
 if TYPE_CHECKING:
     from mentis.runtime.prompts import Prompts
+    from mentis.runtime.wiring import Parts
 
 
 def _remember_home(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
@@ -37,6 +43,17 @@ session_option = click.option(
     "--session", default="main", show_default=True, metavar="NAME", help="Which conversation."
 )
 
+attach_option = click.option(
+    "--attach",
+    "attached",
+    multiple=True,
+    metavar="FILE",
+    help="Attach an image, a sound, a film, a PDF or a text; an https address is passed on.",
+)
+reply_to_option = click.option(
+    "--reply-to", metavar="TEXT", help="The earlier message this one answers."
+)
+
 
 def home_path() -> Path:
     """The home that was asked for: the option, then MENTIS_HOME, then ~/.mentis."""
@@ -52,6 +69,27 @@ def given_text(text: str | None, file: TextIO | None) -> str | None:
         return file.read()
     except UnicodeDecodeError as error:
         raise BadInput(f"{file.name} is not UTF-8: {error}", hint="save it as UTF-8") from error
+
+
+def given_message(text: str, attached: Sequence[str], reply_to: str | None) -> Stimulus:
+    """The words of a message, with what was given to go with them."""
+    from mentis.runtime.attachments import attach
+
+    return Stimulus(
+        text,
+        attachments=tuple(attach(source) for source in attached),
+        reply_to=None if reply_to is None else ReplyTo(reply_to),
+    )
+
+
+def call_parts() -> Parts:
+    """For what makes calls: loading and trying again are told, in our own words only."""
+    from stamina.instrumentation import set_on_retry_hooks
+
+    from mentis.runtime.wiring import Parts
+
+    set_on_retry_hooks(())  # it would write lines of its own; this process is ours
+    return Parts(on_loading=say, on_retry=say)
 
 
 def open_prompts() -> Prompts:

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
 from mentis.facts.ability import WIRES
-from mentis.values.rendering import Boundary, Rendering
+from mentis.values.rendering import Rendering
 from mentis.values.route import Backend, Route
 
-from .options import home_option, home_path, persona_option, route_option, session_option
-from .output import emit_json, json_option, say, table
+from .options import (
+    attach_option,
+    given_message,
+    home_option,
+    home_path,
+    persona_option,
+    reply_to_option,
+    route_option,
+    session_option,
+)
+from .output import emit_json, json_option, table
+from .plan import show_plan
 
 if TYPE_CHECKING:
-    from mentis.facts.ability import Abilities
+    from mentis.values.caching import Forecast
 
 _BACKENDS: dict[str, Backend] = {
     "openai-chat": "openai",
@@ -39,7 +49,15 @@ _BACKENDS: dict[str, Backend] = {
 @click.option(
     "--plan", is_flag=True, help="Print where a prefix cache may hold, and what it saves."
 )
+@click.option(
+    "--previous",
+    type=click.File("rb"),
+    metavar="FILE",
+    help="With --plan: an earlier --body or --json, to name what differs and what that costs.",
+)
 @click.option("--map", "source_map", is_flag=True, help="Print which span each byte came from.")
+@attach_option
+@reply_to_option
 @persona_option
 @route_option
 @session_option
@@ -50,39 +68,57 @@ def render(  # noqa: PLR0913  # one parameter for each option
     *,
     provider: str | None,
     model: str | None,
+    attached: tuple[str, ...],
+    reply_to: str | None,
     persona: str | None,
     route: str,
     session: str,
     body: bool,
     plan: bool,
+    previous: BinaryIO | None,
     source_map: bool,
     as_json: bool,
 ) -> None:
     """Show the exact payload that would be sent.
 
-    Nothing is sent. --json adds the digest, the map, the cache plan and the losses to the payload.
+    Nothing is sent. --json adds the digest, the map, the losses and the cache plan, counted and
+    priced, to the payload. Tokens with a ~ are estimated.
     """
-    from mentis.facts.abilities import abilities, wire_of
+    from mentis.facts.abilities import wire_of
     from mentis.render.wires import render_for
     from mentis.runtime.agent import Agent
 
+    _check_asked(body=body, planned=plan or previous is not None, mapped=source_map, json=as_json)
+    if model is not None and not model.strip():
+        raise click.UsageError("--model needs a name")
     agent = Agent.open(home_path(), persona=persona, route=route)
     try:
-        request = agent.compose(text, session=session).request
+        request = agent.compose(given_message(text, attached, reply_to), session=session).request
         chosen = _route(agent.route, provider, model)
+        rendering = render_for(provider or wire_of(chosen), request, chosen)
+        if body:
+            click.echo(rendering.body(), nl=False)
+            return
+        before = previous.read() if previous else None
+        forecast = agent.forecast(rendering, route=chosen, before=before)
     finally:
         agent.close()
-    rendering = render_for(provider or wire_of(chosen), request, chosen)
-    if body:
-        click.echo(rendering.body(), nl=False)
-    elif as_json:
-        emit_json({"wire": rendering.wire, **_whole(rendering)})
-    elif plan:
-        _show_plan(rendering, abilities(chosen))
+    if as_json:
+        emit_json({"wire": rendering.wire, **_whole(rendering, forecast)})
+    elif plan or previous:
+        show_plan(forecast)
     elif source_map:
         _show_map(rendering)
     else:
         emit_json(rendering.payload)
+
+
+def _check_asked(*, body: bool, planned: bool, mapped: bool, json: bool) -> None:
+    """One form is printed, so one is asked for; --json has the plan and the map in it."""
+    if body and (planned or mapped or json):
+        raise click.UsageError("--body prints nothing else: no --plan, --map or --json with it")
+    if planned and mapped and not json:
+        raise click.UsageError("ask for --plan or for --map, or for both with --json")
 
 
 def _route(route: Route, provider: str | None, model: str | None) -> Route:
@@ -97,39 +133,18 @@ def _route(route: Route, provider: str | None, model: str | None) -> Route:
     return replace(spoken, model=model) if model else spoken
 
 
-def _whole(rendering: Rendering) -> dict[str, object]:
+def _whole(rendering: Rendering, forecast: Forecast) -> dict[str, object]:
     from mentis.codec.forms import to_object
 
     return {
         "digest": rendering.digest,
         "payload": rendering.payload,
         "cache_plan": to_object(rendering.cache_plan),
+        "forecast": to_object(forecast),
         "name_map": dict(rendering.name_map),
         "losses": [to_object(loss) for loss in rendering.losses],
         "source_map": [to_object(piece) for piece in rendering.source_map()],
     }
-
-
-def _show_plan(rendering: Rendering, able: Abilities) -> None:
-    """Prices are in tokens of plain input, so they hold whatever a token costs."""
-    plan = rendering.cache_plan
-    rows = [
-        (
-            boundary.region,
-            boundary.pointer,
-            f"~{boundary.tokens}",
-            boundary.ttl or "-",
-            "yes" if boundary.tokens >= plan.minimum else f"below {plan.minimum}",
-            f"{boundary.tokens * able.cache_read_price:.0f}",
-            f"{boundary.tokens * _write_price(boundary, able):.0f}",
-        )
-        for boundary in plan.boundaries
-    ]
-    table(("region", "up to", "tokens", "kept for", "cached", "price if hit", "if missed"), rows)
-    if plan.key:
-        say(f"cache key: {plan.key}")
-    if not rows:
-        say("no cache is planned: it is switched off, or nothing is known of one here")
 
 
 def _show_map(rendering: Rendering) -> None:
@@ -146,10 +161,3 @@ def _show_map(rendering: Rendering) -> None:
         for piece in rendering.source_map()
     ]
     table(("bytes", "at", "block", "placeholder", "source", "trust", "stability"), rows)
-
-
-def _write_price(boundary: Boundary, able: Abilities) -> float:
-    """What writing to the cache costs, as a multiple of plain input."""
-    if not boundary.marked:
-        return 1.0
-    return able.cache_long_write_price if boundary.ttl == "1h" else able.cache_write_price

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .options import home_option, home_path
+from .options import call_parts, home_option, home_path
 from .output import emit_json, json_option, say, table
 
 if TYPE_CHECKING:
@@ -33,18 +33,29 @@ def check(name: str | None, *, live: bool, as_json: bool) -> int:
 
     from mentis.codec.forms import to_object
     from mentis.runtime.routes import check_routes
-    from mentis.runtime.wiring import Parts
 
     async def look() -> tuple[RouteCheck, ...]:
-        return await check_routes(home_path(), only=name, live=live, parts=Parts(on_loading=say))
+        return await check_routes(home_path(), only=name, live=live, parts=call_parts())
 
     found = anyio.run(look)
     ready = not any(route.problems for route in found)
     if as_json:
         emit_json({"ready": ready, "routes": [to_object(route) for route in found]})
         return 0 if ready else 1
-    columns = ("route", "backend", "model", "address", "key from", "falls back on", "state")
+    columns = (
+        "route",
+        "backend",
+        "model",
+        "address",
+        "key from",
+        "falls back on",
+        "used for",
+        "state",
+    )
     table(columns, [_row(route) for route in found])
+    for route in found:
+        for note in route.notes:
+            say(f"{route.name}: {note}")
     return 0 if ready else 1
 
 
@@ -53,4 +64,4 @@ def _row(route: RouteCheck) -> tuple[str, ...]:
     state = f"NOT READY: {state}" if route.problems else state
     fallback = ", ".join(route.fallback) or "-"
     place = (route.backend, route.model, route.url or "-", route.key or "-", fallback)
-    return (route.name, *place, state)
+    return (route.name, *place, ", ".join(route.stages) or "-", state)

@@ -12,9 +12,9 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from mentis.runtime.agent import Agent
 from mentis.runtime.turn import Hear, TurnResult
-from mentis.runtime.wiring import Parts
+from mentis.values.recalled import Stimulus
 
-from .output import say
+from .options import call_parts
 
 
 class Talk:
@@ -24,9 +24,9 @@ class Talk:
         self._portal = portal
         self.agent = agent
 
-    def ask(self, text: str, *, session: str, hear: Hear | None = None) -> TurnResult:
+    def ask(self, message: str | Stimulus, *, session: str, hear: Hear | None = None) -> TurnResult:
         async def chat() -> TurnResult:
-            return await self.agent.chat(text, session=session, hear=hear)
+            return await self.agent.chat(message, session=session, hear=hear)
 
         answer = self._portal.start_task_soon(chat)
         try:
@@ -45,8 +45,7 @@ def open_talk(
 ) -> Generator[Talk, None, None]:
     # Asked to end is asked to stop talking: the turn is still recorded.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    parts = Parts(on_loading=say)
-    agent = Agent.open(home, persona=persona, route=route, parts=parts)
+    agent = Agent.open(home, persona=persona, route=route, parts=call_parts())
     with start_blocking_portal() as portal:
         try:
             yield Talk(portal, agent)

@@ -1,0 +1,121 @@
+"""Checks what a call asks for against the JSON Schema its tool declares, before anything is done.
+
+Nothing is fetched: a schema that points outside itself is refused, and so is one whose check could
+go on for ever. The validators are kept; reading a schema again costs more than a check.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import Protocol, cast
+
+from mentis.errors import BadInput
+from mentis.values.json import JsonObject
+from mentis.values.tool import ToolDeclaration
+
+from .effort import Entangled, effort_of, refers
+
+_MOST_CHARS = 256 * 1024
+_MOST_KEPT = 256
+_MOST_FAULTS = 5
+_SHORT = 200
+
+
+class _Fault(Protocol):
+    @property
+    def message(self) -> str: ...
+    @property
+    def instance_path(self) -> Sequence[str | int]: ...
+    @property
+    def schema_path(self) -> Sequence[str | int]: ...
+    @property
+    def instance(self) -> object: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """`refers`: parts of the schema stand for others, so that the effort has to be looked at."""
+
+    schema: JsonObject
+    is_valid: Callable[[object], bool]
+    faults: Callable[[object], Sequence[_Fault]]
+    refers: bool
+
+
+def fault_in(payload: JsonObject, tool: ToolDeclaration) -> str:
+    """Which value breaks which rule, in words for the model that wrote it; "" if none does.
+
+    `BadInput` if the declaration is such that nothing can be checked against it.
+    """
+    try:
+        check = _compiled(json.dumps(tool.parameters, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _unusable(tool, error) from error
+    try:
+        if check.refers:
+            effort_of(check.schema, payload)
+        if check.is_valid(payload):
+            return ""
+        return "; ".join(_told(fault, check.schema) for fault in check.faults(payload))
+    except Entangled as error:
+        raise _unusable(tool, error) from error
+    except (ValueError, RecursionError) as error:
+        return f"arguments: they cannot be checked: {_first_line(error)}"
+
+
+def _unusable(tool: ToolDeclaration, why: Exception) -> BadInput:
+    return BadInput(
+        f"the schema of tool {tool.name!r} cannot be used: {_first_line(why)}",
+        hint="mend the tool's parameters; references may only point inside them (#/...)",
+        tool=tool.name,
+    )
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _compiled(text: str) -> _Check:
+    if len(text) > _MOST_CHARS:
+        raise Entangled(f"it has {len(text)} characters, and {_MOST_CHARS} are allowed")
+    import jsonschema_rs  # heavy, and not every turn acts
+
+    schema = cast("dict[str, object]", json.loads(text))
+    found = refers(schema)
+    validator = jsonschema_rs.validator_for(schema, offline=True)
+
+    def faults(payload: object) -> Sequence[_Fault]:
+        return list(islice(validator.iter_errors(payload), _MOST_FAULTS))
+
+    return _Check(schema, validator.is_valid, faults, found)
+
+
+def _told(fault: _Fault, schema: JsonObject) -> str:
+    """Where, what is there, which rule: each cut to what can be read."""
+    place = "".join(
+        f"[{step}]" if isinstance(step, int) else f".{step}" for step in fault.instance_path
+    )
+    said = fault.message
+    if len(said) > _SHORT:
+        said = f"{_cut(fault.instance)} does not fit"
+    return f"{place.lstrip('.') or 'arguments'}: {said} ({_rule(fault.schema_path, schema)})"
+
+
+def _rule(path: Sequence[str | int], schema: JsonObject) -> str:
+    found: object = schema
+    for step in path:
+        if isinstance(found, Mapping):
+            found = cast("Mapping[str | int, object]", found).get(step)
+        elif isinstance(found, list) and isinstance(step, int):
+            found = cast("list[object]", found)[step]
+    return f"rule {path[-1] if path else ''}: {_cut(cast('object', found))}"
+
+
+def _cut(value: object) -> str:
+    written = json.dumps(value, ensure_ascii=False, default=str)
+    return written if len(written) <= _SHORT else f"{written[:_SHORT]}…"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("\n", 1)[0][:_SHORT]

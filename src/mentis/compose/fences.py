@@ -1,0 +1,38 @@
+"""Text from outside stands between two marks of ours, which nothing inside can imitate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from mentis.values.marks import FENCE, neutral, nonce_of
+from mentis.values.span import Span
+from mentis.values.stability import Stability
+from mentis.values.trust import Trust
+
+_WHY = "text from outside"
+
+
+def fenced(spans: Sequence[Span], secret: bytes, note: str = "") -> Iterator[Span]:
+    """The spans between two marks; what is not trusted in them is made harmless.
+
+    The marks hold a number made from the secret and the text: the same every time, and not to be
+    known to whoever wrote the text. `note` says before them what they mean.
+    """
+    inside = [harmless(span) for span in spans]
+    nonce = nonce_of((span.text for span in inside), secret)
+    opening = f"{note}\n<{FENCE} {nonce}>\n" if note else f"<{FENCE} {nonce}>\n"
+    yield _mark(opening, inside[0].stability)
+    yield from inside
+    yield _mark(f"\n</{FENCE} {nonce}>", inside[-1].stability)
+
+
+def harmless(span: Span) -> Span:
+    if span.trust is not Trust.UNTRUSTED:
+        return span
+    text = neutral(span.text)
+    return span if text is span.text else replace(span, text=text)
+
+
+def _mark(text: str, stability: Stability) -> Span:
+    return Span(text, source="layout", trust=Trust.RUNTIME, stability=stability, reason=_WHY)

@@ -1,0 +1,72 @@
+"""Whether the model may, must or must not use a tool, as far as it lets itself be told."""
+
+from __future__ import annotations
+
+from mentis.errors import RenderError
+from mentis.facts.ability import Abilities
+from mentis.values.rendering import Loss
+from mentis.values.request import PromptRequest, ToolChoice
+
+from .draft import Draft
+
+
+def chosen(request: PromptRequest, draft: Draft, able: Abilities) -> ToolChoice | None:
+    """What to write, with the name on the wire; None where there is nothing to say."""
+    wanted = request.tool_choice
+    if wanted.mode == "auto":
+        return None
+    check_choice(request, wanted)
+    if not draft.tools:
+        if request.tool_declarations or wanted.mode != "none":
+            _free(draft, wanted, "there are no native tools in this payload")
+        return None
+    if wanted.mode in ("required", "one") and not able.forced_tool_choice:
+        _free(draft, wanted, "this model lets nobody force a tool")
+        return None
+    return ToolChoice(wanted.mode, draft.wire_name(wanted.name) if wanted.name else "")
+
+
+def check_choice(request: PromptRequest, wanted: ToolChoice) -> None:
+    if wanted.mode != "one":
+        return
+    names = [tool.name for tool in request.tool_declarations]
+    if wanted.name not in names:
+        raise RenderError(
+            f"the tool {wanted.name!r} is to be used and is not among those declared",
+            hint=f"there are: {', '.join(names) or 'none'}",
+            tool=wanted.name,
+        )
+
+
+def _free(draft: Draft, wanted: ToolChoice, why: str) -> None:
+    what = f"{wanted.mode} {wanted.name}".strip()
+    draft.losses.append(Loss("tool-choice", f"{what!r} became 'auto': {why}"))
+
+
+def for_chat(choice: ToolChoice) -> object:
+    if choice.mode == "one":
+        return {"type": "function", "function": {"name": choice.name}}
+    return choice.mode
+
+
+def for_responses(choice: ToolChoice) -> object:
+    return {"type": "function", "name": choice.name} if choice.mode == "one" else choice.mode
+
+
+def for_anthropic(choice: ToolChoice) -> dict[str, object]:
+    match choice.mode:
+        case "one":
+            return {"type": "tool", "name": choice.name}
+        case "required":
+            return {"type": "any"}
+        case mode:
+            return {"type": mode}
+
+
+def for_gemini(choice: ToolChoice) -> dict[str, object]:
+    if choice.mode == "none":
+        return {"functionCallingConfig": {"mode": "NONE"}}
+    calling: dict[str, object] = {"mode": "ANY"}
+    if choice.mode == "one":
+        calling["allowedFunctionNames"] = [choice.name]
+    return {"functionCallingConfig": calling}

@@ -1,0 +1,77 @@
+"""Tools as they are declared to a model: name, description and schema as a format takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mentis.errors import RenderError
+from mentis.values.json import JsonObject
+from mentis.values.rendering import Loss
+from mentis.values.span import Span
+from mentis.values.tool import ToolDeclaration
+
+from .draft import Draft
+from .schemas import Dialect, Lowered, lower_schemas
+from .strict import enforced
+
+
+@dataclass(slots=True)
+class Declared:
+    """`name` is the one on the wire, `text` the description."""
+
+    tool: ToolDeclaration
+    name: str
+    text: str
+    schema: JsonObject
+    strict: bool
+
+    @property
+    def spans(self) -> Sequence[Span]:
+        return (Span(self.text, source=f"tool {self.tool.name}", trust=self.tool.trust),)
+
+
+def declarations(draft: Draft, dialect: Dialect, losses: list[Loss]) -> list[Declared]:
+    """In their order; what could not be said of them is added to the losses."""
+    _check_number(draft)
+    lowered = list(zip(draft.tools, lower_schemas(draft.tools, dialect), strict=True))
+    strict = enforced(lowered, dialect, able=draft.able.strict_tools)
+    losses += strict.losses
+    names, schemas = draft.names, strict.schemas
+    declared: list[Declared] = []
+    for tool, low in lowered:
+        own, said, schema = tool.name, tool.description, low.schema
+        if low.losses:
+            losses += low.losses
+        if low.beside or not said.isascii():
+            said = _description(draft, tool, low)
+        declared.append(
+            Declared(tool, names.get(own, own), said, schemas.get(own, schema), own in schemas)
+        )
+    return declared
+
+
+def _check_number(draft: Draft) -> None:
+    most, given = draft.able.tools, len(draft.tools)
+    if most and given > most:
+        raise RenderError(
+            f"the request declares {given} tools, and this model takes {most}",
+            hint="declare fewer, or set native_tools = false in the route's facts",
+            tools=given,
+        )
+
+
+def _description(draft: Draft, tool: ToolDeclaration, low: Lowered) -> str:
+    text = tool.description
+    if low.beside:
+        also = draft.notices.say("notice_also_match", schema=low.beside)
+        text = f"{text}\n{also}".strip()
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise RenderError(
+            f"the description of tool {tool.name!r} holds half a character",
+            hint="decode the text properly where it comes in",
+            tool=tool.name,
+        ) from error
+    return text

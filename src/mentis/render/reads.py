@@ -1,0 +1,37 @@
+"""What else than traced text a model reads in each wire format, by the key it stands under."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mentis.values.source_map import Reading
+
+_FUNCTION: Mapping[str, Reading] = {
+    "name": "name",
+    "description": "tool",
+    "parameters": "tool",
+    "schema": "form",
+    "filename": "file",
+}
+READS: Mapping[str, Mapping[str, Reading]] = {
+    "openai-chat": {**_FUNCTION, "arguments": "call"},
+    "openai-responses": {**_FUNCTION, "arguments": "call", "summary": "thought"},
+    "anthropic": {
+        "name": "name",
+        "description": "tool",
+        "input_schema": "tool",
+        "input": "call",
+        "thinking": "thought",
+        "title": "file",
+        "schema": "form",
+    },
+    "gemini": {
+        "name": "name",
+        "description": "tool",
+        "parametersJsonSchema": "tool",
+        "args": "call",
+        "text": "thought",
+        "responseJsonSchema": "form",
+    },
+    "live": _FUNCTION,
+}

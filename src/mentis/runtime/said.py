@@ -1,0 +1,100 @@
+"""What a turn becomes in the conversation: what was asked, what was answered, what came of it.
+
+The next request tells it again: calls as calls with their results, a quotation as it was shown, so
+that what was sent before stays the beginning of what is sent next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from mentis.codec.forms import to_json
+from mentis.values.action import Outcome
+from mentis.values.digest import Digest, digest
+from mentis.values.part import Part, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+from mentis.values.recalled import Stimulus
+from mentis.values.reply import Reply
+from mentis.values.trust import Trust
+from mentis.values.turn import Turn, TurnState
+
+_BROKEN = ("interrupted", "cut_off", "error")
+
+
+def asked_text(stimulus: Stimulus) -> str:
+    """The words with what they answer before them, as the model is shown them."""
+    quoted = stimulus.reply_to.quoted() if stimulus.reply_to is not None else ""
+    return "\n\n".join(part for part in (quoted, stimulus.text) if part)
+
+
+def asked(stimulus: Stimulus, state: TurnState) -> Turn:
+    """Attachments first, as in the message that was sent; who is quoted vouches for nothing."""
+    parts = (*stimulus.attachments, TextPart(asked_text(stimulus)))
+    lineage = Trust.OWNER if stimulus.reply_to is None else Trust.UNTRUSTED
+    return Turn("user", parts, lineage, state)
+
+
+def answered(reply: Reply, outcomes: Sequence[Outcome], *, at_once: bool) -> tuple[Turn, ...]:
+    """The answer, and the results of its calls after it; nothing, if nothing was said or called.
+
+    A call that was never judged is left out: nobody could say what came of it. `at_once`: one
+    call of the model made it all, so that its thoughts and their signatures still fit together.
+    """
+    came = {outcome.action.call_id: outcome for outcome in outcomes if outcome.action.call_id}
+    whole = reply.stop not in _BROKEN
+    calls = _calls(reply.parts, came)
+    parts = _in_order(reply, calls) if whole and at_once else ()
+    if "".join(part.text for part in parts if isinstance(part, TextPart)) != reply.text:
+        parts = ()  # the text as a whole is what the record binds
+    spoken = (TextPart(reply.text),) if reply.text else ()
+    if not spoken and not calls:
+        return ()
+    said = Turn(
+        "assistant",
+        parts or (*spoken, *calls.values()),
+        Trust.SELF,
+        "complete" if whole else "interrupted",
+    )
+    return (said, _results([came[call_id] for call_id in calls])) if calls else (said,)
+
+
+def turn_digest(turn: Turn) -> Digest:
+    """Of the whole turn with its calls or results, whose texts are not all that matters."""
+    return digest(to_json(turn))
+
+
+def acts(turn: Turn) -> bool:
+    return any(isinstance(part, ToolCallPart | ToolResultPart) for part in turn.parts)
+
+
+def _calls(parts: Iterable[Part], came: Mapping[str, Outcome]) -> dict[str, ToolCallPart]:
+    calls = [part for part in parts if isinstance(part, ToolCallPart) and part.id in came]
+    return {call.id: call for call in calls}
+
+
+def _in_order(reply: Reply, calls: Mapping[str, ToolCallPart]) -> tuple[Part, ...]:
+    """Thoughts only where they are signed: others are taken back by nobody."""
+    kept: list[Part] = []
+    for part in reply.parts:
+        match part:
+            case TextPart() if part.text or part.state:
+                kept.append(part)
+            case ReasoningPart() if part.state:
+                kept.append(part)
+            case ToolCallPart() if calls.get(part.id) is part:
+                kept.append(part)
+            case _:
+                pass
+    return tuple(kept)
+
+
+def _results(outcomes: Sequence[Outcome]) -> Turn:
+    parts = tuple(
+        ToolResultPart(
+            outcome.action.call_id,
+            outcome.action.type,
+            outcome.text or outcome.reason or outcome.state,
+            failed=outcome.state != "done",
+        )
+        for outcome in outcomes
+    )
+    return Turn("user", parts, Trust.UNTRUSTED)

@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from mentis.surfaces.cli.plan import say_cached
+from mentis.values.caching import Reconciled
+from mentis.values.trace import TokenCount
+
+AS_PLANNED = Reconciled("r", TokenCount(1200), 1190, 0, TokenCount(1500), 1510, "as-expected")
+
+
+def test_only_what_was_not_as_expected_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    say_cached(AS_PLANNED)
+    assert capsys.readouterr().err == ""
+    missed = replace(AS_PLANNED, read=0, verdict="less", reasons=("block identity changed",))
+    say_cached(missed)
+    assert capsys.readouterr().err == (
+        "cache: ~1200 tokens were expected from the cache, 0 came: block identity changed\n"
+    )
