@@ -6,7 +6,6 @@ exists; what is left to a renderer is how its format writes each item.
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
@@ -179,7 +178,10 @@ def weight_of(messages: Iterable[Message]) -> int:
 
 
 def _encoded(before: str, data: bytes) -> str:
-    written = b64encode(data).decode("ascii")
+    # Loaded for the first picture; it writes megabytes where the standard library writes kilobytes.
+    from pybase64 import b64encode_as_string
+
+    written = b64encode_as_string(data)
     return f"{before}{written}" if before else written
 
 
