@@ -65,10 +65,10 @@ def number_in(value: object, otherwise: int) -> int:
 
 
 def count_in(value: object) -> int:
-    """A number of tokens; anything that cannot be one counts as not reported."""
+    """A number of tokens; anything that cannot be one, as `True`, counts as not reported."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return value if isinstance(value, int) and 0 <= value <= _MOST_TOKENS else 0
+    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else 0
 
 
 def printable(text: str) -> str:
