@@ -1,7 +1,8 @@
 """How a benchmark is declared and measured.
 
 A machine is never quiet and never the same, so no time stands alone: the candidate and its
-baseline take turns in the same run, and what counts is the ratio of their processor times.
+baseline take turns in the same run, and what counts is the ratio of their processor times; where
+the disk or another process does the work, that of the time that passed.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median, quantiles
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 Run: TypeAlias = Callable[[], object]
 Pair: TypeAlias = tuple[Run, Run]
@@ -32,6 +33,7 @@ class Benchmark:
     prepare: Callable[[], Pair]
     gate: float | None
     rounds: int
+    clock: Literal["cpu", "wall"] = "cpu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ class Result:
     baseline: Timing
     ratio: Spread
     gate: float | None
+    clock: Literal["cpu", "wall"] = "cpu"
 
     @property
     def within_gate(self) -> bool:
@@ -108,12 +111,17 @@ class _Sample:
 
 
 def benchmark(
-    name: str, *, against: str, gate: float | None = None, rounds: int = 15
+    name: str,
+    *,
+    against: str,
+    gate: float | None = None,
+    rounds: int = 15,
+    clock: Literal["cpu", "wall"] = "cpu",
 ) -> Callable[[Callable[[], Pair]], Callable[[], Pair]]:
     """Declare one: the decorated function prepares and returns candidate and baseline."""
 
     def register(prepare: Callable[[], Pair]) -> Callable[[], Pair]:
-        REGISTERED[name] = Benchmark(name, against, prepare, gate, rounds)
+        REGISTERED[name] = Benchmark(name, against, prepare, gate, rounds, clock)
         return prepare
 
     return register
@@ -160,7 +168,10 @@ def measure(chosen: Benchmark, *, times: int = 1) -> Result:
         turns = [(candidate, loops[0], ours), (baseline, loops[1], theirs)]
         for run, count, samples in turns if number % 2 else reversed(turns):
             samples.append(_sample(run, count))
-    ratios = [mine.cpu / other.cpu for mine, other in zip(ours, theirs, strict=True)]
+    ratios = [
+        getattr(mine, chosen.clock) / getattr(other, chosen.clock)
+        for mine, other in zip(ours, theirs, strict=True)
+    ]
     return Result(
         name=chosen.name,
         against=chosen.against,
@@ -169,6 +180,7 @@ def measure(chosen: Benchmark, *, times: int = 1) -> Result:
         baseline=_timing(theirs, loops[1]),
         ratio=_spread(ratios),
         gate=chosen.gate,
+        clock=chosen.clock,
     )
 
 

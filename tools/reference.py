@@ -18,34 +18,46 @@ import mentis.ports
 from errors_drawn import read_drawing
 from mentis import errors
 from mentis.codec.forms import schema_of
+from mentis.ledger.guardian.profiles import SETTLEMENTS, SHIPPED, level_words
+from mentis.ledger.guardian.table import RULES as GUARDIAN_RULES
 from mentis.library.checking.table import IMPORT_RULES, RULES, Rule
 from mentis.library.schemas import KINDS, file_schema
 from mentis.runtime.settings import describe
 from mentis.surfaces.cli.main import cli
 from mentis.values.entry import Entry, Verdict
+from mentis.values.guardian import Judgement
+from mentis.values.health import Health
 from mentis.values.library import Library
 from mentis.values.persona import Persona, Profile
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Reply
 from mentis.values.request import PromptRequest
+from mentis.values.status import Added, BackendState, Imported, Stats
 from mentis.values.trace import Trace
 from mentis.values.value import Value
-from mentis.values.window import StatusWindow
+from mentis.values.window import StampedWindow, WindowDraft
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = Path("docs/reference")
 NOTE = "<!-- Written by `make docs` from the code; edit that instead. -->\n"
 SCHEMAS: tuple[type[Value], ...] = (
+    Added,
+    BackendState,
     Entry,
+    Health,
+    Imported,
+    Judgement,
     Library,
     Persona,
     Profile,
     PromptRequest,
     Rendering,
     Reply,
-    StatusWindow,
+    StampedWindow,
+    Stats,
     Trace,
     Verdict,
+    WindowDraft,
 )
 
 
@@ -160,6 +172,43 @@ def _rules(rules: tuple[Rule, ...]) -> str:
     return head + "\n".join(_row(f"`{r.code}`", r.severity, r.what) for r in rules) + "\n"
 
 
+def guardian_page() -> str:
+    words = (
+        "What the guardian holds windows against (`mentis guardian explain RULE` tells more), and"
+        " what each\nprofile does about it. Nobody but the model can keep a rule of kind `model`;"
+        " of one of kind\n`heuristic` a program can only suspect that it is broken.\n"
+    )
+    names = " | ".join(f"`{name}`" for name in SHIPPED)
+    lines = "---|" * (len(SHIPPED) + 5)
+    head = f"| no. | rule | {names} | stage | kind | says |\n|{lines}\n"
+    rows = [
+        _row(
+            rule.number,
+            f"`{rule.id}`",
+            *(level_words(profile, rule) for profile in SHIPPED.values()),
+            rule.stage,
+            rule.kind,
+            rule.what,
+        )
+        for rule in GUARDIAN_RULES
+    ]
+    settled = [
+        _row(name, what, ", ".join(p.name for p in SHIPPED.values() if name in p.settles))
+        for name, what in SETTLEMENTS.items()
+    ]
+    return "\n".join(
+        [
+            NOTE,
+            "# Rules of the guardian\n",
+            words,
+            head + "\n".join(rows) + "\n",
+            "## What profiles settle\n",
+            "Where a conflict is settled, what it decides is reported as a warning.\n",
+            "| name | settled so | by |\n|---|---|---|\n" + "\n".join(settled) + "\n",
+        ]
+    )
+
+
 def _row(*cells: str) -> str:
     clean = (" ".join(cell.split()).replace("|", "\\|") for cell in cells)
     return f"| {' | '.join(clean)} |"
@@ -177,6 +226,7 @@ def pages() -> dict[str, str]:
         "errors.md": errors_page(),
         "ports.md": ports_page(),
         "prompt-checks.md": prompt_checks_page(),
+        "guardian-rules.md": guardian_page(),
     }
     values = {f"schemas/{c.__name__}.schema.json": schema_file(schema_of(c)) for c in SCHEMAS}
     files = {f"schemas/prompts/{k}.schema.json": schema_file(file_schema(k)) for k in KINDS}

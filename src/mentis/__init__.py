@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .runtime.homes import create_home
     from .runtime.personas import Personas
     from .runtime.prompts import Prompts
+    from .runtime.statuses import open_statuses
     from .runtime.turn import TurnResult
     from .values.action import Action
     from .values.block import Block
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from .values.trace import Trace
     from .values.trust import Trust
     from .values.turn import Turn
-    from .values.window import StatusWindow
+    from .values.window import StampedWindow, WindowDraft
 
 _HOMES = {
     "Action": "values.action",
@@ -62,7 +63,7 @@ _HOMES = {
     "ScriptedProvider": "call.scripted",
     "Span": "values.span",
     "Stability": "values.stability",
-    "StatusWindow": "values.window",
+    "StampedWindow": "values.window",
     "Stimulus": "values.recalled",
     "ToolDeclaration": "values.tool",
     "Trace": "values.trace",
@@ -70,9 +71,11 @@ _HOMES = {
     "Turn": "values.turn",
     "TurnResult": "runtime.turn",
     "Verdict": "values.entry",
+    "WindowDraft": "values.window",
     "attach": "runtime.attachments",
     "create_home": "runtime.homes",
     "load_shipped": "library.load",
+    "open_statuses": "runtime.statuses",
 }
 
 __all__ = (
@@ -98,7 +101,7 @@ __all__ = (
     "ScriptedProvider",
     "Span",
     "Stability",
-    "StatusWindow",
+    "StampedWindow",
     "Stimulus",
     "ToolDeclaration",
     "Trace",
@@ -106,9 +109,11 @@ __all__ = (
     "Turn",
     "TurnResult",
     "Verdict",
+    "WindowDraft",
     "attach",
     "create_home",
     "load_shipped",
+    "open_statuses",
 )
 
 

@@ -4,7 +4,9 @@ MentisError
 ├── UserError            you can fix this: an argument, a file, a setting
 │   ├── UsageError           usage             a call or command that makes no sense
 │   ├── BadInput             bad-input         text or JSON that cannot be taken as it is
+│   │   └── WindowRefused        window-refused    a rule of the guardian blocks this window
 │   ├── SettingsError        settings          mentis.toml or a MENTIS_ variable is wrong
+│   │   └── ProfileConflict      profile-conflict  a guardian profile that no window could obey
 │   ├── HomeError            home              the home is not usable
 │   │   ├── HomeMissing          home-missing      there is no home there
 │   │   ├── HomeExists           home-exists       `init` would overwrite something
@@ -17,15 +19,18 @@ MentisError
 │   ├── RenderError          render            the request cannot be said in this wire format
 │   ├── RouteError           route             a route is unknown or incomplete
 │   ├── BudgetReached        budget-reached    a limit on tokens or money that you set is reached
+│   ├── SigningKeyError      signing-key       the ledger's key is missing or not safe to use
 │   ├── EngineMissing        engine-missing    an optional package is not installed
 │   └── WeightsMissing       weights-missing   the model file is not on this machine
 ├── WorldError           the world failed: disk, network, another process
 │   ├── StoreError           store             the database could not do it
 │   │   ├── StoreLocked          store-locked      another process holds it
 │   │   ├── StoreFull            store-full        no space left
+│   │   ├── StoreDown            store-down        the database server cannot be reached
 │   │   ├── StoreTooNew          store-too-new     a newer Mentis wrote it
 │   │   ├── StoreDamaged         store-damaged     it is not the database it should be
-│   │   └── StoreConflict        store-conflict    somebody else saved first
+│   │   ├── StoreConflict        store-conflict    somebody else saved first
+│   │   └── LeaseHeld            lease-held        another process consumes these drafts
 │   ├── DownloadError        download          weights could not be fetched
 │   ├── EngineFailed         engine-failed     the embedded model stopped working
 │   ├── ProviderUnreachable  provider-unreachable  no connection, or it broke before an answer
@@ -34,7 +39,10 @@ MentisError
 ├── ModelError           the model's answer is unusable
 │   └── ReplyError           reply             nothing in it can be read
 ├── LedgerError          the record does not hold
-│   └── NotCanonical         not-canonical     a value has no canonical JSON form
+│   ├── NotCanonical         not-canonical     a value has no canonical JSON form
+│   ├── BadCheckpoint        bad-checkpoint    a checkpoint cannot be read, or is not of this log
+│   ├── HistoryBroken        history-broken    a history to import does not verify
+│   └── RolledBack           rolled-back       the ledger is not what its last checkpoint saw
 └── Defect               ours: a rule inside Mentis did not hold; please report it
 """
 
@@ -78,8 +86,16 @@ class BadInput(UserError):
     code = "bad-input"
 
 
+class WindowRefused(BadInput):
+    code = "window-refused"
+
+
 class SettingsError(UserError):
     code = "settings"
+
+
+class ProfileConflict(SettingsError):
+    code = "profile-conflict"
 
 
 class HomeError(UserError):
@@ -130,6 +146,10 @@ class BudgetReached(UserError):
     code = "budget-reached"
 
 
+class SigningKeyError(UserError):
+    code = "signing-key"
+
+
 class EngineMissing(UserError):
     code = "engine-missing"
 
@@ -154,6 +174,10 @@ class StoreFull(StoreError):
     code = "store-full"
 
 
+class StoreDown(StoreError):
+    code = "store-down"
+
+
 class StoreTooNew(StoreError):
     code = "store-too-new"
 
@@ -164,6 +188,10 @@ class StoreDamaged(StoreError):
 
 class StoreConflict(StoreError):
     code = "store-conflict"
+
+
+class LeaseHeld(StoreError):
+    code = "lease-held"
 
 
 class DownloadError(WorldError):
@@ -200,6 +228,18 @@ class LedgerError(MentisError):
 
 class NotCanonical(LedgerError):
     code = "not-canonical"
+
+
+class BadCheckpoint(LedgerError):
+    code = "bad-checkpoint"
+
+
+class HistoryBroken(LedgerError):
+    code = "history-broken"
+
+
+class RolledBack(LedgerError):
+    code = "rolled-back"
 
 
 class Defect(MentisError):

@@ -33,7 +33,7 @@ def test_the_public_names_are_these() -> None:
             "ScriptedProvider",
             "Span",
             "Stability",
-            "StatusWindow",
+            "StampedWindow",
             "Stimulus",
             "ToolDeclaration",
             "Trace",
@@ -41,9 +41,11 @@ def test_the_public_names_are_these() -> None:
             "Turn",
             "TurnResult",
             "Verdict",
+            "WindowDraft",
             "attach",
             "create_home",
             "load_shipped",
+            "open_statuses",
         )
     )
     assert len(mentis.__all__) < 60

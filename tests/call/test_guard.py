@@ -21,6 +21,7 @@ from mentis.errors import (
 )
 from mentis.ports.provider import Provider
 from mentis.ports.secrets import ListedSecrets
+from mentis.values.entry import Uptime
 from mentis.values.rendering import Rendering
 from mentis.values.route import Route
 
@@ -44,6 +45,9 @@ class Time:
 
     def monotonic(self) -> float:
         return self.seconds
+
+    def uptime(self) -> Uptime:
+        return Uptime("fixed", round(self.seconds * 1000))
 
     async def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)

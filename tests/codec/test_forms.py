@@ -10,6 +10,7 @@ from inline_snapshot import snapshot
 from mentis.codec.forms import from_json, parse, schema_of, to_json, to_object
 from mentis.errors import BadInput
 from mentis.values.cognition import Goal, Sense
+from mentis.values.entry import Rollback
 from mentis.values.part import (
     MediaPart,
     ProviderState,
@@ -139,6 +140,11 @@ def test_a_refusal_names_the_path_the_problem_and_how_many_there_are(
 def test_a_part_is_judged_as_the_kind_it_says_it_is() -> None:
     error = refusal(Turn, '{"role": "user", "parts": [{"kind": "text", "txt": "x"}]}')
     assert error.message == snapshot("Turn: parts[0].text: Field required (and 1 more)")
+
+
+def test_a_row_that_is_too_short_is_named() -> None:
+    error = refusal(Rollback, '{"entry": 0, "lost": [[7]]}')
+    assert error.message == snapshot("Rollback: lost[0][1]: Field required")
 
 
 def test_a_part_of_no_known_kind_is_one_problem() -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+from datetime import UTC, datetime
+from pathlib import Path
 from types import MappingProxyType
+from uuid import UUID
 
 import pytest
 import rfc8785
@@ -137,3 +140,69 @@ def test_what_is_accepted_reads_back_to_the_same_bytes_and_agrees_with_the_libra
 @given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), st.integers(0, 9)))
 def test_the_order_of_keys_makes_no_difference(value: dict[str, int]) -> None:
     assert canonical(dict(reversed(value.items()))) == canonical(value)
+
+
+PLAIN = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53) + 1, 2**53 - 1)
+    | st.floats(1e-5, 2**53, exclude_max=True)
+    | st.floats(-1, 1)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(st.floats(1e-8, 1e-4) | st.floats(1e15, 1e23) | st.integers(-99, 99).map(float))
+def test_numbers_that_are_written_in_two_ways_are_written_right(number: float) -> None:
+    for value in ([number], [-number, 1], {"a": number}):
+        try:
+            expected = canonical(value)
+        except NotCanonical:
+            continue
+        assert expected == rfc8785.dumps(value)  # pyright: ignore[reportArgumentType]  # any JSON
+
+
+@given(PLAIN)
+def test_the_fast_way_and_the_oracle_write_the_same_bytes(value: object) -> None:
+    try:
+        encoded = canonical(value)
+    except NotCanonical:
+        return
+    assert encoded == rfc8785.dumps(value)  # pyright: ignore[reportArgumentType]  # any JSON
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        1.0,
+        0.0,
+        1e-6,
+        1e-7,
+        1.5e-5,
+        1e21,
+        5e-324,
+        {"\U0001f600": 1, "\ufb33": 2},
+        "\x7f\x1f\b\u2028",
+    ],
+)
+def test_what_fast_writers_get_wrong_is_right(value: object) -> None:
+    assert canonical(value) == rfc8785.dumps(value)  # pyright: ignore[reportArgumentType]  # any JSON
+
+
+class Named(str):
+    __slots__ = ()
+
+
+def test_foreign_types_that_fast_writers_know_are_refused_or_plain() -> None:
+    assert canonical({Named("b"): Named("x"), "a": 1}) == b'{"a":1,"b":"x"}'
+    for value in (datetime(2026, 1, 1, tzinfo=UTC), UUID(int=0), Path("x")):
+        with pytest.raises(NotCanonical, match="is not a JSON type"):
+            canonical([value])
+
+
+def test_a_key_that_is_shared_many_times_over_is_counted() -> None:
+    part = {"k" * 1000: 1}
+    with pytest.raises(NotCanonical, match="more than 1048576 bytes"):
+        canonical([part] * 2000)

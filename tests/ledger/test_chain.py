@@ -12,7 +12,7 @@ from mentis.ledger.chain import commit_field, hash_entry, make_stamp
 from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.ports.ledger_store import Stamp
-from mentis.values.entry import Draft, Entry, Head
+from mentis.values.entry import Draft, Entry, Head, Uptime
 
 SECOND = timedelta(seconds=1)
 
@@ -119,3 +119,16 @@ def test_a_salt_of_the_wrong_length_is_a_defect() -> None:
     stamp = make_stamp(FixedClock().now, lambda: b"short")
     with pytest.raises(Defect, match="5 bytes instead of 16"):
         stamp("ada", None, Draft("note", "test", {"a": 1}))
+
+
+def test_the_uptime_is_recorded_beside_the_time_where_there_is_one() -> None:
+    stamp = make_stamp(FixedClock(step=-SECOND).now, CountingIds().salt, lambda: Uptime("b-1", 42))
+    first = stamp("ada", None, Draft("note", "test", {"text": "x"}))
+    assert first.body["clock"] == {"boot": "b-1", "up": 42}
+    second = stamp("ada", head_of(first), Draft("note", "test", {}))
+    assert second.body["clock"] == {
+        "regressed": True,
+        "read": "2025-12-31T23:59:59.000000Z",
+        "boot": "b-1",
+        "up": 42,
+    }

@@ -24,7 +24,7 @@ from mentis.library.load import (
 from mentis.values.block import Block
 from mentis.values.persona import Expression, Profile, Trait
 from mentis.values.stability import Stability
-from mentis.values.window import StatusWindow
+from mentis.values.window import WindowDraft
 
 SHIPPED = Path(str(files("mentis.library"))) / "shipped"
 JSON_FILES = sorted(SHIPPED.rglob("*.json"))
@@ -82,6 +82,7 @@ KNOWN = {
     "stance_act",
     "stance_review",
     "status_window",
+    "status_conduct",
     "afterthought_inner_dialogue",
     "afterthought_followup",
     "afterthought_system_note",
@@ -297,10 +298,10 @@ def test_the_window_shown_is_a_whole_draft_in_the_order_of_the_ledger() -> None:
         fenced = re.search(r"```json\n(.+?)\n```", wording.content, re.DOTALL)
         assert fenced is not None
         window: Any = json.loads(fenced[1])
-        fields = {field.name for field in dataclasses.fields(StatusWindow)}
+        fields = {field.name for field in dataclasses.fields(WindowDraft)}
         assert window.keys() == fields
         assert list(window)[-1] == "mcp_trigger"
-        draft = StatusWindow(goal="")
+        draft = WindowDraft(goal="")
         for name in ("time_source", "schema_version", "window_source", "window_hash"):
             assert window[name] == getattr(draft, name)
         assert (window["cycle_backend_controlled"], window["prev_window_hash"]) == (True, "AUTO")

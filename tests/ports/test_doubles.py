@@ -24,6 +24,7 @@ from mentis.ports.revisions import Revisions
 from mentis.ports.screener import ListedScreener, Screener
 from mentis.ports.secrets import ListedSecrets, Secrets
 from mentis.ports.sense_source import ListedSenses, SenseSource
+from mentis.ports.signer import SeededSigner, Signer
 from mentis.ports.state_store import StateStore
 from mentis.ports.token_counter import TokenCounter
 from mentis.ports.witness import ListWitness, Witness
@@ -47,6 +48,7 @@ revisions: type[Revisions] = RevisionsInMemory
 screener: type[Screener] = ListedScreener
 secrets: type[Secrets] = ListedSecrets
 sense_source: type[SenseSource] = ListedSenses
+signer: type[Signer] = SeededSigner
 state_store: type[StateStore] = StatesInMemory
 token_counter: type[TokenCounter] = EstimatingCounter
 witness: type[Witness] = ListWitness

@@ -30,6 +30,8 @@ from mentis.ports.ids import CountingIds
 from mentis.ports.provider import Provider
 from mentis.runtime.agent import Agent
 from mentis.runtime.homes import create_home, verify_home
+from mentis.runtime.record import open_record
+from mentis.runtime.record_rotation import rotate
 from mentis.runtime.wiring import Parts
 from mentis.values.action import Action, Outcome
 from mentis.values.digest import digest
@@ -120,6 +122,22 @@ async def test_a_text_changed_in_the_conversation_is_found_by_verify(home: Path)
         (finding,) = agent.verify().findings
     assert (finding.index, finding.column) == (0, "conversation")
     assert "answer" in finding.message
+
+
+async def test_a_text_changed_in_the_conversation_is_found_also_after_a_rotation(
+    home: Path,
+) -> None:
+    async with open_agent(home, ScriptedProvider(["You owe me 10 euros.", "Yes."])) as agent:
+        await agent.chat("How much?")
+        await agent.chat("Sure?")
+    with open_record(home) as record:
+        rotate(record, 1)
+        assert record.verify().findings == ()
+    with closing(sqlite3.connect(home / "mentis.db")) as connection, connection:
+        connection.execute("UPDATE turns SET turn = replace(turn, '10 euros', '99 euros')")
+    with open_record(home) as record:
+        (finding,) = record.verify().findings
+    assert (finding.index, finding.column) == (0, "conversation")
 
 
 async def test_the_same_inputs_leave_the_same_record_byte_for_byte(tmp_path: Path) -> None:

@@ -1,9 +1,10 @@
-"""Every store port, once by its double and once by SQLite: the contract suites run on both."""
+"""Every store port by each of its implementations: the contract suites run on all of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,16 @@ from mentis.stores.memory import (
     RevisionsInMemory,
     StatesInMemory,
 )
+from mentis.stores.postgres.database import PostgresDatabase
+from mentis.stores.postgres.ledger import PostgresLedger
 from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.stores.sqlite.memories import SqliteMemories
 from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.stores.sqlite.states import SqliteStates
+
+_SCHEMAS = count(1)
 
 
 @pytest.fixture
@@ -48,7 +53,18 @@ def database(path: Path) -> Iterator[Database]:
         yield database
 
 
-@pytest.fixture(params=[LedgerInMemory, SqliteLedger])
+@pytest.fixture
+def schema() -> str:
+    return f"test_{next(_SCHEMAS)}"
+
+
+@pytest.fixture
+def postgres(postgres_url: str, schema: str) -> Iterator[PostgresDatabase]:
+    with PostgresDatabase(postgres_url, schema=schema) as database:
+        yield database
+
+
+@pytest.fixture(params=[LedgerInMemory, SqliteLedger, PostgresLedger])
 def ledger(request: pytest.FixtureRequest) -> LedgerStore:
     return _made(request)
 
@@ -75,5 +91,7 @@ def revisions(request: pytest.FixtureRequest) -> Revisions:
 
 def _made(request: pytest.FixtureRequest) -> Any:  # noqa: ANN401 - as many ports as fixtures
     make: Callable[..., object] = request.param
-    needs_database = make.__module__.startswith("mentis.stores.sqlite")
-    return make(request.getfixturevalue("database")) if needs_database else make()
+    for module, fixture in (("sqlite", "database"), ("postgres", "postgres")):
+        if make.__module__.startswith(f"mentis.stores.{module}"):
+            return make(request.getfixturevalue(fixture))
+    return make()

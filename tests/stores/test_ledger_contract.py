@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mentis.errors import NotCanonical, StoreConflict
+from mentis.errors import LeaseHeld, NotCanonical, StoreConflict, UsageError
 from mentis.ledger.verify import verify_chain
 from mentis.ports.ledger_store import LedgerStore, Stamp
 from mentis.values.entry import Draft, Entry, Head
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def note(n: int, delivery: str | None = None) -> Draft:
@@ -151,3 +155,200 @@ def test_threads_may_append_to_one_ledger(ledger: LedgerStore, stamp: Stamp) -> 
     assert sorted(entry.index for entry in made) == list(range(24))
     verdict = verify_chain("ada", ledger.entries("ada"))
     assert (verdict.findings, verdict.entries) == ((), 24)
+
+
+def test_reading_may_start_anywhere(ledger: LedgerStore, stamp: Stamp) -> None:
+    made = ledger.append("ada", [note(n) for n in range(300)], stamp)
+    assert tuple(ledger.entries("ada", start=290)) == made[290:]
+    assert tuple(ledger.hashes("ada", start=290)) == tuple(entry.hash for entry in made[290:])
+    assert list(ledger.entries("ada", start=300)) == []
+    assert ledger.latest("ada", 2) == made[-2:]
+    assert ledger.latest("ada", 0) == ()
+    assert ledger.latest("ada", 1000) == made
+
+
+def test_an_entry_is_found_by_its_index_and_by_its_delivery(
+    ledger: LedgerStore, stamp: Stamp
+) -> None:
+    first, second = ledger.append("ada", [note(1, "mail-1"), note(2)], stamp)
+    assert (ledger.find("ada", 1), ledger.find("ada", 2)) == (second, None)
+    assert ledger.find_delivery("ada", "mail-1") == first
+    assert ledger.find_delivery("bob", "mail-1") is None
+    assert ledger.head("ada") == Head(1, second.hash, second.time)
+    assert (ledger.count("ada"), ledger.count("bob"), ledger.head("bob")) == (2, 0, None)
+
+
+def test_the_order_of_a_body_and_its_numbers_come_back(ledger: LedgerStore, stamp: Stamp) -> None:
+    body: dict[str, object] = {"z": 1.5, "a": {"y": 1e22, "b": 1e-7}, "m": 2**53 - 1}
+    ledger.append("ada", [Draft("note", "test", body)], stamp)
+    (entry,) = ledger.entries("ada")
+    assert list(entry.body) == ["z", "a", "m"]
+    assert verify_chain("ada", [entry]).intact
+
+
+def test_erasing_takes_value_and_salt_and_leaves_commitment_and_tombstone(
+    ledger: LedgerStore, stamp: Stamp
+) -> None:
+    draft = Draft("note", "test", {"secret": "s", "open": "o"}, delivery="mail-1")
+    (before,) = ledger.append("ada", [draft], stamp)
+    tombstone = Draft("erasure", "test", {"entry": 0, "fields": ["secret"]})
+    made = ledger.erase("ada", 0, ["secret"], draft=tombstone, stamp=stamp)
+    after, last = ledger.entries("ada")
+    assert last == made
+    assert (last.index, last.prev) == (1, before.hash)
+    kept = {name: before.salts[name] for name in ("open", "delivery")}
+    body = {"open": "o", "delivery": "mail-1"}
+    assert after == replace(before, body=body, salts=kept)
+    # One delivery is one entry still, and of what was erased only the name is compared.
+    assert ledger.append("ada", [draft], stamp) == (after,)
+
+
+def test_with_the_delivery_erased_nothing_knows_it_any_more(
+    ledger: LedgerStore, stamp: Stamp
+) -> None:
+    ledger.append("ada", [note(1, "mail-1")], stamp)
+    ledger.erase("ada", 0, ["delivery", "n"], draft=note(2), stamp=stamp)
+    assert ledger.find_delivery("ada", "mail-1") is None
+    (again,) = ledger.append("ada", [note(1, "mail-1")], stamp)
+    assert again.index == 2
+
+
+def test_a_tombstone_that_is_refused_erases_nothing(ledger: LedgerStore, stamp: Stamp) -> None:
+    made = ledger.append("ada", [note(1)], stamp)
+    bad = Draft("note", "test", {"value": float("nan")})
+    with pytest.raises(NotCanonical):
+        ledger.erase("ada", 0, ["n"], draft=bad, stamp=stamp)
+    assert tuple(ledger.entries("ada")) == made
+
+
+@pytest.mark.parametrize(("index", "fields"), [(7, ["n"]), (0, ["other"]), (0, [])])
+def test_what_is_not_there_cannot_be_erased(
+    ledger: LedgerStore, stamp: Stamp, index: int, fields: list[str]
+) -> None:
+    made = ledger.append("ada", [note(1)], stamp)
+    with pytest.raises(UsageError):
+        ledger.erase("ada", index, fields, draft=note(2), stamp=stamp)
+    assert tuple(ledger.entries("ada")) == made
+
+
+def test_dropped_entries_leave_their_hashes_and_the_chain_goes_on(
+    ledger: LedgerStore, stamp: Stamp
+) -> None:
+    made = ledger.append("ada", [note(n, f"mail-{n}") for n in range(5)], stamp)
+    ledger.append("bob", [note(1)], stamp)
+    assert ledger.drop_before("ada", 3) == 3
+    assert ledger.drop_before("ada", 3) == 0
+    assert tuple(ledger.entries("ada")) == made[3:]
+    assert (ledger.count("ada"), ledger.count("bob")) == (5, 1)
+    (last,) = ledger.append("ada", [note(9)], stamp)
+    assert (last.index, last.prev) == (5, made[-1].hash)
+    assert tuple(ledger.hashes("ada")) == (*(e.hash for e in made), last.hash)
+    assert tuple(ledger.hashes("ada", start=2)) == (*(e.hash for e in made[2:]), last.hash)
+    assert ledger.find("ada", 1) is None
+
+
+def test_the_last_entry_is_never_dropped(ledger: LedgerStore, stamp: Stamp) -> None:
+    made = ledger.append("ada", [note(n) for n in range(3)], stamp)
+    assert ledger.drop_before("ada", 99) == 2
+    assert tuple(ledger.entries("ada")) == made[2:]
+    assert ledger.drop_before("nobody", 1) == 0
+
+
+def test_a_delivery_whose_entry_was_dropped_is_not_taken_again(
+    ledger: LedgerStore, stamp: Stamp
+) -> None:
+    ledger.append("ada", [note(1, "mail-1"), note(2)], stamp)
+    ledger.drop_before("ada", 1)
+    with pytest.raises(StoreConflict, match="`mail-1` of agent `ada` was entry 0") as caught:
+        ledger.append("ada", [note(1, "mail-1")], stamp)
+    assert caught.value.facts["index"] == 0
+    assert ledger.count("ada") == 2
+
+
+def test_checkpoints_come_back_in_their_order(ledger: LedgerStore) -> None:
+    assert ledger.checkpoints("ada") == ()
+    for size, text in ((3, "three\n"), (5, "five ✓"), (4, "after a rollback")):
+        ledger.keep_checkpoint("ada", size, text)
+    ledger.keep_checkpoint("bob", 1, "one")
+    expected = ((3, "three\n"), (5, "five ✓"), (4, "after a rollback"))
+    assert ledger.checkpoints("ada") == expected
+
+
+def test_a_lease_belongs_to_the_first_who_asks_until_it_runs_out(ledger: LedgerStore) -> None:
+    assert ledger.lease("ada") is None
+    mine = ledger.take_lease("ada", "watcher 1", now=NOW, seconds=10)
+    assert (mine.owner, mine.fence, mine.end) == ("watcher 1", 1, NOW + timedelta(seconds=10))
+    assert mine.expires.endswith("Z")
+    assert ledger.take_lease("ada", "watcher 2", now=NOW, seconds=99) == mine
+    assert ledger.lease("ada") == mine
+    later = NOW + timedelta(seconds=10)
+    theirs = ledger.take_lease("ada", "watcher 2", now=later, seconds=10)
+    assert (theirs.owner, theirs.fence) == ("watcher 2", 2)
+    assert ledger.take_lease("bob", "watcher 1", now=NOW, seconds=10).fence == 1
+
+
+def test_a_lease_is_renewed_by_its_holder_and_by_nobody_else(ledger: LedgerStore) -> None:
+    mine = ledger.take_lease("ada", "one", now=NOW, seconds=10)
+    renewed = ledger.renew_lease(mine, now=NOW + timedelta(seconds=5), seconds=10)
+    assert (renewed.end, renewed.fence) == (NOW + timedelta(seconds=15), mine.fence)
+    assert ledger.take_lease("ada", "one", now=NOW, seconds=20).fence == 1
+    ledger.take_lease("ada", "two", now=NOW + timedelta(seconds=60), seconds=10)
+    with pytest.raises(LeaseHeld, match="two has it now"):
+        ledger.renew_lease(mine, now=NOW, seconds=10)
+
+
+def test_a_released_lease_is_free_and_its_fence_is_spent(ledger: LedgerStore) -> None:
+    mine = ledger.take_lease("ada", "one", now=NOW, seconds=10)
+    ledger.release_lease(mine)
+    assert ledger.lease("ada") is None
+    with pytest.raises(LeaseHeld, match="nobody has it now"):
+        ledger.renew_lease(mine, now=NOW, seconds=10)
+    theirs = ledger.take_lease("ada", "two", now=NOW, seconds=10)
+    assert theirs.fence == 2
+    ledger.release_lease(mine)
+    assert ledger.lease("ada") == theirs
+
+
+def test_who_lost_the_lease_appends_nothing(ledger: LedgerStore, stamp: Stamp) -> None:
+    mine = ledger.take_lease("ada", "one", now=NOW, seconds=10)
+    ledger.append("ada", [note(1)], stamp, lease=mine)
+    theirs = ledger.take_lease("ada", "two", now=NOW + timedelta(minutes=1), seconds=10)
+    with pytest.raises(LeaseHeld, match="fence 1 is lost: two has it now"):
+        ledger.append("ada", [note(2)], stamp, lease=mine)
+    ledger.append("ada", [note(3)], stamp, lease=theirs)
+    # Direct ways in need no lease.
+    ledger.append("ada", [note(4)], stamp)
+    assert [entry.body["n"] for entry in ledger.entries("ada")] == [1, 3, 4]
+
+
+def test_of_many_who_ask_for_a_lease_one_gets_it(ledger: LedgerStore) -> None:
+    def ask(n: int) -> str:
+        return ledger.take_lease("ada", f"watcher {n}", now=NOW, seconds=10).owner
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(ask, range(16)))) == 1
+
+
+def test_each_of_many_at_once_gets_its_entries_or_its_own_error(
+    ledger: LedgerStore, stamp: Stamp
+) -> None:
+    ledger.append("ada", [note(0, "taken")], stamp)
+
+    def append(n: int) -> str:
+        agent = ("ada", "bob")[n % 2]
+        draft = (note(n), Draft("note", "t", {"v": 2**60}), note(n, "taken"))[n % 3]
+        try:
+            (entry,) = ledger.append(agent, [note(-n), draft], stamp)[1:]
+        except (NotCanonical, StoreConflict) as error:
+            return error.code
+        return f"{entry.agent} {entry.body['n']}"
+
+    with ThreadPoolExecutor(16) as pool:
+        answers = list(pool.map(append, range(60)))
+    assert answers[::3] == [f"{('ada', 'bob')[n % 2]} {n}" for n in range(0, 60, 3)]
+    assert set(answers[1::3]) == {"not-canonical"}
+    assert set(answers[2::6]) | set(answers[5::6]) >= {"store-conflict"}
+    for agent in ("ada", "bob"):
+        assert verify_chain(agent, ledger.entries(agent)).intact
+    assert ledger.count("ada") == 21  # the first, and two for each of ten
+    assert ledger.count("bob") == 22  # `taken` is new there, once

@@ -51,16 +51,24 @@ def anything_of(annotation: object, depth: int = 3) -> st.SearchStrategy[Any]:
     match get_origin(annotation):
         case None:
             return anything_plain(annotation, depth)
-        case origin if depth == 0 and origin in (tuple, Mapping):
-            return st.just(() if origin is tuple else {})
         case origin if origin is tuple:
-            return st.lists(anything_of(arguments[0], depth), max_size=many).map(tuple)
+            return anything_in_a_row(arguments, depth)
+        case origin if depth == 0 and origin is Mapping:
+            return st.just(dict[str, Any]())
         case origin if origin is Mapping:
             return st.dictionaries(st.text(), anything_of(arguments[1], depth), max_size=many)
         case origin if origin in (Union, UnionType):
             return st.one_of([anything_of(choice, depth) for choice in arguments])
         case _:
             return st.sampled_from(arguments)
+
+
+def anything_in_a_row(arguments: tuple[object, ...], depth: int) -> st.SearchStrategy[Any]:
+    if arguments[-1] is not Ellipsis:
+        return st.tuples(*(anything_of(one, depth) for one in arguments))
+    if depth == 0:
+        return st.just(())
+    return st.lists(anything_of(arguments[0], depth), max_size=min(depth, 2)).map(tuple)
 
 
 def anything_plain(annotation: object, depth: int) -> st.SearchStrategy[Any]:

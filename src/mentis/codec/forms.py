@@ -173,7 +173,10 @@ def _real_path(problem: ErrorDetails, data: object) -> Path:
         if isinstance(here, dict) and step in here:
             here = cast("dict[str | int, object]", here)[step]
         elif isinstance(here, list) and isinstance(step, int):
-            here = cast("list[object]", here)[step]
+            items = cast("list[object]", here)
+            if step >= len(items):
+                break  # it is missing, and named below
+            here = items[step]
         else:
             continue
         path.append(step)

@@ -5,28 +5,35 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
+from typing import TypeAlias
 
 from mentis.errors import HomeUnwritable, StoreError, StoreFull
 
+Content: TypeAlias = str | bytes | Iterable[bytes]
 
-def write_atomic(path: Path, content: str | bytes) -> None:
+
+def write_atomic(path: Path, content: Content) -> None:
     """Temporary file beside it, fsync, replace, fsync of the folder: a reader sees old or new."""
     temporary = write_beside(path, content)
     try:
         temporary.replace(path)
         sync_folder(path.parent)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        _discard(temporary)
         raise unwritable(path, error) from error
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        _discard(temporary)
         raise
 
 
-def write_beside(path: Path, content: str | bytes) -> Path:
+def write_beside(path: Path, content: Content) -> Path:
     """A new file in the folder of `path`, safe on the disk; it only has to take its name."""
-    data = content.encode() if isinstance(content, str) else content
+    if isinstance(content, str):
+        content = content.encode()
+    pieces = (content,) if isinstance(content, bytes) else content
     try:
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     except OSError as error:
@@ -34,16 +41,22 @@ def write_beside(path: Path, content: str | bytes) -> Path:
     temporary = path.with_name(Path(name).name)  # relative, if `path` is
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+            file.writelines(pieces)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        _discard(temporary)
         raise unwritable(path, error) from error
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        _discard(temporary)
         raise
     return temporary
+
+
+def _discard(temporary: Path) -> None:
+    """A disk that does not even let it go must not hide what went wrong."""
+    with suppress(OSError):
+        temporary.unlink(missing_ok=True)
 
 
 def unwritable(path: Path, error: OSError) -> HomeUnwritable | StoreFull | StoreError:

@@ -1,152 +1,231 @@
-"""Derives a chain anew, entry by entry, and names what does not match."""
+"""Derives a chain anew, entry by entry, and names what does not match.
+
+Integrity (the findings): what is here has not changed. Completeness: whether anything could be
+missing, which only a checkpoint that somebody else keeps can tell.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import accumulate
 
-from mentis.errors import NotCanonical, StoreDamaged
-from mentis.values.entry import Entry, Finding, Verdict
+from mentis.errors import StoreDamaged
+from mentis.values.checkpoint import KeptNote, Pin
+from mentis.values.entry import Entry, Finding, Trusted, Verdict
 
-from .chain import RECIPE, commit_field, hash_entry
+from .deliveries import Deliveries
+from .evidence import Evidence, Weighed
+from .merkle import Tree
+from .origin import KIND, linked_hash
+from .places import Places
+from .recipes import check_recipe
 
 MAX_FINDINGS = 20
-NOTE = (
-    "No checkpoint from outside was given: entries removed from the end, or a history"
-    " rewritten with new hashes, cannot be seen."
-)
+_UNSEEN = "entries removed from the end, or a history rewritten with new hashes, cannot be seen."
+NOTE = f"No checkpoint from outside was given: {_UNSEEN}"
 EMPTY_NOTE = f"There are no entries. {NOTE}"
-_SALT = re.compile(r"[0-9a-f]{32}")
+_REPORT_EVERY = 1000
+_TOLD = 3
 
 
-def verify_chain(agent: str, entries: Iterable[Entry]) -> Verdict:
-    """Read a whole chain once, in constant memory; every link and every field is derived anew."""
-    seen = _Seen(agent)
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What is not in the store, which begins at `stored`.
+
+    `dropped` are the hashes of entries that are nowhere to be read, which a signed retention must
+    explain; those between them and `stored` are read from segments.
+    """
+
+    dropped: Iterable[str] = ()
+    stored: int = 0
+
+
+def verify_chain(
+    agent: str,
+    entries: Iterable[Entry],
+    *,
+    pin: Pin | None = None,
+    notes: Iterable[KeptNote] = (),
+    since: Trusted | None = None,
+    beginning: Beginning | None = None,
+    again: Callable[[], Iterable[Entry]] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Verdict:
+    """Read a whole chain once, in constant memory; every link and every field is derived anew.
+
+    `since`: begin after what an earlier run has verified (`Verdict.trusted`). `beginning`: what
+    of it is not in the store. `again`: how to read the entries a second time, should a delivery
+    seem to stand there twice. `progress` is told how far it is.
+    """
+    reading = _Reading(agent, Evidence(agent, pin, notes), since)
+    beginning = beginning or Beginning()
     try:
+        reading.skip(beginning.dropped)
         for entry in entries:
-            seen.take(entry)
+            reading.take(entry)
+            if progress is not None and reading.count % _REPORT_EVERY == 0:
+                progress(reading.count)
     except StoreDamaged as damage:
-        seen.stop(damage)
-    return Verdict(
-        agent=agent,
-        entries=seen.count,
-        head=None if seen.last is None else seen.last.hash,
-        findings=tuple(seen.findings),
-        completeness=_completeness(seen),
-        more=seen.more,
-    )
+        reading.stop(damage)
+    second = again() if again is not None else None if isinstance(entries, Iterator) else entries
+    return reading.verdict(second, beginning.stored)
 
 
-class _Seen:
+class _Reading:
     """How far verification has come: the entry before, and what was found so far."""
 
-    def __init__(self, agent: str) -> None:
-        self.agent = agent
-        self.count = 0
-        self.last: Entry | None = None
-        self.findings: list[Finding] = []
+    def __init__(self, agent: str, evidence: Evidence, since: Trusted | None) -> None:
+        self._evidence = evidence
+        since = since or Trusted(agent, 0, None, "", ())
+        self._since = since
+        self._places = Places(agent, since.size, since.head, since.time)
+        self._tree = Tree(since.size, map(bytes.fromhex, since.peaks))
+        evidence.keys.extend(since.keys)
+        evidence.rollbacks.extend(since.rollbacks)
+        self._origin_hash = since.origin_hash
+        self._deliveries = Deliveries()
+        self._findings: list[Finding] = []
+        self._dropped = 0
+        self._regressed: list[int] = []
+        self.count = since.size
         self.more = 0
+        self._mark()
+
+    def skip(self, dropped: Iterable[str]) -> None:
+        for entry_hash in dropped:
+            self._grow(entry_hash)
+            self._places.size, self._places.head = self.count, entry_hash
+            self._dropped += 1
+        if self._dropped:
+            self._evidence.give_root(self.count, self._tree.root.hex())
 
     def take(self, entry: Entry) -> None:
-        for finding in _check_entry(self.agent, self.last, entry):
-            self.note(finding)
-        self.count += 1
-        self.last = entry
+        for finding in self._places.take(entry):
+            self._note(finding)
+        sound = True
+        for finding in check_recipe(entry, self._origin_hash):
+            sound = False
+            if finding.column == "hash":
+                self._places.find_origin(entry)
+            self._note(finding)
+        if entry.kind == KIND:
+            self._origin_hash = linked_hash(entry)
+        self._evidence.take(entry, sound=sound)
+        if replayed := self._deliveries.take(entry):
+            self._note(replayed)
+        clock = entry.body.get("clock")
+        if isinstance(clock, dict) and "regressed" in clock:
+            self._regressed.append(entry.index)
+            del self._regressed[MAX_FINDINGS:]
+        self._grow(entry.hash)
 
     def stop(self, damage: StoreDamaged) -> None:
         """Nothing can be read beyond this point, which is a finding like any other."""
         index, column = damage.facts.get("index"), damage.facts.get("column")
-        expected = 0 if self.last is None else self.last.index + 1
-        self.note(
+        self._note(
             Finding(
-                index=index if isinstance(index, int) else expected,
+                index=index if isinstance(index, int) else self._places.size,
                 column=column if isinstance(column, str) else "",
                 message=f"{damage.message}; the chain could not be read further",
+                attack="unreadable",
             )
         )
 
-    def note(self, finding: Finding) -> None:
-        if len(self.findings) < MAX_FINDINGS:
-            self.findings.append(finding)
+    def verdict(self, again: Iterable[Entry] | None, stored: int) -> Verdict:
+        weighed = self._evidence.weigh(
+            self.count, dropped=self._dropped, moved=stored, base=self._since.size
+        )
+        named = [self._places.named(finding) for finding in self._findings]
+        found = _merged(named, [*self._deliveries.findings(again), *weighed.findings])
+        return Verdict(
+            agent=self._places.agent,
+            entries=self.count,
+            head=self._places.head,
+            findings=tuple(found[:MAX_FINDINGS]),
+            completeness=_completeness(self.count, weighed),
+            more=self.more + max(0, len(found) - MAX_FINDINGS),
+            root=self._tree.root.hex(),
+            vouched=weighed.vouched,
+            erased=tuple(weighed.erased),
+            notes=(*weighed.notes, *self._remarks()),
+            trusted=None if found else self._trusted(),
+        )
+
+    def _note(self, finding: Finding) -> None:
+        if len(self._findings) < MAX_FINDINGS:
+            self._findings.append(finding)
         else:
             self.more += 1
 
+    def _grow(self, entry_hash: str) -> None:
+        try:
+            self._tree.add(entry_hash)
+        except ValueError:  # not hexadecimal: a finding already, and no root can match any more
+            self._tree.add("00" * 32)
+        self.count += 1
+        self._mark()
 
-def _check_entry(agent: str, last: Entry | None, entry: Entry) -> Iterator[Finding]:
-    yield from _check_place(agent, last, entry)
-    if entry.recipe != RECIPE:
-        yield _differs(entry, "recipe", RECIPE, entry.recipe)
-        return
-    yield from _check_hash(entry)
-    yield from _check_delivery(entry)
-    for name in sorted({*entry.fields, *entry.body, *entry.salts}):
-        yield from _check_field(entry, name)
+    def _mark(self) -> None:
+        if self._evidence.wants_root(self.count):
+            self._evidence.give_root(self.count, self._tree.root.hex())
 
+    def _remarks(self) -> Iterator[str]:
+        if self._since.size:
+            yield (
+                f"entries 0 to {self._since.size - 1} were verified before and not read again:"
+                " not whether they changed since, whether a later entry repeats one of their"
+                " deliveries, or whether an erased value is back"
+            )
+        if self._dropped:
+            yield f"entries 0 to {self._dropped - 1} are not here: only their hashes were used"
+        if self._regressed:
+            told = ", ".join(map(str, self._regressed))
+            yield f"the clock had gone back at entry {told}; the time before was kept"
 
-def _check_place(agent: str, last: Entry | None, entry: Entry) -> Iterator[Finding]:
-    expected = 0 if last is None else last.index + 1
-    if entry.index != expected:
-        message = f"expected entry {expected} here, got entry {entry.index}"
-        yield Finding(expected, "index", message)
-    if entry.agent != agent:
-        yield _differs(entry, "agent", agent, entry.agent)
-    prev = None if last is None else last.hash
-    if entry.prev != prev:
-        yield _differs(entry, "prev", prev, entry.prev)
-    if last is not None and entry.time < last.time:
-        message = f"{entry.time!r} is earlier than {last.time!r} of the entry before"
-        yield Finding(entry.index, "time", message)
-
-
-def _check_hash(entry: Entry) -> Iterator[Finding]:
-    try:
-        derived = hash_entry(entry)
-    except NotCanonical as refusal:
-        yield Finding(entry.index, "hash", f"the header cannot be hashed: {refusal.message}")
-        return
-    if entry.hash != derived:
-        yield _differs(entry, "hash", derived, entry.hash)
-
-
-def _check_delivery(entry: Entry) -> Iterator[Finding]:
-    """The column is a copy of a committed body field; an erased field leaves nothing to compare."""
-    if "delivery" in entry.fields and "delivery" not in entry.body:
-        return
-    committed = entry.body.get("delivery")
-    if entry.delivery != committed:
-        yield _differs(entry, "delivery", committed, entry.delivery)
+    def _trusted(self) -> Trusted:
+        return Trusted(
+            agent=self._places.agent,
+            size=self.count,
+            head=self._places.head,
+            time=self._places.time,
+            peaks=tuple(peak.hex() for peak in self._tree.peaks),
+            origin_hash=self._origin_hash,
+            keys=tuple(self._evidence.keys),
+            rollbacks=tuple(self._evidence.rollbacks),
+        )
 
 
-def _check_field(entry: Entry, name: str) -> Iterator[Finding]:
-    if name not in entry.fields:
-        column = "body" if name in entry.body else "salts"
-        yield Finding(entry.index, column, f"field {name!r} has no commitment")
-    elif name not in entry.body:
-        # Nothing in the chain says that it was erased on purpose.
-        yield Finding(entry.index, "body", f"field {name!r} is gone; only its commitment is left")
-    elif name not in entry.salts:
-        yield Finding(entry.index, "salts", f"field {name!r} has no salt")
-    elif not _SALT.fullmatch(entry.salts[name]):
-        yield Finding(entry.index, "salts", f"field {name!r}: expected 32 hexadecimal digits")
-    else:
-        yield from _check_commitment(entry, name)
+def _merged(read: list[Finding], weighed: list[Finding]) -> list[Finding]:
+    """Those of the reading stay in its order, the others take their place among them.
+
+    A checkpoint that is not ours has no place in the chain, and comes last.
+    """
+    reached = accumulate((finding.index for finding in read), max)
+    placed = [*zip(reached, read, strict=True), *((_place(other), other) for other in weighed)]
+    return [finding for _, finding in sorted(placed, key=lambda pair: pair[0])]
 
 
-def _check_commitment(entry: Entry, name: str) -> Iterator[Finding]:
-    try:
-        derived = commit_field(name, entry.body[name], bytes.fromhex(entry.salts[name]))
-    except NotCanonical as refusal:
-        yield Finding(entry.index, "body", f"field {name!r} cannot be hashed: {refusal.message}")
-        return
-    committed = entry.fields[name]
-    if committed != derived:
-        message = f"field {name!r} with its salt: expected {committed!r}, got {derived!r}"
-        yield Finding(entry.index, "body", message)
+def _place(finding: Finding) -> float:
+    foreign = finding.column == "checkpoint" and finding.attack in ("forged", "identity")
+    return math.inf if foreign else finding.index
 
 
-def _differs(entry: Entry, column: str, expected: object, got: object) -> Finding:
-    return Finding(entry.index, column, f"expected {expected!r}, got {got!r}")
+def _uncounted(reasons: list[str]) -> str:
+    told = "; ".join(reasons[:_TOLD]) or "only of the empty ledger"
+    more = f"; and {len(reasons) - _TOLD} more" if len(reasons) > _TOLD else ""
+    return f"No checkpoint from outside counts here ({told}{more}): {_UNSEEN}"
 
 
-def _completeness(seen: _Seen) -> str:
-    return NOTE if seen.count else EMPTY_NOTE
+def _completeness(count: int, weighed: Weighed) -> str:
+    if not weighed.vouched:
+        note = _uncounted(weighed.uncounted) if weighed.given else NOTE
+        return note if count else f"There are no entries. {note}"
+    if weighed.vouched == count:
+        seen = "the one entry" if count == 1 else f"all {count} entries"
+        return f"A checkpoint from outside has seen {seen}."
+    return (
+        f"A checkpoint from outside has seen the first {weighed.vouched} of {count} entries;"
+        " of those after it, removal and rewriting cannot be seen."
+    )

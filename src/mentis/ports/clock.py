@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
+from mentis.values.entry import Uptime
+
 
 class Clock(Protocol):
     def now(self) -> datetime:
@@ -13,6 +15,10 @@ class Clock(Protocol):
 
     def monotonic(self) -> float:
         """Seconds that only ever rise, for measuring."""
+        ...
+
+    def uptime(self) -> Uptime:
+        """The boot of this machine and how long it runs: nobody can set that back."""
         ...
 
 
@@ -35,3 +41,6 @@ class FixedClock:
     def monotonic(self) -> float:
         self._elapsed += self._step.total_seconds()
         return self._elapsed
+
+    def uptime(self) -> Uptime:
+        return Uptime("fixed", round(self._elapsed * 1000))

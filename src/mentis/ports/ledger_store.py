@@ -2,28 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import datetime
 from typing import Protocol, TypeAlias
 
 from mentis.values.entry import Draft, Entry, Head
+from mentis.values.lease import Lease
 
 Stamp: TypeAlias = Callable[[str, Head | None, Draft], Entry]
 
 
 class LedgerStore(Protocol):
-    def append(self, agent: str, drafts: Sequence[Draft], stamp: Stamp) -> tuple[Entry, ...]:
+    def append(
+        self, agent: str, drafts: Sequence[Draft], stamp: Stamp, *, lease: Lease | None = None
+    ) -> tuple[Entry, ...]:
         """Add all drafts or none. `stamp(agent, head, draft)` runs inside the write transaction.
 
-        A draft whose delivery is known already yields the entry that was made of it then.
+        A draft whose delivery is known already yields the entry that was made of it then. With a
+        lease it is LeaseHeld once somebody else has taken the lease.
         """
         ...
 
-    def entries(self, agent: str) -> Iterator[Entry]:
-        """The chain of one agent from its beginning, read as it is asked for."""
+    def erase(
+        self, agent: str, index: int, fields: Collection[str], *, draft: Draft, stamp: Stamp
+    ) -> Entry:
+        """Remove value and salt of these body fields and append `draft`, the tombstone, as one.
+
+        The commitments stay. With the field `delivery` goes the column that repeats it.
+        """
+        ...
+
+    def drop_before(self, agent: str, index: int) -> int:
+        """Remove the entries before `index` (never the last one) and return how many went.
+
+        Their hashes stay, for proofs, and their deliveries, which are never taken again.
+        """
+        ...
+
+    def entries(self, agent: str, *, start: int = 0) -> Iterator[Entry]:
+        """The entries still kept, from index `start` on, read as they are asked for."""
+        ...
+
+    def hashes(self, agent: str, *, start: int = 0) -> Iterator[str]:
+        """The hash of every entry from index `start` on, also of those that were dropped.
+
+        StoreDamaged unless what was dropped ends exactly where what is kept begins.
+        """
         ...
 
     def latest(self, agent: str, count: int) -> tuple[Entry, ...]:
-        """The newest entries of one agent, at most so many, oldest first."""
+        """The last `count` entries that are kept, oldest first."""
+        ...
+
+    def find(self, agent: str, index: int) -> Entry | None: ...
+
+    def find_delivery(self, agent: str, delivery: str) -> Entry | None: ...
+
+    def head(self, agent: str) -> Head | None: ...
+
+    def count(self, agent: str) -> int:
+        """How long the chain is, with the entries that were dropped from its beginning."""
         ...
 
     def agents(self) -> tuple[str, ...]: ...
+
+    def keep_checkpoint(self, agent: str, size: int, note: str) -> None: ...
+
+    def checkpoints(self, agent: str) -> tuple[tuple[int, str], ...]:
+        """Size and note of every checkpoint, in the order they were kept."""
+        ...
+
+    def take_lease(self, agent: str, owner: str, *, now: datetime, seconds: float) -> Lease:
+        """The lease that holds now: the caller's, or that of the owner who was here before.
+
+        The one who has it and takes it again keeps its fence; a new owner gets a higher one.
+        """
+        ...
+
+    def renew_lease(self, lease: Lease, *, now: datetime, seconds: float) -> Lease:
+        """Make it last longer. LeaseHeld when somebody else has taken it since."""
+        ...
+
+    def release_lease(self, lease: Lease) -> None:
+        """Let it go, if it is still held."""
+        ...
+
+    def lease(self, agent: str) -> Lease | None:
+        """The last lease that was taken and not released, whether or not it still runs."""
+        ...
+
+    def close(self) -> None:
+        """Let go of connections of its own, if it has any."""
+        ...

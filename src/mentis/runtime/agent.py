@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, AsyncIterator
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from anyio import CancelScope, to_thread
 from mentis.codec.request_check import check_request
 from mentis.compose.compose import Composed
 from mentis.errors import MentisError, UsageError
-from mentis.stores.files.home import checked_id
+from mentis.stores.files.home import Home, checked_id
 from mentis.stores.sqlite.database import Database
 from mentis.values.caching import Forecast, Reconciled
 from mentis.values.entry import Entry, Verdict
@@ -29,6 +30,7 @@ from mentis.values.turn import Turn
 
 from .attachments import check_words, read_attachments
 from .audit import verify_agent
+from .evidence import gather
 from .legs import render_turn
 from .mind import Mind
 from .present import look
@@ -64,8 +66,15 @@ class Agent:
     ```
     """
 
-    def __init__(self, mind: Mind, database: Database, settings: Settings) -> None:
+    def __init__(
+        self,
+        mind: Mind,
+        database: Database,
+        settings: Settings,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
         self._mind = mind
+        self._environ = environ
         self._database = database
         self._settings = settings
         self._reading: CancelScope | None = None
@@ -80,7 +89,9 @@ class Agent:
         parts: Parts | None = None,
     ) -> Self:
         """The agent of one persona; the only persona there is may be left unnamed."""
-        return cls(*open_mind(Path(path), persona=persona, route=route, parts=parts or Parts()))
+        parts = parts or Parts()
+        mind, database, settings = open_mind(Path(path), persona=persona, route=route, parts=parts)
+        return cls(mind, database, settings, parts.variables)
 
     @property
     def id(self) -> str:
@@ -130,8 +141,11 @@ class Agent:
         return tuple(self._mind.ledger.entries(self._mind.agent))
 
     def verify(self) -> Verdict:
-        """Check this agent's whole record."""
-        return verify_agent(self._mind.agent, self._mind.ledger, self._mind.conversations)
+        """Check this agent's whole record, with every checkpoint that the home knows of."""
+        mind = self._mind
+        home = Home(self._database.path.parent)
+        asked = gather(home, self._settings, self._environ, persona=mind.persona.id)
+        return verify_agent(mind.agent, mind.ledger, mind.conversations, asked)
 
     async def chat(
         self, message: str | Stimulus, *, session: str = "main", hear: Hear | None = None
@@ -197,6 +211,7 @@ class Agent:
 
     def close(self) -> None:
         """Enough for an agent that was never asked anything."""
+        self._mind.ledger.close()
         self._database.close()
 
     async def __aenter__(self) -> Self:

@@ -2,29 +2,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import cast
 
-from mentis.ledger.verify import verify_chain
+from mentis.codec.forms import from_json, to_json
+from mentis.disk.atomic import write_atomic
+from mentis.errors import BadCheckpoint, HomeError, StoreDamaged, UserError, WorldError
+from mentis.ledger.checkpoint import read_note
+from mentis.ledger.verify import Beginning, verify_chain
 from mentis.ports.conversation_store import ConversationStore
 from mentis.ports.ledger_store import LedgerStore
+from mentis.stores.files.home import is_id
+from mentis.values.checkpoint import KeptNote, Pin
 from mentis.values.digest import digest
-from mentis.values.entry import Entry, Finding, Verdict
+from mentis.values.entry import Entry, Finding, Trusted, Verdict
 from mentis.values.part import MediaPart
+from mentis.values.words import counted
 
 from .attachments import media_digest
 from .said import acts, turn_digest
+from .segment_files import SegmentFolder
+from .sources import Source, damage_finding
+from .statuses_operations import judge_verdict, was_judged
 
 _MOST = 20
+# Told of the agent, how many of its entries were read, and how many there are.
+Progress = Callable[[str, int, int], None]
 
 
-def verify_agent(agent: str, ledger: LedgerStore, talk: ConversationStore) -> Verdict:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What else to check with: the pin, checkpoints from outside, what an earlier run has read.
+
+    `place` is the file that keeps how far that was; without one everything is read. `segments` are
+    read before what is in the store; `remarks` go into the verdict. `swapped` says that the
+    settings name another log than the home had; `beside` are the agents the caller checks as well.
+    """
+
+    pin: Pin | None = None
+    outside: tuple[KeptNote, ...] = ()
+    segments: SegmentFolder | None = None
+    remarks: tuple[str, ...] = ()
+    place: Path | None = None
+    progress: Progress | None = None
+    swapped: str = ""
+    beside: frozenset[str] = frozenset()
+
+    def agents(self) -> frozenset[str]:
+        """The agents of this home that a checkpoint tells of."""
+        return frozenset(filter(None, map(self.agent_of, self.outside)))
+
+    def tells_of(self, agent: str) -> bool:
+        """Whether anything here is about this agent, or about nobody known."""
+        return bool(self.swapped) or any(self._concerns(kept, agent) for kept in self.outside)
+
+    def notes_for(self, agent: str) -> list[KeptNote]:
+        """One file may hold the checkpoints of all agents of a home."""
+        return [kept for kept in self.outside if self._concerns(kept, agent)]
+
+    def unheard(self, agent: str) -> Counter[str]:
+        """How many checkpoints there are of agents that nobody checks here."""
+        others = filter(None, map(self.agent_of, self.outside))
+        return Counter(one for one in others if one != agent and one not in self.beside)
+
+    def agent_of(self, kept: KeptNote) -> str:
+        """The agent of this home that a checkpoint is of; empty when it is of none."""
+        if self.pin is None:
+            return ""
+        log, home = _log(kept), f"{self.pin.origin}/"
+        agent = log.removeprefix(home)
+        return agent if log != agent and is_id(agent.rpartition("/")[2]) else ""
+
+    def _concerns(self, kept: KeptNote, agent: str) -> bool:
+        return self.agent_of(kept) in ("", agent)
+
+
+def verify_agent(
+    agent: str, ledger: LedgerStore, talk: ConversationStore, asked: Asked | None = None
+) -> Verdict:
     """The chain of one agent, then every text that its turns are bound to."""
-    verdict = verify_chain(agent, ledger.entries(agent))
+    asked = asked or Asked()
+    before = _before(agent, asked.place)
+    since = before if before is not None and _stands(ledger, before) else None
+    source = Source(agent, ledger, asked.segments, since.size if since else None)
+    verdict = _verify(agent, ledger, source, asked=asked, since=since)
+    if before is not None and since is None:
+        verdict = replace(verdict, findings=(_gone(before), *verdict.findings), trusted=None)
     if not verdict.intact:
-        return verdict
+        return judge_verdict(verdict)
 
     @cache
     def digests(session: str) -> frozenset[str]:
@@ -34,13 +103,130 @@ def verify_agent(agent: str, ledger: LedgerStore, talk: ConversationStore) -> Ve
         acted = (turn_digest(turn) for turn in turns if acts(turn))
         return frozenset((*texts, *map(media_digest, parts), *acted))
 
-    findings = [
-        finding
-        for entry in ledger.entries(agent)
-        if entry.kind == "turn"
-        for finding in _changed(entry, digests(_session(entry)))
-    ]
-    return replace(verdict, findings=tuple(findings[:_MOST]), more=max(0, len(findings) - _MOST))
+    findings: list[Finding] = []
+    unjudged: list[int] = []
+    for entry in source.entries():
+        if entry.kind == "turn":
+            findings.extend(_changed(entry, digests(_session(entry))))
+        elif not was_judged(entry) and len(unjudged) < _MOST:
+            unjudged.append(entry.index)
+    verdict = judge_verdict(verdict, unjudged)
+    if findings:
+        return replace(
+            verdict,
+            findings=tuple(findings[:_MOST]),
+            more=max(0, len(findings) - _MOST),
+            trusted=None,
+        )
+    return _kept(verdict, asked.place)
+
+
+def _verify(
+    agent: str, ledger: LedgerStore, source: Source, *, asked: Asked, since: Trusted | None
+) -> Verdict:
+    own, damage = _own(agent, ledger)
+    verdict = verify_chain(
+        agent,
+        source.entries(),
+        pin=asked.pin,
+        notes=[*own, *source.sealed, *asked.notes_for(agent)],
+        since=since,
+        beginning=Beginning(source.dropped(), source.stored),
+        again=source.entries,
+        progress=_reporter(agent, ledger, asked.progress),
+    )
+    swapped = [Finding(0, "settings", asked.swapped, "identity")] if asked.swapped else []
+    findings = (*swapped, *verdict.findings, *source.damage, *damage)
+    return replace(
+        verdict,
+        findings=findings,
+        notes=(*verdict.notes, *asked.remarks, *_unheard(agent, asked)),
+        trusted=None if findings else verdict.trusted,
+    )
+
+
+def _own(agent: str, ledger: LedgerStore) -> tuple[list[KeptNote], tuple[Finding, ...]]:
+    """The checkpoints of the store, or why they cannot be read."""
+    try:
+        notes = ledger.checkpoints(agent)
+    except StoreDamaged as damage:
+        return [], (damage_finding(damage),)
+    own = [KeptNote(note, "the ledger", outside=False) for _, note in notes]
+    return own, tuple(_misfiled(notes))
+
+
+def _misfiled(notes: Sequence[tuple[int, str]]) -> Iterator[Finding]:
+    for size, note in notes:
+        try:
+            says = read_note(note).checkpoint.size
+        except BadCheckpoint:
+            continue  # a finding already
+        if says != size:
+            message = f"a checkpoint of size {says} is kept in the ledger as one of size {size}"
+            yield Finding(0, "checkpoint", message, "edited")
+
+
+def _unheard(agent: str, asked: Asked) -> Iterator[str]:
+    for other, count in sorted(asked.unheard(agent).items()):
+        yield f"not compared: {counted(count, 'checkpoint')} of {other}, which was not looked at"
+
+
+def _reporter(
+    agent: str, ledger: LedgerStore, progress: Progress | None
+) -> Callable[[int], None] | None:
+    if progress is None:
+        return None
+    try:
+        total = ledger.count(agent)
+    except StoreDamaged:
+        return None  # nobody can say how many there are
+    return lambda done: progress(agent, done, total)
+
+
+def _log(kept: KeptNote) -> str:
+    try:
+        return read_note(kept.note).checkpoint.origin
+    except BadCheckpoint:
+        return ""
+
+
+def _before(agent: str, place: Path | None) -> Trusted | None:
+    """How far an earlier run has read."""
+    if place is None or not place.is_file():
+        return None
+    try:
+        before = from_json(Trusted, place.read_bytes())
+    except (UserError, OSError):
+        return None  # everything is read again, which is never wrong
+    return before if before.agent == agent and before.size else None
+
+
+def _stands(ledger: LedgerStore, before: Trusted) -> bool:
+    try:
+        last = next(iter(ledger.hashes(before.agent, start=before.size - 1)), None)
+    except StoreDamaged:
+        return False  # and reading everything names why
+    return last == before.head
+
+
+def _gone(before: Trusted) -> Finding:
+    last = before.size - 1
+    message = (
+        f"an earlier run has verified {before.size} entries, and number {last} is not that one"
+    )
+    return Finding(last, "hash", message, "rewritten")
+
+
+def _kept(verdict: Verdict, place: Path | None) -> Verdict:
+    if place is None or verdict.trusted is None:
+        return verdict
+    try:
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_atomic(place, to_json(verdict.trusted))
+    except (WorldError, HomeError, OSError) as fault:
+        note = f"how far it was verified could not be kept: {fault}"
+        return replace(verdict, notes=(*verdict.notes, note))
+    return verdict
 
 
 def _changed(entry: Entry, kept: frozenset[str]) -> Iterator[Finding]:

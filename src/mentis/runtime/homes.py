@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
+from mentis.errors import BadCheckpoint, RolledBack, StoreDamaged
+from mentis.ledger.anchors import read_given
 from mentis.library.load import shipped_persona, shipped_template
-from mentis.stores.files.home import MARKER, find_home, write_home
+from mentis.ports.ledger_store import LedgerStore
+from mentis.stores.files.home import MARKER, Home, check_free, find_home, write_home
 from mentis.stores.files.secret import make_secret
 from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
+from mentis.values.checkpoint import Pin
 from mentis.values.entry import Verdict
+from mentis.values.words import counted
 
-from .audit import verify_agent
+from .audit import Asked, Progress, verify_agent
+from .evidence import gather_home, verified_file
+from .ledgers import open_ledger
+from .logs import drop_log, make_log, remember_log
+from .sealing import open_pin
+from .segment_files import open_segments
+from .settings_edit import changed_text
+from .settings_sources import load_settings
 from .system import RandomIds
 
 DEFAULT_PERSONA = "ada"
@@ -27,23 +43,116 @@ _TEMPLATES = {
 
 
 def create_home(path: str | Path, *, persona: str = DEFAULT_PERSONA) -> Path:
-    """Make a home with a shipped persona. What is there already is never overwritten."""
+    """Make a home with a shipped persona. What is there already is never overwritten.
+
+    The key that signs the checkpoints of its ledger goes into your configuration folder, or where
+    MENTIS_CONFIG points.
+    """
     target = Path(path)
     files = {name: shipped_template(template) for name, template in _TEMPLATES.items()}
     files[MARKER] = files[MARKER].replace(_NAME_MARK, _home_name(target))
     files[f"personas/{persona}/persona.toml"] = shipped_persona(persona)
-    home = write_home(target, files)
-    make_secret(home, RandomIds().salt)
+    check_free(target, files)
+    log = make_log(Home(target), os.environ)
+    files[MARKER] = changed_text(files[MARKER], "ledger", log.settings, file=MARKER)
+    try:
+        home = write_home(target, files)
+        make_secret(home, RandomIds().salt)
+    except BaseException:
+        drop_log(log)
+        raise
+    remember_log(home, log, os.environ)
     Database(home.database).close()
     return home.path
 
 
-def verify_home(path: str | Path, *, ledger: Path | None = None) -> tuple[Verdict, ...]:
-    """Check every agent's record in a home, or in a copy of its database."""
-    file = ledger or find_home(Path(path)).database
-    with Database(file, readonly=True) as database:
-        store, talk = SqliteLedger(database), SqliteConversations(database)
-        return tuple(verify_agent(agent, store, talk) for agent in store.agents())
+def verify_home(
+    path: str | Path,
+    *,
+    ledger: Path | None = None,
+    persona: str | None = None,
+    checkpoints: Sequence[Path] = (),
+    resume: bool = False,
+    progress: Progress | None = None,
+) -> tuple[Verdict, ...]:
+    """Check every agent's record in a home, or in a copy of its database.
+
+    With `resume` it begins where the last run with it ended, and keeps how far it came.
+    """
+    if ledger is not None:
+        given = tuple(kept for file in checkpoints for kept in read_given(file))
+        asked = Asked(pin=_pin(Path(path)), outside=given, progress=progress)
+        return _verify_copy(ledger, persona, asked)
+    home = find_home(Path(path))
+    settings = load_settings(home.path, os.environ)
+    with Database(home.database, readonly=True) as database:
+        talk = SqliteConversations(database)
+        with closing(open_ledger(settings, database, os.environ)) as store:
+            known = gather_home(home, settings, os.environ, checkpoints=checkpoints)
+            asked = replace(known, progress=progress)
+            name = settings.model.name or home.name
+            personas = [f"{name}/{one}" for one in home.personas()]
+            agents = _agents(store, asked, personas)
+            if persona is not None and f"{name}/{persona}" not in agents:
+                home.pick_persona(persona)  # says which there are
+            chosen = [agent for agent in agents if persona in (None, _persona(agent))]
+            asked = replace(asked, beside=frozenset(chosen))
+            verdicts: list[Verdict] = []
+            for agent in chosen:
+                place = verified_file(home, settings, os.environ, agent=agent)
+                if not (_recorded(store, agent) or asked.tells_of(agent) or place.exists()):
+                    continue  # a persona that never did anything
+                segments = open_segments(home, settings, _persona(agent), agent)
+                own = replace(asked, segments=segments, place=place if resume else None)
+                verdicts.append(verify_agent(agent, store, talk, own))
+            _refuse_nothing(verdicts, asked)
+            return tuple(verdicts)
+
+
+def _verify_copy(ledger: Path, persona: str | None, asked: Asked) -> tuple[Verdict, ...]:
+    """A copy of a database is looked at alone, also where there is no home."""
+    with Database(ledger, readonly=True) as database:
+        talk, store = SqliteConversations(database), SqliteLedger(database)
+        agents = _agents(store, asked)
+        chosen = [agent for agent in agents if persona in (None, _persona(agent))]
+        asked = replace(asked, beside=frozenset(chosen))
+        verdicts = tuple(verify_agent(agent, store, talk, asked) for agent in chosen)
+        _refuse_nothing(verdicts, asked)
+        return verdicts
+
+
+def _agents(store: LedgerStore, asked: Asked, more: Sequence[str] = ()) -> list[str]:
+    """Those with entries, and those that somebody else knows of: all of theirs may be gone."""
+    return sorted({*store.agents(), *asked.agents(), *more})
+
+
+def _recorded(store: LedgerStore, agent: str) -> bool:
+    try:
+        return store.count(agent) > 0 or bool(store.checkpoints(agent))
+    except StoreDamaged:
+        return True  # what is wrong with it is for the verdict to say
+
+
+def _refuse_nothing(verdicts: Sequence[Verdict], asked: Asked) -> None:
+    """Checkpoints that nothing was compared with must not end in a verdict without them."""
+    if asked.outside and not verdicts:
+        raise BadCheckpoint(
+            f"nothing is recorded here, and {counted(len(asked.outside), 'checkpoint')} say"
+            " that it was",
+            hint="look for the database that they were made of",
+        )
+    if asked.swapped and not verdicts:
+        raise RolledBack(asked.swapped, hint="put `ledger.origin` back into mentis.toml")
+
+
+def _pin(path: Path) -> Pin | None:
+    if not (path / MARKER).is_file():
+        return None
+    return open_pin(load_settings(find_home(path).path, os.environ))
+
+
+def _persona(agent: str) -> str:
+    return agent.rpartition("/")[2]
 
 
 def _home_name(path: Path) -> str:

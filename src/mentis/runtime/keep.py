@@ -79,7 +79,7 @@ class Keeper:
             talk.add(agent, self.session, turn)
 
     def _record(self, body: Mapping[str, object]) -> Entry:
-        stamp = make_stamp(self.mind.clock.now, self.mind.ids.salt)
+        stamp = make_stamp(self.mind.clock.now, self.mind.ids.salt, self.mind.clock.uptime)
         draft = Draft("turn", "runtime", body)
         (entry,) = self.mind.ledger.append(self.mind.agent, [draft], stamp)
         return entry

@@ -35,6 +35,113 @@ class StoreSettings(Section):
     ] = 5.0
 
 
+class LedgerSettings(Section):
+    """Where the record of what happened is kept."""
+
+    store: Annotated[
+        Literal["sqlite", "postgres"],
+        Field(description="In the home's own database, or in PostgreSQL (extra `postgres`)."),
+    ] = "sqlite"
+    url: Annotated[
+        str, Field(description="Address of the PostgreSQL database, without a password.")
+    ] = ""
+    url_env: Annotated[
+        str,
+        Field(
+            description="Environment variable, or entry of the system's keyring, that holds the"
+            " address with its password; it comes before `ledger.url`."
+        ),
+    ] = "LEDGER_URL"
+    schema_name: Annotated[
+        str,
+        Field(
+            pattern=r"^[a-z_][a-z0-9_]{0,62}$",
+            description="Schema in the PostgreSQL database; homes of the same name need their own.",
+        ),
+    ] = "mentis"
+    origin: Annotated[
+        str,
+        Field(
+            pattern=r"^[^\s+]*$",
+            description="Name of the log in checkpoints, such as example.org/ada; pinned here and"
+            " never read from the database.",
+        ),
+    ] = ""
+    public_key: Annotated[
+        str,
+        Field(description="The Ed25519 key, in base64, whose signatures count; pinned here too."),
+    ] = ""
+    key_env: Annotated[
+        str,
+        Field(
+            description="Environment variable, or entry of the system's keyring, that holds the"
+            " signing key; empty means a file in your configuration folder (or MENTIS_CONFIG)."
+        ),
+    ] = ""
+    anchors: Annotated[
+        tuple[str, ...],
+        Field(
+            description="Where each checkpoint is kept outside, too: `file:PATH` or `git:FOLDER`;"
+            " `mentis ledger anchor add` writes this."
+        ),
+    ] = ()
+    segments: Annotated[
+        str,
+        Field(
+            description="Folder for sealed segments; relative to the home, empty means"
+            " `ledger/PERSONA`."
+        ),
+    ] = ""
+    keep_segments_days: Annotated[
+        int,
+        Field(
+            ge=0,
+            description="How old a segment has to be for `mentis ledger rotate --expire` to delete"
+            " it; 0 keeps them all.",
+        ),
+    ] = 0
+    checkpoint_entries: Annotated[
+        int, Field(ge=1, description="Sign a checkpoint after so many entries.")
+    ] = 100
+    checkpoint_seconds: Annotated[
+        float, Field(gt=0, description="Or after so many seconds, if there is a new entry.")
+    ] = 600.0
+
+
+class StatusSettings(Section):
+    """Status windows and how they come in."""
+
+    profile: Annotated[
+        str,
+        Field(
+            description="Rules that windows are judged by: `mentis`, `s2-4.0`, `strict`, or one of"
+            " the home's `guardian.toml`."
+        ),
+    ] = "mentis"
+    schema_versions: Annotated[
+        tuple[str, ...],
+        Field(description="Versions a window may name; empty means those of the profile."),
+    ] = ()
+    pending: Annotated[
+        str,
+        Field(
+            description="The single slot, relative to the home, on the same disk; empty means"
+            " `status/PERSONA/pending_status.json`, and with a single persona also"
+            " `status/pending_status.json`."
+        ),
+    ] = ""
+    scan_seconds: Annotated[
+        float, Field(gt=0, le=3600, description="How often the watcher looks without an event.")
+    ] = 2.0
+    lease_seconds: Annotated[
+        float, Field(ge=1, le=3600, description="How long a watcher that died keeps others out.")
+    ] = 30.0
+    monitor: Annotated[
+        bool,
+        Field(description="Whether `mentis mcp` consumes slot and spool; the watcher must be off."),
+    ] = False
+
+
 class LimitSettings(Section):
     """What is refused for being too large."""
 
@@ -177,6 +284,8 @@ class SettingsModel(Section):
         dict[str, RouteSettings], Field(description="Destinations by name; `default` is used.")
     ] = Field(default_factory=lambda: {"default": RouteSettings()})
     store: StoreSettings = StoreSettings()
+    ledger: LedgerSettings = LedgerSettings()
+    status: StatusSettings = StatusSettings()
     limits: LimitSettings = LimitSettings()
     budgets: BudgetSettings = BudgetSettings()
     correction: CorrectionSettings = CorrectionSettings()

@@ -20,7 +20,7 @@ from .settings import FORMAT, Settings, SettingsModel, leaves, meant, names_in
 FILE = "mentis.toml"
 PREFIX = "MENTIS_"
 # Variables with our prefix that are not settings: they say where things are.
-PLACES = frozenset({"MENTIS_HOME", "MENTIS_CACHE", "MENTIS_STATE"})
+PLACES = frozenset({"MENTIS_HOME", "MENTIS_CACHE", "MENTIS_CONFIG", "MENTIS_STATE"})
 # Variables without our prefix that set something, because they always have.
 _OLDER: dict[str, tuple[str, ...]] = {"ENABLE_PROMPT_CACHING": ("features", "prompt_caching")}
 

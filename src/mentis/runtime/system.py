@@ -6,6 +6,10 @@ import secrets
 import time
 import uuid
 from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+from mentis.values.entry import Uptime
 
 
 class SystemClock:
@@ -14,6 +18,18 @@ class SystemClock:
 
     def monotonic(self) -> float:
         return time.monotonic()
+
+    def uptime(self) -> Uptime:
+        return Uptime(_boot(), time.monotonic_ns() // 1_000_000)
+
+
+@cache
+def _boot() -> str:
+    """The kernel's name for this boot; where there is none, a name for this process."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except OSError:
+        return f"process-{uuid.uuid4()}"
 
 
 class RandomIds:

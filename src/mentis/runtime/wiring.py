@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -31,13 +32,14 @@ from mentis.stores.files.secret import make_secret, read_secret
 from mentis.stores.keyring import SystemSecrets
 from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.database import Database
-from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.values.persona import Persona, Profile
 from mentis.values.route import Backend, Route
 from mentis.values.trace import Degradation
 
 from .caching import REMEMBERED, Caching
+from .checkpoints import CheckpointedLedger
+from .ledgers import open_ledger
 from .mind import Mind, Rule
 from .settings import Settings, Stage
 from .settings_sources import LiveSettings
@@ -80,7 +82,11 @@ def open_mind(
     secret, noted = open_secret(home, parts)
     # Last of what can fail, so that no failure leaves it open.
     database = Database(home.database, busy_seconds=settings.model.store.busy_seconds)
-    agent, ledger = f"{settings.model.name or home.name}/{chosen}", SqliteLedger(database)
+    with closed_on_failure(database):
+        agent = f"{settings.model.name or home.name}/{chosen}"
+        ledger = open_ledger(settings, database, parts.variables)
+        if isinstance(ledger, CheckpointedLedger):
+            ledger.begin(agent)
     caching = Caching(lambda: ledger.latest(agent, REMEMBERED))
     mind = Mind(
         agent=agent,
@@ -116,6 +122,15 @@ def open_secret(home: Home, parts: Parts) -> tuple[bytes, tuple[Degradation, ...
     secret = make_secret(home, RandomIds().salt)
     note = f"there was none, so {home.secret.name} was made; marks around outside text are new"
     return secret, (Degradation("home secret", note),)
+
+
+@contextmanager
+def closed_on_failure(database: Database) -> Generator[None]:
+    try:
+        yield
+    except BaseException:
+        database.close()
+        raise
 
 
 def open_routes(settings: Settings, home: Home, name: str) -> tuple[Route, ...]:

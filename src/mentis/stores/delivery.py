@@ -40,3 +40,14 @@ def _same_values(known: Entry, again: Entry) -> bool:
 def _bytes(value: object) -> bytes:
     # Not `==`: Python takes True for 1, JSON does not.
     return rfc8785.dumps(cast("Any", value))
+
+
+def refuse_dropped_delivery(agent: str, delivery: str, index: int) -> StoreConflict:
+    """What it said then is in a sealed segment, so nobody here can tell whether it is the same."""
+    return StoreConflict(
+        f"delivery `{delivery}` of agent `{agent}` was entry {index}, which is rotated away",
+        hint="look for it in the sealed segment; give a new draft a delivery of its own",
+        agent=agent,
+        delivery=delivery,
+        index=index,
+    )

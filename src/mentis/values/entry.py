@@ -4,12 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from .json import JsonObject
 from .value import Value
 
-# Body fields that only the ledger writes: a clock that went back, the identity of the delivery.
+# Body fields that only the ledger writes: what the clocks said, the identity of the delivery.
 LEDGER_FIELDS = ("clock", "delivery")
+
+Attack = Literal[
+    "edited",  # a column is not what was stamped
+    "deleted",  # entries are missing before this one
+    "inserted",  # an entry stands where it was not written
+    "reordered",  # entries have changed places
+    "truncated",  # the end is missing: a checkpoint kept here saw more
+    "rolled-back",  # an older copy stands here: a checkpoint kept elsewhere saw more
+    "emptied",  # nothing is left of what a checkpoint saw
+    "rewritten",  # consistent in itself, but not what a checkpoint saw
+    "identity",  # another log, or another agent, than the one that is pinned
+    "forged",  # a signature that is not ours
+    "replayed",  # one delivery stands here twice
+    "erased",  # a field is gone and no valid tombstone says so
+    "unreadable",  # the store cannot read further
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Uptime(Value):
+    """A clock nobody sets: which boot of which machine, and how long it has been running."""
+
+    boot: str
+    milliseconds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +78,44 @@ class Head(Value):
 
 @dataclass(frozen=True, slots=True)
 class Finding(Value):
-    """One thing verify found wrong: which entry, which column, what."""
+    """One thing verify found wrong: which entry, which column, what, and what was likely done."""
 
     index: int
     column: str
     message: str
+    attack: Attack = "edited"
+
+
+@dataclass(frozen=True, slots=True)
+class Erased(Value):
+    """Fields of an entry that were removed on purpose, and the entry that says so."""
+
+    index: int
+    fields: tuple[str, ...]
+    reason: str
+    tombstone: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback(Value):
+    """One that was accepted: the entry that says so, and size and root of what it gives up."""
+
+    entry: int
+    lost: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trusted(Value):
+    """How far a chain was verified, so that the next time can begin there."""
+
+    agent: str
+    size: int
+    head: str | None
+    time: str
+    peaks: tuple[str, ...]  # of the Merkle tree, largest first
+    origin_hash: str | None = None  # the last imported entry's own hash
+    keys: tuple[JsonObject, ...] = ()  # changes of the signing key, with their index
+    rollbacks: tuple[Rollback, ...] = ()  # that were accepted
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +131,11 @@ class Verdict(Value):
     findings: tuple[Finding, ...]
     completeness: str
     more: int = 0
+    root: str | None = None
+    vouched: int = 0  # entries that a valid checkpoint kept elsewhere has seen
+    erased: tuple[Erased, ...] = ()
+    notes: tuple[str, ...] = ()
+    trusted: Trusted | None = None  # only of a chain without findings
 
     @property
     def intact(self) -> bool:

@@ -1,12 +1,27 @@
-"""A status window: what the agent says it is doing. A draft, before the ledger stamps it."""
+"""A status window: what the agent says it is doing. A draft before the ledger stamps it, and after.
+
+Drafts come from models, so the guardian judges them as plain JSON; `WindowDraft` is the form they
+should have and `StampedWindow` what the ledger made of one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
+from .json import JsonObject
 from .value import Value
+
+WindowType: TypeAlias = Literal["planner", "execution", "verification", "degraded"]
+Status: TypeAlias = Literal["GREEN", "YELLOW", "RED"]
+
+AUTO = "AUTO"
+AUTO_TIME = "metadata (STRICT_SYNC): AUTO"
+TIME_PREFIX = "metadata (STRICT_SYNC): "
+NO_HASH = "PLACEHOLDER_BACKEND"
+UNKNOWN_STEP = "unknown"
+UNKNOWN_CYCLE = "0/5"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +43,11 @@ class McpTrigger(Value):
     action: str = "save_to_history"
     target: str = "status_history_manager.py"
     enabled: bool = True
-    timestamp: str = "AUTO"
+    timestamp: str = AUTO
 
 
 @dataclass(frozen=True, slots=True)
-class StatusWindow(Value):
+class WindowDraft(Value):
     """Names and sentinels are those of schema version 3.0; `AUTO` is stamped by the ledger."""
 
     goal: str
@@ -42,17 +57,32 @@ class StatusWindow(Value):
     rule_tangency: RuleTangency = RuleTangency()
     reflection_curve: ReflectionCurve = ReflectionCurve()
     output_plan: tuple[str, ...] = ()
-    window_type: Literal["planner", "execution", "verification", "degraded"] = "planner"
+    window_type: WindowType = "planner"
     confidence: float = 0.0
-    step_id: str = "unknown"
-    cycle: str = "0/5"
-    time_source: str = "metadata (STRICT_SYNC): AUTO"
+    step_id: str = UNKNOWN_STEP
+    cycle: str = UNKNOWN_CYCLE
+    time_source: str = AUTO_TIME
     schema_version: str = "3.0"
     window_source: str = "backend_generated"
     system_versions: Mapping[str, object] = field(default_factory=dict[str, object])
     critical_summary: Mapping[str, object] = field(default_factory=dict[str, object])
     project_awareness: Mapping[str, object] = field(default_factory=dict[str, object])
     cycle_backend_controlled: bool = True
-    window_hash: str = "PLACEHOLDER_BACKEND"
-    prev_window_hash: str | None = "AUTO"
+    window_hash: str = NO_HASH
+    prev_window_hash: str | None = AUTO
     mcp_trigger: McpTrigger = McpTrigger()
+
+
+@dataclass(frozen=True, slots=True)
+class StampedWindow(Value):
+    """A window after the ledger wrote time, trigger time, predecessor and hash into it.
+
+    `window` is the whole of it as it was hashed, with every field the draft brought.
+    `overwritten` are the places (JSON pointers) where the draft had made up one of those.
+    """
+
+    window: JsonObject
+    time: str
+    prev: str | None
+    hash: str
+    overwritten: tuple[str, ...] = ()

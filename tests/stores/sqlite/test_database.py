@@ -180,7 +180,7 @@ def test_a_database_of_another_program_is_refused_and_left_alone(
 def test_a_damaged_page_is_reported_as_damage(path: Path, stamp: Stamp) -> None:
     fill(path, stamp, count=200)
     content = bytearray(path.read_bytes())
-    content[4096:] = b"\xff" * (len(content) - 4096)
+    content[8192:] = b"\xff" * (len(content) - 8192)
     path.write_bytes(content)
     with Database(path) as database:
         verdict = verify_chain("ada", SqliteLedger(database).entries("ada"))

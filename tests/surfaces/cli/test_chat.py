@@ -179,10 +179,15 @@ def mounted(folder: Path, options: str) -> Generator[Path]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
+def write_script(home: Path) -> None:
+    toml = (home / "mentis.toml").read_text()
+    (home / "mentis.toml").write_text(toml.replace("[routes]", SCRIPT))
+
+
 def test_a_full_disk_is_named_and_the_record_stays_whole(mentis: Mentis, tmp_path: Path) -> None:
-    with mounted(tmp_path / "small", "size=400k") as small:
+    with mounted(tmp_path / "small", "size=800k") as small:
         home = create_home(small / "home")
-        (home / "mentis.toml").write_text(SCRIPT)
+        write_script(home)
         assert mentis("--home", home, "chat", "Hi").code == 0
         subprocess.run(["dd", "if=/dev/zero", f"of={small}/filler"], check=False)
         done = mentis("--home", home, "chat", "long " * 4000)
@@ -199,7 +204,7 @@ def test_a_read_only_home_is_named_before_the_model_is_called(
 ) -> None:
     with mounted(tmp_path / "fixed", "size=4m") as fixed:
         home = create_home(fixed / "home")
-        (home / "mentis.toml").write_text(SCRIPT)
+        write_script(home)
         assert mentis("--home", home, "chat", "Hi").code == 0
         subprocess.run(["mount", "-o", "remount,ro", str(fixed)], check=True)
         done = mentis("--home", home, "chat", "Hi")

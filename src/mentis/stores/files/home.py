@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +48,10 @@ class Home:
         """The folder of the persona's own memory files."""
         return self._persona_folder(persona_id) / "memory"
 
+    def status(self, persona_id: str) -> Path:
+        """The folder where drafts for the ledger are put as files."""
+        return inside(self.path, f"status/{checked_id(persona_id, 'persona')}")
+
     def _persona_folder(self, persona_id: str) -> Path:
         return inside(self.path, f"personas/{checked_id(persona_id, 'persona')}")
 
@@ -78,9 +82,13 @@ class Home:
         )
 
 
+def is_id(text: str) -> bool:
+    return _ID.fullmatch(text) is not None
+
+
 def checked_id(text: str, what: str) -> str:
     """`text` if it is a safe id, else OutsideHome: ids become file names."""
-    if _ID.fullmatch(text):
+    if is_id(text):
         return text
     raise OutsideHome(
         f"{text!r} is not a {what} id",
@@ -118,8 +126,8 @@ def find_home(path: Path) -> Home:
     return Home(path)
 
 
-def write_home(path: Path, files: Mapping[str, str]) -> Home:
-    """Make a home of these files. Nothing that exists is overwritten."""
+def check_free(path: Path, files: Iterable[str]) -> None:
+    """HomeExists if one of these files, or a file in place of the folder, is there already."""
     try:
         blocked = (path.exists() or path.is_symlink()) and not path.is_dir()
     except (OSError, RuntimeError) as error:
@@ -137,6 +145,11 @@ def write_home(path: Path, files: Mapping[str, str]) -> Home:
             else "choose another folder, or go on with the home that is there",
             path=str(path),
         )
+
+
+def write_home(path: Path, files: Mapping[str, str]) -> Home:
+    """Make a home of these files. Nothing that exists is overwritten."""
+    check_free(path, files)
     # The marker comes last: a home that was cut short half-way is not mistaken for a whole one.
     for name in sorted(files, key=lambda name: name == MARKER):
         target = path / name

@@ -2,43 +2,149 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from threading import Lock
 
 from mentis.ports.ledger_store import Stamp
-from mentis.stores.delivery import check_same_delivery
+from mentis.stores.delivery import check_same_delivery, refuse_dropped_delivery
+from mentis.stores.erasing import without_fields
+from mentis.stores.leasing import LeaseRow, check_holds, next_lease, renewed_lease
 from mentis.values.entry import Draft, Entry, Head
+from mentis.values.lease import Lease
+
+
+@dataclass
+class _Chain:
+    """`dropped` and `kept` are the beginning and the end of one row of hashes."""
+
+    kept: list[Entry] = field(default_factory=list[Entry])
+    dropped: list[str] = field(default_factory=list[str])
+    dropped_deliveries: dict[str, int] = field(default_factory=dict[str, int])
 
 
 class LedgerInMemory:
     def __init__(self) -> None:
-        self._chains: dict[str, list[Entry]] = {}
+        self._chains: dict[str, _Chain] = {}
+        self._checkpoints: dict[str, list[tuple[int, str]]] = {}
+        self._leases: dict[str, LeaseRow] = {}
         self._lock = Lock()
 
-    def append(self, agent: str, drafts: Sequence[Draft], stamp: Stamp) -> tuple[Entry, ...]:
+    def append(
+        self, agent: str, drafts: Sequence[Draft], stamp: Stamp, *, lease: Lease | None = None
+    ) -> tuple[Entry, ...]:
         with self._lock:
-            chain = list(self._chains.get(agent, ()))
-            made = tuple(_extend(agent, chain, draft, stamp) for draft in drafts)
-            if chain:
-                self._chains[agent] = chain
+            if lease is not None:
+                check_holds(self._leases.get(agent), lease)
+            chain = self._chain(agent)
+            kept = list(chain.kept)
+            made = tuple(_extend(agent, chain, kept, (draft, stamp)) for draft in drafts)
+            self._keep(agent, chain, kept)
             return made
 
-    def entries(self, agent: str) -> Iterator[Entry]:
-        return iter(self._chains.get(agent, ()))
+    def erase(
+        self, agent: str, index: int, fields: Collection[str], *, draft: Draft, stamp: Stamp
+    ) -> Entry:
+        with self._lock:
+            chain = self._chain(agent)
+            left = without_fields(self.find(agent, index), index, fields)
+            kept = [left if entry.index == index else entry for entry in chain.kept]
+            tombstone = _extend(agent, chain, kept, (draft, stamp))
+            self._keep(agent, chain, kept)
+            return tombstone
+
+    def drop_before(self, agent: str, index: int) -> int:
+        with self._lock:
+            chain = self._chain(agent)
+            going = [entry for entry in chain.kept[:-1] if entry.index < index]
+            chain.kept = chain.kept[len(going) :]
+            chain.dropped += [entry.hash for entry in going]
+            for entry in going:
+                if entry.delivery is not None:
+                    chain.dropped_deliveries[entry.delivery] = entry.index
+            return len(going)
+
+    def entries(self, agent: str, *, start: int = 0) -> Iterator[Entry]:
+        return (entry for entry in self._chain(agent).kept if entry.index >= start)
+
+    def hashes(self, agent: str, *, start: int = 0) -> Iterator[str]:
+        chain = self._chain(agent)
+        return iter([*chain.dropped, *(entry.hash for entry in chain.kept)][start:])
 
     def latest(self, agent: str, count: int) -> tuple[Entry, ...]:
-        return tuple(self._chains.get(agent, ())[-count:]) if count else ()
+        return tuple(self._chain(agent).kept[-count:]) if count > 0 else ()
+
+    def find(self, agent: str, index: int) -> Entry | None:
+        return next((e for e in self._chain(agent).kept if e.index == index), None)
+
+    def find_delivery(self, agent: str, delivery: str) -> Entry | None:
+        return next((e for e in self._chain(agent).kept if e.delivery == delivery), None)
+
+    def head(self, agent: str) -> Head | None:
+        return _head(self._chain(agent).kept)
+
+    def count(self, agent: str) -> int:
+        head = self.head(agent)
+        return 0 if head is None else head.index + 1
 
     def agents(self) -> tuple[str, ...]:
         return tuple(sorted(self._chains))
 
+    def keep_checkpoint(self, agent: str, size: int, note: str) -> None:
+        self._checkpoints.setdefault(agent, []).append((size, note))
 
-def _extend(agent: str, chain: list[Entry], draft: Draft, stamp: Stamp) -> Entry:
-    head = Head(chain[-1].index, chain[-1].hash, chain[-1].time) if chain else None
-    entry = stamp(agent, head, draft)
-    known = next((e for e in chain if e.delivery == draft.delivery is not None), None)
-    if known is not None:
-        check_same_delivery(known, entry)
-        return known
-    chain.append(entry)
+    def checkpoints(self, agent: str) -> tuple[tuple[int, str], ...]:
+        return tuple(self._checkpoints.get(agent, ()))
+
+    def take_lease(self, agent: str, owner: str, *, now: datetime, seconds: float) -> Lease:
+        with self._lock:
+            row = self._leases.get(agent)
+            lease = next_lease(row, agent, owner, now=now, seconds=seconds)
+            self._leases[agent] = LeaseRow(lease)
+            return lease
+
+    def renew_lease(self, lease: Lease, *, now: datetime, seconds: float) -> Lease:
+        with self._lock:
+            renewed = renewed_lease(self._leases.get(lease.agent), lease, now=now, seconds=seconds)
+            self._leases[lease.agent] = LeaseRow(renewed)
+            return renewed
+
+    def release_lease(self, lease: Lease) -> None:
+        with self._lock:
+            row = self._leases.get(lease.agent)
+            if row is not None and row.lease.fence == lease.fence:
+                self._leases[lease.agent] = LeaseRow(row.lease, released=True)
+
+    def lease(self, agent: str) -> Lease | None:
+        row = self._leases.get(agent)
+        return None if row is None or row.released else row.lease
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _chain(self, agent: str) -> _Chain:
+        return self._chains.get(agent) or _Chain()
+
+    def _keep(self, agent: str, chain: _Chain, kept: list[Entry]) -> None:
+        if kept:
+            chain.kept = kept
+            self._chains[agent] = chain
+
+
+def _extend(agent: str, chain: _Chain, kept: list[Entry], asked: tuple[Draft, Stamp]) -> Entry:
+    draft, stamp = asked
+    entry = stamp(agent, _head(kept), draft)
+    if draft.delivery is not None:
+        if (index := chain.dropped_deliveries.get(draft.delivery)) is not None:
+            raise refuse_dropped_delivery(agent, draft.delivery, index)
+        known = next((e for e in kept if e.delivery == draft.delivery), None)
+        if known is not None:
+            check_same_delivery(known, entry)
+            return known
+    kept.append(entry)
     return entry
+
+
+def _head(kept: list[Entry]) -> Head | None:
+    return Head(kept[-1].index, kept[-1].hash, kept[-1].time) if kept else None

@@ -1,26 +1,26 @@
 """One database file, one connection, one writer at a time.
 
-The connection may be used from any thread of the process that opened it. It must never be carried
-over a fork: a child that shares it loses rows.
+The connection may be used from any thread of the process that opened it. Carried over a fork it is
+refused: a child that shares it loses rows.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
-from typing import Any, TypeAlias
 from urllib.parse import quote
 
-from mentis.errors import StoreError, StoreTooNew, UsageError
+from mentis.errors import MentisError, StoreError, StoreTooNew, UsageError
+from mentis.stores.rows import Row
 
 from .faults import BUSY, damaged, translate
-from .migrations import APPLICATION_ID, VERSION, migrate
-
-Row: TypeAlias = tuple[Any, ...]
+from .migrations import APPLICATION_ID, VERSION, migrate, stand_in
+from .mounts import refuse_network
 
 # One statement, so that another process cannot create the tables between two looks.
 _IDENTITY = """
@@ -38,23 +38,47 @@ class Database:
     def __init__(self, path: Path, *, busy_seconds: float = 5.0, readonly: bool = False) -> None:
         self.path = path
         self._busy_seconds = busy_seconds
+        self._readonly = readonly
+        self._process = os.getpid()
         self._lock = RLock()
         self._closed = False
-        with self._translated():
+        self._doubtful = False
+        with self.translated():
             self._connection = self._open_readonly() if readonly else self._open()
 
+    @property
+    def readonly(self) -> bool:
+        return self._readonly
+
     def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
-        with self._lock, self._translated():
-            return self._connection.execute(statement, parameters).fetchall()
+        with self._lock, self.translated():
+            self._renew()
+            return fetch(self._connection, statement, parameters)
 
     @contextmanager
     def write(self) -> Generator[sqlite3.Connection]:
         """One transaction: all of it is on disk when the block ends, or nothing of it."""
-        with self._lock, self._translated(), _transaction(self._connection):
-            yield self._connection
+        with self._lock:
+            try:
+                self._renew()
+                self._connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield self._connection
+                    self._connection.execute("COMMIT")
+                except BaseException:
+                    _roll_back(self._connection)
+                    raise
+            except sqlite3.Error as error:
+                raise self.fault(error) from error
+
+    def fold(self) -> None:
+        """Bring what is in the -wal file into the database and empty it, unless somebody reads."""
+        with self._lock, self.translated():
+            self._renew()
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
-        with self._lock, self._translated():
+        with self._lock, self.translated():
             self._connection.close()
             self._closed = True
 
@@ -64,16 +88,36 @@ class Database:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _renew(self) -> None:
+        """After a failed sync nobody knows what the disk holds: go by what it says itself."""
+        if os.getpid() != self._process:
+            raise UsageError(
+                f"{self.path} was opened by another process, which this one was forked from",
+                hint="open it anew in the child, or start the child with spawn",
+            )
+        if self._doubtful and not self._closed:
+            with suppress(sqlite3.Error):
+                self._connection.close()
+            self._connection = self._open_readonly() if self._readonly else self._open()
+            self._doubtful = False
+
     def _open(self) -> sqlite3.Connection:
+        refuse_network(self.path)
         connection = self._connect(str(self.path), uri=False)
         with suppress(OSError):
             self.path.chmod(0o600)  # conversations are nobody else's business
         with _closed_on_failure(connection):
             # Looked at before anything is set: a file that is not ours stays as it is.
             self._check(connection)
+            # For a new file: an entry takes half a small page, and the other half is written too.
+            connection.execute("PRAGMA page_size = 8192")
             self._use_wal(connection)
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
+            # A file that is written over syncs faster than one that grows: begin anew early.
+            connection.execute("PRAGMA wal_autocheckpoint = 500")
+            # What is erased is overwritten, not only let go.
+            connection.execute("PRAGMA secure_delete = ON")
             if self._check(connection) < VERSION:
                 self._migrate(connection)
         return connection
@@ -115,8 +159,10 @@ class Database:
         uri = f"file:{quote(str(self.path.absolute()))}?{options}"
         connection = self._connect(uri, uri=True)
         with _closed_on_failure(connection):
-            if self._check(connection) < VERSION:
-                raise damaged(self.path, "it is empty, or of an older version never opened since")
+            version = self._check(connection)
+            if not version:
+                raise damaged(self.path, "it is empty")
+            stand_in(connection, version)
         return connection
 
     def _refuse_unmerged(self) -> None:
@@ -129,16 +175,13 @@ class Database:
             )
 
     def _connect(self, target: str, *, uri: bool) -> sqlite3.Connection:
-        connection = sqlite3.connect(
+        return sqlite3.connect(
             target,
             timeout=self._busy_seconds,
             isolation_level=None,
             check_same_thread=False,
             uri=uri,
         )
-        # Bytes that are not UTF-8 reach verification, which names the entry they stand in.
-        connection.text_factory = _decode
-        return connection
 
     def _check(self, connection: sqlite3.Connection) -> int:
         """The schema version of a database that is ours or still empty."""
@@ -156,15 +199,21 @@ class Database:
         return version
 
     @contextmanager
-    def _translated(self) -> Generator[None]:
+    def translated(self) -> Generator[None]:
+        """SQLite's errors become ours."""
         try:
             yield
         except sqlite3.Error as error:
-            if self._closed:
-                raise UsageError(
-                    f"{self.path} is closed", hint="open the agent again, or close it later"
-                ) from error
-            raise translate(error, self.path) from error
+            raise self.fault(error) from error
+
+    def fault(self, error: sqlite3.Error) -> MentisError:
+        if self._closed:
+            return UsageError(
+                f"{self.path} is closed", hint="open the agent again, or close it later"
+            )
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_IOERR:
+            self._doubtful = True
+        return translate(error, self.path)
 
 
 @contextmanager
@@ -183,10 +232,30 @@ def _transaction(connection: sqlite3.Connection) -> Generator[None]:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        # Some failures have rolled back already; none may hide what went wrong.
-        with suppress(sqlite3.Error):
-            connection.execute("ROLLBACK")
+        _roll_back(connection)
         raise
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    # Some failures have rolled back already; none may hide what went wrong.
+    with suppress(sqlite3.Error):
+        connection.execute("ROLLBACK")
+
+
+def fetch(
+    connection: sqlite3.Connection, statement: str, parameters: Sequence[object] = ()
+) -> list[Row]:
+    """All rows. Bytes that are not UTF-8 reach verification, which names where they stand."""
+    try:
+        return connection.execute(statement, parameters).fetchall()
+    except sqlite3.OperationalError as error:
+        if "decode to UTF-8" not in str(error):
+            raise
+    connection.text_factory = _decode
+    try:
+        return connection.execute(statement, parameters).fetchall()
+    finally:
+        connection.text_factory = str
 
 
 def _decode(raw: bytes) -> str:

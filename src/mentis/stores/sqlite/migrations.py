@@ -102,7 +102,75 @@ _MEDIA = (
 )
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_create_tables, _add_media)
+def _add_rotation_checkpoints_and_leases(connection: sqlite3.Connection) -> None:
+    for name, columns in _LATER_TABLES.items():
+        connection.execute(f"CREATE TABLE {name} ({columns})")
+
+
+def _lighten_ledger(connection: sqlite3.Connection) -> None:
+    """Every index is one more page for a sync to write. The chain itself keeps hashes apart."""
+    for statement in _LIGHTER_LEDGER:
+        connection.execute(statement)
+
+
+_LIGHTER_LEDGER = (
+    """
+    CREATE TABLE lighter (
+        agent TEXT NOT NULL,
+        idx INTEGER NOT NULL,
+        time TEXT NOT NULL,
+        source TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        ruleset TEXT,
+        prev TEXT,
+        fields TEXT NOT NULL,
+        hash TEXT NOT NULL,
+        body TEXT NOT NULL,
+        salts TEXT NOT NULL,
+        recipe TEXT NOT NULL,
+        delivery TEXT,
+        PRIMARY KEY (agent, idx)
+    )
+    """,
+    "INSERT INTO lighter SELECT * FROM ledger ORDER BY agent, idx",
+    "DROP TABLE ledger",
+    "ALTER TABLE lighter RENAME TO ledger",
+    """
+    CREATE UNIQUE INDEX ledger_delivery ON ledger (agent, delivery) WHERE delivery IS NOT NULL
+    """,
+)
+
+# What a dropped entry leaves: its hash for proofs, and the delivery that is never taken again.
+_LATER_TABLES = {
+    "dropped": """
+        agent TEXT NOT NULL,
+        idx INTEGER NOT NULL,
+        hash TEXT NOT NULL,
+        delivery TEXT,
+        PRIMARY KEY (agent, idx),
+        UNIQUE (agent, delivery)
+    """,
+    "checkpoints": """
+        id INTEGER PRIMARY KEY,
+        agent TEXT NOT NULL,
+        size INTEGER NOT NULL,
+        note TEXT NOT NULL
+    """,
+    "leases": """
+        agent TEXT NOT NULL PRIMARY KEY,
+        owner TEXT NOT NULL,
+        fence INTEGER NOT NULL,
+        expires TEXT NOT NULL,
+        released INTEGER NOT NULL
+    """,
+}
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
+    _create_tables,
+    _add_media,
+    _add_rotation_checkpoints_and_leases,
+    _lighten_ledger,
+)
 VERSION = len(MIGRATIONS)
 
 
@@ -112,3 +180,11 @@ def migrate(connection: sqlite3.Connection, version: int) -> None:
         step(connection)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def stand_in(connection: sqlite3.Connection, version: int) -> None:
+    """Empty tables for what an older file does not have yet, where it may only be read."""
+    if version < 2:
+        connection.execute("PRAGMA temp_store = MEMORY")
+        for name, columns in _LATER_TABLES.items():
+            connection.execute(f"CREATE TEMP TABLE {name} ({columns})")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import tempfile
 from collections.abc import Generator, Mapping
@@ -77,6 +78,7 @@ def demo(keep: Path | None, *, as_json: bool) -> int:
             _show_prompt(talk, checks)
             _ask(talk, checks)
             _show_record(talk, checks)
+        _show_seal(home, checks)
         _tamper(home, checks)
     if as_json:
         rows = [{"claim": what, "holds": ok, "seen": seen} for what, ok, seen in checks.results]
@@ -94,7 +96,14 @@ def _folder(keep: Path | None) -> Generator[Path, None, None]:
         yield keep
         return
     with tempfile.TemporaryDirectory(prefix="mentis-demo-") as temporary:
-        yield Path(temporary) / "demo"
+        before = os.environ.get("MENTIS_CONFIG")
+        os.environ["MENTIS_CONFIG"] = f"{temporary}/keys"  # they go with the home
+        try:
+            yield Path(temporary) / "demo"
+        finally:
+            os.environ.pop("MENTIS_CONFIG")
+            if before is not None:
+                os.environ["MENTIS_CONFIG"] = before
 
 
 def _require_embedded(talk: Talk) -> None:
@@ -200,6 +209,21 @@ def _show_record(talk: Talk, checks: Checks) -> None:
     checks.claim("each entry carries the hash of the one before", linked)
     verdict = talk.agent.verify()
     checks.claim("the record verifies", verdict.intact and verdict.entries == len(entries))
+
+
+def _show_seal(home: Path, checks: Checks) -> None:
+    from mentis.runtime.record import open_record
+
+    with open_record(home, readonly=True) as record:
+        kept = record.sealed().folder.kept(record.agent)
+    seen = kept.standing.size if kept else 0
+    if kept and not checks.quiet:
+        emit("\n".join(f"  | {line}" for line in kept.note.splitlines()))
+    checks.claim(
+        "a signed checkpoint of all of it is kept outside the home",
+        seen == len(QUESTIONS),
+        f"{seen} entries",
+    )
 
 
 def _flat(body: object, prefix: str = "") -> Generator[tuple[str, object], None, None]:

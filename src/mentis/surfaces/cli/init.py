@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -21,6 +22,7 @@ def init(folder: Path | None, *, as_json: bool) -> None:
     Nothing that exists is overwritten.
     """
     from mentis.runtime.homes import create_home
+    from mentis.stores.files.key_folder import config_folder
 
     path = create_home(folder or home_path())
     if as_json:
@@ -30,4 +32,5 @@ def init(folder: Path | None, *, as_json: bool) -> None:
     say("  mentis.toml                which model answers")
     say("  profile.toml               who you are")
     say("  personas/ada/persona.toml  who it is")
+    say(f"The key that signs its record is in {config_folder(os.environ)}; keep a copy of it.")
     say(f"Next: mentis --home {path} chat")

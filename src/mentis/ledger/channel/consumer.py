@@ -1,0 +1,210 @@
+"""Turns waiting files into entries: each delivery once, in order, and none lost on the way.
+
+The single slot is emptied by one rename into the spool. From then on it is a file of the spool
+like any other: nobody can replace it, its name is its delivery, and it waits there when the store
+is down instead of being overwritten in the slot.
+
+A file goes when its entry is committed. Who dies in between finds the delivery in the store.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal, Protocol, TypeAlias, cast
+
+from mentis.disk.atomic import sync_folder, unwritable
+from mentis.errors import BadInput, LeaseHeld, MentisError, NotCanonical, StoreConflict
+from mentis.ledger.canon import MAX_BYTES
+from mentis.ledger.chain import format_time
+from mentis.ports.clock import Clock
+from mentis.ports.ids import Ids
+from mentis.ports.ledger_store import LedgerStore, Stamp
+from mentis.values.entry import Draft, Entry
+from mentis.values.lease import Lease
+
+from .folder import SUFFIX, StatusFolder, delivery_of, new_delivery
+from .intake import Changing, Snapshot, opened_folder, remove_same, take_snapshot
+from .operations import OperationsLog, added_line
+from .quarantine import put_aside
+from .tenure import Tenure
+
+# The body field that binds an entry to the bytes of its file.
+RECEIVED = "received"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a draft is not recorded; it goes to quarantine with this."""
+
+    reason: str
+    problems: tuple[str, ...] = ()
+
+
+Judge: TypeAlias = Callable[[bytes], Draft | Refusal]
+
+
+class Added(Protocol):
+    def __call__(self, entry: Entry, line: str) -> None: ...
+
+
+class Refused(Protocol):
+    def __call__(self, name: str, error: MentisError) -> None: ...
+
+
+@dataclass(slots=True)
+class Round:
+    """What one look at the folder came to."""
+
+    added: list[Entry] = field(default_factory=list[Entry])
+    known: int = 0
+    refused: dict[str, str] = field(default_factory=dict[str, str])  # name in quarantine: why
+    fault: MentisError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Consumer:
+    """`on_added` is told of every new entry; the log has it either way.
+
+    `on_refused` is told of every draft before it goes to quarantine.
+    """
+
+    agent: str
+    folder: StatusFolder
+    store: LedgerStore
+    judge: Judge
+    stamp: Stamp
+    tenure: Tenure
+    clock: Clock
+    ids: Ids
+    log: OperationsLog
+    max_bytes: int = MAX_BYTES
+    owners: Collection[int] = field(default_factory=lambda: {os.geteuid()})
+    on_added: Added | None = None
+    on_refused: Refused | None = None
+
+    def consume(self) -> Round:
+        """Take everything that waits. A store that fails ends the round; LeaseHeld ends it all."""
+        done = Round()
+        try:
+            self.tenure.keep()
+            for slot in self.folder.slots:
+                self._claim(slot)
+            for name in self.folder.waiting():
+                self._consume(name, self.tenure.keep(), done)
+        except LeaseHeld:
+            raise
+        except MentisError as fault:
+            # The files stay where they are, in their order; the next round begins with this one.
+            done.fault = fault
+        return done
+
+    def _claim(self, slot: Path) -> None:
+        target = self.folder.spool / f"{new_delivery(self.clock.now, self.ids)}{SUFFIX}"
+        try:
+            slot.rename(target)
+            # Before its entry is: a slot that came back full would be another delivery.
+            sync_folder(self.folder.spool)
+            sync_folder(slot.parent)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise unwritable(target, error) from error
+        self.log.write("file_updated", file=slot.name, claimed=target.name)
+
+    def _consume(self, name: str, lease: Lease, done: Round) -> None:
+        with opened_folder(self.folder.spool) as spool:
+            try:
+                delivery = self._checked_name(name)
+                snapshot = take_snapshot(spool, name, max_bytes=self.max_bytes, owners=self.owners)
+                self._record(delivery, snapshot, lease, done)
+            except Changing:
+                return
+            except StoreConflict as conflict:
+                self._set_aside(name, "conflict", conflict, done)
+            except (BadInput, NotCanonical) as refusal:
+                self._set_aside(name, "refused", refusal, done)
+            else:
+                if not remove_same(spool, name, snapshot):
+                    self.log.write("replaced", file=name)
+
+    def _checked_name(self, name: str) -> str:
+        delivery = delivery_of(name)
+        if delivery is None:
+            raise BadInput(
+                f"{name!r} is not the name of a draft",
+                hint="small letters, digits, dashes and underscores, and .json at the end",
+            )
+        return delivery
+
+    def _record(self, delivery: str, snapshot: Snapshot, lease: Lease, done: Round) -> None:
+        if self._is_known(delivery, snapshot):
+            done.known += 1
+            self.log.write("known", delivery=delivery)
+            return
+        judged = self.judge(snapshot.content)
+        if isinstance(judged, Refusal):
+            raise BadInput(judged.reason, problems=judged.problems)
+        received = {"digest": snapshot.digest, "bytes": len(snapshot.content)}
+        draft = replace(judged, delivery=delivery, body={**judged.body, RECEIVED: received})
+        try:
+            (entry,) = self.store.append(self.agent, [draft], self.stamp, lease=lease)
+        except StoreConflict:
+            # Somebody was faster. Only the bytes count: a judgement may differ the second time.
+            if not self._is_known(delivery, snapshot):
+                raise
+            done.known += 1
+            return
+        self._tell(entry, done)
+
+    def _is_known(self, delivery: str, snapshot: Snapshot) -> bool:
+        return find_known(self.store, self.agent, delivery, snapshot.digest) is not None
+
+    def _tell(self, entry: Entry, done: Round) -> None:
+        done.added.append(entry)
+        line = added_line(entry)
+        self.log.write(
+            "added", result="SUCCESS", message=line, delivery=entry.delivery, hash=entry.hash
+        )
+        if self.on_added is not None:
+            self.on_added(entry, line)
+
+    def _set_aside(
+        self, name: str, event: Literal["conflict", "refused"], error: MentisError, done: Round
+    ) -> None:
+        why = {
+            "time": format_time(self.clock.now()),
+            "file": name,
+            "event": event,
+            **error.as_problem(),
+        }
+        if self.on_refused is not None:
+            self.on_refused(name, error)
+        label = new_delivery(self.clock.now, self.ids)
+        source = self.folder.spool / name
+        target = put_aside(source, self.folder.quarantine, label=label, why=why)
+        done.refused[target.name] = error.message
+        self.log.write(event, result="FAIL", file=name, error=error.message, aside=target.name)
+
+
+def find_known(store: LedgerStore, agent: str, delivery: str, digest: str) -> Entry | None:
+    """The entry this delivery is already, if it is. StoreConflict if that says something else."""
+    known = store.find_delivery(agent, delivery)
+    if known is None:
+        return None
+    received = known.body.get(RECEIVED)
+    if isinstance(received, dict):
+        found = cast("dict[str, object]", received).get("digest")
+    else:
+        # Erased since, or of another kind: of the latter nobody can say that it is the same.
+        found = digest if RECEIVED in known.fields else None
+    if found == digest:
+        return known
+    raise StoreConflict(
+        f"delivery `{delivery}` is entry {known.index} already, with another content",
+        hint="give a changed draft a delivery of its own",
+        delivery=delivery,
+        index=known.index,
+    )

@@ -1,0 +1,117 @@
+"""The folder of one agent's file channel, and the names in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from mentis.disk.atomic import sync_folder, unwritable
+from mentis.errors import BadInput
+from mentis.ports.ids import Ids
+
+SUFFIX = ".json"
+PENDING = "pending_status.json"
+# A delivery becomes a file name: nothing in it can lead anywhere.
+_DELIVERY = re.compile(r"[a-z0-9][a-z0-9_-]{0,127}")
+
+
+@dataclass(frozen=True, slots=True)
+class StatusFolder:
+    """`status/<persona>` of a home. Whoever makes one has checked that it stays in the home.
+
+    `shared` is a second slot that is looked at, `unwatched` are those that are not.
+    """
+
+    path: Path
+    slot: Path | None = None
+    shared: Path | None = None
+    unwatched: tuple[Path, ...] = ()
+
+    @property
+    def pending(self) -> Path:
+        """The single slot: one file, and who writes it again replaces it."""
+        return self.slot or self.path / PENDING
+
+    @property
+    def slots(self) -> tuple[Path, ...]:
+        """Every slot that is looked at."""
+        return (self.pending,) if self.shared is None else (self.pending, self.shared)
+
+    @property
+    def stranded(self) -> tuple[Path, ...]:
+        """Drafts in slots where nobody will ever look."""
+        return tuple(path for path in self.unwatched if path.exists() or path.is_symlink())
+
+    @property
+    def spool(self) -> Path:
+        return self.path / "spool"
+
+    @property
+    def quarantine(self) -> Path:
+        return self.path / "quarantine"
+
+    @property
+    def log(self) -> Path:
+        return self.path / "watcher.log"
+
+    @property
+    def fault(self) -> Path:
+        """Why the watcher cannot record just now; no such file while it can."""
+        return self.path / "watcher.fault"
+
+    def make(self) -> None:
+        """Make what is missing, for its owner alone."""
+        slots = (slot.parent for slot in self.slots)
+        for folder in (self.path, self.spool, self.quarantine, *slots):
+            try:
+                if folder.is_dir():
+                    continue
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                sync_folder(folder.parent)
+            except OSError as error:
+                raise unwritable(folder, error) from error
+
+    def waiting(self) -> list[str]:
+        """The names in the spool, oldest first; what begins with a dot is still being written.
+
+        A listing may miss a file that comes while it runs and yet have a later one. So it is made
+        twice: whatever was there before the last name of the first is in the second.
+        """
+        first = self._names()
+        if not first:
+            return []
+        last = max(first)
+        return sorted(name for name in first | self._names() if name <= last)
+
+    def _names(self) -> set[str]:
+        try:
+            names = [path.name for path in self.spool.iterdir()]
+        except (FileNotFoundError, NotADirectoryError):
+            return set()
+        except OSError as error:
+            raise unwritable(self.spool, error) from error
+        return {name for name in names if not name.startswith(".")}
+
+
+def checked_delivery(text: str) -> str:
+    if _DELIVERY.fullmatch(text):
+        return text
+    raise BadInput(
+        f"{text!r} cannot be the id of a delivery",
+        hint="use 1 to 128 small letters, digits, dashes and underscores",
+        value=text,
+    )
+
+
+def delivery_of(name: str) -> str | None:
+    """The delivery a file of the spool stands for, or None when the name is none of ours."""
+    stem = name.removesuffix(SUFFIX)
+    return stem if stem != name and _DELIVERY.fullmatch(stem) else None
+
+
+def new_delivery(now: Callable[[], datetime], ids: Ids) -> str:
+    """A name nothing else has; names sort as they were given out."""
+    return f"{now().astimezone(UTC):%Y%m%dt%H%M%S%f}-{ids.new_id()}"

@@ -1,0 +1,93 @@
+"""Asks each way into the ledger whether it works just now."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from mentis.disk.atomic import write_beside
+from mentis.errors import HomeError, MentisError, WorldError
+from mentis.ports.ledger_store import LedgerStore
+from mentis.values.health import Health, RouteHealth, RouteName
+from mentis.values.lease import Lease
+from mentis.values.words import counted
+
+from .folder import StatusFolder
+from .quarantine import count_aside
+
+_PROBE = "health"
+_ROUTES: tuple[RouteName, ...] = ("A watcher", "B command", "C save tool", "D monitor")
+
+
+def check_health(agent: str, store: LedgerStore, folder: StatusFolder, *, now: datetime) -> Health:
+    """The store is asked to write, not only to answer: from a full disk one can still read."""
+    try:
+        _write_probe(agent, store, now)
+        lease = store.lease(agent)
+    except (WorldError, HomeError) as fault:
+        return offline(fault, folder)
+    holder = lease if lease is not None and lease.runs_at(now) else None
+    direct = "the store can be written"
+    stuck = _told_fault(folder)
+    routes = (
+        _consumer("A watcher", "watcher", holder, stuck),
+        RouteHealth("B command", up=True, reason=direct),
+        RouteHealth("C save tool", up=True, reason=direct),
+        _consumer("D monitor", "monitor", holder, stuck),
+    )
+    waiting = _waiting(folder)
+    fault = _spool_fault(folder)
+    aside = count_aside(folder.quarantine)
+    if fault is not None:
+        return Health("YELLOW", f"drafts cannot be spooled: {fault}", routes, waiting, aside)
+    if folder.stranded:
+        where = ", ".join(map(str, folder.stranded))
+        reason = f"a draft waits where nobody looks: {where}; write to {folder.pending}"
+        return Health("YELLOW", reason, routes, waiting, aside)
+    if waiting and holder is not None and stuck:
+        return Health("YELLOW", f"drafts cannot be recorded: {stuck}", routes, waiting, aside)
+    if waiting and holder is None:
+        reason = f"{counted(waiting, 'draft')} waiting, and nobody consumes what comes as files"
+        return Health("YELLOW", reason, routes, waiting, aside)
+    return Health("GREEN", direct, routes, waiting, aside)
+
+
+def offline(fault: MentisError, folder: StatusFolder) -> Health:
+    """The health of a store that cannot be written, or not even opened."""
+    routes = tuple(RouteHealth(route, up=False, reason=fault.message) for route in _ROUTES)
+    reason = f"Persistence offline: {fault.message}"
+    return Health("RED", reason, routes, _waiting(folder), count_aside(folder.quarantine))
+
+
+def _write_probe(agent: str, store: LedgerStore, now: datetime) -> None:
+    """A lease nobody uses: it is written as an entry is, and leaves no entry."""
+    store.release_lease(store.take_lease(f"{agent}#{_PROBE}", _PROBE, now=now, seconds=0))
+
+
+def _consumer(route: RouteName, role: str, holder: Lease | None, stuck: str | None) -> RouteHealth:
+    if holder is None:
+        return RouteHealth(route, up=False, reason="nobody holds the lease")
+    up = holder.owner.split(" ")[0] == role
+    if up and stuck:
+        return RouteHealth(route, up=False, reason=stuck)
+    verb = "it" if up else holder.owner
+    return RouteHealth(route, up=up, reason=f"{verb} holds the lease, fence {holder.fence}")
+
+
+def _told_fault(folder: StatusFolder) -> str | None:
+    try:
+        return folder.fault.read_text(encoding="utf-8", errors="replace") or None
+    except OSError:
+        return None
+
+
+def _waiting(folder: StatusFolder) -> int:
+    return len(folder.waiting()) + sum(slot.exists() for slot in folder.slots)
+
+
+def _spool_fault(folder: StatusFolder) -> str | None:
+    try:
+        folder.make()
+        write_beside(folder.spool / _PROBE, b"").unlink()
+    except (MentisError, OSError) as error:
+        return str(error)
+    return None

@@ -1,0 +1,46 @@
+"""Where drafts go that cannot be taken: the file as it came, and beside it why."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from mentis.disk.atomic import sync_folder, unwritable, write_atomic
+
+REASON = ".reason.json"
+_ODD = re.compile(r"[^A-Za-z0-9_.-]")
+
+
+def put_aside(source: Path, folder: Path, *, label: str, why: Mapping[str, object]) -> Path:
+    """Move `source` itself, never what it leads to, and return where it is now.
+
+    The reason is written first: a file in quarantine never stands there without one.
+    """
+    name = f"{label}-{_ODD.sub('_', source.name)[:100]}"
+    target = folder / name
+    write_atomic(folder / f"{name}{REASON}", json.dumps(why, ensure_ascii=False, indent=2) + "\n")
+    try:
+        source.rename(target)
+        sync_folder(folder)
+        sync_folder(source.parent)
+    except OSError as error:
+        raise unwritable(target, error) from error
+    return target
+
+
+def write_aside(folder: Path, content: bytes, *, label: str, why: Mapping[str, object]) -> Path:
+    """Keep a draft that never was a file, with its reason."""
+    target = folder / f"{label}.json"
+    told = json.dumps(why, ensure_ascii=False, indent=2)
+    write_atomic(folder / f"{target.name}{REASON}", told + "\n")
+    write_atomic(target, content)
+    return target
+
+
+def count_aside(folder: Path) -> int:
+    try:
+        return sum(not path.name.endswith(REASON) for path in folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return 0

@@ -1,0 +1,73 @@
+"""Looks into a window that may hold anything: what is missing or of another type reads as empty."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from mentis.values.json import JsonObject
+
+VERIFY = re.compile(r"\b(verify|test|check|validate)\b", re.IGNORECASE)
+PLAN = re.compile(r"\b(plan|design|outline)\b", re.IGNORECASE)
+AUDIT = re.compile(r"\baudit\w*", re.IGNORECASE)
+RECOVERY = re.compile(r"\brecover\w*", re.IGNORECASE)
+REPAIR = re.compile(r"\b(repair|restor)\w*", re.IGNORECASE)
+RECOVERY_PLAN = re.compile(r"\b(recover|repair|restor)\w*", re.IGNORECASE)
+RESTORE_ROUTE = re.compile(r"\b(?:re)?start\w*\b.*\bwatcher\b|\brestor\w*", re.IGNORECASE)
+OFFLINE = re.compile(r"persistence offline", re.IGNORECASE)
+SYSTEM_ERROR = re.compile(r"\bSYS_ERR\b")
+STATUSES = ("GREEN", "YELLOW", "RED")
+
+
+def text_at(holder: JsonObject, key: str) -> str:
+    value = holder.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def object_at(holder: JsonObject, key: str) -> JsonObject:
+    value = holder.get(key)
+    return cast("JsonObject", value) if isinstance(value, Mapping) else {}
+
+
+def array_at(holder: JsonObject, key: str) -> Sequence[object]:
+    value = holder.get(key)
+    return cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
+
+
+def texts_at(holder: JsonObject, key: str) -> tuple[str, ...]:
+    return tuple(item for item in array_at(holder, key) if isinstance(item, str))
+
+
+def number_in(value: object) -> float | None:
+    """A finite number; true and false are none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) else None
+
+
+def confidence_of(window: JsonObject) -> float | None:
+    return number_in(window.get("confidence"))
+
+
+def status_of(window: JsonObject) -> str:
+    return text_at(object_at(window, "critical_summary"), "status")
+
+
+def tangent(window: JsonObject) -> bool:
+    return object_at(window, "rule_tangency").get("tangency_detected") is True
+
+
+def says(texts: Sequence[str], pattern: re.Pattern[str]) -> bool:
+    return any(pattern.search(text) for text in texts)
+
+
+def does(window: JsonObject, pattern: re.Pattern[str]) -> bool:
+    """Whether an action says it."""
+    return says(texts_at(window, "actions"), pattern)
+
+
+def plans(window: JsonObject, pattern: re.Pattern[str]) -> bool:
+    """Whether an item of the output plan says it."""
+    return says(texts_at(window, "output_plan"), pattern)

@@ -1,0 +1,77 @@
+"""How far a ledger reaches, and whether that is what its last checkpoint saw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from mentis.errors import BadCheckpoint, RolledBack
+from mentis.values.checkpoint import Checkpoint, Standing
+
+from .checkpoint import read_note
+from .merkle import Tree
+
+HashesFrom = Callable[[int], Iterable[str]]
+
+
+def tree_at(standing: Standing) -> Tree:
+    return Tree(standing.size, map(bytes.fromhex, standing.peaks))
+
+
+def root_of(standing: Standing) -> str:
+    return tree_at(standing).root.hex()
+
+
+def stand(hashes_from: HashesFrom, since: Standing | None = None) -> Standing:
+    """Where the ledger stands, going on from where it stood; only new hashes are read."""
+    return check_start("", hashes_from, None, since=since)
+
+
+def check_start(
+    agent: str,
+    hashes_from: HashesFrom,
+    last: Checkpoint | None,
+    *,
+    since: Standing | None = None,
+) -> Standing:
+    """Where the ledger stands, or RolledBack if that is not what `last` saw.
+
+    `since` saves reading everything again: what stood there was compared when it was kept.
+    """
+    since = since or Standing()
+    tree, head = tree_at(since), since.head
+    hashes = iter(hashes_from(max(since.size - 1, 0)))
+    if since.size and next(hashes, None) != since.head:
+        raise _refusal(agent, f"entry {since.size - 1} is not what it was when it was last read")
+    for entry_hash in hashes:
+        tree.add(entry_hash)
+        head = entry_hash
+        if last is not None and tree.size == last.size and tree.root.hex() != last.root:
+            reason = f"the first {last.size} entries are not those the last checkpoint saw"
+            raise _refusal(agent, reason, size=last.size)
+    if last is not None and tree.size < last.size:
+        reason = f"it has {tree.size} entries, and the last checkpoint saw {last.size}"
+        raise _refusal(agent, reason, size=last.size)
+    return Standing(tree.size, head, tuple(peak.hex() for peak in tree.peaks))
+
+
+def newest(notes: Iterable[str], log: str) -> Checkpoint | None:
+    """The longest checkpoint of this log among those kept; unreadable ones are for `verify`."""
+    found: Checkpoint | None = None
+    for note in notes:
+        try:
+            says = read_note(note).checkpoint
+        except BadCheckpoint:
+            continue
+        if says.origin == log and (found is None or says.size > found.size):
+            found = says
+    return found
+
+
+def _refusal(agent: str, reason: str, *, size: int | None = None) -> RolledBack:
+    return RolledBack(
+        f"the ledger of `{agent}` was rolled back or replaced: {reason}",
+        hint="restore it, or go on with `mentis ledger accept-rollback`, which is recorded",
+        agent=agent,
+        reason=reason,
+        size=size,
+    )

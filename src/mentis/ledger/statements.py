@@ -1,0 +1,142 @@
+"""Entries that speak about the ledger itself, signed: erasure, key, rollback, rotation, retention.
+
+They are drafts like any other; what makes them count is the signature inside, which whoever only
+holds the database cannot make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from typing import cast
+
+from mentis.errors import UsageError
+from mentis.ports.signer import Signer
+from mentis.values.checkpoint import Checkpoint
+from mentis.values.entry import Draft, Entry, Head
+from mentis.values.json import JsonObject
+
+from .signature import as_object, encode_key, sign_statement
+
+ERASURE, KEY, ROLLBACK, REPAIR = "erasure", "key", "rollback", "repair"
+ROTATION, RETENTION = "rotation", "retention"
+KINDS = (ERASURE, KEY, ROLLBACK, ROTATION, RETENTION)
+FIELD = "signed"
+SOURCE = "ledger"
+
+
+def erasure(entry: Entry, fields: Collection[str], reason: str, signer: Signer) -> Draft:
+    """The tombstone for fields of an entry. Value and salt go, the commitment stays."""
+    unknown = sorted(set(fields) - set(entry.fields))
+    if unknown or not fields:
+        raise UsageError(
+            f"entry {entry.index} has no field {unknown[0]!r}" if unknown else "no field is named",
+            hint=f"its fields are: {', '.join(sorted(entry.fields)) or 'none'}",
+        )
+    if entry.kind in KINDS:
+        raise UsageError(
+            f"entry {entry.index} is itself a record of kind `{entry.kind}` and cannot be erased",
+            hint="only what others have said can be erased",
+        )
+    statement = {
+        "what": ERASURE,
+        "agent": entry.agent,
+        "index": entry.index,
+        "hash": entry.hash,
+        "fields": sorted(fields),
+        "reason": reason,
+    }
+    return Draft(ERASURE, SOURCE, {FIELD: sign_statement(statement, signer)})
+
+
+def erase_fields(entry: Entry, fields: Collection[str]) -> Entry:
+    """The entry as it is left; also the copy of the delivery goes with its field."""
+    return replace(
+        entry,
+        body={name: value for name, value in entry.body.items() if name not in fields},
+        salts={name: salt for name, salt in entry.salts.items() if name not in fields},
+        delivery=None if "delivery" in fields else entry.delivery,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """What a rollback costs: only these checkpoints are excused, one by one.
+
+    `kept` is how many entries a checkpoint proves to be those from before. `keys` are signed
+    changes of the key that went with the lost entries, and hold nevertheless.
+    """
+
+    lost: tuple[Checkpoint, ...]
+    kept: int = 0
+    keys: tuple[JsonObject, ...] = ()
+
+
+def key_change(agent: str, head: Head | None, old: Signer, new: Signer) -> Draft:
+    """From the next entry on `new` signs. Both sign this, so that either leads to the other."""
+    statement = {
+        "what": KEY,
+        "agent": agent,
+        "after": None if head is None else head.hash,
+        "old": encode_key(old.public),
+        "new": encode_key(new.public),
+    }
+    return Draft(KEY, SOURCE, {FIELD: sign_statement(statement, old, new)})
+
+
+def rollback(
+    agent: str, head: Head | None, given_up: GivenUp, *, reason: str, signer: Signer
+) -> Draft:
+    """A person has accepted that the ledger goes on from `head` although more had been seen."""
+    statement = {
+        "what": ROLLBACK,
+        "agent": agent,
+        "after": None if head is None else head.hash,
+        "kept": given_up.kept,
+        "lost": [{"size": one.size, "root": one.root} for one in given_up.lost],
+        "keys": list(given_up.keys),
+        "reason": reason,
+    }
+    return Draft(ROLLBACK, SOURCE, {FIELD: sign_statement(statement, signer)})
+
+
+def rotation(agent: str, cut: JsonObject, signer: Signer) -> Draft:
+    """The entries of this cut were moved into a segment. Only then the store lets them go."""
+    statement = {"what": ROTATION, "agent": agent, **cut}
+    return Draft(ROTATION, SOURCE, {FIELD: sign_statement(statement, signer)})
+
+
+def retention(
+    agent: str, cuts: Collection[JsonObject], *, days: int, before: str, signer: Signer
+) -> Draft:
+    """The segments of these cuts are deleted, as the policy says."""
+    statement = {
+        "what": RETENTION,
+        "agent": agent,
+        "days": days,
+        "before": before,
+        "segments": list(cuts),
+    }
+    return Draft(RETENTION, SOURCE, {FIELD: sign_statement(statement, signer)})
+
+
+def lost_in(rollback: JsonObject) -> Iterator[tuple[int, str]]:
+    """Size and root of each checkpoint that the statement gives up."""
+    for one in map(as_object, _listed(rollback.get("lost"))):
+        size, root = one.get("size"), one.get("root")
+        if type(size) is int and isinstance(root, str):
+            yield size, root
+
+
+def keys_in(rollback: JsonObject) -> list[object]:
+    """The changes of the key that the statement carries on."""
+    return _listed(rollback.get("keys"))
+
+
+def _listed(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def repair(agent: str, findings: Collection[str]) -> Draft:
+    """Points at what is wrong. Nothing is rewritten."""
+    return Draft(REPAIR, SOURCE, {"agent": agent, "findings": list(findings)})

@@ -1,0 +1,175 @@
+"""A ledger store that has checkpoints made of what is appended to it.
+
+After the append, never inside its transaction: a checkpoint that cannot be made is told, and what
+was recorded stays recorded. Before the first append it is made sure that nothing was rolled back.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from threading import Lock
+
+from mentis.errors import MentisError
+from mentis.ledger.checkpoint import Policy, due
+from mentis.ports.ledger_store import LedgerStore, Stamp
+from mentis.values.checkpoint import Standing
+from mentis.values.entry import Draft, Entry, Head
+from mentis.values.lease import Lease
+
+from .sealing import Sealing
+
+Tell = Callable[[str], None]
+
+
+def log_note(text: str) -> None:
+    """Goes to standard error, unless the program that uses us says otherwise."""
+    logging.getLogger("mentis.ledger").warning("note: %s", text)
+
+
+@dataclass(slots=True)
+class _Course:
+    """One agent's chain since it was opened: what was compared or sealed, and what came since."""
+
+    standing: Standing | None
+    sealed: int
+    size: int
+    oldest: datetime | None = None  # of what was appended here and has no checkpoint yet
+
+
+class CheckpointedLedger:
+    def __init__(
+        self, store: LedgerStore, sealing: Sealing, policy: Policy, *, tell: Tell = log_note
+    ) -> None:
+        self.inner = store
+        self._sealing = sealing
+        self._policy = policy
+        self._tell = tell
+        self._courses: dict[str, _Course] = {}
+        self._told: set[str] = set()
+        self._lock = Lock()
+
+    def begin(self, agent: str) -> None:
+        """RolledBack unless the ledger is what its last checkpoint saw, or longer."""
+        if agent in self._courses:
+            return
+        standing, sealed = self._sealing.start(self.inner, agent)
+        known = standing if standing.size else None
+        self._courses.setdefault(agent, _Course(known, sealed, standing.size))
+
+    def standing(self, agent: str) -> Standing | None:
+        """Where it stood when it was last compared, so that the next look begins there."""
+        self.begin(agent)
+        return self._courses[agent].standing
+
+    def append(
+        self, agent: str, drafts: Sequence[Draft], stamp: Stamp, *, lease: Lease | None = None
+    ) -> tuple[Entry, ...]:
+        self.begin(agent)
+        made = self.inner.append(agent, drafts, stamp, lease=lease)
+        self._grown(agent, made)
+        return made
+
+    def erase(
+        self, agent: str, index: int, fields: Collection[str], *, draft: Draft, stamp: Stamp
+    ) -> Entry:
+        self.begin(agent)
+        tombstone = self.inner.erase(agent, index, fields, draft=draft, stamp=stamp)
+        self._grown(agent, (tombstone,))
+        return tombstone
+
+    def close(self) -> None:
+        for agent, course in self._courses.items():
+            if course.oldest is not None:
+                self._seal(agent, course)
+        self.inner.close()
+
+    def renew_lease(self, lease: Lease, *, now: datetime, seconds: float) -> Lease:
+        """Whoever waits for drafts comes by here: time for a checkpoint that is due by time."""
+        renewed = self.inner.renew_lease(lease, now=now, seconds=seconds)
+        course = self._courses.get(lease.agent)
+        if course is not None:
+            self._look(lease.agent, course, now)
+        return renewed
+
+    def _grown(self, agent: str, made: Sequence[Entry]) -> None:
+        course = self._courses[agent]
+        fresh = [entry for entry in made if entry.index >= course.sealed]
+        if not fresh:
+            return
+        course.size = max(course.size, fresh[-1].index + 1)
+        if course.oldest is None:
+            course.oldest = datetime.fromisoformat(fresh[0].time)
+        self._look(agent, course, datetime.fromisoformat(fresh[-1].time))
+
+    def _look(self, agent: str, course: _Course, now: datetime) -> None:
+        if course.oldest is None:
+            return
+        if due(self._policy, course.size, now, last=(course.sealed, course.oldest)):
+            self._seal(agent, course)
+
+    def _seal(self, agent: str, course: _Course) -> None:
+        if not self._lock.acquire(blocking=False):
+            return  # another thread is at it
+        try:
+            made = self._sealing.checkpoint(self.inner, agent, since=course.standing)
+        except MentisError as error:
+            self._say(f"no checkpoint could be made: {error.message}; {error.hint}")
+        else:
+            course.standing, course.sealed = made.standing, made.standing.size
+            course.size, course.oldest = max(course.size, course.sealed), None
+            for fault in made.faults:
+                self._say(fault)
+        finally:
+            self._lock.release()
+
+    def _say(self, text: str) -> None:
+        if text not in self._told:  # once, not after every entry
+            self._told.add(text)
+            self._tell(text)
+
+    # The rest is the store's own.
+
+    def drop_before(self, agent: str, index: int) -> int:
+        return self.inner.drop_before(agent, index)
+
+    def entries(self, agent: str, *, start: int = 0) -> Iterator[Entry]:
+        return self.inner.entries(agent, start=start)
+
+    def hashes(self, agent: str, *, start: int = 0) -> Iterator[str]:
+        return self.inner.hashes(agent, start=start)
+
+    def latest(self, agent: str, count: int) -> tuple[Entry, ...]:
+        return self.inner.latest(agent, count)
+
+    def find(self, agent: str, index: int) -> Entry | None:
+        return self.inner.find(agent, index)
+
+    def find_delivery(self, agent: str, delivery: str) -> Entry | None:
+        return self.inner.find_delivery(agent, delivery)
+
+    def head(self, agent: str) -> Head | None:
+        return self.inner.head(agent)
+
+    def count(self, agent: str) -> int:
+        return self.inner.count(agent)
+
+    def agents(self) -> tuple[str, ...]:
+        return self.inner.agents()
+
+    def keep_checkpoint(self, agent: str, size: int, note: str) -> None:
+        self.inner.keep_checkpoint(agent, size, note)
+
+    def checkpoints(self, agent: str) -> tuple[tuple[int, str], ...]:
+        return self.inner.checkpoints(agent)
+
+    def take_lease(self, agent: str, owner: str, *, now: datetime, seconds: float) -> Lease:
+        return self.inner.take_lease(agent, owner, now=now, seconds=seconds)
+
+    def release_lease(self, lease: Lease) -> None:
+        self.inner.release_lease(lease)
+
+    def lease(self, agent: str) -> Lease | None:
+        return self.inner.lease(agent)

@@ -1,0 +1,238 @@
+"""One agent's ledger in the hands of its owner: looked at, proved, sealed, erased from, repaired.
+
+`statuses` is about windows; this is about the record itself. Rotation, keys and anchors, and the
+handing over have modules of their own, which take a `Record`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from mentis.errors import Defect, MentisError, SigningKeyError, UsageError
+from mentis.ledger import keeping, statements
+from mentis.ledger.chain import make_stamp
+from mentis.ledger.checkpoint import read_note
+from mentis.ledger.keeping import Keeping
+from mentis.ports.clock import Clock
+from mentis.ports.ids import Ids
+from mentis.ports.ledger_store import LedgerStore, Stamp
+from mentis.stores.files.home import Home, find_home
+from mentis.stores.sqlite.conversations import SqliteConversations
+from mentis.stores.sqlite.database import Database
+from mentis.values.checkpoint import GrowthProof, Pin, Proof
+from mentis.values.entry import Entry, Verdict
+
+from .audit import Progress, verify_agent
+from .checkpoints import CheckpointedLedger
+from .evidence import gather
+from .ledgers import open_ledger
+from .sealing import NO_PIN_HINT, Made, Sealing, open_sealing
+from .segment_files import SegmentFolder, open_segments
+from .settings import Settings
+from .settings_sources import load_settings
+from .system import RandomIds, SystemClock
+from .wiring import Parts, closed_on_failure
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """What is wrong, and the entry that points at it; None when nothing is."""
+
+    verdict: Verdict
+    database: tuple[str, ...]
+    entry: Entry | None
+    refusal: str = ""  # why the ledger would not start
+
+
+def open_record(
+    home: str | Path,
+    persona: str | None = None,
+    parts: Parts | None = None,
+    *,
+    readonly: bool = False,
+) -> Record:
+    """The record of one persona; use it as a context manager. `readonly` is for looking only."""
+    parts = parts or Parts()
+    place = find_home(Path(home))
+    settings = load_settings(place.path, parts.variables)
+    chosen = place.pick_persona(persona)
+    sealing = open_sealing(place, settings, parts.variables)
+    busy = settings.model.store.busy_seconds
+    database = Database(place.database, busy_seconds=busy, readonly=readonly)
+    with closed_on_failure(database):
+        ledger = open_ledger(settings, database, parts.variables)
+    return Record(
+        home=place,
+        persona=chosen,
+        settings=settings,
+        environ=parts.variables,
+        sealing=sealing,
+        database=database,
+        ledger=ledger,
+        clock=parts.clock or SystemClock(),
+        ids=parts.ids or RandomIds(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    home: Home
+    persona: str
+    settings: Settings
+    environ: Mapping[str, str]
+    sealing: Sealing | None
+    database: Database
+    ledger: LedgerStore
+    clock: Clock
+    ids: Ids
+
+    @property
+    def agent(self) -> str:
+        return f"{self.settings.model.name or self.home.name}/{self.persona}"
+
+    @property
+    def store(self) -> LedgerStore:
+        """The store alone, which makes no checkpoints and does not look whether it may start."""
+        return self.ledger.inner if isinstance(self.ledger, CheckpointedLedger) else self.ledger
+
+    @property
+    def segments(self) -> SegmentFolder:
+        return open_segments(self.home, self.settings, self.persona, self.agent)
+
+    @property
+    def keeping(self) -> Keeping:
+        return Keeping(self.store, self.agent, self.sealing.pin if self.sealing else Pin("", ""))
+
+    def sealed(self) -> Sealing:
+        """Name, key and anchors of the log; SigningKeyError while the home has none."""
+        if self.sealing is None:
+            raise SigningKeyError("this home has no signing key yet", hint=NO_PIN_HINT)
+        return self.sealing
+
+    def start(self) -> None:
+        """RolledBack unless the ledger may go on from here."""
+        if isinstance(self.ledger, CheckpointedLedger):
+            self.ledger.begin(self.agent)
+
+    def stamp(self) -> Stamp:
+        return make_stamp(self.clock.now, self.ids.salt, self.clock.uptime)
+
+    def entry(self, index: int) -> Entry:
+        """An entry, wherever it is: in the store or in a segment."""
+        entry = self.store.find(self.agent, index)
+        if entry is None and (found := self.segments.find(index)):
+            entry = found[1]
+        if entry is None:
+            raise UsageError(
+                f"there is no entry {index} of `{self.agent}` here",
+                hint=f"it has {self.store.count(self.agent)} entries; old segments may be gone",
+            )
+        return entry
+
+    def last(self, count: int) -> tuple[Entry, ...]:
+        return self.store.latest(self.agent, count)
+
+    def checkpoints(self) -> tuple[tuple[int, str], ...]:
+        """Size and note of each that the store has kept, the shortest first."""
+        return tuple(sorted(self.store.checkpoints(self.agent), key=itemgetter(0)))
+
+    def verify(
+        self, checkpoints: Sequence[Path] = (), *, progress: Progress | None = None
+    ) -> Verdict:
+        """With everything the home knows, and the checkpoints in these files."""
+        asked = gather(
+            self.home,
+            self.settings,
+            self.environ,
+            persona=self.persona,
+            checkpoints=checkpoints,
+            progress=progress,
+        )
+        return verify_agent(self.agent, self.store, SqliteConversations(self.database), asked)
+
+    def prove(self, index: int, *, size: int | None = None) -> Proof:
+        """That the entry is in the ledger, for the newest checkpoint that has seen it."""
+        note = self._note(size, least=index + 1)
+        return keeping.prove(self.keeping, index, size=size, note=note)
+
+    def prove_growth(self, old: int, *, size: int | None = None) -> GrowthProof:
+        """That the ledger of `old` entries is the beginning of that of the newest checkpoint."""
+        note = self._note(size, least=old)
+        seen = read_note(note).checkpoint.size if note else size
+        return keeping.prove_growth(self.keeping, old, size=seen, note=note)
+
+    def checkpoint(self) -> Made:
+        """Sign what is there now."""
+        self.start()
+        ledger = self.ledger
+        since = ledger.standing(self.agent) if isinstance(ledger, CheckpointedLedger) else None
+        return self.sealed().checkpoint(self.store, self.agent, since=since)
+
+    def erase(self, index: int, fields: Collection[str], *, reason: str) -> Entry:
+        """Remove value and salt of these fields, or of all; returns the signed tombstone."""
+        signer = self.sealed().signer()
+        self.start()
+        if self.store.find(self.agent, index) is not None:
+            ledger = Keeping(self.ledger, self.agent, self.sealed().pin)
+            return keeping.erase(
+                ledger, index, fields, reason=reason, signer=signer, stamp=self.stamp()
+            )
+        found = self.segments.find(index)
+        if found is None:
+            self.entry(index)
+            raise Defect(f"entry {index} is neither here nor there")
+        file, entry = found
+        named = sorted(set(fields or entry.body))
+        draft = statements.erasure(entry, named, reason, signer)
+        # The tombstone first: if this is cut short, verify says that the value is still there.
+        (tombstone,) = self.ledger.append(self.agent, [draft], self.stamp())
+        self.segments.erase(file, index, named)
+        return tombstone
+
+    def repair(self) -> Repair:
+        """Say what is wrong and append an entry that points at it. Nothing is rewritten."""
+        rows = self.database.read("PRAGMA integrity_check")
+        broken = tuple(str(row[0]) for row in rows if row[0] != "ok")
+        verdict, refusal = self.verify(), ""
+        try:
+            self.start()
+        except MentisError as error:
+            refusal = error.message
+        # What is appended to a ledger that was rolled back would pass for a part of it.
+        if refusal or (verdict.intact and not broken):
+            return Repair(verdict, broken, None, refusal)
+        told = [f"entry {f.index}, {f.column}: {f.message} ({f.attack})" for f in verdict.findings]
+        draft = statements.repair(self.agent, [*told, *(f"database: {line}" for line in broken)])
+        # To the store alone: pointing at damage needs nobody's leave.
+        (entry,) = self.store.append(self.agent, [draft], self.stamp())
+        return Repair(verdict, broken, entry, refusal)
+
+    def close(self) -> None:
+        self.ledger.close()
+        self.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _note(self, size: int | None, *, least: int) -> str | None:
+        """The checkpoint of this size, or the newest that has seen as many entries."""
+        fitting = [
+            (told, note)
+            for told, note in self.checkpoints()
+            if (told >= least if size is None else told == size)
+        ]
+        # Rotation seals a beginning, so the last that was made need not be the longest.
+        return max(reversed(fitting), key=itemgetter(0), default=(0, None))[1]

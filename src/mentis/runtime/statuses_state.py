@@ -1,0 +1,153 @@
+"""What the guardian has to know, read from the ledger: each window keeps the state it met.
+
+So the state after the last window follows from that one entry and what came after it; older ones
+are read only where windows say nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+from typing import cast
+
+from mentis.errors import StoreLocked
+from mentis.ledger.guardian.state import after_breach, next_state
+from mentis.ledger.origin import window_of
+from mentis.ledger.statements import REPAIR, ROLLBACK
+from mentis.ports.ledger_store import LedgerStore
+from mentis.values.entry import Entry, Head
+from mentis.values.guardian import GuardianState
+from mentis.values.json import JsonObject
+
+WINDOW = "window"
+BREACH = "breach"
+# After one of these the next window is a recovery.
+_BREACHES = (BREACH, REPAIR, ROLLBACK)
+_CHUNK = 256
+
+
+def shown_window(entry: Entry) -> JsonObject | None:
+    """The window of an entry with its hash in it, which is the entry's; None when it has none."""
+    window = window_of(entry)
+    if window is None or entry.kind != WINDOW:
+        return window
+    return {**window, "window_hash": entry.hash}
+
+
+def state_fields(state: GuardianState) -> JsonObject:
+    """The part of a state that a window's entry keeps."""
+    return {
+        "step": state.step,
+        "cycle": state.cycle,
+        "known": state.known,
+        "since_audit": state.since_audit,
+        "after_breach": state.after_breach,
+    }
+
+
+def derive_state(store: LedgerStore, agent: str) -> GuardianState:
+    """The state the next window meets; its routes are for the caller to say."""
+    head = store.head(agent)
+    if head is None:
+        return GuardianState()
+    telling, whole = _telling(store, agent, head)
+    state = GuardianState(known=whole)
+    for entry in telling:
+        if entry.kind == WINDOW:
+            kept = _kept_state(entry)
+            state = _counted(kept or state, entry)
+        else:
+            state = after_breach(state)
+    return replace(state, head=head.hash, head_time=head.time)
+
+
+class Follower:
+    """The state at the head of a chain, for whoever stamps there: derived once, then carried on."""
+
+    def __init__(self, store: LedgerStore, agent: str) -> None:
+        self._store = store
+        self._agent = agent
+        self._state: GuardianState | None = None
+
+    def at(self, head: Head | None) -> GuardianState:
+        wanted = None if head is None else head.hash
+        if self._state is None or self._state.head != wanted:
+            self._state = derive_state(self._store, self._agent)
+        if self._state.head != wanted:
+            # Entries of the same transaction cannot always be read before it is committed.
+            raise StoreLocked(
+                f"the ledger of `{self._agent}` is being written by others",
+                hint="try again",
+                moved=True,
+            )
+        return self._state
+
+    def go_on(self, entry: Entry) -> None:
+        """What was stamped comes next. If it is not kept, the next look finds another head."""
+        if self._state is not None:
+            state = _counted(self._state, entry)
+            self._state = replace(state, head=entry.hash, head_time=entry.time)
+
+
+def _counted(state: GuardianState, entry: Entry) -> GuardianState:
+    if not state.known:
+        # Counting begins anew, with a number no step had.
+        state = replace(state, known=True, step=entry.index + 1, cycle=1)
+    return next_state(state, shown_window(entry) or {})
+
+
+def _kept_state(entry: Entry) -> GuardianState | None:
+    kept = entry.body.get("state")
+    if not isinstance(kept, Mapping):
+        return None
+    told = cast("Mapping[str, object]", kept)
+    return GuardianState(
+        step=_number(told.get("step")),
+        cycle=_number(told.get("cycle")),
+        known=told.get("known") is True,
+        since_audit=_number(told.get("since_audit")),
+        after_breach=told.get("after_breach") is True,
+    )
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _telling(store: LedgerStore, agent: str, head: Head) -> tuple[list[Entry], bool]:
+    """The windows and breaches from the last window on that keeps a state, oldest first.
+
+    And whether that is all there is to know: false when the chain begins with older entries gone.
+    """
+    later: list[Entry] = []
+    for entry in _backwards(store, agent, head.index):
+        if entry.kind == WINDOW or entry.kind in _BREACHES:
+            later.append(entry)
+        if entry.kind == WINDOW and _kept_state(entry) is not None:
+            return later[::-1], True
+        if entry.index == 0:
+            return later[::-1], True
+    return later[::-1], False
+
+
+def _backwards(store: LedgerStore, agent: str, last: int) -> Iterator[Entry]:
+    """The entries still kept, newest first, a chunk at a time."""
+    end = last + 1
+    while end > 0:
+        start = max(0, end - _CHUNK)
+        chunk = list(islice(store.entries(agent, start=start), end - start))
+        inside = [entry for entry in chunk if entry.index < end]
+        if not inside:
+            return
+        yield from reversed(inside)
+        end = start
+
+
+def latest_windows(store: LedgerStore, agent: str, count: int) -> tuple[Entry, ...]:
+    """The last entries that carry a window, oldest first."""
+    head = store.head(agent)
+    if head is None or count <= 0:
+        return ()
+    found = (e for e in _backwards(store, agent, head.index) if window_of(e) is not None)
+    return tuple(islice(found, count))[::-1]

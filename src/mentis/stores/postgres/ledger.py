@@ -1,0 +1,154 @@
+"""Chains of entries in PostgreSQL.
+
+Writers of one agent take turns under an advisory lock. What waits in this process goes into one
+transaction, whichever agents it is for, as long as nobody else holds one of their chains; then,
+and when something goes wrong that cannot be told apart, each agent gets a transaction of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from threading import Lock
+from typing import TYPE_CHECKING, TypeVar
+
+from mentis.errors import MentisError
+from mentis.stores.group import GroupCommit
+from mentis.stores.rows import Row
+from mentis.stores.session import INSERT, Session
+from mentis.stores.sql_ledger import SqlLedger
+
+from .database import PostgresDatabase
+
+if TYPE_CHECKING:
+    import psycopg
+
+T = TypeVar("T")
+_KEY = "hashtextextended(current_schema() || '/' || agent, 0)"
+_TURN = f"SELECT pg_advisory_xact_lock({_KEY}) FROM (SELECT %s::text AS agent) AS one"  # noqa: S608 - constants
+_TURNS_NOW = f"SELECT bool_and(pg_try_advisory_xact_lock({_KEY})) FROM unnest(%s::text[]) AS agent"  # noqa: S608 - constants
+_HEADS = """
+SELECT wanted, idx, hash, time FROM unnest(%s::text[]) AS wanted CROSS JOIN LATERAL (
+    SELECT idx, hash, time FROM ledger WHERE agent = wanted COLLATE "C" ORDER BY idx DESC LIMIT 1
+) AS head
+"""
+
+
+class PostgresLedger(SqlLedger):
+    def __init__(self, database: PostgresDatabase) -> None:
+        super().__init__(_PostgresEngine(database))
+
+
+class _Apart(Exception):
+    """Not together: somebody holds one of the chains, or nobody knows whose fault a failure was."""
+
+
+class _PostgresEngine:
+    def __init__(self, database: PostgresDatabase) -> None:
+        self._database = database
+        self._shared = GroupCommit(_Together(database))
+        self._groups: dict[str, GroupCommit[_Session]] = {}
+        self._lock = Lock()
+
+    def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
+        return self._database.read(_spelled(statement), parameters)
+
+    def commit(self, agent: str, work: Callable[[Session], T]) -> T:
+        try:
+            return self._shared.run(work, agent)
+        except _Apart:
+            return self._group(agent).run(work, agent)
+
+    def forget(self) -> None:
+        """The old rows go; the server's own log and its backups are in its owner's hands."""
+        self._database.vacuum()
+
+    def close(self) -> None:
+        self._database.close()
+
+    def _group(self, agent: str) -> GroupCommit[_Session]:
+        with self._lock:
+            return self._groups.setdefault(agent, GroupCommit(_OneAgent(self._database)))
+
+
+class _Session(Session):
+    def __init__(self, database: PostgresDatabase, connection: psycopg.Connection[Row]) -> None:
+        super().__init__()
+        self._database = database
+        self._connection = connection
+
+    def run(self, statement: str, parameters: Sequence[object]) -> list[Row]:
+        with self._faults():
+            cursor = self._connection.execute(_spelled(statement).encode(), parameters)
+            return cursor.fetchall() if cursor.description else []
+
+    def run_insert(self, rows: Sequence[Row]) -> None:
+        with self._faults(), self._connection.cursor() as cursor:
+            cursor.executemany(_spelled(INSERT).encode(), rows)
+
+    @contextmanager
+    def _faults(self) -> Generator[None]:
+        try:
+            with self._database.translated():
+                yield
+        except MentisError:
+            self.stands = False  # after any error the server refuses everything but the end
+            raise
+
+
+class _OwnSession(_Session):
+    """Sends at once, so that a row the server refuses is refused to the one who brings it."""
+
+    def insert(self, rows: Sequence[Row]) -> None:
+        super().insert(rows)
+        self.send()
+
+
+class _SharedSession(_Session):
+    def run_insert(self, rows: Sequence[Row]) -> None:
+        try:
+            super().run_insert(rows)
+        except MentisError as error:
+            raise _Apart from error
+
+
+class _OneAgent:
+    """Waits for its turn."""
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        self._database = database
+
+    @contextmanager
+    def begin(self, keys: Collection[str]) -> Generator[_Session]:
+        with self._database.session() as connection, connection.transaction():
+            for agent in keys:
+                connection.execute(_TURN.encode(), (agent,))
+            yield _OwnSession(self._database, connection)
+
+
+class _Together:
+    """Waits for nobody, so no two processes can wait for each other."""
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        self._database = database
+
+    @contextmanager
+    def begin(self, keys: Collection[str]) -> Generator[_Session]:
+        agents = list(keys)
+        with self._database.session() as connection, connection.transaction():
+            free = connection.execute(_TURNS_NOW.encode(), (agents,)).fetchone()
+            if free is None or not free[0]:
+                raise _Apart
+            heads: dict[str, list[Row]] = {agent: [] for agent in agents}
+            for agent, *head in connection.execute(_HEADS.encode(), (agents,)):
+                heads[agent].append(tuple(head))
+            session = _SharedSession(self._database, connection)
+            session.know_heads(heads)
+            yield session
+            session.send()
+
+
+@cache
+def _spelled(statement: str) -> str:
+    return statement.replace("?", "%s")

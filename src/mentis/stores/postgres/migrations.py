@@ -1,0 +1,56 @@
+"""The schema, as numbered steps. A step is never changed once released; a new one follows it."""
+
+from __future__ import annotations
+
+# Texts compare by bytes, so that agents sort as they do everywhere else.
+_CREATE_TABLES = (
+    """
+    CREATE TABLE ledger (
+        agent TEXT COLLATE "C" NOT NULL,
+        idx BIGINT NOT NULL,
+        time TEXT NOT NULL,
+        source TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        ruleset TEXT,
+        prev TEXT,
+        fields TEXT NOT NULL,
+        hash TEXT COLLATE "C" NOT NULL,
+        body TEXT NOT NULL,
+        salts TEXT NOT NULL,
+        recipe TEXT NOT NULL,
+        delivery TEXT COLLATE "C",
+        PRIMARY KEY (agent, idx)
+    )
+    """,
+    "CREATE UNIQUE INDEX ledger_delivery ON ledger (agent, delivery) WHERE delivery IS NOT NULL",
+    """
+    CREATE TABLE dropped (
+        agent TEXT COLLATE "C" NOT NULL,
+        idx BIGINT NOT NULL,
+        hash TEXT NOT NULL,
+        delivery TEXT COLLATE "C",
+        PRIMARY KEY (agent, idx),
+        UNIQUE (agent, delivery)
+    )
+    """,
+    """
+    CREATE TABLE checkpoints (
+        id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        agent TEXT COLLATE "C" NOT NULL,
+        size BIGINT NOT NULL,
+        note TEXT NOT NULL
+    )
+    """,
+    """
+    CREATE TABLE leases (
+        agent TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+        owner TEXT NOT NULL,
+        fence BIGINT NOT NULL,
+        expires TEXT NOT NULL,
+        released INTEGER NOT NULL
+    )
+    """,
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_CREATE_TABLES,)
+VERSION = len(MIGRATIONS)

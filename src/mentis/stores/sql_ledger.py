@@ -1,0 +1,249 @@
+"""Chains of entries in an SQL database: what SQLite and PostgreSQL do alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+from mentis.ports.ledger_store import Stamp
+from mentis.values.entry import Draft, Entry, Head
+from mentis.values.lease import Lease
+
+from .delivery import check_same_delivery, refuse_dropped_delivery
+from .erasing import without_fields
+from .layout import check_layout, read_checkpoint, read_hash
+from .leasing import LeaseRow, check_holds, next_lease, renewed_lease
+from .rows import COLUMNS, Row, damaged_cell, to_entry, to_row, write_object
+from .session import HEAD, Session
+
+T = TypeVar("T")
+
+SELECT = f"SELECT {', '.join(COLUMNS)} FROM ledger WHERE agent = ?"  # noqa: S608 - constants
+_ERASE = "UPDATE ledger SET body = ?, salts = ?, delivery = ? WHERE agent = ? AND idx = ?"
+_GOING = "FROM ledger WHERE agent = ? AND idx < ?"
+_DROP = (
+    f"INSERT INTO dropped (agent, idx, hash, delivery) SELECT agent, idx, hash, delivery {_GOING}"
+)
+_DROPPED_DELIVERY = "SELECT idx FROM dropped WHERE agent = ? AND delivery = ?"
+# One statement each, so that a rotation that comes between two of them changes nothing.
+_LAYOUT = """
+SELECT (SELECT count(*) FROM dropped WHERE agent = ?),
+    (SELECT min(idx) FROM dropped WHERE agent = ?),
+    (SELECT max(idx) FROM dropped WHERE agent = ?), (SELECT min(idx) FROM ledger WHERE agent = ?)
+"""
+_HASHES = """
+SELECT idx, hash FROM dropped WHERE agent = ? AND idx >= ?
+UNION ALL SELECT idx, hash FROM ledger WHERE agent = ? AND idx >= ? ORDER BY idx LIMIT ?
+"""
+_LEASE = "SELECT agent, owner, fence, expires, released FROM leases WHERE agent = ?"
+_KEEP_LEASE = """
+INSERT INTO leases (agent, owner, fence, expires, released) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (agent) DO UPDATE SET owner = excluded.owner, fence = excluded.fence,
+    expires = excluded.expires, released = excluded.released
+"""
+_BATCH = 256
+_HASH_BATCH = 4096
+
+
+class Engine(Protocol):
+    def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]: ...
+
+    def commit(self, agent: str, work: Callable[[Session], T]) -> T:
+        """Run it in a transaction that no other writer of this agent can come between."""
+        ...
+
+    def forget(self) -> None:
+        """Something was erased: let no file keep what was there before."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class SqlLedger:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def append(
+        self, agent: str, drafts: Sequence[Draft], stamp: Stamp, *, lease: Lease | None = None
+    ) -> tuple[Entry, ...]:
+        def work(session: Session) -> tuple[Entry, ...]:
+            if lease is not None:
+                check_holds(_lease_row(session.execute(_LEASE, (agent,))), lease)
+            return _append(session, agent, drafts, stamp)
+
+        return self._engine.commit(agent, work) if drafts else ()
+
+    def erase(
+        self, agent: str, index: int, fields: Collection[str], *, draft: Draft, stamp: Stamp
+    ) -> Entry:
+        def work(session: Session) -> Entry:
+            rows = session.execute(f"{SELECT} AND idx = ?", (agent, index))
+            left = without_fields(to_entry(rows[0]) if rows else None, index, fields)
+            body, salts = write_object(left.body), write_object(left.salts)
+            session.execute(_ERASE, (body, salts, left.delivery, agent, index))
+            return _append(session, agent, (draft,), stamp)[0]
+
+        tombstone = self._engine.commit(agent, work)
+        self._engine.forget()
+        return tombstone
+
+    def drop_before(self, agent: str, index: int) -> int:
+        def work(session: Session) -> int:
+            head = _head(session.head(agent))
+            if head is None:
+                return 0
+            going = (agent, min(index, head.index))
+            count = session.execute(f"SELECT count(*) {_GOING}", going)[0][0]
+            session.execute(_DROP, going)
+            session.execute(f"DELETE {_GOING}", going)
+            return count
+
+        dropped = self._engine.commit(agent, work)
+        self._engine.forget()
+        return dropped
+
+    def entries(self, agent: str, *, start: int = 0) -> Iterator[Entry]:
+        """Read in batches; between two of them others may write, which only makes it longer."""
+        # From the beginning means from whatever stands there, also a row somebody moved.
+        if start:
+            statement, where = f"{SELECT} AND idx >= ?", (agent, start)
+        else:
+            statement, where = SELECT, (agent,)
+        rows = self._engine.read(f"{statement} ORDER BY idx LIMIT ?", (*where, _BATCH))
+        while rows:
+            yield from map(to_entry, rows)
+            later = f"{SELECT} AND idx > ? ORDER BY idx LIMIT ?"
+            rows = self._engine.read(later, (agent, rows[-1][1], _BATCH))
+
+    def hashes(self, agent: str, *, start: int = 0) -> Iterator[str]:
+        check_layout(*self._engine.read(_LAYOUT, (agent,) * 4)[0])
+        while rows := self._engine.read(_HASHES, (agent, start, agent, start, _HASH_BATCH)):
+            yield from (read_hash(index, digest) for index, digest in rows)
+            start = rows[-1][0] + 1
+
+    def latest(self, agent: str, count: int) -> tuple[Entry, ...]:
+        if count <= 0:
+            return ()
+        rows = self._engine.read(f"{SELECT} ORDER BY idx DESC LIMIT ?", (agent, count))
+        return tuple(map(to_entry, reversed(rows)))
+
+    def find(self, agent: str, index: int) -> Entry | None:
+        rows = self._engine.read(f"{SELECT} AND idx = ?", (agent, index))
+        return to_entry(rows[0]) if rows else None
+
+    def find_delivery(self, agent: str, delivery: str) -> Entry | None:
+        rows = self._engine.read(f"{SELECT} AND delivery = ?", (agent, delivery))
+        return to_entry(rows[0]) if rows else None
+
+    def head(self, agent: str) -> Head | None:
+        return _head(self._engine.read(HEAD, (agent,)))
+
+    def count(self, agent: str) -> int:
+        head = self.head(agent)
+        return 0 if head is None else head.index + 1
+
+    def agents(self) -> tuple[str, ...]:
+        rows = self._engine.read("SELECT DISTINCT agent FROM ledger ORDER BY agent")
+        return tuple(agent for (agent,) in rows)
+
+    def keep_checkpoint(self, agent: str, size: int, note: str) -> None:
+        def work(session: Session) -> None:
+            statement = "INSERT INTO checkpoints (agent, size, note) VALUES (?, ?, ?)"
+            session.execute(statement, (agent, size, note))
+
+        self._engine.commit(agent, work)
+
+    def checkpoints(self, agent: str) -> tuple[tuple[int, str], ...]:
+        statement = "SELECT size, note FROM checkpoints WHERE agent = ? ORDER BY id"
+        return tuple(read_checkpoint(*row) for row in self._engine.read(statement, (agent,)))
+
+    def take_lease(self, agent: str, owner: str, *, now: datetime, seconds: float) -> Lease:
+        def work(session: Session) -> Lease:
+            row = _lease_row(session.execute(_LEASE, (agent,)))
+            lease = next_lease(row, agent, owner, now=now, seconds=seconds)
+            if lease.owner == owner:
+                _keep_lease(session, LeaseRow(lease))
+            return lease
+
+        return self._engine.commit(agent, work)
+
+    def renew_lease(self, lease: Lease, *, now: datetime, seconds: float) -> Lease:
+        def work(session: Session) -> Lease:
+            row = _lease_row(session.execute(_LEASE, (lease.agent,)))
+            renewed = renewed_lease(row, lease, now=now, seconds=seconds)
+            _keep_lease(session, LeaseRow(renewed))
+            return renewed
+
+        return self._engine.commit(lease.agent, work)
+
+    def release_lease(self, lease: Lease) -> None:
+        def work(session: Session) -> None:
+            row = _lease_row(session.execute(_LEASE, (lease.agent,)))
+            if row is not None and row.lease.fence == lease.fence:
+                _keep_lease(session, LeaseRow(row.lease, released=True))
+
+        self._engine.commit(lease.agent, work)
+
+    def lease(self, agent: str) -> Lease | None:
+        row = _lease_row(self._engine.read(_LEASE, (agent,)))
+        return None if row is None or row.released else row.lease
+
+    def close(self) -> None:
+        self._engine.close()
+
+
+def _append(
+    session: Session, agent: str, drafts: Sequence[Draft], stamp: Stamp
+) -> tuple[Entry, ...]:
+    head = _head(session.head(agent))
+    made: list[Entry] = []
+    fresh: list[Entry] = []
+    for draft in drafts:
+        entry = stamp(agent, head, draft)
+        known = _known(session, agent, draft.delivery, fresh)
+        if known is not None:
+            check_same_delivery(known, entry)
+            made.append(known)
+            continue
+        made.append(entry)
+        fresh.append(entry)
+        head = Head(entry.index, entry.hash, entry.time)
+    session.insert([to_row(entry) for entry in fresh])
+    return tuple(made)
+
+
+def _known(
+    session: Session, agent: str, delivery: str | None, fresh: Sequence[Entry]
+) -> Entry | None:
+    if delivery is None:
+        return None
+    rows = session.execute(f"{SELECT} AND delivery = ?", (agent, delivery))
+    if rows:
+        return to_entry(rows[0])
+    if dropped := session.execute(_DROPPED_DELIVERY, (agent, delivery)):
+        raise refuse_dropped_delivery(agent, delivery, dropped[0][0])
+    return next((entry for entry in fresh if entry.delivery == delivery), None)
+
+
+def _head(rows: Sequence[Row]) -> Head | None:
+    if not rows:
+        return None
+    index, digest, time = rows[0]
+    if (type(index), type(digest), type(time)) != (int, str, str):
+        raise damaged_cell(index, "idx", "the last entry holds cells of odd types")
+    return Head(index=index, hash=digest, time=time)
+
+
+def _lease_row(rows: Sequence[Row]) -> LeaseRow | None:
+    if not rows:
+        return None
+    agent, owner, fence, expires, released = rows[0]
+    lease = Lease(agent, owner, fence, expires)
+    return LeaseRow(lease, released=bool(released))
+
+
+def _keep_lease(session: Session, row: LeaseRow) -> None:
+    lease = row.lease
+    values = (lease.agent, lease.owner, lease.fence, lease.expires, int(row.released))
+    session.execute(_KEEP_LEASE, values)

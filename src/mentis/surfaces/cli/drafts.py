@@ -1,0 +1,57 @@
+"""What commands about windows share: reading a file, opening the service, telling a judgement."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mentis.errors import BadInput
+
+from .options import home_path
+from .output import emit, say
+
+if TYPE_CHECKING:
+    from mentis.runtime.statuses import Statuses
+    from mentis.values.guardian import Judgement
+
+MOST_BYTES = 100_000_000
+MOST_HISTORY = 256 * 1024 * 1024
+
+
+def open_service(persona: str | None, *, readonly: bool = False) -> Statuses:
+    """The windows of the home that was asked for."""
+    from mentis.runtime.statuses import open_statuses
+
+    return open_statuses(home_path(), persona, readonly=readonly)
+
+
+def read_bytes(file: str, *, most: int = MOST_BYTES) -> bytes:
+    """All of a file, or of standard input for `-`."""
+    try:
+        if file == "-":
+            data = sys.stdin.buffer.read(most + 1)
+        else:
+            with Path(file).open("rb") as stream:
+                data = stream.read(most + 1)
+    except OSError as error:
+        hint = "name a file, or - for standard input"
+        raise BadInput(f"{file} cannot be read: {error.strerror}", hint=hint) from error
+    if len(data) > most:
+        raise BadInput(f"{file} is longer than {most} bytes", hint="that is too much to be one")
+    return data
+
+
+def show_judgement(judged: Judgement) -> None:
+    for finding in judged.findings:
+        settled = f" (settled: {finding.settled})" if finding.settled else ""
+        emit(f"{finding.level}  {finding.rule}  {finding.where or '-'}: {finding.what}{settled}")
+        emit(f"       {finding.hint}")
+    blocking = sum(finding.level == "block" for finding in judged.findings)
+    warnings = len(judged.findings) - blocking
+    word = "BLOCKED" if judged.blocked else "ok"
+    emit(f"{word}  {blocking} blocking, {warnings} warnings, profile {judged.profile}")
+    for difference in judged.differences:
+        say(f"note: {difference}")
+    if judged.unjudged:
+        say(f"not judged here: {', '.join(judged.unjudged)}")

@@ -1,0 +1,294 @@
+"""`mentis guardian`: the rules windows are held against, and the proof that they can be kept."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from mentis.errors import BadInput
+
+from .drafts import open_service, read_bytes, show_judgement
+from .options import home_named, home_option, home_path, persona_option
+from .output import emit, emit_json, json_option, say, table
+
+if TYPE_CHECKING:
+    from mentis.ledger.guardian.case import Rule
+    from mentis.ledger.guardian.prove import Proof
+    from mentis.values.guardian import Judgement, Profile
+
+profile_option = click.option(
+    "--profile",
+    default="mentis",
+    show_default=True,
+    metavar="NAME",
+    help="mentis, s2-4.0, strict, or one of the home's guardian.toml.",
+)
+
+
+@click.group()
+def guardian() -> None:
+    """See the rules for windows, check one, prove a profile."""
+
+
+@guardian.command(epilog="For example: mentis guardian rules --profile s2-4.0")
+@profile_option
+@home_option
+@json_option
+def rules(*, profile: str, as_json: bool) -> int:
+    """List every rule with what the profile does about it."""
+    from mentis.ledger.guardian.profiles import level_words
+    from mentis.ledger.guardian.table import RULES
+
+    chosen = _profile(profile)
+    if as_json:
+        emit_json({"profile": profile, "rules": [_row(rule, chosen) for rule in RULES]})
+        return 0
+    rows = [
+        (rule.number, rule.id, level_words(chosen, rule), rule.stage, rule.kind, rule.what)
+        for rule in RULES
+    ]
+    table(("no.", "rule", "level", "stage", "kind", "says"), rows, right=("no.",))
+    say(f"profile {profile} settles: {', '.join(chosen.settles) or 'nothing'}")
+    return 0
+
+
+@guardian.command(epilog="For example: mentis guardian check draft.json --profile s2-4.0")
+@click.argument("file", metavar="FILE")
+@click.option(
+    "--profile",
+    metavar="NAME",
+    help="Other rules than the home's: mentis, s2-4.0, strict, or one of its guardian.toml.",
+)
+@click.option("--response", is_flag=True, help="FILE is a whole answer that opens with a window.")
+@click.option("--fresh", is_flag=True, help="Judge as in a new, healthy record.")
+@persona_option
+@home_option
+@json_option
+def check(
+    file: str,
+    *,
+    profile: str | None,
+    response: bool,
+    fresh: bool,
+    persona: str | None,
+    as_json: bool,
+) -> int:
+    """Judge a draft, or a whole answer of a model; - is standard input.
+
+    In a home it is judged by what the record asks for now (an audit, a new cycle, a recovery);
+    with --fresh, or where there is no home, as in a healthy record. Exit code 1 when a rule
+    blocks it.
+    """
+    from mentis.codec.forms import to_object
+
+    data = read_bytes(file)
+    judged = None if fresh else _judged_at_home(data, profile, persona, response=response)
+    if judged is None:
+        judged = _judged_fresh(data, profile, file, response=response)
+    if as_json:
+        emit_json({"blocked": judged.blocked, **to_object(judged)})
+    else:
+        show_judgement(judged)
+    return 1 if judged.blocked else 0
+
+
+def _judged_at_home(
+    data: bytes, profile: str | None, persona: str | None, *, response: bool
+) -> Judgement | None:
+    """By the record of the home; None when nobody named one and there is none."""
+    from mentis.errors import HomeMissing
+    from mentis.ledger.guardian.prove import activate
+
+    chosen = None if profile is None else activate(_profile(profile))
+    try:
+        statuses = open_service(persona, readonly=True)
+    except HomeMissing:
+        if home_named():
+            raise
+        say("note: there is no home here, so it is judged as in a healthy record")
+        return None
+    with statuses:
+        return statuses.check(data, response=response, profile=chosen)
+
+
+def _judged_fresh(data: bytes, profile: str | None, file: str, *, response: bool) -> Judgement:
+    from mentis.ledger.guardian.draft import read_draft
+    from mentis.ledger.guardian.judge import judge_draft
+    from mentis.ledger.guardian.prove import activate
+    from mentis.ledger.guardian.response import check_response
+    from mentis.values.guardian import GuardianState
+
+    chosen = activate(_profile(profile or "mentis"))
+    if response:
+        return check_response(_text(data, file), GuardianState(), chosen)
+    return judge_draft(read_draft(data), GuardianState(), chosen)
+
+
+@guardian.command(epilog="For example: mentis guardian prove --profile s2-4.0")
+@profile_option
+@home_option
+@json_option
+def prove(*, profile: str, as_json: bool) -> int:
+    """Search for a window of every type in every situation that the profile lets pass.
+
+    Prints a witness for each, or the fewest rules that cannot hold together. Exit code 1 when
+    there is a conflict that the profile does not declare.
+    """
+    from mentis.ledger.guardian import prove as proving
+
+    chosen = _profile(profile)
+    proof = proving.prove(chosen)
+    if as_json:
+        emit_json(_proof(proof))
+    else:
+        _show_proof(proof, chosen)
+    return 1 if proof.undeclared else 0
+
+
+@guardian.command(epilog="For example: mentis guardian explain S2-H-VERCONF")
+@click.argument("rule", metavar="RULE")
+@home_option
+@json_option
+def explain(rule: str, *, as_json: bool) -> int:
+    """Say what a rule wants, why, what passes and what breaks it, and what each profile does."""
+    from mentis.ledger.guardian.examples import EXAMPLES
+    from mentis.ledger.guardian.profiles import SHIPPED, level_words
+    from mentis.ledger.guardian.table import find_rule
+
+    found = find_rule(rule)
+    example = EXAMPLES.get(found.id)
+    told = {
+        **_row(found, SHIPPED["mentis"]),
+        "levels": {name: level_words(profile, found) for name, profile in SHIPPED.items()},
+        "passes": example.passes.told() if example else None,
+        "breaks": example.breaks.told() if example else None,
+        "prompt": _prompt_line(found),
+    }
+    if as_json:
+        emit(json.dumps(told, ensure_ascii=False, indent=2, default=_plain))
+        return 0
+    emit(f"{found.id} (no. {found.number}): {found.what}")
+    emit(f"why:    {found.why}")
+    emit(f"do:     {found.fix}")
+    emit(f"judged: at stage {found.stage}, kind {found.kind}")
+    for name, profile in SHIPPED.items():
+        emit(f"        {name}: {level_words(profile, found)}")
+    if example is not None:
+        emit(f"passes: {_change(example.passes.told())}")
+        emit(f"breaks: {_change(example.breaks.told())}")
+    if line := _prompt_line(found):
+        emit(f"the model is told: {line}")
+    return 0
+
+
+def _profile(name: str) -> Profile:
+    """A shipped profile, or the home's."""
+    from mentis.ledger.guardian.profiles import SHIPPED
+    from mentis.runtime.guardian import look_up_profile
+
+    return SHIPPED[name] if name in SHIPPED else look_up_profile(home_path(), name)
+
+
+def _row(rule: Rule, profile: Profile) -> dict[str, object]:
+    from mentis.ledger.guardian.profiles import level_of
+
+    return {
+        "number": rule.number,
+        "id": rule.id,
+        "level": level_of(profile, rule),
+        "settled": [name for name in rule.yields if name in profile.settles],
+        "stage": rule.stage,
+        "kind": rule.kind,
+        "what": rule.what,
+        "why": rule.why,
+        "hint": rule.fix,
+    }
+
+
+def _text(data: bytes, file: str) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        message = f"{file} is not UTF-8 at byte {error.start}"
+        raise BadInput(message, hint="save it as UTF-8") from error
+
+
+def _show_proof(proof: Proof, profile: Profile) -> None:
+    plain = [cell for cell in proof.cells if cell.plain]
+    situations = list(dict.fromkeys(cell.situation for cell in plain))
+    held = {(cell.situation, cell.type): _witness(cell.window) for cell in plain}
+    rows = [(name, *(held[name, kind] for kind in profile.types)) for name in situations]
+    table(("situation", *profile.types), rows)
+    say(
+        f"{len(proof.cells)} cells (the situations above, every combination of them, 0 to 11 risks,"
+        f" each with every type), {proof.points} points; the rules ran on {proof.evaluated} windows"
+    )
+    if not proof.conflicts:
+        emit(f"proved  {profile.name}: a window for each of the {len(proof.cells)} cells")
+        return
+    for conflict in proof.conflicts:
+        word = f"known conflict {conflict.name}" if conflict.name else "CONFLICT"
+        emit(
+            f"{word}: {' and '.join(conflict.rules)} leave no window"
+            f" ({conflict.situation}, {conflict.type}; {conflict.cells} cells)"
+        )
+    emit(f"{proof.satisfied} of {len(proof.cells)} cells have a window")
+
+
+def _witness(window: object) -> str:
+    """What is special about a witness, in short: its confidence and status."""
+    if not isinstance(window, dict):
+        return "none"
+    return f"{window['confidence']:g} {window['critical_summary'].get('status', '-')}"  # pyright: ignore[reportUnknownMemberType]  # made by us
+
+
+def _proof(proof: Proof) -> dict[str, object]:
+    return {
+        "profile": proof.profile,
+        "digest": proof.digest,
+        "cells": len(proof.cells),
+        "satisfied": proof.satisfied,
+        "points": proof.points,
+        "evaluated": proof.evaluated,
+        "conflicts": [
+            {
+                "name": conflict.name or None,
+                "rules": list(conflict.rules),
+                "situation": conflict.situation,
+                "type": conflict.type,
+                "cells": conflict.cells,
+            }
+            for conflict in proof.conflicts
+        ],
+        "witnesses": [
+            {"situation": cell.situation, "type": cell.type, "window": cell.window}
+            for cell in proof.cells
+            if cell.plain
+        ],
+    }
+
+
+def _prompt_line(rule: Rule) -> str | None:
+    """The line of the library that tells the model a rule no program can check."""
+    if not rule.prompt:
+        return None
+    from mentis.library.load import load_shipped
+
+    block = load_shipped().block(rule.prompt)
+    lines = block.variants["default"].content.splitlines() if block else []
+    return next((line for line in lines if line.startswith(f"- {rule.id}:")), None)
+
+
+def _change(told: dict[str, object]) -> str:
+    if not told:
+        return "the good window as it is"
+    return json.dumps(told, ensure_ascii=False, default=_plain)
+
+
+def _plain(value: object) -> object:
+    from mentis.codec.forms import to_object
+    from mentis.values.value import Value
+
+    return to_object(value) if isinstance(value, Value) else str(value)

@@ -1,0 +1,256 @@
+"""`mentis ledger`: the record itself, its checkpoints and proofs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mentis.errors import UsageError
+from mentis.values.words import counted, entries_of
+
+from .ledger_anchor import anchor
+from .ledger_change import accept_rollback, erase, repair, rotate
+from .ledger_parts import entry_object, open_own, show_entries, show_entry
+from .options import home_option, home_path, persona_option
+from .output import emit, emit_json, json_option, say
+
+
+@click.group()
+def ledger() -> None:
+    """Look at the record, prove and seal it, hand it over."""
+
+
+for _command in (anchor, erase, rotate, accept_rollback, repair):
+    ledger.add_command(_command)
+
+
+@ledger.command(epilog="For example: mentis ledger show 12")
+@click.argument("index", required=False, type=click.IntRange(min=0))
+@click.option(
+    "--last", type=click.IntRange(min=1), default=10, show_default=True, help="How many entries."
+)
+@persona_option
+@home_option
+@json_option
+def show(index: int | None, *, last: int, persona: str | None, as_json: bool) -> None:
+    """Show one entry in full, or the last ones; also from sealed segments."""
+    with open_own(persona, readonly=True) as record:
+        if index is not None:
+            entry = record.entry(index)
+            if as_json:
+                emit_json(entry_object(entry))
+            else:
+                show_entry(entry)
+            return
+        entries = record.last(last)
+        if as_json:
+            emit_json({"agent": record.agent, "entries": [entry_object(e) for e in entries]})
+            return
+        show_entries(entries)
+        say(f"{entries_of(record.store.count(record.agent))} of {record.agent}")
+
+
+@ledger.command(epilog="For example: mentis ledger proof 12 --json > proof.json")
+@click.argument("index", required=False, type=click.IntRange(min=0))
+@click.option("--size", type=click.IntRange(min=1), help="In the ledger of that many entries.")
+@click.option(
+    "--consistency",
+    "old",
+    type=click.IntRange(min=1),
+    metavar="FROM",
+    help="Instead, that the ledger begins with its first FROM entries.",
+)
+@click.option(
+    "--check",
+    "file",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Check a proof that --json printed.",
+)
+@click.option("--root", metavar="HEX", help="With --check: the root as you know it.")
+@persona_option
+@home_option
+@json_option
+def proof(
+    index: int | None,
+    *,
+    size: int | None,
+    old: int | None,
+    file: Path | None,
+    root: str | None,
+    persona: str | None,
+    as_json: bool,
+) -> int:
+    """Prove that an entry is in the ledger, or that the ledger only grew.
+
+    The proof leads to the newest checkpoint that has seen the entry; who has that checkpoint can
+    check it alone. Exit code 1 when a proof that is checked does not hold, or leads to a root that
+    neither the pinned key has signed nor --root names.
+    """
+    if [index is not None, old is not None, file is not None].count(True) != 1:
+        raise UsageError("what is to be proved?", hint="give an INDEX, --consistency, or --check")
+    if file is not None:
+        return _check(file, root, as_json=as_json)
+    if root is not None:
+        raise UsageError("--root is for a proof that is checked", hint="give it with --check FILE")
+    from mentis.codec.forms import to_object
+
+    with open_own(persona, readonly=True) as record:
+        if old is not None:
+            made = record.prove_growth(old, size=size)
+            told = f"the ledger of {entries_of(made.size)} begins with that of {old}"
+        else:
+            assert index is not None  # noqa: S101 - exactly one of the three was given
+            made = record.prove(index, size=size)
+            told = f"entry {index}, {made.hash}, is one of {made.size}"
+        if as_json:
+            emit_json(to_object(made))
+            return 0
+    emit(told)
+    emit(f"root {made.root}")
+    for step in made.path:
+        emit(f"path {step}")
+    if made.note is None:
+        say("note: no checkpoint of this size is here, so nobody has signed this root")
+    else:
+        emit(f"\n{made.note}", end="")
+    return 0
+
+
+def _check(file: Path, root: str | None, *, as_json: bool) -> int:
+    import os
+
+    from mentis.codec.forms import to_object
+    from mentis.runtime.record_export import check_proof
+    from mentis.runtime.sealing import open_pin
+    from mentis.runtime.settings_sources import load_settings
+
+    home = home_path()
+    pin = open_pin(load_settings(home if (home / "mentis.toml").is_file() else None, os.environ))
+    checked = check_proof(file.read_bytes(), pin, root=root)
+    if as_json:
+        told = {"kind": checked.kind, "holds": checked.holds, "signed": checked.signed}
+        told |= {"known": checked.known, "good": checked.good}
+        emit_json({**told, "proof": to_object(checked.proof)})
+        return 0 if checked.good else 1
+    words = {True: "signed by the pinned key", False: "NOT signed by the pinned key"}
+    said = "not signed" if checked.signed is None else words[checked.signed]
+    if checked.known is not None:
+        said += " and the one you know" if checked.known else " and NOT the one you know"
+    emit(
+        f"{'ok' if checked.good else 'BROKEN'}  {checked.kind}: the path"
+        f" {'leads' if checked.holds else 'does not lead'} to the root, which is {said}"
+    )
+    if checked.holds and checked.signed is None and checked.known is None:
+        say("hint: anybody can make up a root; name the one you know with --root")
+    return 0 if checked.good else 1
+
+
+@ledger.command(epilog="For example: mentis ledger checkpoint > /media/usb/ada.note")
+@click.option("--list", "listed", is_flag=True, help="List those that were made.")
+@click.option("--init", "init", is_flag=True, help="Make the key of a home that has none.")
+@click.option("--new-key", is_flag=True, help="Change the key; every chain says so in an entry.")
+@persona_option
+@home_option
+@json_option
+def checkpoint(
+    *, listed: bool, init: bool, new_key: bool, persona: str | None, as_json: bool
+) -> None:
+    """Sign how long the ledger is and what is in it; print the note.
+
+    Give the note to somebody, or name an anchor: a checkpoint that only this machine has says
+    nothing to others. They are also made by themselves, after `ledger.checkpoint_entries` entries
+    or `ledger.checkpoint_seconds` seconds, and when a program ends.
+    """
+    if [listed, init, new_key].count(True) > 1:
+        raise UsageError("--list, --init and --new-key do not go together", hint="choose one")
+    if init:
+        _init(as_json=as_json)
+        return
+    if new_key:
+        _change_key(persona, as_json=as_json)
+        return
+    with open_own(persona, readonly=listed) as record:
+        if listed:
+            record.sealed()
+            rows = [{"size": size, "note": note} for size, note in record.checkpoints()]
+            if as_json:
+                emit_json({"agent": record.agent, "checkpoints": rows})
+                return
+            for row in rows:
+                emit(f"{row['size']:>8}  {str(row['note']).splitlines()[2]}")
+            say(f"{counted(len(rows), 'checkpoint')} of {record.agent}")
+            return
+        made = record.checkpoint()
+    if as_json:
+        size = made.standing.size
+        told = {"note": made.note, "size": size, "told": made.told, "faults": made.faults}
+        emit_json(told)
+        return
+    emit(made.note, end="")
+    for name in made.told:
+        say(f"told to {name}")
+    for fault in made.faults:
+        say(f"note: {fault}")
+
+
+def _init(*, as_json: bool) -> None:
+    import os
+
+    from mentis.runtime.logs import init_log
+    from mentis.stores.files.home import find_home
+
+    log = init_log(find_home(home_path()), os.environ)
+    told = {"origin": log.pin.origin, "public_key": log.pin.public_key}
+    if as_json:
+        emit_json({**told, "key": None if log.key_file is None else str(log.key_file)})
+        return
+    for name, value in told.items():
+        emit(f"{name} = {value}")
+    say(
+        f"the key is in {log.key_file}; keep a copy of it, and of the two lines above, elsewhere"
+        if log.key_file
+        else "the key is the one in the keyring or the environment"
+    )
+
+
+def _change_key(persona: str | None, *, as_json: bool) -> None:
+    from mentis.runtime.record_keys import change_key
+
+    with open_own(persona) as record:
+        pin, entries = change_key(record)
+        rows = [{"agent": entry.agent, "index": entry.index} for entry in entries]
+    if as_json:
+        emit_json({"origin": pin.origin, "public_key": pin.public_key, "entries": rows})
+        return
+    emit(f"public_key = {pin.public_key}")
+    for row in rows:
+        say(f"entry {row['index']} of {row['agent']} says so, signed by the old key and the new")
+
+
+@ledger.command(epilog="For example: mentis ledger export ada.zip")
+@click.argument("file", type=click.Path(path_type=Path))
+@persona_option
+@home_option
+@json_option
+def export(file: Path, *, persona: str | None, as_json: bool) -> None:
+    """Write one file that an auditor checks with one command, without Mentis."""
+    from mentis.runtime.record_export import export as export_record
+
+    with open_own(persona) as record:
+        done = export_record(record, file)
+    unpack = f"unzip -p {done.path.name} verify.py > verify.py"
+    if as_json:
+        pin = {"origin": done.pin.origin, "public_key": done.pin.public_key}
+        told = {"file": str(done.path), "entries": done.entries, **pin}
+        emit_json({**told, "unpack": unpack, "command": done.command})
+        return
+    told = f"{entries_of(done.entries)} in {done.path}"
+    say(f"{told}. The auditor, with Python 3.11 and `cryptography`:")
+    emit(unpack)
+    emit(done.command)
+    say(
+        "Hand over origin and key by another way than the file, and any checkpoint that was kept"
+        " elsewhere (--checkpoint FILE): only these show whether entries are missing."
+    )

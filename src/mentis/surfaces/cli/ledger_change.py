@@ -1,0 +1,199 @@
+"""The commands that change a ledger: erase, rotate, accept-rollback, repair."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from mentis.errors import UsageError
+from mentis.values.words import entries_of
+
+from .ledger_parts import entry_object, open_own
+from .options import home_option, persona_option
+from .output import emit, emit_json, json_option, say
+
+yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
+
+
+@click.command(epilog='For example: mentis ledger erase 12 --field window --reason "Art. 17"')
+@click.argument("index", metavar="ENTRY", type=click.IntRange(min=0))
+@click.option("--field", "fields", multiple=True, metavar="NAME", help="Only this field.")
+@click.option("--reason", required=True, help="Why; it is kept in the tombstone.")
+@yes_option
+@persona_option
+@home_option
+@json_option
+def erase(
+    index: int,
+    *,
+    fields: tuple[str, ...],
+    reason: str,
+    yes: bool,
+    persona: str | None,
+    as_json: bool,
+) -> None:
+    """Remove values and their salts from an entry, for good.
+
+    What stays is the commitment, which nobody can guess back, and a signed entry that says what
+    was erased and why. The record still verifies.
+    """
+    with open_own(persona) as record:
+        entry = record.entry(index)
+        named = fields or tuple(entry.body)
+        _confirm(f"erase {', '.join(named)} of entry {index} ({entry.kind}) for good?", yes=yes)
+        tombstone = record.erase(index, fields, reason=reason)
+    if as_json:
+        told = {"index": index, "fields": list(named)}
+        emit_json({**told, "tombstone": {"index": tombstone.index, "hash": tombstone.hash}})
+        return
+    emit(f"erased {', '.join(named)} of entry {index}; entry {tombstone.index} says so")
+
+
+@click.command(epilog="For example: mentis ledger rotate --keep 10000")
+@click.option("--keep", type=click.IntRange(min=1), metavar="N", help="The last N entries stay.")
+@click.option("--before", metavar="INDEX|TIME", help="Everything older goes into a segment.")
+@click.option("--expire", is_flag=True, help="Delete segments older than the policy keeps them.")
+@yes_option
+@persona_option
+@home_option
+@json_option
+def rotate(
+    *,
+    keep: int | None,
+    before: str | None,
+    expire: bool,
+    yes: bool,
+    persona: str | None,
+    as_json: bool,
+) -> None:
+    """Move old entries out of the database into a sealed file that proves itself.
+
+    Their hashes stay, so every proof can still be made, and verification reads the file. With
+    --expire, files older than `ledger.keep_segments_days` are deleted, and an entry says which.
+    """
+    if [keep is not None, before is not None, expire].count(True) != 1:
+        raise UsageError("what is to go?", hint="give one of --keep, --before, --expire")
+    if expire:
+        _expire(persona, yes=yes, as_json=as_json)
+        return
+    from mentis.runtime import record_rotation as rotation
+
+    with open_own(persona) as record:
+        if keep is not None:
+            index = rotation.index_to_keep(record, keep)
+        else:
+            index = rotation.index_before(record, before or "")
+        done = rotation.rotate(record, index)
+    if as_json:
+        told = {"file": str(done.path), "first": done.first, "last": done.last}
+        emit_json({**told, "dropped": done.dropped})
+        return
+    emit(str(done.path))
+    say(f"entries {done.first} to {done.last} are sealed there and no longer in the database")
+
+
+def _expire(persona: str | None, *, yes: bool, as_json: bool) -> None:
+    from mentis.runtime.record_rotation import expire
+
+    with open_own(persona) as record:
+        days = record.settings.model.ledger.keep_segments_days
+        _confirm(f"delete the segments that are older than {days} days for good?", yes=yes)
+        done = expire(record)
+    files = [str(path) for path in done.files]
+    if as_json:
+        emit_json({"deleted": files, "entry": done.entry and done.entry.index})
+        return
+    for file in files:
+        emit(file)
+    say(f"entry {done.entry.index} says so" if done.entry else "no segment is that old")
+
+
+@click.command(
+    "accept-rollback", epilog='For example: mentis ledger accept-rollback --reason "..."'
+)
+@click.option("--reason", required=True, help="What happened; it is kept in the entry.")
+@click.option(
+    "--checkpoint",
+    "checkpoints",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Give up also the checkpoints in this file, as far as they no longer fit.",
+)
+@yes_option
+@persona_option
+@home_option
+@json_option
+def accept_rollback(
+    *,
+    reason: str,
+    checkpoints: tuple[Path, ...],
+    yes: bool,
+    persona: str | None,
+    as_json: bool,
+) -> None:
+    """Go on with a ledger that is shorter or other than its last checkpoint.
+
+    That decision is itself an entry, signed, and verification tells it for ever after. It names
+    each checkpoint that is given up; one that turns up later is named with --checkpoint.
+    """
+    from mentis.runtime import record_rollback
+
+    with open_own(persona) as record:
+        count = record.store.count(record.agent)
+        _confirm(f"go on from {entries_of(count)}, and give up what is missing?", yes=yes)
+        entry = record_rollback.accept_rollback(record, reason=reason, checkpoints=checkpoints)
+    if as_json:
+        emit_json(entry_object(entry))
+        return
+    emit(f"entry {entry.index} says that a rollback was accepted: {reason}")
+
+
+@click.command(epilog="For example: mentis ledger repair")
+@persona_option
+@home_option
+@json_option
+def repair(*, persona: str | None, as_json: bool) -> int:
+    """Say what is wrong, and append an entry that points at it. Nothing is ever rewritten.
+
+    The database is asked for damage, too. A ledger that was rolled back is only reported: accept
+    that first. Exit code 1 when anything is wrong.
+    """
+    from mentis.codec.forms import to_object
+
+    with open_own(persona) as record:
+        done = record.repair()
+    wrong = bool(done.entry or done.refusal)
+    if as_json:
+        told = {"entry": done.entry and done.entry.index, "database": list(done.database)}
+        emit_json({**told, "refusal": done.refusal, "verdict": to_object(done.verdict)})
+        return 1 if wrong else 0
+    for line in done.database:
+        emit(f"database: {line}")
+    for finding in done.verdict.findings:
+        emit(f"entry {finding.index}, {finding.column}: {finding.message} ({finding.attack})")
+    if done.verdict.more:
+        emit(f"and {done.verdict.more} more")
+    if done.refusal:
+        emit(done.refusal)
+        say("hint: restore it, or go on with `mentis ledger accept-rollback --reason ...`")
+    say(_summary(done.entry.index if done.entry else None, wrong=wrong))
+    return 1 if wrong else 0
+
+
+def _summary(index: int | None, *, wrong: bool) -> str:
+    if index is not None:
+        return f"entry {index} points at it; what is damaged stays as it is: restore a backup"
+    return "nothing was appended" if wrong else "nothing is wrong"
+
+
+def _confirm(question: str, *, yes: bool) -> None:
+    """A person at a terminal is asked; anything else has to say --yes."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError("this is not asked without a terminal", hint="say --yes if you mean it")
+    if not click.confirm(question, err=True):
+        raise click.Abort

@@ -1,0 +1,33 @@
+"""`mentis mcp`: the ledger for other agents, over the Model Context Protocol."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+from .options import home_option, home_path, persona_option
+from .output import emit_json, json_option, say
+
+# Surfaces stand apart: this one is started by its name, as a command is.
+_SURFACE = "mentis.surfaces.mcp"
+
+
+@click.command(epilog="For example, in a client's settings: mentis --home my-home mcp")
+@persona_option
+@home_option
+@json_option
+def mcp(persona: str | None, *, as_json: bool) -> None:
+    """Serve the ledger to an MCP client on standard input and output.
+
+    A client starts this command and talks to it; see docs/guides/mcp.md. Only the protocol goes
+    to standard output. It ends when the client leaves, or on SIGTERM and Ctrl-C. With --json it
+    serves nothing and prints what it would offer: tools, schemas, resources.
+    """
+    if as_json:
+        emit_json(import_module(f"{_SURFACE}.catalogue").offered())
+        return
+    if sys.stdin is not None and sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison]  # None when closed
+        say("This speaks JSON-RPC with a client, not with people. Ctrl-D ends it.")
+    import_module(f"{_SURFACE}.start").serve(home_path(), persona)

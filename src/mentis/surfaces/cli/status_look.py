@@ -1,0 +1,165 @@
+"""`mentis status list|latest|stats|check|health`: looking, which changes nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from .drafts import open_service, read_bytes, show_judgement
+from .options import home_option, persona_option
+from .output import emit, emit_json, json_option, say
+
+if TYPE_CHECKING:
+    from mentis.runtime.statuses import Statuses
+    from mentis.values.entry import Entry
+
+_HASH = 16
+windows_option = click.option("--windows", is_flag=True, help="Only entries that carry a window.")
+
+
+@click.command("list", epilog="For example: mentis status list --windows --json")
+@windows_option
+@persona_option
+@home_option
+@json_option
+def list_(*, windows: bool, persona: str | None, as_json: bool) -> int:
+    """List every entry, oldest first."""
+    with open_service(persona, readonly=True) as statuses:
+        entries = statuses.entries()
+        chosen = (e for e in entries if not windows or statuses.window(e) is not None)
+        _show(statuses, chosen, as_json=as_json)
+    return 0
+
+
+@click.command(epilog="For example: mentis status latest --count 1 --windows --json")
+@click.option(
+    "--count", type=click.IntRange(min=0), default=5, show_default=True, help="0 is none."
+)
+@windows_option
+@persona_option
+@home_option
+@json_option
+def latest(*, count: int, windows: bool, persona: str | None, as_json: bool) -> int:
+    """Show the last entries, oldest first."""
+    with open_service(persona, readonly=True) as statuses:
+        _show(statuses, statuses.latest(count, windows=windows), as_json=as_json)
+    return 0
+
+
+def _show(statuses: Statuses, entries: Iterable[Entry], *, as_json: bool) -> None:
+    if not as_json:
+        for entry in entries:
+            emit(_line(statuses, entry))
+        return
+    emit("[", end="")
+    for piece in _pieces(statuses, entries):
+        emit(piece, end="")
+    emit("]")
+
+
+def _pieces(statuses: Statuses, entries: Iterable[Entry]) -> Iterator[str]:
+    """A list of any length, one entry in memory at a time."""
+    from mentis.codec.forms import to_object
+
+    before = "\n"
+    for entry in entries:
+        told = to_object(entry)
+        if (window := statuses.window(entry)) is not None:
+            told["status_window"] = window
+        yield before + json.dumps(told, ensure_ascii=False, indent=2)
+        before = ",\n"
+    if before != "\n":
+        yield "\n"
+
+
+def _line(statuses: Statuses, entry: Entry) -> str:
+    window = statuses.window(entry) or {}
+    words = " ".join(str(window.get(name, "")) for name in ("window_type", "cycle", "goal")).strip()
+    line = f"{entry.index}  {entry.time}  {entry.hash[:_HASH]}  {entry.kind}  {entry.source}"
+    return " ".join(f"{line}  {words}".split("\n")).rstrip()
+
+
+@click.command(epilog="For example: mentis status stats --json")
+@persona_option
+@home_option
+@json_option
+def stats(*, persona: str | None, as_json: bool) -> int:
+    """Count the entries by source and kind."""
+    from mentis.codec.forms import to_object
+
+    with open_service(persona, readonly=True) as statuses:
+        found = statuses.stats()
+    if as_json:
+        emit_json(to_object(found))
+        return 0
+    emit(f"agent:   {found.agent}")
+    emit(f"total:   {found.total_entries} ({found.windows} with a window)")
+    emit(f"oldest:  {found.oldest_timestamp or '-'}")
+    emit(f"newest:  {found.newest_timestamp or '-'}")
+    for name, count in found.sources.items():
+        emit(f"source:  {name} {count}")
+    for name, count in found.kinds.items():
+        emit(f"kind:    {name} {count}")
+    size = "" if found.file_size_bytes is None else f", {found.file_size_bytes} bytes"
+    emit(f"store:   {found.store}{size}")
+    return 0
+
+
+@click.command(epilog="For example: mentis status check draft.json")
+@click.argument("file", metavar="FILE")
+@click.option("--response", is_flag=True, help="FILE is a whole answer that opens with a window.")
+@persona_option
+@home_option
+@json_option
+def check(file: str, *, response: bool, persona: str | None, as_json: bool) -> int:
+    """Judge a draft as if it were added now.
+
+    FILE, or - for standard input. Nothing is written. Exit code 1 when a rule blocks it.
+    """
+    from mentis.codec.forms import to_object
+
+    data = read_bytes(file)
+    with open_service(persona, readonly=True) as statuses:
+        judged = statuses.check(data, response=response)
+    if as_json:
+        emit_json({"blocked": judged.blocked, **to_object(judged)})
+    else:
+        show_judgement(judged)
+    return 1 if judged.blocked else 0
+
+
+@click.command(epilog="For example: mentis status health --json")
+@persona_option
+@home_option
+@json_option
+def health(*, persona: str | None, as_json: bool) -> int:
+    """Say which ways into the record are open, or why not.
+
+    A watcher, B this command line, C the save tool of `mentis mcp`, D its monitor. Exit code 1
+    when nothing can be recorded.
+    """
+    from mentis.codec.forms import to_object
+
+    with open_service(persona) as statuses:
+        found = statuses.health()
+        state = statuses.backend_state()
+    if as_json:
+        emit_json({**to_object(found), "state": to_object(state)})
+        return 0 if found.persists else 1
+    emit(f"{found.status}  {found.reason}")
+    for route in found.routes:
+        emit(f"  {'up  ' if route.up else 'down'}  {route.route}: {route.reason}")
+    emit(f"  waiting {found.waiting}, in quarantine {found.quarantined}")
+    for one in found.findings:
+        say(f"{one.rule}: {one.what}; {one.hint}")
+    say(f"next window: {state.step_id}, cycle {state.cycle}, {_asked(state.audit_due)}")
+    if state.after_breach:
+        say("a breach came before: the next window is a recovery")
+    return 0 if found.persists else 1
+
+
+def _asked(audit_due: bool) -> str:
+    return "an audit is due" if audit_due else "no audit due"

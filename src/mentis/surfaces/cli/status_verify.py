@@ -1,0 +1,117 @@
+"""`mentis status verify`: does the record hold?"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mentis.values.words import entries_of
+
+from .options import home_option, home_path, persona_option
+from .output import console, emit, emit_json, json_option, say
+
+if TYPE_CHECKING:
+    from mentis.runtime.audit import Progress
+    from mentis.values.entry import Verdict
+
+
+@click.command(epilog="For example: mentis status verify --checkpoint kept-elsewhere.txt")
+@click.option(
+    "--ledger",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Check this database file instead of the home's.",
+)
+@click.option(
+    "--checkpoint",
+    "checkpoints",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="A file of checkpoints that was kept elsewhere; may be given several times.",
+)
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Begin where the last run with --resume ended; what it read is trusted.",
+)
+@persona_option
+@home_option
+@json_option
+def verify(
+    *,
+    ledger: Path | None,
+    checkpoints: tuple[Path, ...],
+    resume: bool,
+    persona: str | None,
+    as_json: bool,
+) -> int:
+    """Check every entry against its hash and its predecessor.
+
+    Exit code 1 when anything does not hold; the entry and the column are named. That entries are
+    missing at the end, or that all was rewritten, only a checkpoint from outside can show.
+    """
+    from mentis.codec.forms import to_object
+    from mentis.ledger.verify import EMPTY_NOTE
+    from mentis.runtime.homes import verify_home
+
+    if resume and ledger is not None:
+        raise click.UsageError("--resume is for the home's own ledger, not for a copy.")
+    with _bar() as progress:
+        verdicts = verify_home(
+            home_path(),
+            ledger=ledger,
+            persona=persona,
+            checkpoints=checkpoints,
+            resume=resume,
+            progress=progress,
+        )
+    intact = all(verdict.intact for verdict in verdicts)
+    if as_json:
+        emit_json({"intact": intact, "chains": [to_object(verdict) for verdict in verdicts]})
+        return 0 if intact else 1
+    for verdict in verdicts:
+        _tell(verdict)
+    if not verdicts:
+        emit("ok  nothing is recorded here")
+    for note in sorted({verdict.completeness for verdict in verdicts} or {EMPTY_NOTE}):
+        say(f"note: {note}")
+    return 0 if intact else 1
+
+
+def _tell(verdict: Verdict) -> None:
+    word = "ok" if verdict.intact else "BROKEN"
+    emit(f"{word}  {verdict.agent}: {entries_of(verdict.entries)}, head {verdict.head}")
+    for finding in verdict.findings:
+        emit(f"  entry {finding.index}, {finding.column}: {finding.message} ({finding.attack})")
+    if verdict.more:
+        emit(f"  and {verdict.more} more")
+    for gone in verdict.erased:
+        emit(f"  entry {gone.index}: erased {', '.join(gone.fields)} ({gone.reason})")
+    for note in verdict.notes:
+        say(f"note: {note}")
+
+
+@contextmanager
+def _bar() -> Generator[Progress | None]:
+    """A bar on stderr, where that is a terminal."""
+    if sys.stderr is None or not sys.stderr.isatty():  # pyright: ignore[reportUnnecessaryComparison]  # None when closed
+        yield None
+        return
+    from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console(err=True), transient=True) as bar:
+        tasks: dict[str, int] = {}
+
+        def progress(agent: str, done: int, total: int) -> None:
+            if agent not in tasks:
+                tasks[agent] = bar.add_task(agent, total=total)
+            bar.update(tasks[agent], completed=done)  # pyright: ignore[reportArgumentType]  # an int
+
+        yield progress

@@ -1,0 +1,107 @@
+"""What a checkpoint says, and what is pinned to check it with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .json import JsonObject
+from .value import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint(Value):
+    """The first `size` entries of the log `origin` have this Merkle root (hex)."""
+
+    origin: str
+    size: int
+    root: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pin(Value):
+    """Which log this is and whose signature counts: from settings, never from the database."""
+
+    origin: str  # of the home; the log of an agent is called `origin/agent`
+    public_key: str  # Ed25519, base64
+
+    def log(self, agent: str) -> str:
+        return f"{self.origin}/{agent}"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptNote(Value):
+    """A checkpoint as somebody kept it. `outside` is what this machine alone cannot change."""
+
+    note: str
+    place: str
+    outside: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Standing(Value):
+    """How far a ledger reaches: size, last hash, and the peaks of its Merkle tree (hex)."""
+
+    size: int = 0
+    head: str | None = None
+    peaks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kept(Value):
+    """What is kept beside the key: the newest checkpoint, and how far the ledger was then."""
+
+    note: str
+    standing: Standing
+
+
+@dataclass(frozen=True, slots=True)
+class KeptChange(Value):
+    """A signed change of the key, and the hash of the entry that holds it."""
+
+    hash: str
+    signed: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class KeptChanges(Value):
+    """All changes of the key of one chain, oldest first; kept beside the key, too."""
+
+    changes: tuple[KeptChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Proof(Value):
+    """That an entry is number `index` of the `size` entries a checkpoint has seen."""
+
+    agent: str
+    index: int
+    hash: str
+    size: int
+    root: str
+    path: tuple[str, ...]
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GrowthProof(Value):
+    """That the ledger of `size` entries begins with the ledger of `old_size` entries."""
+
+    agent: str
+    old_size: int
+    old_root: str
+    size: int
+    root: str
+    path: tuple[str, ...]
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Segment(Value):
+    """The head of a sealed file of entries: what comes before it, and the checkpoint at its end."""
+
+    agent: str
+    first: int
+    last: int
+    before: Standing
+    note: str
+    format: str = "mentis-segment-1"

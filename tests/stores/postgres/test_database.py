@@ -1,0 +1,247 @@
+"""The server: found, refused, gone, back, and shared by many."""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from datetime import UTC, datetime
+
+import pytest
+
+from mentis.errors import (
+    EngineMissing,
+    MentisError,
+    SettingsError,
+    StoreConflict,
+    StoreDamaged,
+    StoreDown,
+    StoreError,
+    StoreFull,
+    StoreLocked,
+    StoreTooNew,
+    UsageError,
+)
+from mentis.ledger.verify import verify_chain
+from mentis.ports.ledger_store import Stamp
+from mentis.stores.postgres.database import PostgresDatabase
+from mentis.stores.postgres.faults import translate
+from mentis.stores.postgres.ledger import PostgresLedger
+from mentis.values.entry import Draft
+
+
+def note(n: int) -> Draft:
+    return Draft("note", "test", {"n": n})
+
+
+def test_what_was_kept_is_there_when_the_database_is_opened_again(
+    postgres_url: str, schema: str, stamp: Stamp
+) -> None:
+    for n in range(2):
+        with PostgresDatabase(postgres_url, schema=schema) as database:
+            PostgresLedger(database).append("ada", [note(n)], stamp)
+            assert PostgresLedger(database).count("ada") == n + 1
+
+
+def test_a_newer_schema_is_refused_and_left_as_it_is(
+    postgres_url: str, schema: str, postgres: PostgresDatabase
+) -> None:
+    with postgres.session() as connection:
+        connection.execute("UPDATE version SET number = 99")
+    with pytest.raises(StoreTooNew, match="has schema 99"):
+        PostgresDatabase(postgres_url, schema=schema)
+
+
+def test_many_at_once_make_one_schema(postgres_url: str, schema: str) -> None:
+    with ThreadPoolExecutor(4) as pool, ExitStack() as stack:
+        futures = [pool.submit(PostgresDatabase, postgres_url, schema=schema) for _ in range(4)]
+        for future in futures:
+            stack.enter_context(future.result())
+
+
+def test_two_connections_to_one_chain_take_turns(
+    postgres_url: str, schema: str, stamp: Stamp
+) -> None:
+    # Two databases, as two processes have them: they share no lock of ours.
+    with (
+        PostgresDatabase(postgres_url, schema=schema) as one,
+        PostgresDatabase(postgres_url, schema=schema) as two,
+        ThreadPoolExecutor(8) as pool,
+    ):
+        ledgers = [PostgresLedger(one), PostgresLedger(two)]
+        for n in range(40):
+            pool.submit(ledgers[n % 2].append, "ada", [note(n)], stamp)
+        pool.shutdown()
+        verdict = verify_chain("ada", ledgers[0].entries("ada"))
+    assert (verdict.findings, verdict.entries) == ((), 40)
+
+
+def test_who_waits_too_long_for_the_chain_is_told_so(
+    postgres_url: str, schema: str, postgres: PostgresDatabase, stamp: Stamp
+) -> None:
+    key = "SELECT pg_advisory_lock(hashtextextended(current_schema() || '/ada', 0))"
+    with (
+        PostgresDatabase(postgres_url, schema=schema, busy_seconds=0.05) as hasty,
+        postgres.session() as connection,
+    ):
+        connection.execute(key)
+        with pytest.raises(StoreLocked, match="another process is writing"):
+            PostgresLedger(hasty).append("ada", [note(1)], stamp)
+        # Another agent's chain is free.
+        PostgresLedger(hasty).append("bob", [note(1)], stamp)
+        connection.execute("SELECT pg_advisory_unlock_all()")
+
+
+def test_a_chain_that_somebody_else_holds_does_not_hold_up_the_others(
+    postgres: PostgresDatabase, stamp: Stamp
+) -> None:
+    key = "SELECT pg_advisory_lock(hashtextextended(current_schema() || '/ada', 0))"
+    ledger = PostgresLedger(postgres)
+    with ThreadPoolExecutor(8) as pool, postgres.session() as connection:
+        connection.execute(key)
+        held = [pool.submit(ledger.append, "ada", [note(n)], stamp) for n in range(4)]
+        for n in range(4):
+            ledger.append("bob", [note(n)], stamp)
+        assert not any(append.done() for append in held)
+        connection.execute("SELECT pg_advisory_unlock_all()")
+    assert (ledger.count("ada"), ledger.count("bob")) == (4, 4)
+
+
+def test_a_row_the_server_refuses_is_refused_to_the_one_who_brings_it(
+    postgres: PostgresDatabase, stamp: Stamp
+) -> None:
+    ledger = PostgresLedger(postgres)
+    drafts = [note(n) for n in range(15)] + [Draft("note", "no text\0 for PostgreSQL", {})]
+    with ThreadPoolExecutor(16) as pool:
+        appends = [
+            pool.submit(ledger.append, f"agent-{n % 4}", [draft], stamp)
+            for n, draft in enumerate(drafts)
+        ]
+    failed = [append.exception() for append in appends]
+    assert [n for n, error in enumerate(failed) if error] == [15]
+    assert isinstance(failed[15], MentisError)
+    assert sum(ledger.count(agent) for agent in ledger.agents()) == 15
+
+
+def test_connections_the_server_ended_are_replaced(
+    postgres: PostgresDatabase, stamp: Stamp
+) -> None:
+    ledger = PostgresLedger(postgres)
+    ledger.append("ada", [note(1)], stamp)
+    with postgres.session() as connection:
+        others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> %s"
+        with postgres.session() as second:
+            mine = connection.info.backend_pid
+            connection.execute(f"{others} AND pid = %s", (mine, second.info.backend_pid))
+    ledger.append("ada", [note(2)], stamp)
+    assert ledger.count("ada") == 2
+
+
+def test_a_connection_that_is_lost_on_the_way_keeps_nothing_and_the_next_append_works(
+    postgres_url: str, schema: str, postgres: PostgresDatabase, stamp: Stamp
+) -> None:
+    ledger = PostgresLedger(postgres)
+    ledger.append("ada", [note(1)], stamp)
+
+    def cut(agent: str, head: object, draft: Draft) -> object:
+        with PostgresDatabase(postgres_url, schema=schema) as other:
+            other.read(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE pid <> pg_backend_pid() AND state = 'idle in transaction'"
+            )
+        return stamp(agent, None, draft)
+
+    with pytest.raises(StoreDown):
+        ledger.append("ada", [note(2)], cut)  # pyright: ignore[reportArgumentType]  # see above
+    ledger.append("ada", [note(3)], stamp)
+    assert [entry.body["n"] for entry in ledger.entries("ada")] == [1, 3]
+
+
+def test_a_server_that_is_not_there_is_down_and_the_password_is_not_told() -> None:
+    with pytest.raises(StoreDown) as caught:
+        PostgresDatabase("postgresql://me:hunter2@127.0.0.1:1/none", busy_seconds=2)
+    assert caught.value.message.startswith("PostgreSQL 127.0.0.1/none: there is no connection")
+    assert "hunter2" not in repr(caught.value.as_problem())
+
+
+@pytest.mark.parametrize("url", ["http://x/hunter2", "not an address hunter2"])
+def test_an_address_that_is_none_is_a_matter_of_settings(url: str) -> None:
+    with pytest.raises(SettingsError, match="is not the address") as caught:
+        PostgresDatabase(url)
+    assert "hunter2" not in repr(caught.value.as_problem())
+
+
+def test_a_database_that_does_not_exist_is_told_by_its_name(postgres_url: str) -> None:
+    with pytest.raises(StoreDown, match='"nowhere" does not exist'):
+        PostgresDatabase(postgres_url.replace("/postgres?", "/nowhere?"))
+
+
+def test_without_the_package_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(EngineMissing) as caught:
+        PostgresDatabase("postgresql:///x")
+    assert "mentis[postgres]" in caught.value.hint
+
+
+def test_a_closed_database_says_so(postgres: PostgresDatabase) -> None:
+    postgres.close()
+    with pytest.raises(UsageError, match="is closed"):
+        postgres.read("SELECT 1")
+
+
+def test_tables_that_are_gone_are_damage(postgres: PostgresDatabase, stamp: Stamp) -> None:
+    with postgres.session() as connection:
+        connection.execute("DROP TABLE ledger")
+    with pytest.raises(StoreDamaged):
+        PostgresLedger(postgres).append("ada", [note(1)], stamp)
+
+
+def test_a_changed_row_is_named_by_verification(postgres: PostgresDatabase, stamp: Stamp) -> None:
+    ledger = PostgresLedger(postgres)
+    ledger.append("ada", [note(n) for n in range(4)], stamp)
+    with postgres.session() as connection:
+        connection.execute("UPDATE ledger SET source = 'somebody' WHERE idx = 2")
+    (finding, *_) = verify_chain("ada", ledger.entries("ada")).findings
+    assert (finding.index, finding.column) == (2, "hash")
+
+
+def test_more_than_the_connections_there_are_wait_for_one(
+    postgres: PostgresDatabase, stamp: Stamp
+) -> None:
+    ledger = PostgresLedger(postgres)
+    with ThreadPoolExecutor(40) as pool:
+        for n in range(40):
+            pool.submit(ledger.append, f"agent-{n}", [note(n)], stamp)
+    assert len(ledger.agents()) == 40
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (None, StoreDown),
+        ("08006", StoreDown),
+        ("57P01", StoreDown),
+        ("53300", StoreDown),
+        ("53100", StoreFull),
+        ("55P03", StoreLocked),
+        ("40001", StoreLocked),
+        ("28P01", SettingsError),
+        ("23505", StoreConflict),
+        ("42P01", StoreDamaged),
+        ("25006", StoreError),
+        ("XX000", StoreError),
+    ],
+)
+def test_every_failure_of_the_server_becomes_one_of_ours(
+    code: str | None, kind: type[MentisError]
+) -> None:
+    translated = translate(Exception("words\nmore"), code=code, where="PostgreSQL x/y")
+    assert type(translated) is kind
+    assert translated.message.startswith("PostgreSQL x/y: ")
+    assert "more" not in translated.message
+
+
+def test_a_lease_survives_the_round_trip_with_its_zone(postgres: PostgresDatabase) -> None:
+    now = datetime(2026, 1, 1, 12, 30, 0, 123456, tzinfo=UTC)
+    ledger = PostgresLedger(postgres)
+    assert ledger.take_lease("ada", "one", now=now, seconds=1.5) == ledger.lease("ada")

@@ -1,0 +1,157 @@
+"""What is special about the ledger in a file: old ones, what is erased, network disks, syncs."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from mentis.errors import HomeError, StoreError
+from mentis.ledger.verify import verify_chain
+from mentis.ports.ledger_store import Stamp
+from mentis.stores.rows import to_row
+from mentis.stores.session import INSERT
+from mentis.stores.sqlite.database import Database
+from mentis.stores.sqlite.ledger import SqliteLedger
+from mentis.stores.sqlite.migrations import APPLICATION_ID, MIGRATIONS, VERSION
+from mentis.stores.sqlite.mounts import file_system, refuse_network
+from mentis.values.entry import Draft
+
+APPENDER = Path(__file__).with_name("appender.py")
+SECRET = "a-text-that-stands-nowhere-else"  # noqa: S105 - not one
+
+
+def make_old(path: Path, stamp: Stamp) -> None:
+    """A file as the first version left it."""
+    entry = stamp("ada", None, Draft("note", "test", {"n": 1}))
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        MIGRATIONS[0](connection)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(INSERT, to_row(entry))
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute("PRAGMA user_version = 1")
+
+
+def test_an_old_file_opens_and_has_everything_new(path: Path, stamp: Stamp) -> None:
+    make_old(path, stamp)
+    with Database(path) as database:
+        ledger = SqliteLedger(database)
+        ledger.keep_checkpoint("ada", 1, "one")
+        assert (ledger.count("ada"), ledger.checkpoints("ada")) == (1, ((1, "one"),))
+        assert database.read("PRAGMA user_version") == [(VERSION,)]
+
+
+def test_an_old_file_can_be_read_without_being_changed(path: Path, stamp: Stamp) -> None:
+    make_old(path, stamp)
+    before = path.read_bytes()
+    with Database(path, readonly=True) as database:
+        ledger = SqliteLedger(database)
+        assert verify_chain("ada", ledger.entries("ada")).entries == 1
+        assert len(list(ledger.hashes("ada"))) == 1
+        assert (ledger.checkpoints("ada"), ledger.lease("ada")) == ((), None)
+    assert path.read_bytes() == before
+
+
+def test_what_is_erased_or_dropped_stands_in_no_file_any_more(path: Path, stamp: Stamp) -> None:
+    with Database(path) as database:
+        ledger = SqliteLedger(database)
+        drafts = [Draft("note", "test", {"secret": SECRET * 200}) for _ in range(3)]
+        ledger.append("ada", drafts, stamp)
+        assert stands_in_files(path)
+        ledger.erase("ada", 2, ["secret"], draft=Draft("erasure", "test", {}), stamp=stamp)
+        ledger.drop_before("ada", 2)
+        assert not stands_in_files(path)
+
+
+def stands_in_files(path: Path) -> bool:
+    return any(SECRET.encode() in file.read_bytes() for file in path.parent.iterdir())
+
+
+MOUNTS = """\
+22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
+31 22 0:27 / /net rw shared:2 - nfs4 server:/export rw
+32 22 0:28 / /net/with\\040space rw shared:3 - ext4 /dev/vdb rw
+33 22 0:29 / /over rw - ext4 /dev/vdc rw
+34 33 0:30 / /over rw - fuse.sshfs host: rw
+broken line
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "kind"),
+    [
+        ("/srv/x/mentis.db", "ext4"),
+        ("/net/home/mentis.db", "nfs4"),
+        ("/net/with space/mentis.db", "ext4"),
+        ("/network/mentis.db", "ext4"),
+        ("/over/mentis.db", "fuse.sshfs"),
+    ],
+)
+def test_the_file_system_is_that_of_the_nearest_mount(tmp_path: Path, file: str, kind: str) -> None:
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(MOUNTS, encoding="utf-8")
+    assert file_system(Path(file), mounts) == kind
+    assert file_system(Path(file), tmp_path / "none") is None
+
+
+def test_a_database_on_a_network_file_system_is_refused(tmp_path: Path) -> None:
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(MOUNTS, encoding="utf-8")
+    with pytest.raises(HomeError, match="network file system \\(nfs4\\)") as caught:
+        refuse_network(Path("/net/home/mentis.db"), mounts)
+    assert "local disk" in caught.value.hint
+    refuse_network(Path("/srv/x/mentis.db"), mounts)
+
+
+def test_after_a_failed_write_the_file_is_opened_anew(database: Database, stamp: Stamp) -> None:
+    ledger = SqliteLedger(database)
+    ledger.append("ada", [Draft("note", "test", {"n": 1})], stamp)
+
+    def fail() -> None:
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR_FSYNC
+        with database.write() as connection:
+            connections.append(connection)
+            raise error
+
+    connections: list[sqlite3.Connection] = []
+    with pytest.raises(StoreError, match="disk I/O error"):
+        fail()
+    ledger.append("ada", [Draft("note", "test", {"n": 2})], stamp)
+    with database.write() as connection:
+        assert connection is not connections[0]
+    assert verify_chain("ada", ledger.entries("ada")).entries == 2
+
+
+@pytest.mark.needs_ptrace
+def test_an_append_is_one_sync_of_the_disk_and_so_is_a_batch_and_a_group(tmp_path: Path) -> None:
+    strace = shutil.which("strace")
+    if strace is None:
+        pytest.skip("strace is not installed")
+    report = tmp_path / "trace"
+    command = [strace, "-f", "-e", "trace=fsync,fdatasync,write", "-o", str(report)]
+    command += [sys.executable, str(APPENDER), str(tmp_path / "mentis.db")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if "ptrace" in done.stderr.lower():
+        pytest.skip(f"strace may not trace here: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    assert syncs_between_marks(report.read_text()) == {"single": 10, "batch": 1, "group": 2}
+
+
+def syncs_between_marks(trace: str) -> dict[str, int]:
+    """Syncs between what the program said: `begin NAME` and `end NAME`."""
+    counts: dict[str, int] = {}
+    current: str | None = None
+    for line in trace.splitlines():
+        if said := re.search(r'write\(1, "(begin|end) (\w+)', line):
+            current = said[2] if said[1] == "begin" else None
+            counts.setdefault(said[2], 0)
+        elif current and re.search(r" f(data)?sync\(", line):
+            counts[current] += 1
+    return counts

@@ -1,0 +1,251 @@
+"""The official client against a real process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import NoReturn
+
+import anyio
+import pytest
+from mcp import Client, MCPError
+from mcp_types import CallToolResult, TextContent, TextResourceContents
+
+from mentis.runtime.statuses import Statuses, open_statuses
+from mentis.surfaces.mcp.answers import Answers
+from mentis.surfaces.mcp.server import make_server
+
+from .conftest import Json, MakeClient, window
+
+NAMES = ["backend_state", "prompt_chain", "persistent_context", "project_awareness", "ruleset"]
+
+
+async def read(client: Client, uri: str) -> tuple[Json, Json]:
+    """A resource and where the chain stood when it was read."""
+    result = await client.read_resource(uri)
+    (content,) = result.contents
+    assert isinstance(content, TextResourceContents)
+    assert content.mime_type == "application/json"
+    assert result.meta is not None
+    return json.loads(content.text), result.meta["mentis/ledger"]
+
+
+async def call(client: Client, tool: str, **arguments: object) -> Json:
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, said(result)
+    assert result.structured_content is not None
+    return result.structured_content
+
+
+def said(result: CallToolResult) -> str:
+    return "\n".join(block.text for block in result.content if isinstance(block, TextContent))
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"], ids=["handshake", "2026"])
+async def test_a_client_saves_reads_and_verifies(client: MakeClient, mode: str) -> None:
+    async with client(mode) as session:
+        assert session.server_info is not None
+        assert session.server_info.name == "mentis"
+        assert "backend_state" in (session.instructions or "")
+        tools = (await session.list_tools()).tools
+        assert [tool.name for tool in tools] == [
+            "save_status",
+            "verify_chain",
+            "status_stats",
+            "latest_status",
+        ]
+        assert all(tool.description and tool.output_schema for tool in tools)
+        resources = (await session.list_resources()).resources
+        assert sorted(str(resource.uri) for resource in resources) == sorted(
+            f"{scheme}://{name}" for scheme in ("mentis", "synapse") for name in NAMES
+        )
+
+        state, standing = await read(session, "synapse://backend_state")
+        assert (state["step_id"], state["cycle"], state["audit_due"]) == ("step-1", "1/5", False)
+        assert state["monitor"] == {"running": False, "reason": "`status.monitor` is false"}
+        assert standing == {"agent": "home/ada", "size": 0, "head": None}
+
+        result = await session.call_tool("save_status", {"status_window": window(state)})
+        saved: Json = result.structured_content
+        assert said(result).startswith(f"Status Saved. Hash: {saved['hash']}")
+        assert saved["ledger"] == {"agent": "home/ada", "size": 1, "head": saved["hash"]}
+        assert saved["line"] == f"Added to history: {saved['hash'][:16]}... (total: 1)"
+
+        stats = await call(session, "status_stats")
+        assert (stats["total_entries"], stats["windows"]) == (1, 1)
+        assert stats["sources"] == {"mcp_native_tool": 1}
+        assert stats["health"]["status"] == "GREEN"
+        (latest,) = (await call(session, "latest_status", count=1))["statuses"]
+        assert latest["window"]["goal"] == window()["goal"]
+        assert latest["window"]["window_hash"] == saved["window_hash"]
+
+        verdict = await call(session, "verify_chain", remembered=pick(saved["ledger"]))
+        assert (verdict["intact"], verdict["entries"]) == (True, 1)
+        assert len(verdict["root"]) == 64
+        assert verdict["remembered"]["holds"] is True
+        assert verdict["ledger"] == stats["ledger"] == saved["ledger"]
+
+        for name in NAMES:
+            ours, standing = await read(session, f"mentis://{name}")
+            theirs, _ = await read(session, f"synapse://{name}")
+            assert ours == theirs
+            assert standing == saved["ledger"]
+        chain, _ = await read(session, "mentis://prompt_chain")
+        assert chain["total_entries"] == 1
+        ruleset, _ = await read(session, "mentis://ruleset")
+        assert ruleset["profile"] == "mentis"
+        assert "S2-FIELD-GOAL" in {rule["id"] for rule in ruleset["rules"]}
+
+
+def pick(ledger: Json) -> Json:
+    return {"size": ledger["size"], "head": ledger["head"]}
+
+
+async def test_what_goes_wrong_is_a_tool_error_with_a_hint(client: MakeClient, home: Path) -> None:
+    async with client() as session:
+        bad = window(confidence=7, risk=None)
+        refused = await session.call_tool("save_status", {"status_window": bad})
+        assert refused.is_error
+        assert "S2-FIELD-CONF" in said(refused)
+        assert "S2-FIELD-RISK" in said(refused)
+        assert refused.structured_content is not None
+        assert refused.structured_content["ledger"]["size"] == 0
+        assert refused.structured_content["error"]["hint"]
+
+        for tool, arguments, words in [
+            ("save_status", {}, "needs a status window"),
+            ("save_status", {"status_window": window(), "delivery": "../x"}, "'../x'"),
+            ("save_status", {"status_window": window(goal=2**60)}, "/goal"),
+            ("latest_status", {"count": 0}, "a whole number from 1 to 50"),
+            ("verify_chain", {"remembered": {"size": 1}}, "not a size and a head"),
+            ("no_such_tool", {}, "known: save_status"),
+        ]:
+            result = await session.call_tool(tool, arguments)
+            assert result.is_error, tool
+            assert words in said(result)
+
+        for uri in ("mentis://nothing", "file:///etc/passwd", "mentis://ruleset/x"):
+            with pytest.raises(MCPError, match="there is no resource"):
+                await session.read_resource(uri)
+        assert (await call(session, "status_stats"))["total_entries"] == 0
+    with open_statuses(home) as statuses:
+        assert statuses.verify().intact
+
+
+async def test_one_delivery_sent_twice_is_one_entry(client: MakeClient) -> None:
+    async with client() as session:
+        first = await call(session, "save_status", status_window=window(), delivery="mine")
+        again = await call(session, "save_status", status_window=window(), delivery="mine")
+        assert (first["known"], again["known"]) == (False, True)
+        assert again["hash"] == first["hash"]
+        assert again["ledger"]["size"] == 1
+        other = {"status_window": window(goal="Something else"), "delivery": "mine"}
+        conflict = await session.call_tool("save_status", other)
+        assert conflict.is_error
+        assert "mine" in said(conflict)
+
+
+async def test_who_remembers_the_head_sees_that_the_chain_was_shortened(
+    client: MakeClient, home: Path
+) -> None:
+    async with client() as session:
+        saved = await call(session, "save_status", status_window=window())
+        forged = {"size": 1, "head": "0" * 64}
+        more = {"size": 2, "head": saved["hash"]}
+        for remembered in (forged, more):
+            verdict = await call(session, "verify_chain", remembered=remembered)
+            assert verdict["intact"] is True
+            assert verdict["remembered"]["holds"] is False
+
+
+async def test_the_owners_context_is_handed_out_as_it_is(client: MakeClient, home: Path) -> None:
+    folder = home / "status/ada"
+    folder.mkdir(parents=True)
+    (folder / "persistent_context.json").write_text('{"team": "größe"}', encoding="utf-8")
+    (folder / "project_awareness.json").write_text('{"a": 1, "a": 2}', encoding="utf-8")
+    async with client() as session:
+        context, _ = await read(session, "synapse://persistent_context")
+        assert context == {"team": "größe"}
+        with pytest.raises(MCPError, match=r"project_awareness\.json"):
+            await session.read_resource("mentis://project_awareness")
+
+
+async def test_the_monitor_is_refused_while_the_watcher_holds_the_lease(
+    client: MakeClient, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MENTIS_STATUS__MONITOR", "true")
+    with open_statuses(home) as statuses:
+        tenure = statuses.watcher().tenure
+        tenure.begin()
+        async with client() as session:
+            state, _ = await read(session, "mentis://backend_state")
+            assert state["monitor"]["running"] is False
+            assert "are consumed by watcher" in state["monitor"]["reason"]
+            saved = await call(session, "save_status", status_window=window(state))
+            assert saved["saved"]
+        tenure.end()
+    assert "no monitor" in (tmp_path / "stderr.txt").read_text(encoding="utf-8")
+
+
+async def test_the_monitor_takes_what_waits_and_gives_the_lease_back(
+    client: MakeClient, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MENTIS_STATUS__MONITOR", "true")
+    with open_statuses(home) as statuses:
+        statuses.write(window())
+        async with client() as session:
+            state, _ = await read(session, "mentis://backend_state")
+            assert state["monitor"]["running"] is True
+            with anyio.fail_after(60):
+                while (await call(session, "status_stats"))["total_entries"] == 0:
+                    pass
+            stats = await call(session, "status_stats")
+            assert stats["sources"] == {"pending_status_auto": 1}
+        tenure = statuses.watcher().tenure
+        assert tenure.begin().owner.startswith("watcher ")
+        tenure.end()
+
+
+async def test_while_the_store_is_down_drafts_wait_and_everything_else_says_why(
+    client: MakeClient, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MENTIS_STATUS__MONITOR", "true")
+    monkeypatch.setenv("MENTIS_LEDGER__STORE", "postgres")
+    monkeypatch.setenv("MENTIS_LEDGER__URL", "postgresql://127.0.0.1:1/none")
+    async with client() as session:
+        result = await session.call_tool("save_status", {"status_window": window()})
+        saved: Json = result.structured_content
+        assert (saved["saved"], saved["hash"]) == (False, None)
+        assert said(result).startswith("Not saved yet: Persistence offline")
+        assert (home / "status/ada/spool" / f"{saved['spooled']}.json").exists()
+        assert saved["ledger"]["size"] is None
+        assert saved["ledger"]["reason"]
+        for tool in ("status_stats", "latest_status", "verify_chain"):
+            assert (await session.call_tool(tool, {})).is_error
+        state, _ = await read(session, "mentis://backend_state")
+        assert (state["step_id"], state["cycle"], state["status"]) == ("unknown", "0/5", "RED")
+        assert state["monitor"]["running"] is False
+        ruleset, _ = await read(session, "mentis://ruleset")
+        assert ruleset["rules"]
+
+
+async def test_a_defect_is_told_as_one_and_reported_on_standard_error(
+    home: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    class Broken(Statuses):
+        def stats(self) -> NoReturn:
+            raise ZeroDivisionError("a planted fault")
+
+        def backend_state(self) -> NoReturn:
+            raise ZeroDivisionError("a planted fault")
+
+    with open_statuses(home) as statuses:
+        statuses.__class__ = Broken
+        async with Client(make_server(Answers(statuses), "1")) as session:
+            result = await session.call_tool("status_stats", {})
+            assert result.is_error
+            assert "a defect in Mentis: ZeroDivisionError" in said(result)
+            with pytest.raises(MCPError, match="a defect in Mentis: ZeroDivisionError"):
+                await session.read_resource("mentis://backend_state")
+            assert not (await session.call_tool("latest_status", {})).is_error
+    assert "a planted fault" in capfd.readouterr().err
