@@ -1,21 +1,21 @@
-"""What is opened on a home has its database open, and closes it."""
+"""What is opened on a home is closed at the end, also by a `with`."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Self
 
 from mentis.stores.sqlite.database import Database
 
 
-class Opened:
-    """A context manager around the database; `close` ends it without one."""
+class Closing(ABC):
+    """A context manager; `close` ends it without one."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    __slots__ = ()
 
-    def close(self) -> None:
-        self._database.close()
+    @abstractmethod
+    def close(self) -> None: ...
 
     def __enter__(self) -> Self:
         return self
@@ -27,3 +27,13 @@ class Opened:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+class Opened(Closing):
+    """It has the database of the home open, and nothing else."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def close(self) -> None:
+        self._database.close()

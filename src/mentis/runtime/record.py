@@ -10,8 +10,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from mentis.errors import Defect, MentisError, SigningKeyError, UsageError
 from mentis.ledger import keeping, statements
@@ -31,6 +29,7 @@ from .audit import Progress, verify_agent
 from .checkpoints import CheckpointedLedger
 from .evidence import gather
 from .ledgers import open_ledger
+from .opened import Closing
 from .sealing import NO_PIN_HINT, Made, Sealing, open_sealing
 from .segment_files import SegmentFolder, open_segments
 from .settings import Settings
@@ -80,7 +79,7 @@ def open_record(
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class Record(Closing):
     home: Home
     persona: str
     settings: Settings
@@ -215,17 +214,6 @@ class Record:
     def close(self) -> None:
         self.ledger.close()
         self.database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _note(self, size: int | None, *, least: int) -> str | None:
         """The checkpoint of this size, or the newest that has seen as many entries."""

@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Literal, Self, TypeAlias
+from typing import Literal, TypeAlias
 
 from mentis.errors import BadInput, HomeError, RolledBack, WorldError
 from mentis.ledger.anchors import read_given
@@ -38,6 +37,7 @@ from mentis.values.status import Added, BackendState, Imported, Stats
 from .audit import Asked, Progress, verify_agent
 from .checkpoints import CheckpointedLedger
 from .evidence import gather, verified_file
+from .opened import Closing
 from .sealing import open_pin
 from .settings_sources import load_settings
 from .statuses_add import (
@@ -96,7 +96,7 @@ def open_statuses(
     )
 
 
-class Statuses:
+class Statuses(Closing):
     """Its methods block: an async caller runs them in a worker thread."""
 
     def __init__(
@@ -312,17 +312,6 @@ class Statuses:
 
     def close(self) -> None:
         self._desk.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _read_file(content: bytes) -> Draft:

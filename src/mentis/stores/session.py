@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
@@ -15,7 +16,7 @@ INSERT = (
 _AGENT, _HEAD_CELLS = COLUMNS.index("agent"), [COLUMNS.index(n) for n in ("idx", "hash", "time")]
 
 
-class Session:
+class Session(ABC):
     """Statements inside one transaction; parameters stand as `?`. A database adds how to run them.
 
     Each piece of work is a part. What a part has written cannot be taken back alone, so one that
@@ -29,11 +30,11 @@ class Session:
         self._own = 0  # how many of them are of the part that runs
         self._written = False  # by the part that runs
 
-    def run(self, statement: str, parameters: Sequence[object]) -> list[Row]:
-        raise NotImplementedError
+    @abstractmethod
+    def run(self, statement: str, parameters: Sequence[object]) -> list[Row]: ...
 
-    def run_insert(self, rows: Sequence[Row]) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def run_insert(self, rows: Sequence[Row]) -> None: ...
 
     def execute(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
         self.send()
