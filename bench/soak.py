@@ -7,6 +7,7 @@ empty or cut off, and memory must not have grown without bound.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 import time
@@ -92,6 +93,8 @@ def check_record(agent: Agent, log: Log) -> None:
 async def soak(turns: int) -> Log:
     log = Log()
     with tempfile.TemporaryDirectory(prefix="mentis-soak-") as folder:
+        # The key of a home that is thrown away goes with it.
+        os.environ["MENTIS_CONFIG"] = str(Path(folder) / "keys")
         home = create_home(Path(folder) / "home")
         async with Agent.open(home) as agent:
             if agent.route.backend != "embedded":

@@ -363,7 +363,7 @@ async def test_what_the_model_wants_done_is_done_or_answered_for(home: Path) -> 
     parts = Parts(provider=acting, environ=once, handlers=(note,))
     async with Agent.open(home, parts=parts) as agent:
         result = await agent.chat("Note it.")
-        assert b'"note"' in agent.render("x").body()
+        assert b'"type":{"const":"note"}' in agent.render("x").body()
     assert [outcome.state for outcome in result.outcomes] == ["done", "not_found"]
     assert [action.payload for action in note.handled] == [{"text": "x"}]
 
