@@ -3,8 +3,8 @@
 An entry is a status window of 2.2 KB. Where the disk does the work, the time that passes counts.
 
 The batch is the one gate that hangs on the disk: a bare insert is a few microseconds of C, and the
-recipe takes about three times as much (one walk over the body, one JSON out, one in, two SHA-256,
-one entry), so the ratio is under 2 only where a sync takes longer than what `told_apart` prints.
+recipe takes two to three times that on top (one walk over the body, one JSON out, two SHA-256, one
+entry), so the ratio is under 2 only where a sync takes longer than what `told_apart` prints.
 GuardClaw publishes 760 signed appends and 9,200 verifications a second; ours are printed beside
 the ratios as `rates`. Ours are chained one by one and signed by checkpoint.
 """

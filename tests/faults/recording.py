@@ -108,29 +108,33 @@ def disks_after(tape: Tape, moment: int, chance: random.Random) -> Iterator[dict
             case "mark":
                 pass
     loose = [event for events in open_.values() for event in events]
-    for kept in _ways(loose, chance):
+    last = tape.events[moment - 1] if moment else None
+    for kept in [*_ways(loose, chance), *_tears(loose, last)]:
         disk = {name: bytearray(content) for name, content in settled.items()}
         _play(disk, kept)
         yield {name: bytes(content) for name, content in disk.items()}
 
 
 def _ways(loose: list[Event], chance: random.Random) -> Iterator[list[Event]]:
-    """None of the loose writes, all, the last alone, all but the first, torn ones, odd sectors."""
+    """None of the loose writes, all, the last alone, all but the first, odd sectors of any."""
     yield []
     if not loose:
         return
     yield loose
     yield loose[-1:]
     yield loose[1:]
-    yield [*loose[:-1], *_torn(loose[-1], chance)]
     sectors = [piece for event in loose for piece in _pieces(event)]
     for _ in range(2):
         yield chance.sample(sectors, chance.randint(0, len(sectors)))
 
 
-def _torn(event: Event, chance: random.Random) -> list[Event]:
-    pieces = _pieces(event)
-    return pieces[: chance.randint(0, len(pieces) - 1)]
+def _tears(loose: list[Event], last: Event | None) -> Iterator[list[Event]]:
+    """The write that was just made, cut at each of its sectors; those before it are there."""
+    if last is None or last.kind != "write":
+        return
+    before, pieces = [event for event in loose if event is not last], _pieces(last)
+    for kept in range(1, len(pieces)):
+        yield [*before, *pieces[:kept]]
 
 
 def _pieces(event: Event) -> list[Event]:

@@ -45,13 +45,13 @@ def record(path: Path, stamp: Stamp) -> tuple[Tape, list[int]]:
     return tape, sizes
 
 
-@pytest.mark.parametrize("number", range(2))
+@pytest.mark.parametrize("number", range(3))
 def test_after_a_power_loss_at_any_moment_every_acknowledged_entry_is_there(
     tmp_path: Path, stamp: Stamp, number: int
 ) -> None:
     tape, sizes = record(tmp_path / "mentis.db", stamp)
     assert {event.kind for event in tape.events} == {"write", "cut", "sync", "remove", "mark"}
-    for moment in range(number, len(tape.events) + 1, 2):
+    for moment in range(number, len(tape.events) + 1, 3):
         assert lost_at(tape, sizes, moment, tmp_path / "disk") == []
 
 

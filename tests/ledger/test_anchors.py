@@ -83,3 +83,42 @@ def test_a_file_that_holds_no_text_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "x", tmp_path / "missing"):
         with pytest.raises(BadCheckpoint, match="cannot be read"):
             read_kept(path)
+
+
+@pytest.mark.parametrize("content", ["alias ls=rm\n", "\n\nexport A=b\n— x y\nmore\n"])
+def test_a_file_that_holds_something_else_is_not_written_to(
+    tmp_path: Path, ledger: Ledger, content: str
+) -> None:
+    ledger.fill(2)
+    note, _ = keeping.checkpoint(ledger.keeping, ledger.signer)
+    path = tmp_path / "profile"
+    path.write_text(content)
+    with pytest.raises(BadCheckpoint, match="something else"):
+        FileAnchor(path).tell(note)
+    assert path.read_text() == content
+
+
+def test_a_link_is_not_followed_by_an_anchor(tmp_path: Path, ledger: Ledger) -> None:
+    ledger.fill(2)
+    note, _ = keeping.checkpoint(ledger.keeping, ledger.signer)
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(BadCheckpoint, match="not a plain file"):
+        FileAnchor(tmp_path / "link").tell(note)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_nothing_that_the_repository_brings_along_is_run(
+    repository: Path, ledger: Ledger, tmp_path: Path
+) -> None:
+    ran = tmp_path / "ran"
+    script = repository / ".git" / "hooks" / "pre-commit"
+    script.parent.mkdir(exist_ok=True)
+    script.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    script.chmod(0o755)
+    for name in ("core.fsmonitor", "core.pager"):
+        subprocess.run(["git", "-C", repository, "config", name, str(script)], check=True)
+    ledger.fill(2)
+    note, _ = keeping.checkpoint(ledger.keeping, ledger.signer)
+    GitAnchor(repository).tell(note)
+    assert [kept.note for kept in GitAnchor(repository).notes()] == [note]
+    assert not ran.exists()

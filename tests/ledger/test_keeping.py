@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
-from typing import cast
+from itertools import islice
+from typing import Any, cast
 
 import pytest
 
 from mentis.errors import RolledBack, SigningKeyError, StoreDamaged, UsageError
-from mentis.ledger import keeping
+from mentis.ledger import auditor, keeping, statements
+from mentis.ledger.bundle import export_bundle
 from mentis.ledger.checkpoint import read_note
 from mentis.ledger.segments import cut, cut_before, read_segment, segment_name
-from mentis.ledger.signature import encode_key, sign_statement
-from mentis.ledger.standing import newest, stand
+from mentis.ledger.signature import encode_key, sign_statement, statement_of
+from mentis.ledger.standing import newest, root_of, stand
 from mentis.ledger.statements import erase_fields
 from mentis.ledger.verify import verify_chain
-from mentis.ports.signer import SeededSigner
+from mentis.ports.signer import SeededSigner, Signer
 from mentis.stores.memory import LedgerInMemory
 from mentis.values.checkpoint import Kept, KeptNote, Pin
 from mentis.values.entry import Draft, Entry, Erased, Verdict
+from mentis.values.json import JsonObject
 
 from .conftest import ORIGIN, Ledger, rechained, verify_store
 
@@ -390,11 +394,23 @@ def let_go(ledger: Ledger, *segments: list[bytes]) -> Entry:
     return keeping.record_retention(
         ledger.keeping,
         [read_segment(lines)[0] for lines in segments],
+        told=ledger.store.entries(ledger.agent),
         days=5,
         before="2026-01-01T00:00:00.000000Z",
         signer=ledger.signer,
         stamp=ledger.stamp,
     )
+
+
+def rotated(ledger: Ledger) -> JsonObject:
+    """What the last rotation says it has moved."""
+    (entry,) = [entry for entry in ledger.entries if entry.kind == "rotation"][-1:]
+    told = statement_of(entry.body["signed"])
+    return {name: told[name] for name in ("first", "last", "head", "root", "digest")}
+
+
+def retention(ledger: Ledger, cut: JsonObject, signer: Signer) -> Draft:
+    return statements.retention(ledger.agent, [cut], days=5, before="2026", signer=signer)
 
 
 def test_rotated_entries_verify_in_their_file_and_together_with_the_rest(filled: Ledger) -> None:
@@ -446,10 +462,11 @@ def test_a_retention_holds_also_when_the_one_before_it_was_let_go(filled: Ledger
 
 def test_a_retention_by_another_key_or_of_other_entries_excuses_nothing(filled: Ledger) -> None:
     lines = rotate(filled, 3)
-    forged = let_go(replace(filled, signer=OTHER), lines)
+    with pytest.raises(StoreDamaged, match="no signed rotation"):
+        let_go(replace(filled, signer=OTHER), lines)
+    filled.add(retention(filled, rotated(filled), OTHER))
     attacks = {f.attack for f in verify_store(filled.keeping).findings}
     assert attacks == {"forged", "deleted"}
-    assert forged.kind == "retention"
     other = Ledger()
     other.add(Draft("note", "test", {"text": "another life"}))
     other.fill(9)
@@ -457,6 +474,87 @@ def test_a_retention_by_another_key_or_of_other_entries_excuses_nothing(filled: 
     filled.add(Draft("retention", "ledger", {"signed": moved.body["signed"]}))
     findings = verify_store(filled.keeping).findings
     assert {"rewritten", "deleted"} <= {f.attack for f in findings}
+
+
+@pytest.mark.parametrize("reach", [(0, 1), (0, 4), (3, 5), (0, 9)])
+def test_only_what_a_signed_rotation_has_moved_is_let_go(
+    filled: Ledger, reach: tuple[int, int]
+) -> None:
+    segment, _ = read_segment(rotate(filled, 3))
+    planted = replace(segment, first=reach[0], last=reach[1])
+    with pytest.raises(StoreDamaged, match="no signed rotation"):
+        keeping.record_retention(
+            filled.keeping,
+            [planted],
+            told=filled.store.entries("ada"),
+            days=1,
+            before="2026",
+            signer=filled.signer,
+            stamp=filled.stamp,
+        )
+
+
+def test_a_retention_that_no_rotation_precedes_lets_nothing_go(filled: Ledger) -> None:
+    """As the key could once be made to sign it."""
+    untouched = Ledger()
+    untouched.fill(10)
+    rotate(filled, 6)
+    cut = rotated(filled)
+    untouched.add(retention(untouched, cut, untouched.signer))
+    untouched.store.drop_before("ada", 6)
+    found = {(f.index, f.attack) for f in verify_store(untouched.keeping).findings}
+    assert found == {(10, "forged"), (0, "deleted")}
+    bundle = io.BytesIO()
+    hashes = list(islice(untouched.store.hashes("ada"), 6))
+    pin = untouched.pin
+    export_bundle(bundle, "ada", untouched.entries, pin=pin, notes=(), dropped=hashes)
+    told = auditor.audit(cast("str", bundle), key=pin.public_key, origin=pin.origin, checkpoints=())
+    assert any("no signed rotation" in found["message"] for found in told["findings"])
+
+
+def with_other_hashes(ledger: Ledger, count: int) -> Ledger:
+    """Forged ones in the column, over entries that stay as they are."""
+    other = Ledger()
+    other.add(Draft("note", "test", {"text": "another life"}))
+    other.fill(count - 1)
+    entries = ledger.entries
+    pairs = zip(entries, other.entries, strict=False)
+    bent = [replace(mine, hash=forged.hash) for mine, forged in pairs]
+    return replace(ledger, store=store_of([*bent, *entries[count:]]))
+
+
+def test_nothing_is_signed_over_hashes_that_do_not_lead_to_what_is_known(filled: Ledger) -> None:
+    _, standing = keeping.checkpoint(filled.keeping, filled.signer)
+    known = replace(filled.keeping, known=standing)
+    segment, _ = keeping.seal_segment(known, 5, filled.signer)
+    filled = with_other_hashes(filled, 5)
+    known = replace(filled.keeping, known=standing)
+    with pytest.raises(StoreDamaged, match="are not those"):
+        keeping.seal_segment(known, 5, filled.signer)
+    with pytest.raises(StoreDamaged, match="are not those"):
+        keeping.record_rotation(known, segment, filled.signer, filled.stamp)
+    assert filled.store.checkpoints("ada") == ()
+    # Going on from there instead of reading anew signs what was there.
+    note, _ = keeping.checkpoint(filled.keeping, filled.signer, since=standing)
+    assert read_note(note).checkpoint.root == root_of(standing)
+
+
+def test_an_entry_that_is_not_what_its_hash_says_is_not_sealed(filled: Ledger) -> None:
+    """Also while no checkpoint has seen it."""
+    filled = with_other_hashes(filled, 5)
+    with pytest.raises(StoreDamaged, match="not what its hash says"):
+        keeping.seal_segment(filled.keeping, 5, filled.signer)
+    assert filled.store.checkpoints("ada") == ()
+
+
+@pytest.mark.parametrize("change", [{"source": "x"}, {"body": {"text": "x", "n": 2}}])
+def test_a_tombstone_is_signed_only_for_an_entry_that_is_what_its_hash_says(
+    filled: Ledger, change: dict[str, Any]
+) -> None:
+    entries = filled.entries
+    entries[2] = replace(entries[2], **change)
+    with pytest.raises(StoreDamaged, match="nothing is signed"):
+        erase(replace(filled, store=store_of(entries)), 2, "text")
 
 
 def test_a_change_inside_a_segment_is_found(filled: Ledger) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any, cast
 
 import pytest
+import rfc8785
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mentis.errors import StoreDamaged
-from mentis.ledger.canon import canonical
-from mentis.ledger.chain import hash_entry, make_stamp
+from mentis.ledger.canon import MAX_DEPTH, canonical
+from mentis.ledger.chain import commit_field, hash_entry, make_stamp
 from mentis.ledger.statements import KINDS
 from mentis.ledger.verify import MAX_FINDINGS, verify_chain
 from mentis.ports.clock import FixedClock
@@ -267,3 +270,36 @@ def test_a_clock_that_had_gone_back_is_told_and_is_no_finding() -> None:
     verdict = verify_chain("ada", [first, stamp("ada", head, Draft("note", "test", {}))])
     assert verdict.intact
     assert verdict.notes == ("the clock had gone back at entry 1; the time before was kept",)
+
+
+def test_a_body_nested_too_deeply_as_a_whole_is_found_even_if_its_commitments_hold() -> None:
+    """One level less is fine for the value alone, so a look at each value would let it pass."""
+    value: object = 1
+    for _ in range(MAX_DEPTH):
+        value = [value]
+    salt = "00" * 16
+    content = (
+        b"mentis-1/field\0" + bytes.fromhex(salt) + rfc8785.dumps(cast("Any", ["deep", value]))
+    )
+    forged = replace(
+        SHORT[0],
+        body={"deep": value},
+        salts={"deep": salt},
+        fields={"deep": hashlib.sha256(content).hexdigest()},
+    )
+    forged = replace(forged, hash=hash_entry(forged))
+    assert [finding.column for finding in verify_chain("ada", [forged]).findings] == ["body"]
+
+
+@pytest.mark.parametrize("spelled", ["AB" * 16, "ab " * 15 + "ab", "ab" * 15, "", "zz" * 16])
+def test_a_salt_that_is_spelled_otherwise_is_found(spelled: str) -> None:
+    body, salt = {"text": "x"}, bytes.fromhex("ab" * 16)
+    entry = replace(
+        SHORT[0],
+        body=body,
+        salts={"text": spelled},
+        fields={"text": commit_field("text", "x", salt)},
+    )
+    entry = replace(entry, hash=hash_entry(entry))
+    assert verify_chain("ada", [replace(entry, salts={"text": salt.hex()})]).intact
+    assert [finding.column for finding in verify_chain("ada", [entry]).findings] == ["salts"]

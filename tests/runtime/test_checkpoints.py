@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -17,6 +18,7 @@ from mentis.ports.ids import CountingIds
 from mentis.ports.signer import SeededSigner, Signer
 from mentis.runtime.checkpoints import CheckpointedLedger
 from mentis.runtime.sealing import Sealing
+from mentis.runtime.system import set_alarm
 from mentis.stores.files.key_folder import KeyFolder
 from mentis.stores.memory import LedgerInMemory
 from mentis.values.checkpoint import Pin
@@ -38,6 +40,21 @@ class Reading(LedgerInMemory):
             yield digest
 
 
+class Alarms:
+    """Alarms that ring when a test says so."""
+
+    def __init__(self) -> None:
+        self.set: list[tuple[float, Callable[[], None]]] = []
+
+    def __call__(self, seconds: float, ring: Callable[[], None]) -> Callable[[], None]:
+        alarm = (seconds, ring)
+        self.set.append(alarm)
+        return lambda: self.set.remove(alarm)
+
+    def ring(self) -> None:
+        self.set.pop()[1]()
+
+
 class Setting:
     """A store that can be opened again and again, with what is kept beside the key."""
 
@@ -47,6 +64,7 @@ class Setting:
         self.stamp = make_stamp(self.clock.now, CountingIds().salt)
         self.folder = KeyFolder(folder, PIN.origin)
         self.told: list[str] = []
+        self.alarms = Alarms()
 
     def open(
         self, *, entries: int = 100, seconds: float = 600, signer: Signer | None = SIGNER
@@ -58,7 +76,9 @@ class Setting:
 
         sealing = Sealing(PIN, self.folder, key)
         policy = Policy(entries, seconds)
-        return CheckpointedLedger(self.store, sealing, policy, tell=self.told.append)
+        return CheckpointedLedger(
+            self.store, sealing, policy, tell=self.told.append, alarm=self.alarms
+        )
 
     def add(self, ledger: CheckpointedLedger, count: int) -> None:
         for n in range(count):
@@ -99,15 +119,56 @@ def test_a_batch_is_sealed_as_one(setting: Setting) -> None:
     assert setting.sizes == [10]
 
 
-def test_whoever_only_renews_a_lease_seals_what_is_due_by_time(setting: Setting) -> None:
+def test_what_nobody_adds_to_is_sealed_when_its_time_has_come(setting: Setting) -> None:
     ledger = setting.open(seconds=60)
-    setting.add(ledger, 1)
-    now = datetime(2026, 1, 1, tzinfo=UTC)
-    lease = ledger.take_lease(AGENT, "me", now=now, seconds=3600)
-    ledger.renew_lease(lease, now=now + timedelta(seconds=30), seconds=3600)
+    setting.add(ledger, 3)
+    assert [seconds for seconds, _ in setting.alarms.set] == [60]
     assert setting.sizes == []
-    ledger.renew_lease(lease, now=now + timedelta(seconds=90), seconds=3600)
-    assert setting.sizes == [1]
+    setting.alarms.ring()
+    assert setting.sizes == [3]
+    assert setting.alarms.set == []
+    setting.add(ledger, 1)
+    setting.alarms.ring()
+    assert setting.sizes == [3, 4]
+    ledger.close()
+    assert setting.sizes == [3, 4]
+
+
+def test_what_was_sealed_meanwhile_or_at_the_end_needs_no_alarm(setting: Setting) -> None:
+    ledger = setting.open(entries=3)
+    setting.add(ledger, 3)
+    assert setting.alarms.set == []
+    setting.add(ledger, 1)
+    (last,) = setting.alarms.set
+    ledger.close()
+    assert (setting.sizes, setting.alarms.set) == ([3, 4], [])
+    last[1]()  # it rang while the ledger was closed
+    assert setting.sizes == [3, 4]
+
+
+def test_what_somebody_left_unsealed_is_sealed_by_who_comes_after(setting: Setting) -> None:
+    killed = setting.open()
+    setting.add(killed, 2)
+    setting.alarms.set.clear()
+    setting.open().begin(AGENT)
+    setting.alarms.ring()
+    assert setting.sizes == [2]
+
+
+def test_an_alarm_that_could_not_seal_rings_again(setting: Setting) -> None:
+    ledger = setting.open(seconds=0.1, signer=None)
+    ledger.append(AGENT, [Draft("note", "test", {})], setting.stamp)
+    setting.alarms.ring()
+    assert [seconds for seconds, _ in setting.alarms.set] == [1]
+    assert setting.told == ["no checkpoint could be made: the key is not here; find it"]
+
+
+def test_the_real_alarm_rings_in_a_thread_of_its_own() -> None:
+    rung, never = Event(), Event()
+    set_alarm(0, rung.set)
+    assert rung.wait(30)
+    set_alarm(3600, never.set)()
+    assert not never.is_set()
 
 
 def test_a_ledger_that_was_only_looked_at_is_not_sealed(setting: Setting) -> None:

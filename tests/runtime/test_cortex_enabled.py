@@ -53,7 +53,10 @@ def put(home: Path, name: str, text: str) -> None:
 
 
 def set_to(home: Path, text: str) -> None:
-    (home / "mentis.toml").write_text(f"format = 1\n{text}", encoding="utf-8")
+    marker = home / "mentis.toml"
+    _, ledger, rest = marker.read_text(encoding="utf-8").partition("[ledger]")
+    kept = f"{ledger}{rest.partition('[')[0]}"
+    marker.write_text(f"format = 1\n{text}\n{kept}", encoding="utf-8")
 
 
 def told(composed: Composed) -> str:

@@ -171,7 +171,7 @@ def test_a_home_that_was_moved_is_remembered_where_it_is_now(home: Path) -> None
     moved = home.rename(home.with_name("moved"))
     assert all(verdict.intact for verdict in verify_home(moved))
     add(moved, "ada")
-    assert KnownHomes(config_folder(os.environ)).origin(moved) is not None
+    assert KnownHomes(config_folder(os.environ)).known(moved) is not None
     swap(moved)
     assert attacks(verify_home(moved))["home/ada"] == ["identity"]
 

@@ -31,6 +31,7 @@ from mentis.runtime.homes import create_home, verify_home
 from mentis.runtime.logs import init_log
 from mentis.runtime.record import Record, open_record
 from mentis.runtime.settings_edit import change_settings
+from mentis.runtime.statuses import open_statuses
 from mentis.runtime.wiring import Parts
 from mentis.stores.files.home import Home
 from mentis.stores.files.key_folder import config_folder
@@ -265,6 +266,22 @@ def test_an_erased_field_is_gone_and_the_record_verifies(owned: Owned) -> None:
     assert b"note 4" not in (owned.path / "mentis.db").read_bytes()
 
 
+def test_with_a_window_goes_all_that_it_could_be_told_or_guessed_from(owned: Owned) -> None:
+    body = {
+        "window": {"goal": "the code is 4711"},
+        "received": {"digest": "sha256:..."},
+        "judgement": {"warnings": ["the code is 4711"]},
+        "metadata": {"n": 1},
+    }
+    with owned.open() as record:
+        (made,) = record.ledger.append(AGENT, [Draft("window", "t", body)], record.stamp())
+        record.erase(made.index, ["window"], reason="asked for")
+        assert set(record.entry(made.index).body) == {"metadata", "clock"}
+    verdict = owned.verify()
+    assert verdict.findings == ()
+    assert verdict.erased[0].fields == ("judgement", "received", "window")
+
+
 def test_rotated_entries_are_read_shown_and_proved(owned: Owned) -> None:
     with owned.open() as record:
         done = record_rotation.rotate(record, 6)
@@ -302,6 +319,37 @@ def test_a_segment_that_somebody_deleted_is_missing(owned: Owned, which: int) ->
     (finding,) = owned.verify().findings
     assert (finding.index, finding.attack) == (0, "deleted")
     assert f"entries 0 to {(2, 5)[which]} are neither" in finding.message
+
+
+@pytest.mark.parametrize("change", ["deleted", "shorter", "head", "added"])
+def test_a_resumed_verification_reads_everything_once_a_segment_changed(
+    owned: Owned, change: str
+) -> None:
+    def resumed() -> Verdict:
+        with open_statuses(owned.path) as statuses:
+            return statuses.verify(resume=True)
+
+    with owned.open() as record:
+        files = [record_rotation.rotate(record, index).path for index in (3, 6)]
+    assert resumed().intact
+    assert any("verified before" in note for note in resumed().notes)
+    text = files[0].read_text()
+    if change == "deleted":
+        files[0].unlink()
+    elif change == "shorter":
+        files[0].write_text(text[:-2])
+    elif change == "head":
+        files[0].write_text(
+            text.replace('"format":"mentis-segment-1"', '"format":"mentis-segment-7"')
+        )
+    else:
+        with owned.open() as record:
+            record_rotation.rotate(record, 8)
+    verdict = resumed()
+    assert verdict.intact == (change == "added")
+    assert any("everything was read again" in note for note in verdict.notes)
+    if change == "added":
+        assert not any("everything was read again" in note for note in resumed().notes)
 
 
 def test_a_beginning_that_somebody_deleted_does_not_pass_as_rotation(owned: Owned) -> None:
@@ -532,8 +580,9 @@ def test_what_was_let_go_is_known_to_the_auditor(owned: Owned, tmp_path: Path) -
             if name != "dropped.txt":
                 target.writestr(name, content)
     told = auditor.audit(str(other), key=pin.public_key, origin=pin.origin, checkpoints=())
-    (finding,) = told["findings"]
-    assert "entries 0 to 4 are missing" in finding["message"]
+    missing, counted = told["findings"]
+    assert "entries 0 to 4 are missing" in missing["message"]
+    assert counted["message"] == "ledger.json tells of 9 entries, not 7"
 
 
 def test_a_time_says_what_to_rotate_too(owned: Owned) -> None:
@@ -561,7 +610,7 @@ def test_a_rolled_back_ledger_takes_nothing_until_that_is_accepted(owned: Owned)
     with owned.open() as record:
         with pytest.raises(RolledBack):
             record.checkpoint()
-        entry = record_rollback.accept_rollback(record, reason="the disk died")
+        entry = record_rollback.accept_rollback(record, reason="the disk died").entry
     assert (entry.kind, entry.index) == ("rollback", 7)
     owned.add(1)
     verdict = owned.verify()
@@ -597,7 +646,7 @@ def test_a_ledger_that_went_another_way_is_accepted_back_to_the_last_common_chec
             record.store.append(AGENT, [draft], record.stamp())
         with pytest.raises(RolledBack):
             record.start()
-        entry = record_rollback.accept_rollback(record, reason="two machines")
+        entry = record_rollback.accept_rollback(record, reason="two machines").entry
     assert entry.index == 18
     owned.add(1)
     verdict = owned.verify()
@@ -632,6 +681,40 @@ def test_an_export_never_overwrites_and_needs_every_segment(owned: Owned, tmp_pa
         segment.unlink()
         with pytest.raises(UsageError, match="entries 0 to 3 are neither"):
             record_export.export(record, tmp_path / "other.zip")
+
+
+def test_an_export_that_fails_leaves_nothing(
+    owned: Owned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def torn(*_: object, **__: object) -> int:
+        raise StoreDamaged("it cannot be read further")
+
+    monkeypatch.setattr(record_export, "export_bundle", torn)
+    with owned.open() as record, pytest.raises(StoreDamaged):
+        record_export.export(record, tmp_path / "out.zip")
+    assert not (tmp_path / "out.zip").exists()
+
+
+def test_a_proof_from_before_a_change_of_the_key_is_checked_with_the_record(
+    owned: Owned, tmp_path: Path
+) -> None:
+    with owned.open() as record:
+        proof, before = record.prove(3), record.sealed().signer()
+        record_keys.change_key(record)
+    owned.add(2)
+    with owned.open() as record:
+        pin, now = record.sealed().pin, record.prove(11)
+        record_rotation.rotate(record, 12)
+    assert record_export.check_proof(to_json(proof), pin).signed is False
+    checked = record_export.check_proof_at(owned.path, to_json(proof), os.environ)
+    assert (checked.good, checked.changed) == (True, True)
+    checked = record_export.check_proof_at(owned.path, to_json(now), os.environ)
+    assert (checked.good, checked.changed) == (True, False)
+    # A key that was given up signs nothing later than its end.
+    says = Checkpoint(pin.log(AGENT), now.size, now.root)
+    late = replace(now, note=sign_checkpoint(says, before))
+    assert not record_export.check_proof_at(owned.path, to_json(late), os.environ).good
+    assert not record_export.check_proof_at(tmp_path, to_json(proof), os.environ).good
 
 
 def test_a_proof_says_whether_the_pinned_key_signed_it(owned: Owned) -> None:

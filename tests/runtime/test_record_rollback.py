@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from mentis.errors import BadCheckpoint, UsageError
+from mentis.errors import BadCheckpoint, RolledBack, StoreDamaged, StoreError, UsageError
+from mentis.ledger import keeping
+from mentis.ledger.checkpoint import sign_checkpoint
 from mentis.runtime import record_keys, record_rollback
 from mentis.runtime.homes import create_home, verify_home
 from mentis.runtime.record import Record, open_record
 from mentis.stores.sqlite.database import Database
+from mentis.values.checkpoint import Checkpoint
 from mentis.values.entry import Draft, Entry, Verdict
 
 
@@ -30,7 +33,8 @@ def older_copy(home: Path, entries: int) -> None:
 
 def accept(home: Path, *checkpoints: Path) -> Entry:
     with open_record(home) as record:
-        return record_rollback.accept_rollback(record, reason="disk", checkpoints=checkpoints)
+        done = record_rollback.accept_rollback(record, reason="disk", checkpoints=checkpoints)
+        return done.entry
 
 
 def verify(home: Path, *checkpoints: Path) -> Verdict:
@@ -152,3 +156,98 @@ def test_a_file_without_checkpoints_is_no_evidence(home: Path, tmp_path: Path) -
         verify(home, empty)
     with open_record(home) as record, pytest.raises(BadCheckpoint, match="holds no checkpoint"):
         record.verify([empty])
+
+
+def tear(home: Path, *indexes: int) -> None:
+    with Database(home / "mentis.db") as database, database.write() as connection:
+        for index in indexes:
+            connection.execute("DELETE FROM ledger WHERE idx = ?", (index,))
+
+
+def test_entries_that_are_missing_between_others_stop_the_start(home: Path) -> None:
+    add(home, 3)
+    tear(home, 2, 3, 5)
+    with pytest.raises(RolledBack, match="entries 2 to 3 are missing between others") as caught:
+        add(home, 1)
+    assert "1 more" in caught.value.message
+    with open_record(home) as record:
+        assert record.repair().entry is None
+        assert record.store.count(record.agent) == 8
+
+
+def test_a_gap_that_was_accepted_lets_the_ledger_go_on_and_is_told_for_ever(
+    home: Path, tmp_path: Path
+) -> None:
+    add(home, 3)
+    tear(home, 2, 3)
+    entry = accept(home)
+    assert entry.index == 8
+    add(home, 2)
+    verdict = verify(home, keep(home, tmp_path / "now.txt"))
+    assert ("deleted", 2) in {(one.attack, one.index) for one in verdict.findings}
+    assert any("gives up entries 2 to 3" in note for note in verdict.notes)
+    with pytest.raises(UsageError, match="nothing was rolled back"):
+        accept(home)
+    tear(home, 6)
+    with pytest.raises(RolledBack, match="entries 6 to 6 are missing"):
+        add(home, 1)
+
+
+def test_a_gap_that_no_checkpoint_has_seen_cannot_be_accepted(home: Path) -> None:
+    with open_record(home) as record:
+        for n in range(4):
+            draft = Draft("note", "test", {"n": n})
+            record.store.append(record.agent, [draft], record.stamp())
+    tear(home, 7)
+    with pytest.raises(StoreDamaged, match="only the first 5"):
+        accept(home)
+
+
+def test_a_gap_and_a_missing_end_cannot_be_accepted(home: Path) -> None:
+    tear(home, 2, 4)
+    with pytest.raises(StoreDamaged, match="the end is not what the last checkpoint saw"):
+        accept(home)
+
+
+def test_an_anchor_that_cannot_be_asked_stops_the_acceptance_or_is_named_in_it(
+    home: Path, tmp_path: Path
+) -> None:
+    anchor = tmp_path / "elsewhere" / "notes.txt"
+    anchor.parent.mkdir()
+    with open_record(home) as record:
+        record_keys.add_anchor(record, f"file:{anchor}")
+    anchor.unlink()
+    anchor.mkdir()
+    older_copy(home, 3)
+    with pytest.raises(StoreError, match=r"what is given up cannot be told: anchor file:") as told:
+        accept(home)
+    assert "--without-anchors" in told.value.hint
+    with open_record(home) as record:
+        assert record.store.count(record.agent) == 3
+        done = record_rollback.accept_rollback(record, reason="disk", without_anchors=True)
+    (unread,) = done.unread
+    assert "could not be read" in unread
+    assert any("without having asked anchor file:" in note for note in verify(home).notes)
+
+
+def test_checkpoints_of_an_earlier_key_are_believed_at_the_start_where_that_key_was_in_force(
+    home: Path,
+) -> None:
+    with open_record(home) as record:
+        before = record.sealed().signer()
+        record_keys.change_key(record)
+    add(home, 1)
+    with open_record(home) as record:
+        sealed, agent = record.sealed(), record.agent
+        sealed.folder.kept_file(agent).unlink()
+        log, root = sealed.pin.log(agent), "ab" * 32
+        late = sign_checkpoint(Checkpoint(log, 7, root), before)
+        record.store.keep_checkpoint(agent, 7, late)
+        assert keeping.last_seen(record.keeping, None) != Checkpoint(log, 7, root)
+        early = sign_checkpoint(Checkpoint(log, 5, root), before)
+        with Database(home / "mentis.db") as database, database.write() as connection:
+            connection.execute("DELETE FROM checkpoints")
+        record.store.keep_checkpoint(agent, 5, early)
+        assert keeping.last_seen(record.keeping, None) == Checkpoint(log, 5, root)
+    with pytest.raises(RolledBack, match="the first 5 entries are not those"):
+        add(home, 1)

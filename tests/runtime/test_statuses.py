@@ -25,6 +25,7 @@ from mentis.errors import (
 )
 from mentis.ledger.chain import make_stamp
 from mentis.ledger.channel.folder import StatusFolder
+from mentis.ledger.channel.writer import write_draft
 from mentis.ledger.guardian.examples import good_window
 from mentis.ledger.guardian.profiles import SHIPPED
 from mentis.ledger.origin import hash_window, window_text
@@ -514,7 +515,39 @@ def test_with_the_store_down_a_draft_is_spooled_and_drains_when_it_is_back(
     world.fault = None
     done = down.watcher().consume()
     assert [entry.delivery for entry in done.added] == [added.spooled for added in results]
+    assert [entry.source for entry in done.added] == ["editor"] * 2
     assert down.health().status == "GREEN"
+
+
+def test_a_spooled_draft_given_again_when_the_store_is_back_is_one_entry(world: World) -> None:
+    statuses = world.open()
+    draft = window(statuses)
+    world.fault, down = StoreDown("it is gone"), world.open()
+    for _ in range(2):
+        assert down.add(draft, source="editor", delivery="d-1").spooled == "d-1"
+    with pytest.raises(StoreConflict, match="another content or source"):
+        down.add(draft, source="somebody else", delivery="d-1")
+    world.fault = None
+    assert down.add(draft, source="editor", delivery="d-1").entry is not None
+    assert down.watcher().consume().known == 1
+    assert world.folder.waiting() == []
+
+
+def test_a_spooled_draft_that_made_something_up_is_a_breach_of_who_gave_it(world: World) -> None:
+    statuses = world.open("s2-4.0")
+    name = write_draft(
+        world.folder,
+        json.dumps({**window(statuses), **FORGED}).encode(),
+        clock=world.clock,
+        ids=CountingIds(),
+        source="editor",
+    )
+    statuses.watcher().consume()
+    (reason,) = world.reasons()
+    assert reason["file"] == f"{name}.from.json"
+    assert json.dumps(reason).count("editor") == 1
+    (entry,) = statuses.entries()
+    assert (entry.kind, entry.source) == ("breach", "editor")
 
 
 def test_a_degraded_window_is_taken_while_the_store_is_down(world: World) -> None:
@@ -562,6 +595,17 @@ def test_stats_count_sources_and_kinds(statuses: Statuses) -> None:
     assert (found.sources, found.kinds) == ({"a": 2, "b": 1}, {"window": 3})
     assert found.oldest_timestamp is not None
     assert found.oldest_timestamp < str(found.newest_timestamp)
+
+
+def test_stats_read_no_entry(
+    statuses: Statuses, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statuses.add(window(statuses), source="a")
+    for name in ("entries", "latest", "find"):
+        monkeypatch.delattr(LedgerInMemory, name)
+    found = statuses.stats()
+    assert (found.total_entries, found.windows, found.sources) == (1, 1, {"a": 1})
+    assert isinstance(world.ledger, LedgerInMemory)
 
 
 def test_latest_zero_is_none(statuses: Statuses, world: World) -> None:

@@ -12,6 +12,7 @@ from mentis.errors import LeaseHeld, NotCanonical, StoreConflict, UsageError
 from mentis.ledger.verify import verify_chain
 from mentis.ports.ledger_store import LedgerStore, Stamp
 from mentis.values.entry import Draft, Entry, Head
+from mentis.values.tally import Tally
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -352,3 +353,60 @@ def test_each_of_many_at_once_gets_its_entries_or_its_own_error(
         assert verify_chain(agent, ledger.entries(agent)).intact
     assert ledger.count("ada") == 21  # the first, and two for each of ten
     assert ledger.count("bob") == 22  # `taken` is new there, once
+
+
+def test_entries_are_counted_by_source_and_kind(ledger: LedgerStore, stamp: Stamp) -> None:
+    assert ledger.tally("ada") == Tally()
+    drafts = [
+        Draft("window", "editor", {"n": 1}),
+        Draft("note", "editor", {"n": 2}),
+        Draft("window", "Büro", {"n": 3}),
+        Draft("window", "a", {"n": 4}),
+    ]
+    made = ledger.append("ada", drafts, stamp)
+    ledger.append("bob", [note(1)], stamp)
+    counted = ledger.tally("ada")
+    assert counted == Tally(
+        4, made[0].time, made[3].time, {"Büro": 1, "a": 1, "editor": 2}, {"note": 1, "window": 3}
+    )
+    assert list(counted.sources) == ["Büro", "a", "editor"]
+
+
+def test_what_was_dropped_is_not_counted_any_more(ledger: LedgerStore, stamp: Stamp) -> None:
+    made = ledger.append("ada", [note(n) for n in range(5)], stamp)
+    ledger.drop_before("ada", 3)
+    assert ledger.tally("ada") == Tally(2, made[3].time, made[4].time, {"test": 2}, {"note": 2})
+    assert ledger.gaps("ada") == ()
+
+
+def test_entries_that_are_missing_between_others_are_named(ledger: LedgerStore) -> None:
+    indexes = iter((2, 3, 7, 8, 10))
+
+    def leave_out(agent: str, _head: Head | None, draft: Draft) -> Entry:
+        index = next(indexes)
+        return Entry(agent, index, f"t{index}", "s", draft.kind, None, None, {}, f"h{index}")
+
+    assert ledger.gaps("ada") == ()
+    ledger.append("ada", [note(0), note(1)], leave_out)
+    assert ledger.gaps("ada") == ()
+    ledger.append("ada", [note(2), note(3), note(4)], leave_out)
+    assert ledger.gaps("ada") == ((4, 6), (9, 9))
+    assert ledger.gaps("bob") == ()
+
+
+def test_a_lease_that_ends_later_than_any_can_is_not_believed(ledger: LedgerStore) -> None:
+    ledger.take_lease("ada", "somebody", now=NOW, seconds=1e9)
+    assert ledger.take_lease("ada", "watcher", now=NOW, seconds=30).owner == "watcher"
+
+
+def test_what_dropped_entries_were_delivered_as_is_told(ledger: LedgerStore, stamp: Stamp) -> None:
+    drafts = [Draft("note", "test", {"n": n}, delivery=f"d{n}" if n else None) for n in range(4)]
+    ledger.append("ada", drafts, stamp)
+    ledger.drop_before("ada", 3)
+    assert list(ledger.dropped_deliveries("ada")) == [None, "d1", "d2"]
+    assert list(ledger.dropped_deliveries("ada", start=2)) == ["d2"]
+
+
+def test_names_that_no_agent_can_have_are_told_apart(ledger: LedgerStore, stamp: Stamp) -> None:
+    ledger.append("ada", [Draft("note", "test", {})], stamp)
+    assert (ledger.agents(), ledger.misnamed()) == (("ada",), ())

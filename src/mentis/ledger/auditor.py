@@ -14,17 +14,40 @@ import argparse
 import base64
 import binascii
 import hashlib
+import io
 import json
+import math
+import re
 import sys
 import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from itertools import chain
+from typing import IO, Any, cast
 
 Found = tuple[int, str, str]
 _Note = tuple[str, int, bytes, bytes, list[tuple[str, bytes]]]
-_GivenUp = dict[tuple[int, bytes], int]
+_GivenUp = dict[tuple[int, str], int]
 _KINDS = ("erasure", "key", "rollback", "rotation", "retention")
+
+_FORMAT = "mentis-bundle-1"
+_NEEDED = ("entries.jsonl", "checkpoints.txt", "ledger.json")
+_MEMBERS = (*_NEEDED, "dropped.txt", "verify.py", "README.txt")
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_MOST_ABOUT, _MOST_NOTES = 64 * 1024, 64 * 1024 * 1024
+_MOST_LINE, _MOST_NOTE = 8 * 1024 * 1024, 16 * 1024
+_MOST_CANONICAL, _MOST_DEPTH, _MOST_INTEGER = 1024 * 1024, 64, 2**53 - 1
+_MOST_FINDINGS = 1000
+
+_TEXTS = ("agent", "time", "source", "kind", "hash", "recipe")
+_OPTIONAL = ("ruleset", "prev", "delivery")
+_OBJECTS = ("fields", "body", "salts")
+_COLUMNS = frozenset({"index", *_TEXTS, *_OPTIONAL, *_OBJECTS})
+_ABOUT = frozenset({"format", "agent", "entries", "origin", "public_key", "verifier_key"})
+_NAME = re.compile(r"[^\s+\x00-\x1f\x7f]{1,256}")
+_HASH, _SALT = re.compile(r"[0-9a-f]{64}"), re.compile(r"[0-9a-f]{32}")
+_SIZE, _SIGNATURE = re.compile(r"0|[1-9][0-9]{0,15}"), re.compile(r"— (\S+) (\S+)")
+_NESTING = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -40,35 +63,41 @@ def main(arguments: list[str] | None = None) -> int:
     except WrongArgument as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+    except Unreadable as error:
+        sys.stderr.write(f"error: {asked.bundle} cannot be read as a ledger: {error}\n")
+        return 1
+    except Exception as error:  # noqa: BLE001 - whoever made the file chose what is in it
         sys.stderr.write(f"error: {asked.bundle} cannot be read as a ledger: {error!r}\n")
         return 1
-    sys.stdout.write(json.dumps(told, ensure_ascii=False) + "\n" if asked.json else _told(told))
-    return 1 if told["findings"] else 0
+    sys.stdout.write(json.dumps(told) + "\n" if asked.json else _told(told))
+    return 0 if told["intact"] and told["signed"] is not None else 1
 
 
 def audit(
-    bundle: str, *, key: str | None, origin: str | None, checkpoints: Iterable[str]
+    bundle: str | IO[bytes], *, key: str | None, origin: str | None, checkpoints: Iterable[str]
 ) -> dict[str, Any]:
     """The verdict on one bundle."""
     pinned = None if key is None else _given_key(key)
     given = [(path, note, True) for path in checkpoints for note in _given_notes(path)]
     with zipfile.ZipFile(bundle) as archive:
-        about = json.loads(archive.read("ledger.json"))
-        inner = split_notes(archive.read("checkpoints.txt").decode())
-        notes = [("in the bundle", note, False) for note in inner]
-        audit_of = _Audit(about["agent"], origin or about["origin"], notes + given)
+        _check_members(archive)
+        about = _read_about(_read(archive, "ledger.json", _MOST_ABOUT))
+        inner = _split(_note_lines(archive))
+        notes = chain((("in the bundle", note, False) for note in inner), given)
+        audit_of = _Audit(about["agent"], origin or about["origin"], notes)
         if "dropped.txt" in archive.namelist():
-            audit_of.skip(archive.read("dropped.txt").decode().split())
-        with archive.open("entries.jsonl") as lines:
-            for line in lines:
-                audit_of.take(json.loads(line, object_pairs_hook=_members))
+            audit_of.skip(map(_read_hash, _lines(archive, "dropped.txt", 65)))
+        audit_of.read_all(_lines(archive, "entries.jsonl", _MOST_LINE), about["entries"])
     told = audit_of.finish(pinned or _unbase64(about["public_key"]))
     if key is None or origin is None:
         told["notes"].append(
             "the log's name or key was taken from the bundle itself; give --key and --origin"
         )
     return told
+
+
+class Unreadable(Exception):
+    """The bundle, or a part of it, does not have the form it should have."""
 
 
 class WrongArgument(Exception):
@@ -97,12 +126,14 @@ def _given_notes(path: str) -> list[str]:
 
 
 class _Audit:
-    def __init__(self, agent: str, origin: str, notes: list[tuple[str, str, bool]]) -> None:
+    def __init__(self, agent: str, origin: str, notes: Iterable[tuple[str, str, bool]]) -> None:
         self.agent, self.origin = agent, f"{origin}/{agent}"
         self.findings: list[Found] = []
+        self.found = 0
+        self.sealed: int | None = None  # how far the key of the log has signed
         self.size, self.head, self.time = 0, None, ""
         self.peaks: list[bytes] = []
-        self.given = any(outside for _, _, outside in notes)
+        self.given = False
         self.uncounted: list[str] = []
         self.notes = [(place, *read, outside) for place, read, outside in self.read(notes)]
         self.wanted = {size for _, _, size, _, _, _, _ in self.notes}
@@ -111,21 +142,37 @@ class _Audit:
         self.erased: dict[int, set[str]] = {}
         self.signed: list[_Signed] = []
         self.dropped = 0
-        self.let_go: list[tuple[int, int, bytes]] = []  # first, end, root
+        self.moved: set[tuple[int, str]] = set()  # end, root
+        self.let_go: list[tuple[int, int, str]] = []  # first, end, root
         self.deliveries: set[str | None] = set()
         self.import_head: str | None = None
 
-    def read(self, notes: list[tuple[str, str, bool]]) -> Iterator[tuple[str, _Note, bool]]:
+    def read(self, notes: Iterable[tuple[str, str, bool]]) -> Iterator[tuple[str, _Note, bool]]:
         for place, note, outside in notes:
+            self.given = self.given or outside
             try:
                 yield place, _read_note(note), outside
-            except ValueError:
+            except (Unreadable, ValueError):
                 self.find(0, "checkpoint", f"{place}: this is not a checkpoint")
                 self.uncount(place, outside, "it cannot be read")
 
     def uncount(self, name: str, outside: bool, reason: str) -> None:
         if outside:
             self.uncounted.append(f"{name}: {reason}")
+
+    def read_all(self, lines: Iterable[bytes], expected: int) -> None:
+        """One entry per line. Beyond one that cannot be read there is nothing to say."""
+        for line in lines:
+            try:
+                entry = _read_entry(line)
+            except Unreadable as error:
+                message = f"it cannot be read: {error}; the chain could not be read further"
+                self.find(self.size, "line", message)
+                return
+            self.take(entry)
+        if self.size - self.dropped != expected:
+            read = self.size - self.dropped
+            self.find(self.size, "index", f"ledger.json tells of {expected} entries, not {read}")
 
     def take(self, entry: dict[str, Any]) -> None:
         index = entry["index"]
@@ -139,9 +186,11 @@ class _Audit:
             self.find(index, "time", "earlier than the entry before")
         self.check_inside(entry)
         self.head, self.time = entry["hash"], entry["time"]
-        self.grow(bytes.fromhex(entry["hash"]))
+        # One that is no hash does not derive, and no root can match any more.
+        known = _HASH.fullmatch(entry["hash"])
+        self.grow(bytes.fromhex(entry["hash"]) if known else bytes(32))
 
-    def skip(self, hashes: list[str]) -> None:
+    def skip(self, hashes: Iterable[str]) -> None:
         """Entries at the beginning that were let go: their hashes are left."""
         for entry_hash in hashes:
             self.head = entry_hash
@@ -150,16 +199,18 @@ class _Audit:
         self.roots[self.size] = self.root()
 
     def find(self, index: int, column: str, message: str) -> None:
-        self.findings.append((index, column, message))
+        self.found += 1
+        if len(self.findings) < _MOST_FINDINGS:
+            self.findings.append((index, column, message))
 
     def check_inside(self, entry: dict[str, Any]) -> None:
-        index, before = entry["index"], len(self.findings)
+        index, before = entry["index"], self.found
         if entry["recipe"] != "mentis-1":
             self.find(index, "recipe", f"unknown recipe {entry['recipe']!r}")
             return
         names = ("agent", "index", "time", "source", "kind", "ruleset", "prev", "fields")
         header = {"v": entry["recipe"], **{name: entry[name] for name in names}}
-        derived = _sha256(b"mentis-1/entry\0" + jcs(header)).hex()
+        derived = _derived(b"mentis-1/entry\0", header)
         if derived != entry["hash"]:
             self.find(index, "hash", f"expected {derived}, got {entry['hash']}")
         for name in sorted({*entry["fields"], *entry["body"], *entry["salts"]}):
@@ -170,7 +221,7 @@ class _Audit:
             self.find(index, "delivery", "this delivery is an entry already")
         self.deliveries.add(entry["delivery"])
         if entry["kind"] in _KINDS:
-            sound = len(self.findings) == before
+            sound = self.found == before
             told = entry["body"].get("signed")
             self.signed.append(_Signed(entry["kind"], index, told, entry["prev"], sound))
         if entry["kind"] == "import":
@@ -187,27 +238,28 @@ class _Audit:
                 index, "body", f"field {name!r}: value, salt and commitment do not go together"
             )
             return
+        if not _SALT.fullmatch(entry["salts"][name]):
+            self.find(index, "salts", f"field {name!r}: expected 32 hexadecimal digits")
+            return
         salt = bytes.fromhex(entry["salts"][name])
-        if (
-            _sha256(b"mentis-1/field\0" + salt + jcs([name, entry["body"][name]])).hex()
-            != committed
-        ):
+        if _derived(b"mentis-1/field\0" + salt, [name, entry["body"][name]]) != committed:
             self.find(index, "body", f"field {name!r} is not what the entry commits to")
 
     def check_import(self, entry: dict[str, Any]) -> None:
         link, original = entry["body"].get("link"), entry["body"].get("original")
-        if link is None:
-            self.import_head = None
+        before, self.import_head = self.import_head, None
+        if not isinstance(link, dict):
             return
-        before = self.import_head
-        if before is not None and not link["begins"] and link["prev"] != before:
+        told = cast("dict[str, Any]", link)
+        self.import_head = told["hash"] if isinstance(told.get("hash"), str) else None
+        if told.get("recipe") != "s2-v4":
+            message = f"unknown recipe {told.get('recipe')!r}"
+            self.find(entry["index"], "original", message)
+            return
+        if before is not None and not told.get("begins") and told.get("prev") != before:
             self.find(entry["index"], "original", "the imported chain breaks here")
-        self.import_head = link["hash"]
-        if original is not None:
-            text = f"{original['text']}|{link['timestamp']}|{original['salt']}"
-            prev = json.loads(original["text"]).get("prev_window_hash")
-            if _sha256(text.encode()).hex() != link["hash"] or prev != link["prev"]:
-                self.find(entry["index"], "original", "the imported entry does not have its hash")
+        if isinstance(original, dict) and not _imported(told, cast("dict[str, Any]", original)):
+            self.find(entry["index"], "original", "the imported entry does not have its hash")
 
     def grow(self, entry_hash: bytes) -> None:
         node, size = _sha256(b"\0" + entry_hash), self.size
@@ -229,6 +281,7 @@ class _Audit:
     def finish(self, pinned: bytes) -> dict[str, Any]:
         keys = self.keys(pinned)
         erased, remarks, given_up = self.statements(keys)
+        remarks += self.set_apart(keys)
         vouched = self.checkpoints(keys, given_up)
         self.missing()
         if self.dropped:
@@ -243,6 +296,7 @@ class _Audit:
             "head": self.head,
             "root": self.root().hex(),
             "intact": not self.findings,
+            "signed": self.sealed,
             "vouched": vouched,
             "given": self.given,
             "uncounted": self.uncounted,
@@ -252,6 +306,7 @@ class _Audit:
                 {"index": index, "column": column, "message": message}
                 for index, column, message in sorted(self.findings, key=_order)
             ],
+            "more": self.found - len(self.findings),
         }
 
     def keys(self, pinned: bytes) -> _Keys:
@@ -290,9 +345,9 @@ class _Audit:
             here = self.is_of(one.told, one.kind) and says.get("after") == one.prev
             if one.sound and one.kind == "key":
                 yield one.index, one.told, here, False
-            elif one.sound and one.kind == "rollback" and says.get("keys"):
-                here = here and _signed(one.told, _public(says["keys"][-1], "new"))
-                for change in says["keys"]:
+            elif one.sound and one.kind == "rollback" and (carried := _listed(says.get("keys"))):
+                here = here and _signed(one.told, _public(carried[-1], "new"))
+                for change in carried:
                     yield one.index, change, here and self.is_of(change, "key"), True
 
     def is_of(self, told: Any, what: str) -> bool:  # noqa: ANN401 - JSON
@@ -308,34 +363,43 @@ class _Audit:
             if one.kind == "key":
                 continue
             if key is None or not _signed(one.told, key) or not self.is_of(one.told, one.kind):
-                reason = "is not signed by the key of this log"
+                reason = "is not signed by the key of this log, or is something else"
                 self.find(one.index, "body", f"the {one.kind} {reason}")
             elif one.kind == "erasure":
-                self.explain(one.index, says)
-                erased.append({name: says[name] for name in ("index", "fields", "reason")})
-            elif one.kind == "rollback" and says["after"] != one.prev:
+                erased += self.explain(one.index, says)
+            elif one.kind == "rollback" and says.get("after") != one.prev:
                 self.find(one.index, "body", "the rollback was accepted at another place")
             elif one.kind in ("rotation", "retention"):
                 self.cut(one.index, one.kind, says)
             elif one.kind == "rollback":
-                lost = {(lost["size"], bytes.fromhex(lost["root"])) for lost in says["lost"]}
+                lost = list(_pairs(says.get("lost"), "size", "root", str))
                 given_up |= dict.fromkeys(lost, one.index)
                 sizes = ", ".join(str(size) for size, _ in sorted(lost))
+                what = [f"the checkpoints of size {sizes}"] if sizes else []
+                gone = _pairs(says.get("missing"), "first", "last", int)
+                what += [f"entries {first} to {last}" for first, last in gone]
                 remarks.append(
-                    f"entry {one.index}: a rollback was accepted, which gives up the checkpoints"
-                    f" of size {sizes} ({says['reason']})"
+                    f"entry {one.index}: a rollback was accepted, which gives up"
+                    f" {' and '.join(what)} ({says.get('reason')})"
                 )
         return erased, remarks, given_up
 
     def cut(self, index: int, kind: str, says: dict[str, Any]) -> None:
         """Entries were moved into a segment, or let go for good: the root must be ours."""
-        for told in [says] if kind == "rotation" else says["segments"]:
-            first, end, root = told["first"], told["last"] + 1, bytes.fromhex(told["root"])
-            if not 0 <= first < end <= index:
+        for told in [says] if kind == "rotation" else _listed(says.get("segments")) or [{}]:
+            read = _read_cut(told)
+            first, end, root = read or (0, 0, "")
+            if read is None or end > index:
                 self.find(index, "body", f"the {kind} names no entries before it")
-            elif self.roots.get(end, root) != root:
+            elif end in self.roots and self.roots[end].hex() != root:
                 self.find(first, "hash", f"other entries were there at the {kind} in entry {index}")
-            elif kind == "retention":
+            elif kind == "rotation":
+                self.moved.add((end, root))
+            elif end >= self.dropped and (end, root) not in self.moved:
+                # A rotation comes after what it moves, so from here on none is overlooked.
+                reason = "no signed rotation before it has moved them"
+                self.find(index, "body", f"the retention names entries up to {end - 1}: {reason}")
+            else:
                 self.let_go.append((first, end, root))
 
     def missing(self) -> None:
@@ -344,30 +408,61 @@ class _Audit:
         for first, end, _ in sorted(self.let_go):
             reach = max(reach, end) if first <= reach else reach
         ends = {(end, root) for _, end, root in self.let_go}
-        known = reach >= self.dropped and (self.dropped, self.roots.get(self.dropped)) in ends
-        if self.dropped and not known:
+        if self.dropped and (
+            reach < self.dropped or (self.dropped, self.roots[self.dropped].hex()) not in ends
+        ):
             last = self.dropped - 1
             self.find(
                 0, "index", f"entries 0 to {last} are missing and no signed retention says so"
             )
 
-    def explain(self, tombstone: int, says: dict[str, Any]) -> None:
+    def explain(self, tombstone: int, says: dict[str, Any]) -> list[dict[str, Any]]:
         """A tombstone says which fields are gone; then they must be gone."""
-        index, named = says["index"], set(says["fields"])
+        index, named = says.get("index"), _listed(says.get("fields"))
+        if type(index) is not int or not named or not all(isinstance(name, str) for name in named):
+            self.find(tombstone, "body", "the erasure names no fields of an entry")
+            return []
         entry_hash, fields = self.gone.get(index, ("", set()))
-        if entry_hash == says["hash"]:
+        if entry_hash == says.get("hash"):
             fields.difference_update(named)
-        for name in sorted(named - self.erased.get(index, set())):
+        here = set(named) - self.erased.get(index, set()) if index >= self.dropped else ()
+        for name in sorted(here):
             message = f"field {name!r} is here, and entry {tombstone} says it was erased"
             self.find(index, "body", message)
+        return [{"index": index, "fields": named, "reason": str(says.get("reason"))}]
+
+    def set_apart(self, keys: _Keys) -> Iterator[str]:
+        """Changes of the key may be in what was let go: then nobody can say who signed this.
+
+        Only where the root is right and no signature bears the id of a key that is known here.
+        """
+        known = {_key_id(self.origin, key) for key in keys.known}
+        rest: list[tuple[str, str, int, bytes, bytes, list[tuple[str, bytes]], bool]] = []
+        for one in self.notes:
+            place, origin, size, root, _, signatures, outside = one
+            named = any(name == origin and raw[:4] in known for name, raw in signatures)
+            right = size <= self.dropped and self.seen(size) == root
+            if origin != self.origin or named or not right:
+                rest.append(one)
+                continue
+            yield (
+                f"{place}: the checkpoint of size {size} counts for nothing here: its root is"
+                " right, but the key that signed it is known only from entries that were let go"
+            )
+            reason = "its key is known only from entries that were let go"
+            self.uncount(f"{place}, size {size}", outside, reason)
+        self.notes = rest
+
+    def seen(self, size: int) -> bytes | None:
+        return _sha256(b"") if size == 0 else self.roots.get(size)
 
     def checkpoints(self, keys: _Keys, given_up: _GivenUp) -> int:
         vouched = 0
         for place, origin, size, root, text, signatures, outside in self.notes:
             signed = [key for key in keys.known if _note_signed(origin, text, signatures, key)]
-            seen = _sha256(b"") if size == 0 else self.roots.get(size)
+            seen = self.seen(size)
             # A change of the key may have gone with what is given up: any of the keys will do.
-            lost = bool(signed) and (size, root) in given_up
+            lost = bool(signed) and (size, root.hex()) in given_up
             if origin != self.origin:
                 reason = "it is of another log"
                 self.find(0, "checkpoint", f"{place}: of {origin!r}, not of {self.origin!r}")
@@ -375,10 +470,11 @@ class _Audit:
                 reason = "the key of this log did not sign it"
                 self.find(0, "checkpoint", f"{place}: size {size} is not signed by this log's key")
             elif seen == root:
+                self.sealed = max(self.sealed or 0, size)
                 vouched = max(vouched, size if outside else 0)
                 continue
             elif lost:
-                reason = f"the rollback in entry {given_up[size, root]} gives it up"
+                reason = f"the rollback in entry {given_up[size, root.hex()]} gives it up"
             elif size > self.size:
                 reason = "it has seen entries that are not here"
                 self.find(self.size, "checkpoint", f"{place}: {size} entries were there")
@@ -428,30 +524,178 @@ def _order(found: Found) -> tuple[bool, int]:
 
 
 def split_notes(text: str) -> list[str]:
-    notes: list[list[str]] = []
-    below = True
-    for line in text.splitlines():
-        if below and not line.startswith("— "):
-            if not line:
-                continue
-            notes.append([])
-        below = line.startswith("— ")
-        notes[-1].append(line)
-    return ["\n".join(note) + "\n" for note in notes]
+    return list(_split(text.splitlines()))
+
+
+def _split(lines: Iterable[str]) -> Iterator[str]:
+    """One note after the other; each begins after the signature lines of the one before."""
+    note: list[str] = []
+    for line in lines:
+        if note and note[-1].startswith("— ") and not line.startswith("— "):
+            yield "\n".join(note) + "\n"
+            note = []
+        if line or note:
+            note.append(line)
+    if note:
+        yield "\n".join(note) + "\n"
+
+
+def _note_lines(archive: zipfile.ZipFile) -> Iterator[str]:
+    size = 0
+    for line in _lines(archive, "checkpoints.txt", _MOST_NOTE):
+        size += len(line)
+        if size > _MOST_NOTES or len(line) > _MOST_NOTE:
+            raise Unreadable("checkpoints.txt is too long, or a line of it")
+        yield from _decoded(line).splitlines()
+
+
+def _check_members(archive: zipfile.ZipFile) -> None:
+    """Each name once, none that is not known: another program might show another one of two."""
+    names: set[str] = set()
+    for member in archive.infolist():
+        name = member.orig_filename
+        if name not in _MEMBERS:
+            raise Unreadable(f"the member {name!r} does not belong into a bundle")
+        if name in names:
+            raise Unreadable(f"the member {name!r} is there twice")
+        if member.flag_bits & 1 or member.compress_type not in _METHODS:
+            raise Unreadable(f"the member {name!r} is encrypted, or packed in an unknown way")
+        names.add(name)
+    for name in _NEEDED:
+        if name not in names:
+            raise Unreadable(f"the member {name!r} is missing")
+
+
+def _read(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
+    with archive.open(name) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise Unreadable(f"{name} takes more than {most} bytes")
+    return content
+
+
+def _lines(archive: zipfile.ZipFile, name: str, most: int) -> Iterator[bytes]:
+    with archive.open(name) as packed:
+        file = io.BufferedReader(cast("io.RawIOBase", packed), 1024 * 1024)
+        while line := file.readline(most + 1):
+            yield line
+
+
+def _read_about(content: bytes) -> dict[str, Any]:
+    try:
+        about = read_strict(content, _MOST_ABOUT)
+    except Unreadable as error:
+        raise Unreadable(f"ledger.json: {error}") from None
+    if not isinstance(about, dict) or cast("dict[str, Any]", about).keys() != _ABOUT:
+        raise Unreadable(f"ledger.json does not hold {', '.join(sorted(_ABOUT))}")
+    told = cast("dict[str, Any]", about)
+    for name in ("origin", "agent"):
+        value = told[name]
+        if not isinstance(value, str) or not _NAME.fullmatch(value) or not value.isprintable():
+            raise Unreadable(f"ledger.json: {value!r} is no {name}")
+    if told["format"] != _FORMAT or type(told["entries"]) is not int:
+        raise Unreadable(f"ledger.json: format {told['format']!r}, entries {told['entries']!r}")
+    key = _unbase64(str(told["public_key"]))
+    log = f"{told['origin']}/{told['agent']}"
+    named = base64.b64encode(b"\x01" + key).decode()
+    if len(key) != 32 or told["verifier_key"] != f"{log}+{_key_id(log, key).hex()}+{named}":
+        raise Unreadable("ledger.json: public_key and verifier_key do not belong together")
+    return told
+
+
+def _read_entry(line: bytes) -> dict[str, Any]:
+    entry = read_strict(line, _MOST_LINE)
+    if not isinstance(entry, dict):
+        raise Unreadable("it is not a JSON object")
+    told = cast("dict[str, Any]", entry)
+    for name in sorted(told.keys() ^ _COLUMNS):
+        raise Unreadable(f"{name!r} {'does not belong there' if name in told else 'is missing'}")
+    for name, value in told.items():
+        if not _fits(name, value):
+            raise Unreadable(f"{name!r} does not hold what it should")
+    return told
+
+
+def _fits(name: str, value: Any) -> bool:  # noqa: ANN401 - JSON
+    if name == "index":
+        return type(value) is int
+    if name in _OBJECTS:
+        if not isinstance(value, dict):
+            return False
+        members = cast("dict[str, Any]", value).values()
+        return name == "body" or all(isinstance(member, str) for member in members)
+    return isinstance(value, str) or (value is None and name in _OPTIONAL)
+
+
+def _read_hash(line: bytes) -> str:
+    text = _decoded(line).removesuffix("\n")
+    if not _HASH.fullmatch(text):
+        raise Unreadable(f"dropped.txt: {text!r} is no hash")
+    return text
 
 
 def _read_note(note: str) -> _Note:
-    text, _, below = note.rpartition("\n\n")
-    origin, size, root = text.split("\n")[:3]
-    if str(int(size)) != size or int(size) < 0 or len(_unbase64(root)) != 32:
-        raise ValueError("size or root is not what it should be")
-    lines = (line.split(" ") for line in below.splitlines())
-    signatures = [(name, _unbase64(raw)) for dash, name, raw in lines if dash == "—"]
-    return origin, int(size), _unbase64(root), f"{text}\n".encode(), signatures
+    text, gap, below = note.rpartition("\n\n")
+    lines = text.split("\n")
+    if not gap or len(note) > _MOST_NOTE or not below.endswith("\n") or len(lines) < 3:
+        raise Unreadable("it has no three lines, empty line and signatures")
+    origin, size, root = lines[0], lines[1], _unbase64(lines[2])
+    if not _NAME.fullmatch(origin) or not _SIZE.fullmatch(size) or len(root) != 32:
+        raise Unreadable("its first lines are not origin, size and root")
+    signatures = [_read_signature(line) for line in below[:-1].split("\n")]
+    return origin, int(size), root, f"{text}\n".encode(), signatures
+
+
+def _read_signature(line: str) -> tuple[str, bytes]:
+    found = _SIGNATURE.fullmatch(line)
+    raw = _unbase64(found[2]) if found else b""
+    if found is None or len(raw) < 5:
+        raise Unreadable("it has a line that is no signature")
+    return found[1], raw
+
+
+def _read_cut(told: Any) -> tuple[int, int, str] | None:  # noqa: ANN401 - JSON
+    """First index, the first after it, and the root; None where these are not there."""
+    if not isinstance(told, dict):
+        return None
+    says = cast("dict[str, Any]", told)
+    first, last, root = says.get("first"), says.get("last"), says.get("root")
+    if type(first) is not int or type(last) is not int or not 0 <= first <= last:
+        return None
+    return (first, last + 1, root) if isinstance(root, str) else None
+
+
+def _listed(value: Any) -> list[Any]:  # noqa: ANN401 - JSON
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def _pairs(listed: Any, first: str, second: str, kind: type) -> Iterator[tuple[int, Any]]:  # noqa: ANN401
+    """Two members of each object that has both, the first a whole number."""
+    for one in _listed(listed):
+        told = cast("dict[str, Any]", one) if isinstance(one, dict) else {}
+        if type(told.get(first)) is int and type(told.get(second)) is kind:
+            yield told[first], told[second]
+
+
+def _imported(link: dict[str, Any], original: dict[str, Any]) -> bool:
+    """Whether the text has the hash and the link that the origin gave it."""
+    text = str(original.get("text"))
+    hashed = f"{text}|{link.get('timestamp')}|{original.get('salt')}"
+    try:
+        window = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(window, dict) or _sha256(hashed.encode()).hex() != link.get("hash"):
+        return False
+    return cast("dict[str, Any]", window).get("prev_window_hash") == link.get("prev")
+
+
+def _key_id(origin: str, key: bytes) -> bytes:
+    return _sha256(origin.encode() + b"\n\x01" + key)[:4]
 
 
 def _note_signed(origin: str, text: bytes, signatures: list[tuple[str, bytes]], key: bytes) -> bool:
-    key_id = _sha256(origin.encode() + b"\n\x01" + key)[:4]
+    key_id = _key_id(origin, key)
     ours = (raw[4:] for name, raw in signatures if name == origin and raw[:4] == key_id)
     return any(_verify(key, text, signature) for signature in ours)
 
@@ -478,7 +722,11 @@ def _signed(told: Any, key: bytes) -> bool:  # noqa: ANN401 - JSON
         signature = _unbase64(str(named))
     except ValueError:
         return False
-    return _verify(key, b"mentis-1/statement\0" + jcs(says), signature)
+    try:
+        message = b"mentis-1/statement\0" + jcs(says)
+    except Unreadable:
+        return False
+    return _verify(key, message, signature)
 
 
 def _verify(key: bytes, message: bytes, signature: bytes) -> bool:
@@ -494,7 +742,18 @@ def _verify(key: bytes, message: bytes, signature: bytes) -> bool:
 
 def jcs(value: Any) -> bytes:  # noqa: ANN401 - any JSON
     """RFC 8785."""
-    return _join(value).encode()
+    written = _join(value).encode()
+    if len(written) > _MOST_CANONICAL:
+        raise Unreadable(f"a value takes more than {_MOST_CANONICAL} bytes")
+    return written
+
+
+def _derived(prefix: bytes, value: Any) -> str:  # noqa: ANN401 - any JSON
+    """The hash; none where the value is too long to have one."""
+    try:
+        return _sha256(prefix + jcs(value)).hex()
+    except Unreadable as error:
+        return f"no hash, as {error}"
 
 
 def _jcs(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON
@@ -538,11 +797,67 @@ def number(value: float) -> str:
     return f"{sign}{digits[0]}{rest}e{'+' if point > 0 else '-'}{abs(point - 1)}"
 
 
+def read_strict(content: bytes, most: int) -> Any:  # noqa: ANN401 - any JSON
+    """JSON that has exactly one meaning, or a refusal."""
+    if len(content) > most:
+        raise Unreadable(f"it takes more than {most} bytes")
+    if content.count(b"[") + content.count(b"{") > _MOST_DEPTH:
+        _check_depth(content)
+    try:
+        value = json.loads(
+            _decoded(content),
+            object_pairs_hook=_members,
+            parse_constant=_no_constant,
+            parse_float=_float,
+            parse_int=_integer,
+        )
+        if b"\\u" in content:
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise Unreadable("a text holds half a character") from None
+    except ValueError as error:
+        raise Unreadable(f"it is not JSON: {error}") from None
+    return value
+
+
+def _check_depth(content: bytes) -> None:
+    depth = 0
+    for found in _NESTING.finditer(content):
+        depth += (found[0] in (b"[", b"{")) - (found[0] in (b"]", b"}"))
+        if depth > _MOST_DEPTH:
+            raise Unreadable(f"it is nested more than {_MOST_DEPTH} levels deep")
+
+
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise ValueError("a key stands there twice")
+        raise Unreadable("a key stands there twice")
     return members
+
+
+def _no_constant(name: str) -> None:
+    raise Unreadable(f"{name} is not a JSON number")
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    lost = value == 0 and (text.startswith("-") or re.search("[1-9]", re.split("[eE]", text)[0]))
+    if lost or not math.isfinite(value) or _MOST_INTEGER < abs(value) < 1e21:
+        raise Unreadable(f"the number {text[:24]} is none that can be kept")
+    return value
+
+
+def _integer(text: str) -> int:
+    if text == "-0" or len(text) > 17 or abs(int(text)) > _MOST_INTEGER:
+        raise Unreadable(f"the number {text[:24]} is none that can be kept")
+    return int(text)
+
+
+def _decoded(content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"it is not UTF-8: {error.reason}") from None
 
 
 def _unbase64(text: str) -> bytes:
@@ -557,16 +872,17 @@ def _sha256(content: bytes) -> bytes:
 
 
 def _told(told: dict[str, Any]) -> str:
-    word = "ok" if told["intact"] else "BROKEN"
+    word = "BROKEN" if not told["intact"] else "UNSIGNED" if told["signed"] is None else "ok"
     lines = [f"{word}  {told['log']}: {told['entries']} entries, head {told['head']}"]
     shown = told["findings"][:20]
     lines += [f"  entry {found['index']}, {found['column']}: {found['message']}" for found in shown]
-    if len(told["findings"]) > 20:
-        lines.append(f"  and {len(told['findings']) - 20} more")
+    if more := len(told["findings"]) - len(shown) + told["more"]:
+        lines.append(f"  and {more} more")
     for gone in told["erased"]:
         names = ", ".join(gone["fields"])
         lines.append(f"  entry {gone['index']}: erased {names} ({gone['reason']})")
     lines += [f"note: {note}" for note in told["notes"]]
+    lines.append(_told_signed(told["signed"], told["entries"]))
     if told["vouched"]:
         after = told["entries"] - told["vouched"]
         rest = f"; whether any of the {after} after them is missing, nobody can say"
@@ -583,7 +899,23 @@ def _told(told: dict[str, Any]) -> str:
             f"not known: {why}: entries removed from the end, or a history rewritten by whoever"
             " holds the key, cannot be seen"
         )
-    return "\n".join(lines) + "\n"
+    return "".join(f"{_shown(line)}\n" for line in lines)
+
+
+def _told_signed(signed: int | None, entries: int) -> str:
+    if signed is None:
+        reason = "no checkpoint by the key of this log fits what is here"
+        return f"signed: nothing; {reason}, and anybody could have written it"
+    told = f"signed: the key of this log has signed {signed} of {entries} entries"
+    rest = "; those after them anybody who had the ledger could have written"
+    return told + (rest if signed < entries else "")
+
+
+def _shown(line: str) -> str:
+    """Nothing in the bundle may end a line of the verdict, or steer the terminal."""
+    printable = (char if char.isprintable() else ascii(char)[1:-1] for char in line)
+    coding = sys.stdout.encoding or "utf-8"
+    return "".join(printable).encode(coding, "backslashreplace").decode(coding)
 
 
 if __name__ == "__main__":

@@ -45,9 +45,14 @@ def export_bundle(
             _write(archive, _DROPPED, gone)
         _write(archive, _NOTES, "\n".join(notes))
         _write(archive, _ABOUT, _about(agent, count, pin))
-        _write(archive, "verify.py", (files("mentis.ledger") / "auditor.py").read_text("utf-8"))
+        _write(archive, "verify.py", auditor_script())
         _write(archive, "README.txt", _readme(agent, count, pin))
     return count
+
+
+def auditor_script() -> bytes:
+    """The stand-alone verifier, byte for byte as it is installed here."""
+    return (files("mentis.ledger") / "auditor.py").read_bytes()
 
 
 def _member(name: str) -> zipfile.ZipInfo:
@@ -57,7 +62,7 @@ def _member(name: str) -> zipfile.ZipInfo:
     return member
 
 
-def _write(archive: zipfile.ZipFile, name: str, text: str) -> None:
+def _write(archive: zipfile.ZipFile, name: str, text: str | bytes) -> None:
     archive.writestr(_member(name), text)
 
 
@@ -78,15 +83,19 @@ def _readme(agent: str, count: int, pin: Pin) -> str:
 
 Check it, with Python 3.11 or newer and the package `cryptography`:
 
-    unzip -p BUNDLE.zip verify.py > verify.py
+    mentis ledger auditor > verify.py
     python -I verify.py BUNDLE.zip --origin {pin.origin} --key {pin.public_key}
 
-Take origin and key from somewhere else than from this file, and add --checkpoint FILE for each
+The first command takes the verifier from an installation of Mentis that you trust, and prints its
+SHA-256; nothing else of Mentis is needed. The verify.py in here is meant to be the same, but
+whoever made this file could have put another one in: compare before you run it.
+
+Take origin and key from somewhere else than from this file, too, and add --checkpoint FILE for each
 checkpoint that somebody outside has kept: only these can tell whether entries are missing.
 
 {_ENTRIES}    one entry per line
 {_DROPPED}      only where entries were let go by policy: the hashes they left
 {_NOTES}  signed checkpoints (C2SP signed notes), one after the other
 {_ABOUT}      which log this is, and its public key
-verify.py        the verifier; it shares no code with the program that wrote this
+verify.py        the verifier as whoever made this file has it; see above
 """

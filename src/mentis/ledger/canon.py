@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import orjson
 import rfc8785
@@ -34,6 +34,8 @@ _OPTIONS = (
     | orjson.OPT_PASSTHROUGH_SUBCLASS
 )
 _MANY = 100_000
+# The name of a field, and the JCS bytes of name and value.
+Field: TypeAlias = tuple[str, bytes, bytes]
 
 
 def canonical(value: object) -> bytes:
@@ -46,15 +48,13 @@ def canonical(value: object) -> bytes:
     return encoded
 
 
-def canonical_fields(body: JsonObject) -> dict[str, bytes]:
-    """The JCS bytes of `[name, value]` for each field; a refusal counts from the whole body."""
-    if _plain(body):
-        fields = {name: _fast([name, value]) or b"" for name, value in body.items()}
-        # Together they are never shorter than the whole body would be.
-        if sum(map(len, fields.values())) <= MAX_BYTES and all(fields.values()):
-            return fields
-    canonical(body)
-    return {name: canonical([name, value]) for name, value in body.items()}
+def canonical_fields(body: JsonObject) -> list[Field]:
+    """The JCS bytes of each field; a refusal counts from the whole body."""
+    fields = _fast_fields(body) if _plain(body) else None
+    if fields is not None:
+        return fields
+    canonical(body)  # refuses what is too deep or too long as a whole
+    return [(name, canonical(name), canonical(value)) for name, value in body.items()]
 
 
 def canonical_header(header: JsonObject, names: Mapping[str, str]) -> bytes:
@@ -86,19 +86,36 @@ def _fast(value: object) -> bytes | None:
         return None  # half a surrogate pair, a foreign type; the slow way says where
 
 
+def _fast_fields(body: JsonObject) -> list[Field] | None:
+    fields: list[Field] = []
+    size = 0
+    try:
+        for name, value in body.items():
+            key, content = orjson.dumps(name), orjson.dumps(value, option=_OPTIONS)
+            fields.append((name, key, content))
+            # As `["key",value]`: together never shorter than the whole body would be.
+            size += len(key) + len(content) + 3
+    except orjson.JSONEncodeError:
+        return None
+    return fields if size <= MAX_BYTES else None
+
+
 def _plain(value: object) -> bool:
     """Whether orjson writes the JCS bytes. Counted on the way: no value can run away with it."""
     queue: list[Any] = [value]
     keys: list[Any] = []
-    texts: list[str] = []
+    size = boxes = 0
     for item in queue:
         kind: Any = type(item)  # pyright: ignore[reportUnknownVariableType]  # any JSON
         if kind is str:
-            texts.append(item)
+            size += len(item)
         elif kind is dict or kind is list or kind is tuple:
+            boxes += 1
             if kind is dict:
                 keys += item
-            queue += item.values() if kind is dict else item
+                queue += item.values()
+            else:
+                queue += item
             if len(queue) > _MANY:
                 return False
         elif kind is float:
@@ -106,11 +123,11 @@ def _plain(value: object) -> bool:
                 return False
         elif not (item is None or kind is bool or (kind is int and abs(item) <= MAX_INTEGER)):
             return False
-    size = _plain_keys(keys)
-    if size is None or size + sum(map(len, texts)) > MAX_BYTES:
+    named = _plain_keys(keys)
+    if named is None or named + size > MAX_BYTES:
         return False
-    # Few parts that are not texts cannot be nested deeply.
-    return len(queue) - len(texts) <= MAX_DEPTH or _shallow(value)
+    # Few boxes cannot be nested deeply.
+    return boxes <= MAX_DEPTH or _shallow(value)
 
 
 def _shallow(value: object) -> bool:

@@ -6,36 +6,40 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
 from operator import attrgetter
-from typing import TypeAlias
-
-import orjson
 
 from mentis.errors import BadInput, Defect
 from mentis.ports.ledger_store import Stamp
-from mentis.values.entry import LEDGER_FIELDS, Draft, Entry, Head, Uptime
+from mentis.values.entry import LEDGER_FIELDS, Draft, Entry, Head, Header, Uptime, make_entry
 from mentis.values.json import JsonObject
 
 from .canon import canonical, canonical_fields, canonical_header
 
 RECIPE = "mentis-1"
 SALT_BYTES = 16
-# What the hash covers besides the recipe: the first fields of an entry.
-_Header: TypeAlias = tuple[str, int, str, str, str, str | None, str | None, Mapping[str, str]]
-_header_of: Callable[[Entry], _Header] = attrgetter(
+_FIELD, _ENTRY = b"mentis-1/field\0", b"mentis-1/entry\0"
+_header_of: Callable[[Entry], Header] = attrgetter(
     "agent", "index", "time", "source", "kind", "ruleset", "prev", "fields"
 )
 
 
 def commit_field(name: str, value: object, salt: bytes) -> str:
     """The commitment to one top-level body field; without the salt nobody can guess it back."""
-    return _commitment(salt, canonical([name, value]))
+    return sha256(_FIELD + salt + canonical([name, value])).hexdigest()
 
 
-def commit_fields(body: JsonObject, salts: Mapping[str, bytes]) -> dict[str, str]:
-    """The commitments to all fields of a body, in its order."""
-    return {
-        name: _commitment(salts[name], encoded) for name, encoded in canonical_fields(body).items()
-    }
+def derives(body: JsonObject, salts: Mapping[str, str], fields: Mapping[str, str]) -> bool:
+    """Whether all fields of a body, with their salts as they are written, give the commitments.
+
+    KeyError or ValueError where a salt or a commitment is missing or cannot be read.
+    """
+    for name, key, value in canonical_fields(body):
+        salt = bytes.fromhex(salts[name])
+        # There is one way to write a salt: `fromhex` reads others too.
+        if len(salt) != SALT_BYTES or salt.hex() != salts[name]:
+            return False
+        if _commitment(salt, key, value) != fields[name]:
+            return False
+    return True
 
 
 def hash_entry(entry: Entry) -> str:
@@ -58,17 +62,24 @@ def make_stamp(
             index, prev, moment = head.index + 1, head.hash, max(read, head.time)
         clock = _clock(uptime, read=None if moment == read else read)
         fields: dict[str, str] = {}
-        body: dict[str, object] = {}
         salts: dict[str, str] = {}
-        # Written once: what is hashed is also what the entry's own copy is read from.
-        for name, encoded in canonical_fields(_body(draft, clock)).items():
+        written = [b"{"]
+        # Written once: what is hashed is also what is kept, and what the body is read from.
+        for name, key, value in canonical_fields(_body(draft, clock)):
             secret = _checked_salt(salt())
-            fields[name] = _commitment(secret, encoded)
-            body[name] = orjson.loads(encoded)[1]
+            fields[name] = _commitment(secret, key, value)
             salts[name] = secret.hex()
+            written += (key, b":", value, b",")
+        written[-1] = b"}" if fields else b"{}"
         header = (agent, index, moment, draft.source, draft.kind, draft.ruleset, prev, fields)
-        entry_hash = _hash_header(RECIPE, header)
-        return Entry(*header, entry_hash, body, salts, RECIPE, draft.delivery)
+        return make_entry(
+            header,
+            _hash_header(RECIPE, header),
+            b"".join(written).decode(),
+            salts,
+            recipe=RECIPE,
+            delivery=draft.delivery,
+        )
 
     return stamp
 
@@ -77,7 +88,8 @@ def format_time(moment: datetime) -> str:
     """UTC with microseconds and `Z`, so that texts sort as times do."""
     if moment.tzinfo is None:
         raise Defect("the clock gave a time without a time zone", time=str(moment))
-    return f"{moment.astimezone(UTC).isoformat(timespec='microseconds')[:-6]}Z"
+    there = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+    return there.isoformat("T", "microseconds")[:-6] + "Z"
 
 
 def _clock(uptime: Callable[[], Uptime] | None, *, read: str | None) -> JsonObject:
@@ -113,21 +125,23 @@ def _checked_salt(salt: bytes) -> bytes:
     return salt
 
 
-def _commitment(salt: bytes, encoded: bytes) -> str:
-    return sha256(b"mentis-1/field\0" + salt + encoded).hexdigest()
+def _commitment(salt: bytes, key: bytes, value: bytes) -> str:
+    """The same as `commit_field`, of a field that is written already."""
+    return sha256(b"%b%b[%b,%b]" % (_FIELD, salt, key, value)).hexdigest()
 
 
-def _hash_header(recipe: str, columns: _Header) -> str:
+def _hash_header(recipe: str, columns: Header) -> str:
     agent, index, time, source, kind, ruleset, prev, fields = columns
+    # In the order of JCS already.
     header: JsonObject = {
-        "v": recipe,
         "agent": agent,
-        "index": index,
-        "time": time,
-        "source": source,
-        "kind": kind,
-        "ruleset": ruleset,
-        "prev": prev,
         "fields": fields,
+        "index": index,
+        "kind": kind,
+        "prev": prev,
+        "ruleset": ruleset,
+        "source": source,
+        "time": time,
+        "v": recipe,
     }
-    return sha256(b"mentis-1/entry\0" + canonical_header(header, fields)).hexdigest()
+    return sha256(_ENTRY + canonical_header(header, fields)).hexdigest()

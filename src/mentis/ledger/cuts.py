@@ -14,7 +14,7 @@ from mentis.values.entry import Entry, Finding
 from mentis.values.json import JsonObject
 
 from .signature import as_object
-from .statements import ROTATION
+from .statements import RETENTION, ROTATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,18 @@ class Cuts:
     gone: list[_Cut] = field(default_factory=list[_Cut])
 
     def take(
-        self, entry: Entry, told: JsonObject, roots: Mapping[int, str | None]
+        self,
+        entry: Entry,
+        told: JsonObject,
+        roots: Mapping[int, str | None],
+        *,
+        read_from: int = 0,
     ) -> Iterator[Finding]:
-        """A statement whose signature is ours; each cut must be one of this chain."""
+        """A statement whose signature is ours; each cut must be one of this chain.
+
+        Taken in their order: only what a rotation has moved can be let go. It comes after what it
+        moves, so that from `read_from` on, where reading began, none is overlooked.
+        """
         named = (told,) if entry.kind == ROTATION else _listed(told)
         for one in named:
             cut = _read(one)
@@ -50,7 +59,18 @@ class Cuts:
                 )
                 yield Finding(cut.first, "hash", message, "rewritten")
                 continue
+            if entry.kind == RETENTION and cut.end >= read_from and not self._moved(cut):
+                message = (
+                    f"the retention lets go of entries up to {cut.end - 1}, and no signed rotation"
+                    " before it has moved them"
+                )
+                yield Finding(entry.index, "body", message, "forged")
+                continue
             (self.moved if entry.kind == ROTATION else self.gone).append(cut)
+
+    def _moved(self, gone: _Cut) -> bool:
+        """Up to the same end: what several retentions let go is named in one later on."""
+        return (gone.end, gone.root) in {(cut.end, cut.root) for cut in self.moved}
 
     def missing(self, count: int, root: str | None) -> Iterator[Finding]:
         """The first `count` entries were not to be read; their hashes lead to `root`."""

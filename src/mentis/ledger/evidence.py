@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import cast
 
 from mentis.errors import BadCheckpoint
 from mentis.values.checkpoint import Checkpoint, KeptNote, Pin
@@ -17,10 +16,20 @@ from mentis.values.words import counted
 
 from .checkpoint import Note, key_id, note_signed_by, read_note
 from .cuts import Cuts
-from .keyring import KeyRing
+from .keyring import KeyRing, changes_in
 from .recipes import erased_fields
 from .signature import decode_key, signed_by, statement_of
-from .statements import ERASURE, FIELD, KEY, KINDS, RETENTION, ROLLBACK, ROTATION, keys_in, lost_in
+from .statements import (
+    ERASURE,
+    FIELD,
+    KEY,
+    KINDS,
+    ROLLBACK,
+    erased_in,
+    lost_in,
+    missing_in,
+    unread_in,
+)
 
 _MOST = 100_000
 
@@ -92,7 +101,7 @@ class Evidence:
             return
         signed = entry.body.get(FIELD)
         if sound:
-            self.keys.extend(_changes(entry, signed))
+            self.keys.extend(changes_in(entry))
         if entry.kind != KEY:
             self._statements.append((entry, signed))
 
@@ -139,23 +148,30 @@ class Evidence:
             if key is None or not signed_by(signed, key) or told.get("agent") != self._agent:
                 message = f"the {entry.kind} is not signed by the key of this log"
                 weighed.findings.append(Finding(entry.index, "body", message, "forged"))
-            elif entry.kind == ERASURE and told.get("what") == ERASURE:
-                erased = self._explain(entry.index, told)
-                weighed.erased.append(erased)
-                weighed.findings.extend(self._returned(erased))
-            elif entry.kind == ROLLBACK and told.get("what") == ROLLBACK:
+            elif told.get("what") != entry.kind:
+                message = f"the {entry.kind} carries a signed statement of something else"
+                weighed.findings.append(Finding(entry.index, "body", message, "forged"))
+            elif entry.kind == ERASURE:
+                self._weigh_erasure(entry.index, told, weighed)
+            elif entry.kind == ROLLBACK:
                 rollbacks.extend(self._accepted(entry, told, weighed))
-            elif entry.kind in (ROTATION, RETENTION) and told.get("what") == entry.kind:
-                weighed.findings.extend(self._cuts.take(entry, told, self._roots))
+            else:
+                weighed.findings.extend(
+                    self._cuts.take(entry, told, self._roots, read_from=self._read_from or 0)
+                )
         return rollbacks
 
-    def _explain(self, tombstone: int, told: JsonObject) -> Erased:
-        index, named = int(str(told.get("index"))), told.get("fields")
-        fields = tuple(map(str, cast("list[object]", named))) if isinstance(named, list) else ()
-        entry_hash, gone = self._gone.get(index, ("", set[str]()))
+    def _weigh_erasure(self, tombstone: int, told: JsonObject, weighed: Weighed) -> None:
+        erased = erased_in(told, tombstone)
+        if erased is None:
+            message = "the erasure names no fields of an entry"
+            weighed.findings.append(Finding(tombstone, "body", message, "forged"))
+            return
+        entry_hash, gone = self._gone.get(erased.index, ("", set[str]()))
         if entry_hash == told.get("hash"):
-            gone.difference_update(fields)
-        return Erased(index, fields, str(told.get("reason")), tombstone)
+            gone.difference_update(erased.fields)
+        weighed.erased.append(erased)
+        weighed.findings.extend(self._returned(erased))
 
     def _returned(self, erased: Erased) -> Iterator[Finding]:
         """A value that is there although a tombstone says that it is gone."""
@@ -171,10 +187,9 @@ class Evidence:
             weighed.findings.append(Finding(entry.index, "body", message, "forged"))
             return
         lost = tuple(lost_in(told))
-        sizes = ", ".join(str(size) for size, _ in lost)
         weighed.notes.append(
-            f"entry {entry.index}: a rollback was accepted, which gives up the checkpoints of size"
-            f" {sizes} ({told.get('reason')}); a checkpoint proved {told.get('kept')} of the"
+            f"entry {entry.index}: a rollback was accepted, which gives up {_given_up(told)}"
+            f" ({told.get('reason')}); a checkpoint proved {told.get('kept')} of the"
             f" {entry.index} entries before it to be from before"
         )
         yield Rollback(entry.index, lost)
@@ -260,6 +275,10 @@ class Evidence:
                 f"not checked: {counted(len(self._notes), 'checkpoint')}, as no log identity and"
                 " public key are pinned in settings (ledger.origin, ledger.public_key)"
             )
+        for read in self._notes:
+            if read.kept.outside:
+                message = f"{read.name}: nothing is pinned that this checkpoint can be checked with"
+                weighed.findings.append(Finding(0, "checkpoint", message, "identity"))
         _uncount(self._notes, "no key is pinned to check it with", weighed)
 
     def _say_unread(self, base: int, weighed: Weighed) -> None:
@@ -281,14 +300,12 @@ class Evidence:
             weighed.findings.append(Finding(max(self._gone) + 1, "body", message, "erased"))
 
 
-def _changes(entry: Entry, signed: object) -> Iterator[JsonObject]:
-    """The changes of the key in an entry: its own, or those that a rollback carries on."""
-    place = {"index": entry.index, "prev": entry.prev}
-    if entry.kind == KEY:
-        yield {**place, "signed": signed}
-    elif entry.kind == ROLLBACK:
-        for carried in keys_in(statement_of(signed)):
-            yield {**place, "signed": carried, "by": signed}
+def _given_up(told: JsonObject) -> str:
+    sizes = ", ".join(str(size) for size, _ in lost_in(told))
+    words = [f"the checkpoints of size {sizes}"] if sizes else []
+    words += [f"entries {first} to {last}" for first, last in missing_in(told)]
+    unread = ", ".join(unread_in(told))
+    return " and ".join(words) + (f", without having asked {unread}" if unread else "")
 
 
 def _uncount(reads: Iterable[_Read], reason: str, weighed: Weighed) -> None:

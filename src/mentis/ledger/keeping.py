@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import islice
 
@@ -24,6 +24,7 @@ from mentis.values.json import JsonObject
 
 from . import statements
 from .checkpoint import note_signed_by, read_note, sign_checkpoint
+from .keyring import KeyRing, changes_in
 from .merkle import (
     Tree,
     prove_consistency,
@@ -32,19 +33,25 @@ from .merkle import (
     verify_consistency,
     verify_inclusion,
 )
-from .segments import write_segment
+from .recipes import check_recipe
+from .segments import is_genuine, write_segment
 from .signature import decode_key, signed_by, statement_of
-from .standing import HashesFrom, check_start, newest, root_of, stand
+from .standing import HashesFrom, check_start, newest, refuse_gaps, root_of, stand, stood_at
 from .statements import GivenUp
 
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """One agent's ledger, with what is pinned for it."""
+    """One agent's ledger, with what is pinned for it.
+
+    `known` is where it stood when it was last compared: nothing is signed over hashes that do not
+    lead there.
+    """
 
     store: LedgerStore
     agent: str
     pin: Pin
+    known: Standing | None = None
 
     @property
     def log(self) -> str:
@@ -68,8 +75,26 @@ def start(ledger: Keeping, kept: Kept | None = None) -> Standing:
     """Where it stands; RolledBack if a checkpoint of it has seen more or other.
 
     What is `kept` beside the key counts, since a database that was rolled back took its own
-    checkpoints with it; those of the store count where they have seen more.
+    checkpoints with it; those of the store count where they have seen more. Entries that are
+    missing between others stop it, too, unless somebody has accepted that.
     """
+    standing = compare(ledger, kept)
+    refuse_gaps(ledger.agent, gaps(ledger))
+    return standing
+
+
+def gaps(ledger: Keeping) -> tuple[tuple[int, int], ...]:
+    """Runs of entries that are missing between others, and that nobody has given up."""
+    found = ledger.store.gaps(ledger.agent)
+    if not found:
+        return ()
+    # Seldom: only now the entries are read for rollbacks that were accepted.
+    accepted = {gap for told in _rollbacks(ledger) for gap in statements.missing_in(told)}
+    return tuple(gap for gap in found if gap not in accepted)
+
+
+def compare(ledger: Keeping, kept: Kept | None = None) -> Standing:
+    """Where it stands, held against the last checkpoint alone."""
     last = last_seen(ledger, kept)
     if last is None:
         return Standing()
@@ -80,15 +105,24 @@ def start(ledger: Keeping, kept: Kept | None = None) -> Standing:
 def last_seen(ledger: Keeping, kept: Kept | None) -> Checkpoint | None:
     """The checkpoint that a start is held against: the longest that nobody has given up."""
     own = kept and Checkpoint(ledger.log, kept.standing.size, root_of(kept.standing))
-    notes = [note for _, note in ledger.store.checkpoints(ledger.agent)]
-    longest = newest(filter(_signed_for(ledger), notes), ledger.log)
-    if longest is None or (own and longest.size <= own.size):
+    stored = (note for _, note in ledger.store.checkpoints(ledger.agent))
+    longer = [note for note in stored if _says_more(ledger, note, own)]
+    if not longer:
         return own
-    # Seldom: only now the entries are read for rollbacks that were accepted.
-    given_up = set(_rollbacks(ledger))
-    held = (note for note in notes if not _given_up(note, given_up))
-    longest = newest(filter(_signed_for(ledger), held), ledger.log)
-    return longest if longest and (own is None or longest.size > own.size) else own
+    # Seldom: only now the entries are read for changes of the key and accepted rollbacks.
+    ring = key_ring(ledger, ledger.store.entries(ledger.agent))
+    given_up = {lost for told in _rollbacks(ledger, ring) for lost in statements.lost_in(told)}
+    held = (note for note in longer if not _given_up(note, given_up))
+    longest = newest((note for note in held if _signed(note, ring)), ledger.log)
+    return longest or own
+
+
+def key_ring(ledger: Keeping, entries: Iterable[Entry]) -> KeyRing:
+    """The pinned key, and those that the changes in sound entries lead to."""
+    telling = (entry for entry in entries if entry.kind in (statements.KEY, statements.ROLLBACK))
+    sound = (entry for entry in telling if not any(check_recipe(entry, None)))
+    changes = [change for entry in sound for change in changes_in(entry)]
+    return KeyRing(ledger.agent, decode_key(ledger.pin.public_key), changes)
 
 
 def checkpoint(
@@ -176,14 +210,35 @@ def erase(
             hint="`mentis status list` shows the entries; older ones may be in segments",
         )
     named = sorted(set(fields or entry.body))
-    draft = statements.erasure(entry, named, reason, signer)
+    draft = tombstone(ledger, entry, named, reason=reason, signer=signer)
     return ledger.store.erase(ledger.agent, index, named, draft=draft, stamp=stamp)
+
+
+def tombstone(
+    ledger: Keeping, entry: Entry, fields: Collection[str], *, reason: str, signer: Signer
+) -> Draft:
+    """Signed for an entry that is what its hash says, if that is the hash that is known."""
+    if not is_genuine(entry, ledger.agent, entry.index, entry.hash):
+        raise _unsound(ledger, entry.index)
+    found: list[str] = []
+
+    def hashes() -> Iterator[str]:
+        for index, entry_hash in enumerate(ledger.hashes_from(0)):
+            found.extend([entry_hash] if index == entry.index else [])
+            yield entry_hash
+
+    # Where somebody has accepted that entries are missing, hashes lead nowhere any more.
+    if not ledger.store.gaps(ledger.agent):
+        _stood(ledger, hashes(), entry.index + 1)
+        if found != [entry.hash]:
+            raise _unsound(ledger, entry.index)
+    return statements.erasure(entry, fields, reason, signer)
 
 
 def change_key(ledger: Keeping, old: Signer, new: Signer, stamp: Stamp) -> Entry:
     """From the next entry on `new` signs. A checkpoint by `old` seals what was before."""
     check_signer(old, ledger.pin)
-    checkpoint(ledger, old)
+    checkpoint(ledger, old, since=ledger.known)
     head = ledger.store.head(ledger.agent)
     return _append(ledger, statements.key_change(ledger.agent, head, old, new), stamp)
 
@@ -228,8 +283,9 @@ def seal_segment(ledger: Keeping, index: int, signer: Signer) -> tuple[Segment, 
             f"nothing to rotate: the entries here begin at {first}, and the last one stays",
             hint="choose an index between them",
         )
-    before = stand(_up_to(ledger, first))
-    note = _seal(ledger, signer, stand(_up_to(ledger, index)))
+    before, standing = _stood(ledger, ledger.hashes_from(0), first, index)
+    _check_moved(ledger, before, index)
+    note = _seal(ledger, signer, standing)
     segment = Segment(ledger.agent, first, index - 1, before, note)
     entries = islice(ledger.store.entries(ledger.agent), index - first)
     return segment, write_segment(segment, entries)
@@ -237,14 +293,15 @@ def seal_segment(ledger: Keeping, index: int, signer: Signer) -> tuple[Segment, 
 
 def record_rotation(ledger: Keeping, segment: Segment, signer: Signer, stamp: Stamp) -> Entry:
     """Say, signed, which entries are in a segment now."""
-    cut = _cut(ledger, segment.first, segment.last)
+    (cut,) = _cuts(ledger, [segment])
     return _append(ledger, statements.rotation(ledger.agent, cut, signer), stamp)
 
 
 def record_retention(
     ledger: Keeping,
-    segments: Collection[Segment],
+    segments: Sequence[Segment],
     *,
+    told: Iterable[Entry],
     days: int,
     before: str,
     signer: Signer,
@@ -253,55 +310,126 @@ def record_retention(
     """Say, signed, that these segments, which come first, and all that went before them are gone.
 
     Also what was let go earlier is named: the entry that said so may be in one of these segments.
-    Verify first, so that nothing is called let go that somebody took.
+    Verify first, so that nothing is called let go that somebody took. `told` are the entries that
+    can be read: a signed rotation among them must name each segment just as it is.
     """
-    start = min(segment.first for segment in segments)
-    gone = [_cut(ledger, 0, start - 1)] if start else []
-    gone += [_cut(ledger, segment.first, segment.last) for segment in segments]
+    cuts = _cuts(ledger, segments)
+    rotated = list(_rotations(ledger, told))
+    stored = next((entry.index for entry in ledger.store.entries(ledger.agent)), 0)
+    for cut, segment in zip(cuts, segments, strict=True):
+        if segment.last >= stored or cut not in rotated:
+            raise _never_moved(ledger, segment)
+    start = segments[0].first
+    earlier = replace(segments[0], first=0, last=start - 1)
+    gone = [*(_cuts(ledger, [earlier]) if start else ()), *cuts]
     draft = statements.retention(ledger.agent, gone, days=days, before=before, signer=signer)
     return _append(ledger, draft, stamp)
 
 
-def _cut(ledger: Keeping, first: int, last: int) -> JsonObject:
-    """These entries by their hashes, which also stay when a field of one is erased.
+def _cuts(ledger: Keeping, segments: Sequence[Segment]) -> list[JsonObject]:
+    """Their entries by the hashes, which also stay when a field of one is erased.
 
     `digest` is over the hashes of the cut, `root` and `head` are of all entries up to its end.
     """
-    standing = stand(_up_to(ledger, last + 1))
-    digest = sha256()
-    for entry_hash in islice(ledger.hashes_from(first), last - first + 1):
-        digest.update(bytes.fromhex(entry_hash))
-    return {
-        "first": first,
-        "last": last,
-        "head": standing.head,
-        "root": root_of(standing),
-        "digest": digest.hexdigest(),
-    }
+    digests = [sha256() for _ in segments]
+
+    def hashes() -> Iterator[str]:
+        for index, entry_hash in enumerate(ledger.hashes_from(0)):
+            for segment, digest in zip(segments, digests, strict=True):
+                if segment.first <= index <= segment.last:
+                    digest.update(bytes.fromhex(entry_hash))
+            yield entry_hash
+
+    ends = _stood(ledger, hashes(), *(segment.last + 1 for segment in segments))
+    return [
+        {
+            "first": segment.first,
+            "last": segment.last,
+            "head": end.head,
+            "root": root_of(end),
+            "digest": digest.hexdigest(),
+        }
+        for segment, end, digest in zip(segments, ends, digests, strict=True)
+    ]
 
 
-def _signed_for(ledger: Keeping) -> Callable[[str], bool]:
-    """Whether the pinned key signed a note; others are for `verify`."""
-    public = decode_key(ledger.pin.public_key)
-
-    def signed(note: str) -> bool:
-        try:
-            return note_signed_by(read_note(note), public)
-        except BadCheckpoint:
-            return False
-
-    return signed
+def _stood(ledger: Keeping, hashes: Iterable[str], *sizes: int) -> tuple[Standing, ...]:
+    """Where it stood at these sizes, in one reading that also leads to what is known of it."""
+    known = ledger.known or Standing()
+    found = stood_at(hashes, {*sizes, known.size})
+    if found.get(known.size) != known:
+        raise _not_what_was_seen(ledger, known.size)
+    if missing := [size for size in sizes if size not in found]:
+        raise _not_what_was_seen(ledger, missing[0])
+    return tuple(found[size] for size in sizes)
 
 
-def _rollbacks(ledger: Keeping) -> Iterator[tuple[int, str]]:
-    """Size and root of what was given up, as the pinned key has signed it."""
-    public = decode_key(ledger.pin.public_key)
+def _check_moved(ledger: Keeping, before: Standing, index: int) -> None:
+    """Each entry before `index` must have the hash that is signed, and follow on the one before."""
+    place, prev = before.size, before.head
+    for entry in islice(ledger.store.entries(ledger.agent), index - before.size):
+        odd = any(found.column in ("hash", "recipe") for found in check_recipe(entry, None))
+        if odd or (entry.index, entry.prev) != (place, prev):
+            raise _unsound(ledger, place)
+        place, prev = entry.index + 1, entry.hash
+
+
+def _rotations(ledger: Keeping, told: Iterable[Entry]) -> Iterator[JsonObject]:
+    """What signed rotations say was moved, in sound entries."""
+    telling = [entry for entry in told if entry.kind in statements.KINDS]
+    ring = key_ring(ledger, telling)
+    for entry in telling:
+        signed, key = entry.body.get(statements.FIELD), ring.in_force(entry.index)
+        says = {**statement_of(signed)}
+        if key is None or not signed_by(signed, key) or any(check_recipe(entry, None)):
+            continue
+        if (says.pop("what", None), says.pop("agent", None)) == (entry.kind, ledger.agent):
+            yield from [says] if entry.kind == statements.ROTATION else []
+
+
+def _never_moved(ledger: Keeping, segment: Segment) -> StoreDamaged:
+    return StoreDamaged(
+        f"no signed rotation of `{ledger.agent}` names the segment of entries {segment.first} to"
+        f" {segment.last}, so it is not let go",
+        hint="`mentis status verify` names what does not belong there",
+    )
+
+
+def _unsound(ledger: Keeping, index: int) -> StoreDamaged:
+    return StoreDamaged(
+        f"entry {index} of `{ledger.agent}` is not what its hash says, so nothing is signed",
+        hint="`mentis status verify` names what is wrong",
+        index=index,
+    )
+
+
+def _says_more(ledger: Keeping, note: str, own: Checkpoint | None) -> bool:
+    """Whether it claims to have seen more of this log; who signed it is not looked at here."""
+    says = newest([note], ledger.log)
+    return says is not None and (own is None or says.size > own.size)
+
+
+def _signed(note: str, ring: KeyRing) -> bool:
+    """Whether a key signed it that might at its place; others are for `verify`."""
+    read = read_note(note)
+    return any(note_signed_by(read, key) for key in ring.may_sign(read.checkpoint.size))
+
+
+def _rollbacks(ledger: Keeping, ring: KeyRing | None = None) -> Iterator[JsonObject]:
+    """What was accepted, as the key in force has signed it."""
+    ring = ring or key_ring(ledger, ledger.store.entries(ledger.agent))
     for entry in ledger.store.entries(ledger.agent):
-        signed = entry.body.get(statements.FIELD)
-        if entry.kind == statements.ROLLBACK and signed_by(signed, public):
-            told = statement_of(signed)
-            if told.get("agent") == ledger.agent and told.get("after") == entry.prev:
-                yield from statements.lost_in(told)
+        if entry.kind != statements.ROLLBACK:
+            continue
+        signed, key = entry.body.get(statements.FIELD), ring.in_force(entry.index)
+        told = statement_of(signed)
+        here = (told.get("what"), told.get("agent"), told.get("after"))
+        if (
+            key is not None
+            and signed_by(signed, key)
+            and here == (statements.ROLLBACK, ledger.agent, entry.prev)
+        ):
+            yield told
 
 
 def _given_up(note: str, given_up: Collection[tuple[int, str]]) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from mentis.values.entry import Finding
+from mentis.values.entry import Entry, Finding
 from mentis.values.json import JsonObject
 
 from .signature import decode, signed_by, statement_of
-from .statements import KEY, ROLLBACK
+from .statements import FIELD, KEY, ROLLBACK, keys_in
 
 
 class KeyRing:
@@ -74,6 +74,16 @@ class KeyRing:
         return (says.get("what"), says.get("agent"), says.get("after")) == expected and signed_by(
             by, newest
         )
+
+
+def changes_in(entry: Entry) -> Iterator[JsonObject]:
+    """The changes of the key in an entry: its own, or those that a rollback carries on."""
+    place, signed = {"index": entry.index, "prev": entry.prev}, entry.body.get(FIELD)
+    if entry.kind == KEY:
+        yield {**place, "signed": signed}
+    elif entry.kind == ROLLBACK:
+        for carried in keys_in(statement_of(signed)):
+            yield {**place, "signed": carried, "by": signed}
 
 
 def _keys(pinned: bytes, changes: Sequence[JsonObject]) -> list[bytes]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from mentis.errors import NotCanonical
 from mentis.values.entry import Entry, Finding
 
-from .chain import RECIPE, commit_field, commit_fields, hash_entry
+from .chain import RECIPE, commit_field, derives, hash_entry
 from .origin import KIND, check_import
 
 _SALT = re.compile(r"[0-9a-f]{32}")
@@ -48,12 +48,9 @@ def _holds(entry: Entry) -> bool:
         return False
     if len(body) != len(fields) or len(salts) != len(fields):
         return False
-    if not all(map(_SALT.fullmatch, salts.values())):
-        return False
     try:
-        raw = {name: bytes.fromhex(salt) for name, salt in salts.items()}
-        return commit_fields(body, raw) == fields and hash_entry(entry) == entry.hash
-    except (NotCanonical, KeyError):
+        return derives(body, salts, fields) and hash_entry(entry) == entry.hash
+    except (NotCanonical, KeyError, ValueError):
         return False
 
 

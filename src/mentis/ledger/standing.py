@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from itertools import islice
 
 from mentis.errors import BadCheckpoint, RolledBack
 from mentis.values.checkpoint import Checkpoint, Standing
@@ -24,6 +25,17 @@ def root_of(standing: Standing) -> str:
 def stand(hashes_from: HashesFrom, since: Standing | None = None) -> Standing:
     """Where the ledger stands, going on from where it stood; only new hashes are read."""
     return check_start("", hashes_from, None, since=since)
+
+
+def stood_at(hashes: Iterable[str], sizes: Collection[int]) -> dict[int, Standing]:
+    """Where the ledger stood at these sizes, those that it has; all from its first hash on."""
+    tree, found = Tree(), {0: Standing()}
+    for entry_hash in islice(hashes, max(sizes, default=0)):
+        tree.add(entry_hash)
+        if tree.size in sizes:
+            peaks = tuple(peak.hex() for peak in tree.peaks)
+            found[tree.size] = Standing(tree.size, entry_hash, peaks)
+    return found
 
 
 def check_start(
@@ -52,6 +64,14 @@ def check_start(
         reason = f"it has {tree.size} entries, and the last checkpoint saw {last.size}"
         raise _refusal(agent, reason, size=last.size)
     return Standing(tree.size, head, tuple(peak.hex() for peak in tree.peaks))
+
+
+def refuse_gaps(agent: str, gaps: Collection[tuple[int, int]]) -> None:
+    """RolledBack when entries are missing between others."""
+    if gaps:
+        first, last = min(gaps)
+        more = f" (and {len(gaps) - 1} more such gaps)" if len(gaps) > 1 else ""
+        raise _refusal(agent, f"entries {first} to {last} are missing between others{more}")
 
 
 def newest(notes: Iterable[str], log: str) -> Checkpoint | None:

@@ -13,7 +13,7 @@ from typing import cast
 from mentis.errors import UsageError
 from mentis.ports.signer import Signer
 from mentis.values.checkpoint import Checkpoint
-from mentis.values.entry import Draft, Entry, Head
+from mentis.values.entry import Draft, Entry, Erased, Head
 from mentis.values.json import JsonObject
 
 from .signature import as_object, encode_key, sign_statement
@@ -64,12 +64,16 @@ class GivenUp:
     """What a rollback costs: only these checkpoints are excused, one by one.
 
     `kept` is how many entries a checkpoint proves to be those from before. `keys` are signed
-    changes of the key that went with the lost entries, and hold nevertheless.
+    changes of the key that went with the lost entries, and hold nevertheless. `missing` are the
+    first and last index of entries that are gone between others; `unread` names the anchors that
+    could not be asked what they know.
     """
 
     lost: tuple[Checkpoint, ...]
     kept: int = 0
     keys: tuple[JsonObject, ...] = ()
+    missing: tuple[tuple[int, int], ...] = ()
+    unread: tuple[str, ...] = ()
 
 
 def key_change(agent: str, head: Head | None, old: Signer, new: Signer) -> Draft:
@@ -88,7 +92,7 @@ def rollback(
     agent: str, head: Head | None, given_up: GivenUp, *, reason: str, signer: Signer
 ) -> Draft:
     """A person has accepted that the ledger goes on from `head` although more had been seen."""
-    statement = {
+    statement: dict[str, object] = {
         "what": ROLLBACK,
         "agent": agent,
         "after": None if head is None else head.hash,
@@ -97,6 +101,10 @@ def rollback(
         "keys": list(given_up.keys),
         "reason": reason,
     }
+    if given_up.missing:
+        statement["missing"] = [{"first": low, "last": high} for low, high in given_up.missing]
+    if given_up.unread:
+        statement["unread"] = list(given_up.unread)
     return Draft(ROLLBACK, SOURCE, {FIELD: sign_statement(statement, signer)})
 
 
@@ -120,12 +128,33 @@ def retention(
     return Draft(RETENTION, SOURCE, {FIELD: sign_statement(statement, signer)})
 
 
+def erased_in(told: JsonObject, tombstone: int) -> Erased | None:
+    """The fields of an entry that a tombstone names; None when it names none."""
+    index, fields = told.get("index"), _listed(told.get("fields"))
+    if type(index) is not int or not fields or not all(isinstance(name, str) for name in fields):
+        return None
+    return Erased(index, tuple(map(str, fields)), str(told.get("reason")), tombstone)
+
+
 def lost_in(rollback: JsonObject) -> Iterator[tuple[int, str]]:
     """Size and root of each checkpoint that the statement gives up."""
     for one in map(as_object, _listed(rollback.get("lost"))):
         size, root = one.get("size"), one.get("root")
         if type(size) is int and isinstance(root, str):
             yield size, root
+
+
+def missing_in(rollback: JsonObject) -> Iterator[tuple[int, int]]:
+    """First and last index of each run of entries that the statement gives up."""
+    for one in map(as_object, _listed(rollback.get("missing"))):
+        first, last = one.get("first"), one.get("last")
+        if type(first) is int and type(last) is int:
+            yield first, last
+
+
+def unread_in(rollback: JsonObject) -> list[str]:
+    """The anchors that nobody could ask when it was accepted."""
+    return list(map(str, _listed(rollback.get("unread"))))
 
 
 def keys_in(rollback: JsonObject) -> list[object]:

@@ -8,6 +8,7 @@ from typing import Protocol, TypeAlias
 
 from mentis.values.entry import Draft, Entry, Head
 from mentis.values.lease import Lease
+from mentis.values.tally import Tally
 
 Stamp: TypeAlias = Callable[[str, Head | None, Draft], Entry]
 
@@ -32,6 +33,14 @@ class LedgerStore(Protocol):
         """
         ...
 
+    def remains(self) -> tuple[str, ...]:
+        """Where what was last erased or dropped may still be read; what the store cleans is not.
+
+        Copies that somebody else made, like backups, are named where the store's own kind of
+        database makes them by itself.
+        """
+        ...
+
     def drop_before(self, agent: str, index: int) -> int:
         """Remove the entries before `index` (never the last one) and return how many went.
 
@@ -50,6 +59,10 @@ class LedgerStore(Protocol):
         """
         ...
 
+    def dropped_deliveries(self, agent: str, *, start: int = 0) -> Iterator[str | None]:
+        """What each entry that was dropped was delivered as, from index `start` on."""
+        ...
+
     def latest(self, agent: str, count: int) -> tuple[Entry, ...]:
         """The last `count` entries that are kept, oldest first."""
         ...
@@ -64,7 +77,24 @@ class LedgerStore(Protocol):
         """How long the chain is, with the entries that were dropped from its beginning."""
         ...
 
-    def agents(self) -> tuple[str, ...]: ...
+    def tally(self, agent: str) -> Tally:
+        """How many entries are kept, by source and by kind, counted without reading their bodies.
+
+        Names sort by their code points.
+        """
+        ...
+
+    def gaps(self, agent: str) -> tuple[tuple[int, int], ...]:
+        """First and last index of every run that is missing between two entries that are kept."""
+        ...
+
+    def agents(self) -> tuple[str, ...]:
+        """Those with entries, in the order of their names."""
+        ...
+
+    def misnamed(self) -> tuple[str, ...]:
+        """What entries call their agent and no agent can be called; in a form to be shown."""
+        ...
 
     def keep_checkpoint(self, agent: str, size: int, note: str) -> None: ...
 

@@ -11,8 +11,6 @@ from mentis.ledger.anchors import FileAnchor, GitAnchor
 from mentis.stores.files.home import Home
 from mentis.values.checkpoint import KeptNote
 
-from .settings import Settings
-
 
 class _Place(Protocol):
     def tell(self, checkpoint: str) -> None: ...
@@ -28,8 +26,8 @@ class Anchor:
     place: _Place
 
 
-def open_anchors(home: Home, settings: Settings) -> tuple[Anchor, ...]:
-    return tuple(open_anchor(home, name) for name in settings.model.ledger.anchors)
+def open_anchors(home: Home, names: Iterable[str]) -> tuple[Anchor, ...]:
+    return tuple(open_anchor(home, name) for name in names)
 
 
 def open_anchor(home: Home, name: str) -> Anchor:
@@ -47,6 +45,12 @@ def open_anchor(home: Home, name: str) -> Anchor:
     return Anchor(name, FileAnchor(path) if kind == "file" else GitAnchor(path))
 
 
+def whole_name(home: Home, name: str) -> str:
+    """The same for every way to write its path."""
+    kind, _, path = name.partition(":")
+    return f"{kind}:{(home.path / path).resolve()}"
+
+
 def tell_anchors(anchors: Iterable[Anchor], note: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Which of them know the checkpoint now, and what went wrong with the others."""
     told: list[str] = []
@@ -60,16 +64,29 @@ def tell_anchors(anchors: Iterable[Anchor], note: str) -> tuple[tuple[str, ...],
     return tuple(told), tuple(faults)
 
 
-def read_anchors(anchors: Iterable[Anchor]) -> tuple[tuple[KeptNote, ...], tuple[str, ...]]:
-    """The checkpoints they know, and which of them had none or could not be asked."""
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """The checkpoints that anchors know, and what is to be said of those that told none."""
+
+    notes: tuple[KeptNote, ...] = ()
+    silent: tuple[str, ...] = ()  # they know no checkpoint
+    unread: tuple[str, ...] = ()  # they could not be asked
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        return (*self.silent, *self.unread)
+
+
+def read_anchors(anchors: Iterable[Anchor]) -> Heard:
     notes: list[KeptNote] = []
-    faults: list[str] = []
+    silent: list[str] = []
+    unread: list[str] = []
     for anchor in anchors:
         try:
             known = anchor.place.notes()
             notes.extend(known)
             if not known:
-                faults.append(f"anchor {anchor.name} knows no checkpoint")
+                silent.append(f"anchor {anchor.name} knows no checkpoint")
         except MentisError as error:
-            faults.append(f"anchor {anchor.name} could not be read: {error.message}")
-    return tuple(notes), tuple(faults)
+            unread.append(f"anchor {anchor.name} could not be read: {error.message}")
+    return Heard(tuple(notes), tuple(silent), tuple(unread))

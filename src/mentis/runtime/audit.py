@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
-from typing import cast
 
 from mentis.codec.forms import from_json, to_json
 from mentis.disk.atomic import write_atomic
 from mentis.errors import BadCheckpoint, HomeError, StoreDamaged, UserError, WorldError
 from mentis.ledger.checkpoint import read_note
+from mentis.ledger.statements import ROLLBACK
 from mentis.ledger.verify import Beginning, verify_chain
 from mentis.ports.conversation_store import ConversationStore
 from mentis.ports.ledger_store import LedgerStore
 from mentis.stores.files.home import is_id
 from mentis.values.checkpoint import KeptNote, Pin
-from mentis.values.digest import digest
-from mentis.values.entry import Entry, Finding, Trusted, Verdict
-from mentis.values.part import MediaPart
+from mentis.values.entry import Finding, SeenSegment, Trusted, Verdict
 from mentis.values.words import counted
 
-from .attachments import media_digest
-from .said import acts, turn_digest
+from .audit_talk import Said
 from .segment_files import SegmentFolder
 from .sources import Source, damage_finding
 from .statuses_operations import judge_verdict, was_judged
 
 _MOST = 20
+_MOVED = "a segment is new, changed or gone since the last run, so everything was read again"
 # Told of the agent, how many of its entries were read, and how many there are.
 Progress = Callable[[str, int, int], None]
 
@@ -87,30 +84,32 @@ def verify_agent(
     """The chain of one agent, then every text that its turns are bound to."""
     asked = asked or Asked()
     before = _before(agent, asked.place)
+    segments = _segments(asked)
     since = before if before is not None and _stands(ledger, before) else None
+    moved = since is not None and since.segments != segments
+    since = None if moved else since
     source = Source(agent, ledger, asked.segments, since.size if since else None)
     verdict = _verify(agent, ledger, source, asked=asked, since=since)
-    if before is not None and since is None:
+    if moved:
+        verdict = replace(verdict, notes=(*verdict.notes, _MOVED))
+    elif before is not None and since is None:
         verdict = replace(verdict, findings=(_gone(before), *verdict.findings), trusted=None)
     if not verdict.intact:
         return judge_verdict(verdict)
 
-    @cache
-    def digests(session: str) -> frozenset[str]:
-        turns = talk.turns(agent, session)
-        texts = (digest(turn.text.encode()) for turn in turns)
-        parts = (part for turn in turns for part in turn.parts if isinstance(part, MediaPart))
-        acted = (turn_digest(turn) for turn in turns if acts(turn))
-        return frozenset((*texts, *map(media_digest, parts), *acted))
-
-    findings: list[Finding] = []
+    said = Said()
     unjudged: list[int] = []
     for entry in source.entries():
         if entry.kind == "turn":
-            findings.extend(_changed(entry, digests(_session(entry))))
+            said.take(entry)
+        elif entry.kind == ROLLBACK:
+            said.gave_up = True
         elif not was_judged(entry) and len(unjudged) < _MOST:
             unjudged.append(entry.index)
+    seen = 0 if since is not None or source.first else verdict.entries
+    findings, unfinished = said.compare(agent, talk, whole=lambda: ledger.count(agent) == seen)
     verdict = judge_verdict(verdict, unjudged)
+    verdict = replace(verdict, notes=(*verdict.notes, *unfinished))
     if findings:
         return replace(
             verdict,
@@ -118,7 +117,15 @@ def verify_agent(
             more=max(0, len(findings) - _MOST),
             trusted=None,
         )
-    return _kept(verdict, asked.place)
+    return _kept(verdict, asked.place, segments)
+
+
+def _segments(asked: Asked) -> tuple[SeenSegment, ...] | None:
+    """The segments as they are now; None when they cannot be read, which reading them names."""
+    try:
+        return () if asked.segments is None or asked.place is None else asked.segments.seen()
+    except StoreDamaged:
+        return None
 
 
 def _verify(
@@ -136,11 +143,18 @@ def _verify(
         progress=_reporter(agent, ledger, asked.progress),
     )
     swapped = [Finding(0, "settings", asked.swapped, "identity")] if asked.swapped else []
-    findings = (*swapped, *verdict.findings, *source.damage, *damage)
+    strays = tuple(source.strays())
+    odd = (one for one in strays if isinstance(one, Finding))
+    findings = (*swapped, *verdict.findings, *source.damage, *odd, *damage)
     return replace(
         verdict,
         findings=findings,
-        notes=(*verdict.notes, *asked.remarks, *_unheard(agent, asked)),
+        notes=(
+            *verdict.notes,
+            *(one for one in strays if isinstance(one, str)),
+            *asked.remarks,
+            *_unheard(agent, asked),
+        ),
         trusted=None if findings else verdict.trusted,
     )
 
@@ -217,39 +231,17 @@ def _gone(before: Trusted) -> Finding:
     return Finding(last, "hash", message, "rewritten")
 
 
-def _kept(verdict: Verdict, place: Path | None) -> Verdict:
-    if place is None or verdict.trusted is None:
+def _kept(
+    verdict: Verdict, place: Path | None, segments: tuple[SeenSegment, ...] | None
+) -> Verdict:
+    if place is None or verdict.trusted is None or segments is None:
         return verdict
+    trusted = replace(verdict.trusted, segments=segments)
+    verdict = replace(verdict, trusted=trusted)
     try:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_atomic(place, to_json(verdict.trusted))
+        write_atomic(place, to_json(trusted))
     except (WorldError, HomeError, OSError) as fault:
         note = f"how far it was verified could not be kept: {fault}"
         return replace(verdict, notes=(*verdict.notes, note))
     return verdict
-
-
-def _changed(entry: Entry, kept: frozenset[str]) -> Iterator[Finding]:
-    bound = _object(entry.body.get("digests"))
-    for name in ("message", "answer"):
-        if name in bound and bound[name] not in kept:
-            message = f"the {name} of this turn is not in the conversation as it was"
-            yield Finding(entry.index, "conversation", message)
-    attached = cast("list[str]", entry.body.get("attachments") or [])
-    for number, name in enumerate(attached, start=1):
-        if name not in kept:
-            message = f"attachment {number} of this turn is not in the conversation as it was"
-            yield Finding(entry.index, "conversation", message)
-
-    acted = cast("list[str]", entry.body.get("acted") or [])
-    if any(name not in kept for name in acted):
-        message = "the calls of this turn or their results are not in the conversation as they were"
-        yield Finding(entry.index, "conversation", message)
-
-
-def _session(entry: Entry) -> str:
-    return str(_object(entry.body.get("turn")).get("session", ""))
-
-
-def _object(value: object) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}

@@ -2,6 +2,7 @@
 
 After the append, never inside its transaction: a checkpoint that cannot be made is told, and what
 was recorded stays recorded. Before the first append it is made sure that nothing was rolled back.
+While nothing is appended an alarm sees to it that what has no checkpoint yet gets one in time.
 """
 
 from __future__ import annotations
@@ -18,10 +19,16 @@ from mentis.ports.ledger_store import LedgerStore, Stamp
 from mentis.values.checkpoint import Standing
 from mentis.values.entry import Draft, Entry, Head
 from mentis.values.lease import Lease
+from mentis.values.tally import Tally
 
 from .sealing import Sealing
+from .system import set_alarm
 
 Tell = Callable[[str], None]
+# Rings once, after so many seconds; what it returns stops it.
+Alarm = Callable[[float, Callable[[], None]], Callable[[], None]]
+
+_SOONEST = 1.0  # one that fails again and again is no reason to do nothing else
 
 
 def log_note(text: str) -> None:
@@ -37,16 +44,25 @@ class _Course:
     sealed: int
     size: int
     oldest: datetime | None = None  # of what was appended here and has no checkpoint yet
+    disarm: Callable[[], None] | None = None  # while an alarm is set
 
 
 class CheckpointedLedger:
     def __init__(
-        self, store: LedgerStore, sealing: Sealing, policy: Policy, *, tell: Tell = log_note
+        self,
+        store: LedgerStore,
+        sealing: Sealing,
+        policy: Policy,
+        *,
+        tell: Tell = log_note,
+        alarm: Alarm = set_alarm,
     ) -> None:
         self.inner = store
         self._sealing = sealing
         self._policy = policy
         self._tell = tell
+        self._alarm = alarm
+        self._closed = False
         self._courses: dict[str, _Course] = {}
         self._told: set[str] = set()
         self._lock = Lock()
@@ -56,8 +72,9 @@ class CheckpointedLedger:
         if agent in self._courses:
             return
         standing, sealed = self._sealing.start(self.inner, agent)
-        known = standing if standing.size else None
-        self._courses.setdefault(agent, _Course(known, sealed, standing.size))
+        known, size = standing if standing.size else None, self.inner.count(agent)
+        course = self._courses.setdefault(agent, _Course(known, sealed, size))
+        self._arm(agent, course)  # somebody may have appended and died
 
     def standing(self, agent: str) -> Standing | None:
         """Where it stood when it was last compared, so that the next look begins there."""
@@ -81,18 +98,13 @@ class CheckpointedLedger:
         return tombstone
 
     def close(self) -> None:
-        for agent, course in self._courses.items():
-            if course.oldest is not None:
-                self._seal(agent, course)
+        with self._lock:  # an alarm that rings just now is waited for
+            self._closed = True
+            for agent, course in self._courses.items():
+                self._disarm(course)
+                if course.oldest is not None:
+                    self._seal(agent, course)
         self.inner.close()
-
-    def renew_lease(self, lease: Lease, *, now: datetime, seconds: float) -> Lease:
-        """Whoever waits for drafts comes by here: time for a checkpoint that is due by time."""
-        renewed = self.inner.renew_lease(lease, now=now, seconds=seconds)
-        course = self._courses.get(lease.agent)
-        if course is not None:
-            self._look(lease.agent, course, now)
-        return renewed
 
     def _grown(self, agent: str, made: Sequence[Entry]) -> None:
         course = self._courses[agent]
@@ -107,12 +119,40 @@ class CheckpointedLedger:
     def _look(self, agent: str, course: _Course, now: datetime) -> None:
         if course.oldest is None:
             return
-        if due(self._policy, course.size, now, last=(course.sealed, course.oldest)):
-            self._seal(agent, course)
-
-    def _seal(self, agent: str, course: _Course) -> None:
+        if not due(self._policy, course.size, now, last=(course.sealed, course.oldest)):
+            self._arm(agent, course)
+            return
         if not self._lock.acquire(blocking=False):
             return  # another thread is at it
+        try:
+            self._seal(agent, course)
+            self._disarm(course)
+        finally:
+            self._lock.release()
+        self._arm(agent, course)
+
+    def _arm(self, agent: str, course: _Course) -> None:
+        if course.disarm is None and course.size > course.sealed and not self._closed:
+            seconds = max(self._policy.seconds, _SOONEST)
+            course.disarm = self._alarm(seconds, lambda: self._ring(agent, course))
+
+    def _disarm(self, course: _Course) -> None:
+        disarm, course.disarm = course.disarm, None
+        if disarm is not None:
+            disarm()
+
+    def _ring(self, agent: str, course: _Course) -> None:
+        """So many seconds nobody has sealed what is there; one that fails is tried again."""
+        with self._lock:
+            course.disarm = None
+            if self._closed:
+                return
+            if course.size > course.sealed:
+                self._seal(agent, course)
+        self._arm(agent, course)
+
+    def _seal(self, agent: str, course: _Course) -> None:
+        """Whoever calls holds the lock."""
         try:
             made = self._sealing.checkpoint(self.inner, agent, since=course.standing)
         except MentisError as error:
@@ -122,8 +162,6 @@ class CheckpointedLedger:
             course.size, course.oldest = max(course.size, course.sealed), None
             for fault in made.faults:
                 self._say(fault)
-        finally:
-            self._lock.release()
 
     def _say(self, text: str) -> None:
         if text not in self._told:  # once, not after every entry
@@ -131,6 +169,9 @@ class CheckpointedLedger:
             self._tell(text)
 
     # The rest is the store's own.
+
+    def remains(self) -> tuple[str, ...]:
+        return self.inner.remains()
 
     def drop_before(self, agent: str, index: int) -> int:
         return self.inner.drop_before(agent, index)
@@ -140,6 +181,9 @@ class CheckpointedLedger:
 
     def hashes(self, agent: str, *, start: int = 0) -> Iterator[str]:
         return self.inner.hashes(agent, start=start)
+
+    def dropped_deliveries(self, agent: str, *, start: int = 0) -> Iterator[str | None]:
+        return self.inner.dropped_deliveries(agent, start=start)
 
     def latest(self, agent: str, count: int) -> tuple[Entry, ...]:
         return self.inner.latest(agent, count)
@@ -156,8 +200,17 @@ class CheckpointedLedger:
     def count(self, agent: str) -> int:
         return self.inner.count(agent)
 
+    def tally(self, agent: str) -> Tally:
+        return self.inner.tally(agent)
+
+    def gaps(self, agent: str) -> tuple[tuple[int, int], ...]:
+        return self.inner.gaps(agent)
+
     def agents(self) -> tuple[str, ...]:
         return self.inner.agents()
+
+    def misnamed(self) -> tuple[str, ...]:
+        return self.inner.misnamed()
 
     def keep_checkpoint(self, agent: str, size: int, note: str) -> None:
         self.inner.keep_checkpoint(agent, size, note)
@@ -167,6 +220,9 @@ class CheckpointedLedger:
 
     def take_lease(self, agent: str, owner: str, *, now: datetime, seconds: float) -> Lease:
         return self.inner.take_lease(agent, owner, now=now, seconds=seconds)
+
+    def renew_lease(self, lease: Lease, *, now: datetime, seconds: float) -> Lease:
+        return self.inner.renew_lease(lease, now=now, seconds=seconds)
 
     def release_lease(self, lease: Lease) -> None:
         self.inner.release_lease(lease)

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from mentis.ledger.anchors import read_given
 from mentis.stores.files.home import Home
-from mentis.stores.files.key_folder import VERIFIED
+from mentis.stores.files.key_folder import VERIFIED, config_folder
+from mentis.stores.files.known_homes import KnownHomes
+from mentis.stores.files.own import check_own
 from mentis.values.checkpoint import KeptNote
 
 from .anchoring import read_anchors
@@ -52,12 +54,15 @@ def gather_home(
 def verified_file(
     home: Home, settings: Settings, environ: Mapping[str, str], *, agent: str
 ) -> Path:
-    """Where is kept how far a chain was verified: beside the key, which the home cannot touch."""
-    pin = open_pin(settings)
+    """Where is kept how far a chain was verified: beside the keys, which the home cannot touch."""
+    pin, config = open_pin(settings), config_folder(environ)
     if pin is None:
-        return home.status(agent.rpartition("/")[2]) / "verified.json"
-    kept = open_key_folder(home, pin.origin, environ).kept_file(agent)
-    return kept.with_name(f"{VERIFIED}{kept.name}")
+        place = KnownHomes(config).verified_file(home.path, agent)
+    else:
+        kept = open_key_folder(home, pin.origin, environ).kept_file(agent)
+        place = kept.with_name(f"{VERIFIED}{kept.name}")
+    check_own(place, top=config)
+    return place
 
 
 _NO_KEY = f"this home has no signing key, so no checkpoints are made; {NO_PIN_HINT}"
@@ -65,6 +70,6 @@ _NO_KEY = f"this home has no signing key, so no checkpoints are made; {NO_PIN_HI
 
 def _known(sealing: Sealing) -> tuple[tuple[KeptNote, ...], tuple[str, ...]]:
     """The checkpoints of all agents of the home: one that is gone is known from nothing else."""
-    notes, faults = read_anchors(sealing.anchors)
+    heard = read_anchors(sealing.anchors)
     kept, unread = sealing.folder.kept_notes()
-    return (*kept, *notes), (*faults, *unread)
+    return (*kept, *heard.notes), (*heard.faults, *unread, *sealing.strange())

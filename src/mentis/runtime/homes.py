@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 from mentis.errors import BadCheckpoint, RolledBack, StoreDamaged
 from mentis.ledger.anchors import read_given
+from mentis.ledger.verify import NOTE
 from mentis.library.load import shipped_persona, shipped_template
 from mentis.ports.ledger_store import LedgerStore
-from mentis.stores.files.home import MARKER, Home, check_free, find_home, write_home
+from mentis.stores.files.home import MARKER, Home, check_free, find_home, is_id, write_home
 from mentis.stores.files.secret import make_secret
 from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.values.checkpoint import Pin
-from mentis.values.entry import Verdict
+from mentis.values.entry import Finding, Verdict
 from mentis.values.words import counted
 
 from .audit import Asked, Progress, verify_agent
 from .evidence import gather_home, verified_file
 from .ledgers import open_ledger
 from .logs import drop_log, make_log, remember_log
-from .sealing import open_pin
+from .sealing import open_pin, swapped_identity
 from .segment_files import open_segments
 from .settings_edit import changed_text
 from .settings_sources import load_settings
@@ -81,7 +82,8 @@ def verify_home(
     """
     if ledger is not None:
         given = tuple(kept for file in checkpoints for kept in read_given(file))
-        asked = Asked(pin=_pin(Path(path)), outside=given, progress=progress)
+        pin, swapped = _identity(Path(path))
+        asked = Asked(pin=pin, outside=given, progress=progress, swapped=swapped)
         return _verify_copy(ledger, persona, asked)
     home = find_home(Path(path))
     settings = load_settings(home.path, os.environ)
@@ -105,6 +107,7 @@ def verify_home(
                 segments = open_segments(home, settings, _persona(agent), agent)
                 own = replace(asked, segments=segments, place=place if resume else None)
                 verdicts.append(verify_agent(agent, store, talk, own))
+            verdicts.extend(_misnamed(store) if persona is None else ())
             _refuse_nothing(verdicts, asked)
             return tuple(verdicts)
 
@@ -116,14 +119,24 @@ def _verify_copy(ledger: Path, persona: str | None, asked: Asked) -> tuple[Verdi
         agents = _agents(store, asked)
         chosen = [agent for agent in agents if persona in (None, _persona(agent))]
         asked = replace(asked, beside=frozenset(chosen))
-        verdicts = tuple(verify_agent(agent, store, talk, asked) for agent in chosen)
+        verdicts = [verify_agent(agent, store, talk, asked) for agent in chosen]
+        verdicts.extend(_misnamed(store) if persona is None else ())
         _refuse_nothing(verdicts, asked)
-        return verdicts
+        return tuple(verdicts)
 
 
 def _agents(store: LedgerStore, asked: Asked, more: Sequence[str] = ()) -> list[str]:
     """Those with entries, and those that somebody else knows of: all of theirs may be gone."""
-    return sorted({*store.agents(), *asked.agents(), *more})
+    named = (agent for agent in store.agents() if is_id(_persona(agent)))
+    return sorted({*named, *asked.agents(), *more})
+
+
+def _misnamed(store: LedgerStore) -> Iterator[Verdict]:
+    """Entries of nobody: no home can have such an agent, so no record can be theirs."""
+    odd = (repr(agent) for agent in store.agents() if not is_id(_persona(agent)))
+    for name in (*odd, *store.misnamed()):
+        message = "entries stand here under a name that no agent can have"
+        yield Verdict(name, 0, None, (Finding(0, "agent", message, "inserted"),), NOTE)
 
 
 def _recorded(store: LedgerStore, agent: str) -> bool:
@@ -142,13 +155,16 @@ def _refuse_nothing(verdicts: Sequence[Verdict], asked: Asked) -> None:
             hint="look for the database that they were made of",
         )
     if asked.swapped and not verdicts:
-        raise RolledBack(asked.swapped, hint="put `ledger.origin` back into mentis.toml")
+        raise RolledBack(asked.swapped, hint="put `ledger.origin` and its key back")
 
 
-def _pin(path: Path) -> Pin | None:
+def _identity(path: Path) -> tuple[Pin | None, str]:
+    """What is pinned for the home, and whether that was exchanged."""
     if not (path / MARKER).is_file():
-        return None
-    return open_pin(load_settings(find_home(path).path, os.environ))
+        return None, ""
+    home = find_home(path)
+    settings = load_settings(home.path, os.environ)
+    return open_pin(settings), swapped_identity(home, settings, os.environ)
 
 
 def _persona(agent: str) -> str:

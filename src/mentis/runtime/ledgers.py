@@ -16,7 +16,7 @@ from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
 
 from .checkpoints import CheckpointedLedger
-from .sealing import open_sealing, remember_identity
+from .sealing import open_sealing, refuse_swapped, remember_identity
 from .settings import LedgerSettings, Settings
 
 
@@ -29,6 +29,8 @@ def open_ledger(settings: Settings, database: Database, environ: Mapping[str, st
     if not database.readonly:
         remember_identity(home, settings, environ)
         sealing = open_sealing(home, settings, environ)
+        if sealing is None:  # then nobody else looks whether this home had a key
+            refuse_swapped(home, settings, environ)
     store = open_store(settings, database, environ)
     if sealing is None:
         return store

@@ -14,7 +14,7 @@ from mentis.ledger.signature import as_object, decode_key, encode_key, signed_by
 from mentis.ports.ledger_store import LedgerStore, Stamp
 from mentis.stores.files.home import MARKER, Home
 from mentis.stores.files.key_folder import KeyFolder, config_folder
-from mentis.stores.files.known_homes import KnownHomes
+from mentis.stores.files.known_homes import KnownHome, KnownHomes
 from mentis.values.checkpoint import KeptChange, Pin
 from mentis.values.entry import Entry
 from mentis.values.json import JsonObject
@@ -81,7 +81,12 @@ def init_log(home: Home, environ: Mapping[str, str]) -> Log:
 
 def remember_log(home: Home, log: Log, environ: Mapping[str, str]) -> None:
     """Beside the keys, so that nobody who can write into the home exchanges it unseen."""
-    KnownHomes(config_folder(environ)).remember(home.path, log.pin.origin)
+    _remember(home, log.pin, environ)
+
+
+def _remember(home: Home, pin: Pin, environ: Mapping[str, str]) -> None:
+    known = KnownHome(pin.origin, pin.public_key)
+    KnownHomes(config_folder(environ)).remember(home.path, known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,7 @@ class KeyChange:
     sealing: Sealing
     store: LedgerStore
     stamp: Stamp
+    environ: Mapping[str, str]
 
     def run(self) -> tuple[Pin, tuple[Entry, ...]]:
         """From the next entries on a new key signs: one entry in each chain, signed by both keys.
@@ -113,6 +119,7 @@ class KeyChange:
             change_settings(self.home.path, "ledger", {"public_key": wanted})
         # Also for whoever still runs with the settings from before: the old key signs no more.
         folder.retire_other_keys(wanted)
+        _remember(self.home, Pin(pin.origin, wanted), self.environ)
         folder.end_change()
         return Pin(pin.origin, wanted), entries
 
@@ -120,10 +127,14 @@ class KeyChange:
         folder, pin = self.sealing.folder, self.sealing.pin
         old, new = folder.key(pin.public_key), folder.key(wanted)
         return tuple(
-            keeping.change_key(Keeping(self.store, agent, pin), old, new, self.stamp)
+            keeping.change_key(self._compared(agent), old, new, self.stamp)
             for agent in self._agents()
             if not self._changed(agent, wanted)
         )
+
+    def _compared(self, agent: str) -> Keeping:
+        """What the old key signs at its end goes on from what it has signed before."""
+        return Keeping(self.store, agent, self.sealing.pin, self.sealing.known(agent))
 
     def _keep(self, agent: str, wanted: str) -> None:
         """Beside the key, too: a rollback may take the entry away, and the change holds on."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 
-from mentis.errors import Defect, MentisError, SigningKeyError, UsageError
+from mentis.errors import MentisError, SigningKeyError, UsageError
 from mentis.ledger import keeping, statements
 from mentis.ledger.chain import make_stamp
 from mentis.ledger.checkpoint import read_note
@@ -78,6 +79,10 @@ def open_record(
     )
 
 
+# The digest of a draft has no salt, and a judgement quotes the window it is about.
+_TOLD_AGAIN = {"window": ("received", "judgement")}
+
+
 @dataclass(frozen=True, slots=True)
 class Record(Closing):
     home: Home
@@ -122,10 +127,11 @@ class Record(Closing):
         return make_stamp(self.clock.now, self.ids.salt, self.clock.uptime)
 
     def entry(self, index: int) -> Entry:
-        """An entry, wherever it is: in the store or in a segment."""
+        """An entry, wherever it is: in the store or in a segment, if that is what was moved."""
         entry = self.store.find(self.agent, index)
-        if entry is None and (found := self.segments.find(index)):
-            entry = found[1]
+        if entry is None and 0 <= index < self._begins():
+            (kept,) = islice(self.store.hashes(self.agent, start=index), 1)
+            entry = self.segments.find(index, kept)
         if entry is None:
             raise UsageError(
                 f"there is no entry {index} of `{self.agent}` here",
@@ -165,32 +171,32 @@ class Record(Closing):
         seen = read_note(note).checkpoint.size if note else size
         return keeping.prove_growth(self.keeping, old, size=seen, note=note)
 
+    def compared(self) -> Keeping:
+        """To sign things about it: with where it stands, or RolledBack if that is not as it was."""
+        ledger = self.ledger
+        known = ledger.standing(self.agent) if isinstance(ledger, CheckpointedLedger) else None
+        return Keeping(ledger, self.agent, self.sealed().pin, known)
+
     def checkpoint(self) -> Made:
         """Sign what is there now."""
-        self.start()
-        ledger = self.ledger
-        since = ledger.standing(self.agent) if isinstance(ledger, CheckpointedLedger) else None
-        return self.sealed().checkpoint(self.store, self.agent, since=since)
+        return self.sealed().checkpoint(self.store, self.agent, since=self.compared().known)
 
     def erase(self, index: int, fields: Collection[str], *, reason: str) -> Entry:
         """Remove value and salt of these fields, or of all; returns the signed tombstone."""
-        signer = self.sealed().signer()
-        self.start()
-        if self.store.find(self.agent, index) is not None:
-            ledger = Keeping(self.ledger, self.agent, self.sealed().pin)
-            return keeping.erase(
-                ledger, index, fields, reason=reason, signer=signer, stamp=self.stamp()
-            )
-        found = self.segments.find(index)
-        if found is None:
-            self.entry(index)
-            raise Defect(f"entry {index} is neither here nor there")
-        file, entry = found
-        named = sorted(set(fields or entry.body))
-        draft = statements.erasure(entry, named, reason, signer)
+        signer, ledger = self.sealed().signer(), self.compared()
+        entry = self.entry(index)
+        named = sorted(fields_to_erase(entry, fields))
+        files = self.segments.holding(index, entry.hash)
         # The tombstone first: if this is cut short, verify says that the value is still there.
-        (tombstone,) = self.ledger.append(self.agent, [draft], self.stamp())
-        self.segments.erase(file, index, named)
+        if self.store.find(self.agent, index) is not None:
+            tombstone = keeping.erase(
+                ledger, index, named, reason=reason, signer=signer, stamp=self.stamp()
+            )
+        else:
+            draft = keeping.tombstone(ledger, entry, named, reason=reason, signer=signer)
+            (tombstone,) = self.ledger.append(self.agent, [draft], self.stamp())
+        for file in files:
+            self.segments.erase(file, index, named)
         return tombstone
 
     def repair(self) -> Repair:
@@ -215,6 +221,10 @@ class Record(Closing):
         self.ledger.close()
         self.database.close()
 
+    def _begins(self) -> int:
+        """Where the entries in the store begin; those before it were moved out."""
+        return next((entry.index for entry in self.store.entries(self.agent)), 0)
+
     def _note(self, size: int | None, *, least: int) -> str | None:
         """The checkpoint of this size, or the newest that has seen as many entries."""
         fitting = [
@@ -224,3 +234,9 @@ class Record(Closing):
         ]
         # Rotation seals a beginning, so the last that was made need not be the longest.
         return max(reversed(fitting), key=itemgetter(0), default=(0, None))[1]
+
+
+def fields_to_erase(entry: Entry, fields: Collection[str]) -> list[str]:
+    """Those that were named, or all, and those from which a named one could be told or guessed."""
+    told_again = [told for name in fields for told in _TOLD_AGAIN.get(name, ())]
+    return list(dict.fromkeys([*fields, *(t for t in told_again if t in entry.body)] or entry.body))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Literal
 
@@ -13,10 +15,14 @@ from mentis.ledger import keeping
 from mentis.ledger.bundle import export_bundle
 from mentis.ledger.checkpoint import note_signed_by, read_note
 from mentis.ledger.signature import decode_key
+from mentis.stores.files.home import Home
 from mentis.values.checkpoint import GrowthProof, Pin, Proof
 
-from .record import Record
+from .record import Record, open_record
+from .sealing import open_pin
+from .settings_sources import load_settings
 from .sources import Source
+from .wiring import Parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +38,8 @@ class CheckedProof:
     """Whether the path leads to the root, and why anybody should believe that root.
 
     `signed` is None where the proof brings no checkpoint, or no key is pinned to check it with;
-    `known` is None where whoever checks has named no root. One of them has to say yes.
+    `known` is None where whoever checks has named no root. One of them has to say yes. `changed`:
+    not the pinned key signed it, but one that signed changes of the key lead to.
     """
 
     kind: Literal["inclusion", "growth"]
@@ -40,6 +47,7 @@ class CheckedProof:
     holds: bool
     signed: bool | None
     known: bool | None = None
+    changed: bool = False
 
     @property
     def good(self) -> bool:
@@ -61,16 +69,25 @@ def export(record: Record, path: Path) -> Exported:
         )
     notes = [note for _, note in record.checkpoints()]
     try:
-        with path.open("xb") as file:
+        with path.open("xb") as file, _gone_on_failure(path):
             count = _write(file, record.agent, source, pin=pin, notes=notes)
         sync_folder(path.parent)
     except FileExistsError as error:
         raise UsageError(f"{path} is there already", hint="choose another name") from error
     except OSError as error:
-        path.unlink(missing_ok=True)
         raise unwritable(path, error) from error
     command = f"python -I verify.py {path.name} --origin {pin.origin} --key {pin.public_key}"
     return Exported(path, count, pin, command)
+
+
+@contextmanager
+def _gone_on_failure(path: Path) -> Generator[None]:
+    """Half a bundle is worse than none."""
+    try:
+        yield
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
 
 
 def _write(file: IO[bytes], agent: str, source: Source, *, pin: Pin, notes: list[str]) -> int:
@@ -95,10 +112,35 @@ def check_proof(data: bytes, pin: Pin | None, *, root: str | None = None) -> Che
     except ValueError as error:
         raise BadInput(f"the proof holds something that is no hash: {error}") from error
     known = None if root is None else root.lower() == proof.root.lower()
-    return CheckedProof(kind, proof, holds, _signed(proof, pin), known)
+    keys = () if pin is None else (decode_key(pin.public_key),)
+    return CheckedProof(kind, proof, holds, _signed(proof, pin, keys), known)
 
 
-def _signed(proof: Proof | GrowthProof, pin: Pin | None) -> bool | None:
+def check_proof_at(
+    home: Path, data: bytes, environ: Mapping[str, str], *, root: str | None = None
+) -> CheckedProof:
+    """The same with what a home has pinned, and with the changes of the key in its record."""
+    there = (home / "mentis.toml").is_file()
+    pin = open_pin(load_settings(home if there else None, environ))
+    checked = check_proof(data, pin, root=root)
+    place, persona = Home(home), checked.proof.agent.rpartition("/")[2]
+    recorded = there and place.database.is_file() and persona in place.personas()
+    if checked.signed is not False or not recorded:
+        return checked
+    with open_record(home, persona, Parts(environ=environ), readonly=True) as record:
+        signed = record.agent == checked.proof.agent and _signed(
+            checked.proof, pin, _keys(record, checked.proof.size)
+        )
+    return replace(checked, signed=True, changed=True) if signed else checked
+
+
+def _keys(record: Record, size: int) -> list[bytes]:
+    """The keys that might sign a checkpoint of this size."""
+    source = Source(record.agent, record.store, record.segments)
+    return keeping.key_ring(record.keeping, source.entries()).may_sign(size)
+
+
+def _signed(proof: Proof | GrowthProof, pin: Pin | None, keys: Collection[bytes]) -> bool | None:
     if proof.note is None or pin is None:
         return None
     try:
@@ -107,4 +149,4 @@ def _signed(proof: Proof | GrowthProof, pin: Pin | None) -> bool | None:
         return False
     says = note.checkpoint
     fits = (says.origin, says.size, says.root) == (pin.log(proof.agent), proof.size, proof.root)
-    return fits and note_signed_by(note, decode_key(pin.public_key))
+    return fits and any(note_signed_by(note, key) for key in keys)

@@ -3,50 +3,109 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mentis.errors import BadCheckpoint, RolledBack, UsageError
+from mentis.errors import BadCheckpoint, RolledBack, StoreDamaged, StoreError, UsageError
 from mentis.ledger import keeping, statements
 from mentis.ledger.anchors import read_given
 from mentis.ledger.checkpoint import note_signed_by, read_note
 from mentis.ledger.signature import decode, decode_key, statement_of
+from mentis.ledger.statements import GivenUp
 from mentis.values.checkpoint import Checkpoint, KeptChange, KeptNote
 from mentis.values.entry import Entry
 
-from .anchoring import read_anchors
+from .anchoring import Heard, read_anchors
 from .evidence import verified_file
 from .record import Record
 
 
-def accept_rollback(record: Record, *, reason: str, checkpoints: Sequence[Path] = ()) -> Entry:
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The entry that says so, and which anchors could not be asked what they know."""
+
+    entry: Entry
+    unread: tuple[str, ...] = ()
+
+
+def accept_rollback(
+    record: Record,
+    *,
+    reason: str,
+    checkpoints: Sequence[Path] = (),
+    without_anchors: bool = False,
+) -> Accepted:
     """Go on from what is there although a checkpoint has seen more or other.
 
     The entry names each checkpoint that is given up: those that are known here, and those in
-    `checkpoints`. One that turns up later is named by doing this again with its file.
+    `checkpoints`. One that turns up later is named by doing this again with its file. An anchor
+    that cannot be asked stops it, unless it shall be done `without_anchors`.
     """
-    sealing, ledger = record.sealed(), record.keeping
+    sealing = record.sealed()
     given = [kept for file in checkpoints for kept in read_given(file)]
+    heard = read_anchors(sealing.anchors)
+    if heard.unread and not without_anchors:
+        raise StoreError(
+            f"what is given up cannot be told: {heard.unread[0]}",
+            hint="bring the anchor back, or go on with --without-anchors, which the entry says",
+            unread=list(heard.unread),
+        )
+    if missing := keeping.gaps(record.keeping):
+        entry = _accept_missing(record, GivenUp((), missing=missing, unread=heard.unread), reason)
+    else:
+        entry = _accept_lost(record, given, heard, reason)
+    # What was verified before is not all there any more.
+    verified_file(record.home, record.settings, record.environ, agent=record.agent).unlink(
+        missing_ok=True
+    )
+    return Accepted(entry, heard.unread)
+
+
+def _accept_lost(record: Record, given: Sequence[KeptNote], heard: Heard, reason: str) -> Entry:
     lost = _lost_changes(record)
-    seen = [*_genuine(record, given), *_known(record)] if _refused(record) else ()
+    seen = [*_genuine(record, given), *_known(record, heard)] if _refused(record) else ()
     given_up = keeping.give_up(
-        ledger, seen or _genuine(record, given), [one.signed for one in lost]
+        record.keeping, seen or _genuine(record, given), [one.signed for one in lost]
     )
     if not given_up.lost:
         raise UsageError(
             "nothing was rolled back: the ledger is what its last checkpoint saw, or longer",
             hint="`mentis status verify` checks every entry; --checkpoint names one to give up",
         )
-    entry = keeping.accept_rollback(
-        ledger, given_up, reason=reason, signer=sealing.signer(), stamp=record.stamp()
-    )
+    entry = _append(record, replace(given_up, unread=heard.unread), reason)
     _carry(record, lost, entry)
-    sealing.checkpoint(record.store, record.agent, anew=True)
-    # What was verified before is not all there any more.
-    verified_file(record.home, record.settings, record.environ, agent=record.agent).unlink(
-        missing_ok=True
-    )
+    record.sealed().checkpoint(record.store, record.agent, anew=True)
     return entry
+
+
+def _accept_missing(record: Record, given_up: GivenUp, reason: str) -> Entry:
+    """Entries are gone between others. Their place in the tree is known from what was kept."""
+    sealing = record.sealed()
+    kept = sealing.folder.kept(record.agent)
+    sealed = kept.standing.size if kept else 0
+    try:
+        standing = keeping.compare(record.keeping, kept)
+    except RolledBack as refusal:
+        raise _beyond_help("and the end is not what the last checkpoint saw") from refusal
+    if any(last >= sealed for _, last in given_up.missing):
+        raise _beyond_help(f"and the last checkpoint has seen only the first {sealed}")
+    entry = _append(record, given_up, reason)
+    sealing.checkpoint(record.store, record.agent, since=standing)
+    return entry
+
+
+def _beyond_help(why: str) -> StoreDamaged:
+    return StoreDamaged(
+        f"entries are missing between others, {why}: nothing can be built on what is left",
+        hint="put a backup in its place; `mentis status verify` names what is missing",
+    )
+
+
+def _append(record: Record, given_up: GivenUp, reason: str) -> Entry:
+    signer = record.sealed().signer()
+    return keeping.accept_rollback(
+        record.keeping, given_up, reason=reason, signer=signer, stamp=record.stamp()
+    )
 
 
 def _refused(record: Record) -> bool:
@@ -57,14 +116,14 @@ def _refused(record: Record) -> bool:
     return False
 
 
-def _known(record: Record) -> Iterator[Checkpoint]:
+def _known(record: Record, heard: Heard) -> Iterator[Checkpoint]:
     """What is known here of how the ledger was: beside the key, in the store, at the anchors."""
     sealing = record.sealed()
     last = keeping.last_seen(record.keeping, sealing.folder.kept(record.agent))
     if last is not None:
         yield last
     own = [KeptNote(note, "the ledger", outside=False) for _, note in record.checkpoints()]
-    yield from _genuine(record, [*own, *read_anchors(sealing.anchors)[0]])
+    yield from _genuine(record, [*own, *heard.notes])
 
 
 def _genuine(record: Record, notes: Sequence[KeptNote]) -> Iterator[Checkpoint]:

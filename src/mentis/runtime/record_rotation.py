@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import takewhile
 from pathlib import Path
 
 from mentis.errors import StoreDamaged, UsageError
 from mentis.ledger import keeping
 from mentis.ledger.chain import format_time
-from mentis.ledger.keeping import Keeping
 from mentis.ledger.segments import cut, cut_before
 from mentis.values.entry import Entry
 
 from .record import Record
+from .segment_files import SegmentFile
+from .sources import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +39,11 @@ def rotate(record: Record, index: int) -> Rotated:
 
     They are dropped once that is on disk and a signed entry says so.
     """
-    record.start()
-    segment, lines = keeping.seal_segment(record.keeping, index, record.sealed().signer())
+    ledger, signer = record.compared(), record.sealed().signer()
+    segment, lines = keeping.seal_segment(ledger, index, signer)
     path = record.segments.write(segment, lines)
-    # Cut short after this, the entries are in both places, which is no harm.
-    ledger = Keeping(record.ledger, record.agent, record.sealed().pin)
-    keeping.record_rotation(ledger, segment, record.sealed().signer(), record.stamp())
+    # Cut short after this, the entries are in both places, which is no harm and said by verify.
+    keeping.record_rotation(ledger, segment, signer, record.stamp())
     dropped = record.store.drop_before(record.agent, index)
     return Rotated(path, segment.first, segment.last, dropped)
 
@@ -66,24 +66,41 @@ def expire(record: Record) -> Expired:
     days = record.settings.model.ledger.keep_segments_days
     if not days:
         raise UsageError("segments are kept for ever", hint="set `ledger.keep_segments_days` first")
-    record.start()
+    ledger = record.compared()
     limit = format_time(record.clock.now() - timedelta(days=days))
-    # From the beginning on, so that what is left has no gaps.
-    old = list(takewhile(lambda file: file.last_time() < limit, record.segments.files()))
+    source = Source(record.agent, record.store, record.segments)
+    old = list(_older(record, source, limit))
     if not old:
         return Expired(None, ())
     _check_verifies(record)
     entry = keeping.record_retention(
-        Keeping(record.ledger, record.agent, record.sealed().pin),
+        ledger,
         [file.segment for file in old],
+        told=source.entries(),
         days=days,
         before=limit,
         signer=record.sealed().signer(),
         stamp=record.stamp(),
     )
-    for file in old:
+    # Also copies that a rotation left which was cut short; they verified, too.
+    end = old[-1].segment.last
+    gone = [file for file in record.segments.files() if file.segment.last <= end]
+    for file in gone:
         record.segments.delete(file)
-    return Expired(entry, tuple(file.path for file in old))
+    return Expired(entry, tuple(file.path for file in gone))
+
+
+def _older(record: Record, source: Source, limit: str) -> Iterator[SegmentFile]:
+    """From the beginning of what is left on, so that it stays without gaps."""
+    place = source.first
+    files = sorted(record.segments.files(), key=lambda f: (f.segment.first, -f.segment.last))
+    for file in files:
+        if file.segment.first != place or file.segment.last >= source.stored:
+            continue  # a copy, or not moved out yet
+        if file.last_time() >= limit:
+            return
+        yield file
+        place = file.segment.last + 1
 
 
 def _check_verifies(record: Record) -> None:

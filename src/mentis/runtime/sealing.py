@@ -13,12 +13,12 @@ from mentis.ports.ledger_store import LedgerStore
 from mentis.ports.signer import Signer
 from mentis.stores.files.home import Home
 from mentis.stores.files.key_folder import KeyFolder, config_folder
-from mentis.stores.files.known_homes import KnownHomes
+from mentis.stores.files.known_homes import KnownHome, KnownHomes
 from mentis.stores.keyring import SystemSecrets
 from mentis.stores.keys import key_from_secrets
 from mentis.values.checkpoint import Kept, Pin, Standing
 
-from .anchoring import Anchor, open_anchors, tell_anchors
+from .anchoring import Anchor, open_anchors, tell_anchors, whole_name
 from .settings import Settings
 
 NO_PIN_HINT = "make one with: mentis ledger checkpoint --init"
@@ -42,6 +42,7 @@ class Sealing:
     folder: KeyFolder
     signer: Callable[[], Signer]
     anchors: tuple[Anchor, ...] = ()
+    strangers: tuple[str, ...] = ()  # anchors of the settings that nobody has added: not used
     check: Callable[[], None] = lambda: None  # RolledBack when this is not the home's own log
 
     def start(self, store: LedgerStore, agent: str) -> tuple[Standing, int]:
@@ -51,18 +52,29 @@ class Sealing:
         seen = keeping.last_seen(ledger, kept)
         return keeping.start(ledger, kept), seen.size if seen else 0
 
+    def known(self, agent: str) -> Standing | None:
+        """Where this agent's ledger stood at the checkpoint that is kept beside the key."""
+        kept = self.folder.kept(agent)
+        return kept.standing if kept else None
+
     def checkpoint(
         self, store: LedgerStore, agent: str, *, since: Standing | None = None, anew: bool = False
     ) -> Made:
         """Sign what is there; keep it in the store, beside the key and at every anchor.
 
-        `since`: where it stood, if that was compared already. `anew`: whatever was kept before.
+        `since`: where it stood, if that was compared already; else what is kept beside the key.
+        `anew`: whatever was kept before.
         """
         ledger = Keeping(store, agent, self.pin)
+        since = since or (None if anew else self.known(agent))
         note, standing = keeping.checkpoint(ledger, self.signer(), since=since)
         self.folder.keep(agent, Kept(note, standing), anew=anew)
         told, faults = tell_anchors(self.anchors, note)
-        return Made(note, standing, told, faults)
+        return Made(note, standing, told, (*faults, *self.strange()))
+
+    def strange(self) -> tuple[str, ...]:
+        """Whoever can write into the home can name an anchor there; its owner adds one."""
+        return tuple(map(_strange, self.strangers))
 
 
 def open_pin(settings: Settings) -> Pin | None:
@@ -78,36 +90,54 @@ def open_sealing(home: Home, settings: Settings, environ: Mapping[str, str]) -> 
         return None
     folder = open_key_folder(home, pin.origin, environ)
     key_env = settings.model.ledger.key_env
+    anchors, strangers = _anchors(home, settings, folder)
     return Sealing(
         pin,
         folder,
         signer=lambda: _open_signer(pin, folder, key_env, environ),
-        anchors=open_anchors(home, settings),
+        anchors=open_anchors(home, anchors),
+        strangers=strangers,
         check=lambda: refuse_swapped(home, settings, environ),
     )
 
 
 def swapped_identity(home: Home, settings: Settings, environ: Mapping[str, str]) -> str:
-    """Says so when the settings name another log than this home had; empty otherwise."""
-    known = KnownHomes(config_folder(environ)).origin(home.path)
-    now = settings.model.ledger.origin
-    if known is None or known == now:
+    """Says so when the settings name another log or key than this home had; empty otherwise."""
+    config, now = config_folder(environ), settings.model.ledger
+    known = KnownHomes(config).known(home.path)
+    if known is None:
         return ""
-    named = f"name the log {now!r}" if now else "name no log"
-    return f"swapped identity: the settings {named}, and this home had {known!r}"
+    if known.origin != now.origin:
+        named = f"name the log {now.origin!r}" if now.origin else "name no log"
+        return f"swapped identity: the settings {named}, and this home had {known.origin!r}"
+    if not now.public_key:
+        return "swapped identity: the settings name no public key, and this home had one"
+    # Also while the key is changed, which is known beside the key.
+    ours = (known.public_key or now.public_key, KeyFolder(config, now.origin).changing_to())
+    if now.public_key not in ours:
+        return (
+            f"swapped identity: the settings name the public key {now.public_key!r}, and this"
+            f" home had {known.public_key!r}"
+        )
+    return ""
 
 
 def remember_identity(home: Home, settings: Settings, environ: Mapping[str, str]) -> None:
-    """A home that was not seen at this place before is known by its log from now on."""
+    """A home that was not seen at this place before is known by its log and key from now on."""
     pin, homes = open_pin(settings), KnownHomes(config_folder(environ))
-    if pin is not None and homes.origin(home.path) is None:
-        # Where this cannot be written, no checkpoint can be kept either, and that is told.
-        with suppress(HomeUnwritable):
-            homes.remember(home.path, pin.origin)
+    known = homes.known(home.path)
+    if pin is None or (known and (known.public_key or known.origin != pin.origin)):
+        return
+    key_file = KeyFolder(config_folder(environ), pin.origin).key_file(pin.public_key)
+    if known and not (settings.model.ledger.key_env or key_file.is_file()):
+        return  # known from the time when keys were not remembered: then it must be one of ours
+    # Where this cannot be written, no checkpoint can be kept either, and that is told.
+    with suppress(HomeUnwritable):
+        homes.remember(home.path, KnownHome(pin.origin, pin.public_key))
 
 
 def refuse_swapped(home: Home, settings: Settings, environ: Mapping[str, str]) -> None:
-    """RolledBack when the log was exchanged in the settings.
+    """RolledBack when the log or its key was exchanged in the settings.
 
     Another log has no checkpoints yet, so nobody could say any more what is missing here.
     """
@@ -128,6 +158,25 @@ def open_key_folder(home: Home, origin: str, environ: Mapping[str, str]) -> KeyF
             hint="set MENTIS_CONFIG to a folder elsewhere",
         )
     return KeyFolder(config, origin)
+
+
+def _anchors(
+    home: Home, settings: Settings, folder: KeyFolder
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Those that are used, and those that only the home itself names."""
+    named = settings.model.ledger.anchors
+    if not named or settings.origins.get(("ledger", "anchors"), "").startswith("environment"):
+        return named, ()
+    added = folder.anchors()
+    ours = tuple(name for name in named if whole_name(home, name) in added)
+    return ours, tuple(name for name in named if name not in ours)
+
+
+def _strange(name: str) -> str:
+    return (
+        f"anchor {name!r} is in the settings, but was not added on this machine, so it is neither"
+        " told nor asked; if it is yours, add it with `mentis ledger anchor add`"
+    )
 
 
 def _open_signer(pin: Pin, folder: KeyFolder, key_env: str, environ: Mapping[str, str]) -> Signer:

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import os
+import stat
+from collections.abc import Collection, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import BinaryIO
 
 from mentis.disk.atomic import sync_folder, unwritable, write_atomic
 from mentis.disk.inside import inside
 from mentis.errors import Defect, StoreDamaged
-from mentis.ledger.segments import read_head, read_segment, segment_name, write_segment
+from mentis.ledger.segments import (
+    is_genuine,
+    read_head,
+    read_segment,
+    segment_name,
+    write_segment,
+)
 from mentis.ledger.statements import erase_fields
 from mentis.stores.files.home import Home
 from mentis.values.checkpoint import KeptNote, Segment
-from mentis.values.entry import Entry
+from mentis.values.digest import digest
+from mentis.values.entry import Entry, SeenSegment
 
 from .settings import Settings
+
+_NAMES = "segment-*.jsonl"
+_LONGEST_HEAD = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +39,22 @@ class SegmentFile:
     segment: Segment
 
     def entries(self) -> Iterator[Entry]:
-        with self.path.open("rb") as lines:
-            _, entries = read_segment(lines)
-            yield from entries
+        """All that its head names, one after the other, or StoreDamaged."""
+        segment, place = self.segment, self.segment.first
+        with _opened(self.path) as lines:
+            for entry in read_segment(lines)[1]:
+                if (entry.agent, entry.index) != (segment.agent, place) or place > segment.last:
+                    raise self._odd(place, f"entry {entry.index} of {entry.agent} stands there")
+                yield entry
+                place += 1
+        if place <= segment.last:
+            raise self._odd(place, "the file ends before it")
+
+    def at(self, index: int) -> Entry | None:
+        return next(islice(self.entries(), index - self.segment.first, None), None)
+
+    def holds(self, index: int) -> bool:
+        return self.segment.first <= index <= self.segment.last
 
     def last_time(self) -> str:
         """When its last entry was made."""
@@ -35,6 +62,14 @@ class SegmentFile:
         for entry in self.entries():
             time = entry.time
         return time
+
+    def _odd(self, place: int, reason: str) -> StoreDamaged:
+        return StoreDamaged(
+            f"{self.path.name}: entry {place} is not in its place: {reason}",
+            hint="take the file from a copy that verifies",
+            index=place,
+            column="index",
+        )
 
 
 class SegmentFolder:
@@ -45,9 +80,23 @@ class SegmentFolder:
         self._agent = agent
 
     def files(self) -> tuple[SegmentFile, ...]:
-        found = [self._opened(path) for path in sorted(self.path.glob("segment-*.jsonl"))]
-        ours = [file for file in found if file.segment.agent == self._agent]
+        """Those of this agent, named as their heads say; whatever else is there is a stray."""
+        ours = [file for file in self._found() if self._is_ours(file)]
         return tuple(sorted(ours, key=lambda file: file.segment.first))
+
+    def strange(self) -> tuple[str, ...]:
+        """The names of segments that are another agent's, or not what they are called."""
+        return tuple(file.path.name for file in self._found() if not self._is_ours(file))
+
+    def others(self) -> tuple[str, ...]:
+        """Whatever else is in the folder."""
+        try:
+            there = {path.name for path in self.path.iterdir()}
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise StoreDamaged(f"{self.path}: cannot be read: {error.strerror}") from error
+        return tuple(sorted(there - {path.name for path in self.path.glob(_NAMES)}))
 
     def write(self, segment: Segment, lines: Iterator[bytes]) -> Path:
         """On the disk when it returns."""
@@ -62,14 +111,18 @@ class SegmentFolder:
 
     def entries(self, *, before: int, start: int = 0) -> Iterator[Entry]:
         """Those from `start` on, up to where the store begins; each is there once."""
-        at = start
-        for file in self.files():
-            if file.segment.first >= before or file.segment.last < at:
-                continue
+        for file, at in self.reading(before=before, start=start):
             for entry in file.entries():
                 if at <= entry.index < before:
                     yield entry
-            at = max(at, file.segment.last + 1)
+
+    def reading(self, *, before: int, start: int = 0) -> Iterator[tuple[SegmentFile, int]]:
+        """The files that are read for that, each with the index from which on it is."""
+        at = start
+        for file in self.files():
+            if file.segment.first < before and file.segment.last >= at:
+                yield file, at
+                at = file.segment.last + 1
 
     def covered(self, before: int) -> int:
         """The first index from which on nothing is missing up to `before`."""
@@ -85,12 +138,27 @@ class SegmentFolder:
             if start <= segment.first and segment.last < end:
                 yield KeptNote(segment.note, file.path.name, outside=False)
 
-    def find(self, index: int) -> tuple[SegmentFile, Entry] | None:
-        for file in self.files():
-            if file.segment.first <= index <= file.segment.last:
-                found = next(islice(file.entries(), index - file.segment.first, None), None)
-                return None if found is None else (file, found)
-        return None
+    def seen(self) -> tuple[SeenSegment, ...]:
+        """What stands there, told by heads and sizes alone."""
+        return tuple(_seen(file) for file in self._found())
+
+    def find(self, index: int, kept: str) -> Entry | None:
+        """The entry whose hash was kept; StoreDamaged where a segment has another in its place."""
+        holding = self.holding(index, kept)
+        return holding[0].at(index) if holding else None
+
+    def holding(self, index: int, kept: str) -> tuple[SegmentFile, ...]:
+        """Mostly one; after a rotation that was cut short there may be more."""
+        there = tuple(file for file in self.files() if file.holds(index))
+        for file in there:
+            entry = file.at(index)
+            if entry is None or not is_genuine(entry, self._agent, index, kept):
+                raise StoreDamaged(
+                    f"{file.path.name}: entry {index} in it is not the one that the ledger has",
+                    hint="`mentis status verify` names what is wrong",
+                    index=index,
+                )
+        return there
 
     def erase(self, file: SegmentFile, index: int, fields: Collection[str]) -> None:
         """Write it anew without value and salt of these fields. Hashes and checkpoint stay."""
@@ -106,12 +174,36 @@ class SegmentFolder:
         except OSError as error:
             raise unwritable(file.path, error) from error
 
+    def _found(self) -> list[SegmentFile]:
+        return [self._opened(path) for path in sorted(self.path.glob(_NAMES))]
+
+    def _is_ours(self, file: SegmentFile) -> bool:
+        segment = file.segment
+        return segment.agent == self._agent and file.path.name == segment_name(segment)
+
     def _opened(self, path: Path) -> SegmentFile:
-        try:
-            with path.open("rb") as lines:
-                return SegmentFile(path, read_head(lines.readline()))
-        except OSError as error:
-            raise StoreDamaged(f"{path}: the segment cannot be read: {error.strerror}") from error
+        with _opened(path) as lines:
+            return SegmentFile(path, read_head(lines.readline(_LONGEST_HEAD)))
+
+
+@contextmanager
+def _opened(path: Path) -> Generator[BinaryIO]:
+    """Only a plain file: whatever else lies there might lead elsewhere or never end."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise StoreDamaged(f"{path}: the segment cannot be read: it is no plain file")
+        with os.fdopen(descriptor, "rb") as file:
+            yield file
+    except OSError as error:
+        raise StoreDamaged(f"{path}: the segment cannot be read: {error.strerror}") from error
+
+
+def _seen(file: SegmentFile) -> SeenSegment:
+    with _opened(file.path) as lines:
+        size = os.fstat(lines.fileno()).st_size
+        return SeenSegment(file.path.name, size, digest(lines.readline(_LONGEST_HEAD)))
 
 
 def open_segments(home: Home, settings: Settings, persona: str, agent: str) -> SegmentFolder:

@@ -82,7 +82,7 @@ class LedgerSettings(Section):
         tuple[str, ...],
         Field(
             description="Where each checkpoint is kept outside, too: `file:PATH` or `git:FOLDER`;"
-            " `mentis ledger anchor add` writes this."
+            " `mentis ledger anchor add` writes this, and one it did not add is not used."
         ),
     ] = ()
     segments: Annotated[

@@ -6,7 +6,6 @@ and appended here; what cannot be kept is put aside with its reason, or waits in
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,13 +18,15 @@ from mentis.ledger.channel.consumer import Added as OnAdded
 from mentis.ledger.channel.consumer import Consumer
 from mentis.ledger.channel.folder import SUFFIX, StatusFolder, checked_delivery
 from mentis.ledger.channel.health import check_health, offline
+from mentis.ledger.channel.spooled import checked_source
 from mentis.ledger.channel.tenure import Tenure, owner_name
 from mentis.ledger.channel.writer import write_draft, write_pending
 from mentis.ledger.guardian.draft import read_draft
 from mentis.ledger.guardian.judge import judge_draft
 from mentis.ledger.guardian.response import check_response
 from mentis.ledger.guardian.state import with_routes
-from mentis.ledger.origin import fresh_drafts, window_of
+from mentis.ledger.origin import KIND as IMPORT
+from mentis.ledger.origin import fresh_drafts
 from mentis.ledger.origin import import_history as read_history
 from mentis.stores.files.home import find_home
 from mentis.values.entry import Draft, Entry, Verdict
@@ -56,8 +57,7 @@ from .system import RandomIds, SystemClock
 from .wiring import Parts
 
 Role: TypeAlias = Literal["watcher", "monitor"]
-CONSUMED = "pending_status_auto"  # the source of what came as a file
-_MOST_SOURCE = 200
+CONSUMED = "pending_status_auto"  # the source of a file that tells none
 
 
 def open_statuses(
@@ -139,7 +139,7 @@ class Statuses(Closing):
         """
         content, window = read_data(data)
         named = None if delivery is None else checked_delivery(delivery)
-        return add_window(self._desk, Arrival(content, window, _checked_source(source), named))
+        return add_window(self._desk, Arrival(content, window, checked_source(source), named))
 
     def write(
         self,
@@ -190,25 +190,18 @@ class Statuses(Closing):
         return shown_window(entry)
 
     def stats(self) -> Stats:
-        """Everything is read, as it is asked for."""
-        sources, kinds = Counter[str](), Counter[str]()
-        oldest: str | None = None
-        newest: str | None = None
-        windows = 0
-        for entry in self.entries():
-            sources[entry.source] += 1
-            kinds[entry.kind] += 1
-            windows += window_of(entry) is not None
-            oldest, newest = oldest or entry.time, entry.time
+        """Counted by the store. A window that was erased is still one."""
+        store = self._desk.store
+        tally = store.tally(self.agent)
         file = self._file if self._file is not None and self._file.exists() else None
         return Stats(
             agent=self.agent,
-            total_entries=self._desk.store.count(self.agent),
-            oldest_timestamp=oldest,
-            newest_timestamp=newest,
-            sources=dict(sorted(sources.items())),
-            kinds=dict(sorted(kinds.items())),
-            windows=windows,
+            total_entries=store.count(self.agent),
+            oldest_timestamp=tally.oldest,
+            newest_timestamp=tally.newest,
+            sources=tally.sources,
+            kinds=tally.kinds,
+            windows=sum(tally.kinds.get(kind, 0) for kind in (WINDOW, IMPORT)),
             store=self._store,
             file=None if file is None else str(file),
             file_size_bytes=None if file is None else file.stat().st_size,
@@ -317,15 +310,6 @@ class Statuses(Closing):
 def _read_file(content: bytes) -> Draft:
     """The judgement itself is made by the stamp, inside the transaction."""
     return Draft(WINDOW, CONSUMED, {WINDOW: read_draft(content)})
-
-
-def _checked_source(source: str) -> str:
-    if source.strip() and len(source) <= _MOST_SOURCE:
-        return source
-    raise BadInput(
-        "the source of a window is empty or too long",
-        hint=f"say in 1 to {_MOST_SOURCE} characters where it comes from",
-    )
 
 
 def _decoded(data: bytes) -> str:

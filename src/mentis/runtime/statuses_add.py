@@ -182,6 +182,7 @@ def _spool(desk: Desk, arrival: Arrival, fault: MentisError) -> Added:
         clock=desk.clock,
         ids=desk.ids,
         delivery=arrival.delivery,
+        source=arrival.source,
     )
     desk.log.write("spooled", delivery=name, source=arrival.source, error=fault.message)
     health = offline(fault, desk.folder)
@@ -227,6 +228,7 @@ def breaches_of_files(desk: Desk, source: str) -> Refused:
     """The same for drafts that come as files, told before they go to quarantine."""
 
     def refused(name: str, error: MentisError) -> None:
-        record_breach(desk, error, source, delivery_of(name))
+        told = str(error.facts.get("source", source))
+        record_breach(desk, error, told, delivery_of(name))
 
     return refused

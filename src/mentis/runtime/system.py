@@ -5,9 +5,11 @@ from __future__ import annotations
 import secrets
 import time
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from threading import Timer
 
 from mentis.values.entry import Uptime
 
@@ -38,3 +40,11 @@ class RandomIds:
 
     def salt(self) -> bytes:
         return secrets.token_bytes(16)
+
+
+def set_alarm(seconds: float, ring: Callable[[], None]) -> Callable[[], None]:
+    """Have `ring` called once, after so many seconds, in a thread that holds up no exit."""
+    timer = Timer(seconds, ring)
+    timer.daemon = True
+    timer.start()
+    return timer.cancel

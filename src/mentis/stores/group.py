@@ -1,16 +1,17 @@
 """Group commit: work that waits at the same moment goes into one transaction, with one sync.
 
 Whoever comes while nobody commits leads: it takes everything that waits, runs each piece as a part
-of its own, commits once, and wakes the others. No thread of its own is needed, and what a piece of
-work writes is the same whether it is alone or not.
+of its own, commits once, and wakes the first of the others, who wakes the next: threads woken all
+at once only stand in each other's way. No thread of its own is needed, and what a piece of work
+writes is the same whether it is alone or not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
+from itertools import pairwise
 from threading import Lock
-from time import sleep
 from typing import Any, Generic, Protocol, TypeVar
 
 from mentis.errors import MentisError, StoreError
@@ -18,6 +19,7 @@ from mentis.errors import MentisError, StoreError
 C = TypeVar("C", bound="Parts")
 T = TypeVar("T")
 _MOST = 256
+_MOMENT = 100e-6  # seconds: as long as a few threads take to come back
 
 
 class Parts(Protocol):
@@ -39,13 +41,15 @@ class Transactions(Protocol[C_co]):
 
 
 class _Job(Generic[C]):
-    __slots__ = ("done", "error", "key", "turn", "value", "woken", "work")
+    __slots__ = ("after", "done", "error", "gone", "key", "turn", "value", "woken", "work")
 
     def __init__(self, work: Callable[[C], Any], key: str) -> None:
         self.work = work
         self.key = key
         self.turn: Lock | None = None  # held until its owner is woken; who leads at once has none
         self.woken = False
+        self.after: _Job[C] | None = None  # whom its owner wakes
+        self.gone = False  # its owner was interrupted and wakes nobody
         self.done = False
         self.value: Any = None
         self.error: BaseException | None = None
@@ -70,7 +74,8 @@ class GroupCommit(Generic[C]):
         self._lock = Lock()
         self._waiting: list[_Job[C]] = []
         self._busy = False
-        self._crowded = False  # the last time more than one waited
+        self._crowd = 0  # how many may come: those of the last time, and who waits since
+        self._gathering: Lock | None = None  # held until as many wait again
 
     @property
     def waiting(self) -> int:
@@ -86,10 +91,14 @@ class GroupCommit(Generic[C]):
                 job.turn = Lock()
                 job.turn.acquire()
             self._busy = True
+            if self._gathering is not None and len(self._waiting) >= self._crowd:
+                self._gathering.release()
+                self._gathering = None
         try:
             if job.turn is not None:
                 job.turn.acquire()
-            if self._crowded and not job.done:
+            self._wake_after(job)
+            if not job.done:
                 self._let_others_come()
         except BaseException:
             self._leave(job)
@@ -103,29 +112,54 @@ class GroupCommit(Generic[C]):
     def _leave(self, job: _Job[C]) -> None:
         """Interrupted: its place in the row, or its turn to lead, must not be lost."""
         with self._lock:
+            job.gone = True
             if job in self._waiting:
                 self._waiting.remove(job)
             if not job.done and (job.turn is None or job.woken):
                 self._pass_on()
+        if job.woken:
+            self._wake_after(job)
 
     def _lead(self) -> None:
         with self._lock:
             jobs, self._waiting = self._waiting[:_MOST], self._waiting[_MOST:]
-            self._crowded = len(jobs) > 1
         try:
             self._commit(jobs)
         finally:
             with self._lock:
+                self._crowd = min(len(jobs) + len(self._waiting), _MOST)
                 self._pass_on()
-            for job in jobs:
+            self._wake(jobs)
+
+    def _wake(self, jobs: list[_Job[C]]) -> None:
+        asleep = [job for job in jobs if job.turn is not None and not job.woken]
+        with self._lock:
+            for job, after in pairwise(asleep):
+                job.after = after
+        for job in asleep[:1]:
+            self._wake_first(job)
+
+    def _wake_after(self, job: _Job[C]) -> None:
+        if job.after is not None:
+            self._wake_first(job.after)
+
+    def _wake_first(self, job: _Job[C] | None) -> None:
+        """This one, or the next of its row that is still there."""
+        with self._lock:
+            while job is not None:
                 job.wake()
+                job = job.after if job.gone else None
 
     def _let_others_come(self) -> None:
         """Those who were just woken are about to bring more: a moment for them saves a sync."""
         before = 0
-        while before < len(self._waiting) < _MOST:
+        while before < len(self._waiting) < self._crowd:
             before = len(self._waiting)
-            sleep(0)
+            with self._lock:
+                gathering = self._gathering = Lock()
+                gathering.acquire()
+            gathering.acquire(timeout=_MOMENT)
+        self._gathering = None
 
     def _pass_on(self) -> None:
         """The first that waits leads next. Callers hold the lock."""

@@ -33,12 +33,23 @@ def check_layout(count: int, low: object, high: object, first: object) -> None:
         raise _torn(f"{count} entries were dropped, and those kept begin at {first}", count, attack)
 
 
+def is_name(agent: object) -> bool:
+    """Whether an agent can be called so: text that can be shown, and asked for again."""
+    return isinstance(agent, str) and agent.isprintable()
+
+
 def read_hash(index: object, digest: object) -> str:
     if type(index) is not int:
         raise damaged_cell(index, "idx", f"it holds {type(index).__name__}")
     if not isinstance(digest, str) or not _HASH.fullmatch(digest):
         raise damaged_cell(index, "hash", "it is no hash")
     return digest
+
+
+def read_delivery(index: object, delivery: object) -> str | None:
+    if delivery is None or isinstance(delivery, str):
+        return delivery
+    raise damaged_cell(index, "delivery", f"it holds {type(delivery).__name__}")
 
 
 def read_checkpoint(size: object, note: object) -> tuple[int, str]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from mentis.errors import LeaseHeld
+from mentis.errors import LeaseHeld, StoreDamaged
 from mentis.values.lease import Lease
+
+from .rows import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +17,28 @@ class LeaseRow:
 
     lease: Lease
     released: bool = False
+
+
+def read_lease(row: Row) -> LeaseRow:
+    agent, owner, fence, expires, released = row
+    if tuple(map(type, row)) != (str, str, int, str, int):
+        raise _damaged(agent, "its cells are of odd types")
+    lease = Lease(agent, owner, fence, expires)
+    try:
+        aware = lease.end.tzinfo is not None
+    except ValueError:
+        aware = False
+    if not aware:
+        raise _damaged(agent, f"it ends at {expires!r}, which is no time")
+    return LeaseRow(lease, released=bool(released))
+
+
+def _damaged(agent: object, reason: str) -> StoreDamaged:
+    return StoreDamaged(
+        f"the lease of {agent!r} cannot be read: {reason}",
+        hint="somebody changed the database; take that row out of the table `leases`",
+        column="leases",
+    )
 
 
 def next_lease(

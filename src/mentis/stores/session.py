@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from operator import itemgetter
+
+from mentis.errors import StoreDamaged
 
 from .rows import COLUMNS, Row
 
@@ -13,7 +15,8 @@ INSERT = (
     f"INSERT INTO ledger ({', '.join(COLUMNS)})"  # noqa: S608 - constants
     f" VALUES ({', '.join('?' for _ in COLUMNS)})"
 )
-_AGENT, _HEAD_CELLS = COLUMNS.index("agent"), [COLUMNS.index(n) for n in ("idx", "hash", "time")]
+_AGENT = COLUMNS.index("agent")
+_head_of = itemgetter(*map(COLUMNS.index, ("idx", "hash", "time")))
 
 
 class Session(ABC):
@@ -27,6 +30,7 @@ class Session(ABC):
         self.stands = True
         self._heads: dict[str, list[Row]] = {}
         self._rows: list[Row] = []
+        self._sent: dict[str, Row] = {}  # the last head of each agent that was sent
         self._own = 0  # how many of them are of the part that runs
         self._written = False  # by the part that runs
 
@@ -54,7 +58,7 @@ class Session(ABC):
     def insert(self, rows: Sequence[Row]) -> None:
         """Entries as rows, which follow the head; they are sent before anything else is done."""
         for row in rows[-1:]:
-            self._heads[row[_AGENT]] = [tuple(row[cell] for cell in _HEAD_CELLS)]
+            self._heads[row[_AGENT]] = [_head_of(row)]
         self._rows += rows
         self._own += len(rows)
 
@@ -64,15 +68,50 @@ class Session(ABC):
         rows, self._rows = self._rows, []
         self._written = self._written or self._own > 0
         self.run_insert(rows)
+        self._sent.update((row[_AGENT], _head_of(row)) for row in rows)
 
-    @contextmanager
-    def part(self) -> Generator[None]:
+    def finish(self) -> None:
+        """Everything is sent, and the database says that it has it: a rule in it may swallow it."""
+        self.send()
+        if not self._sent:
+            return
+        there = self.run_heads(list(self._sent))
+        for agent, head in self._sent.items():
+            if there.get(agent) != [head]:
+                raise StoreDamaged(
+                    f"the database did not keep entry {head[0]} of `{agent}` as it was written",
+                    hint="look for triggers and rules in it; nothing of this was recorded",
+                    index=head[0],
+                    agent=agent,
+                )
+
+    def run_heads(self, agents: Sequence[str]) -> dict[str, list[Row]]:
+        """What `HEAD` selects, for each of them."""
+        return {agent: self.run(HEAD, (agent,)) for agent in agents}
+
+    def part(self) -> _Part:
         self._own, self._written = 0, False
-        try:
-            yield
-        except BaseException:
-            self.stands = self.stands and not self._written
-            if self._own and self.stands:
-                del self._rows[-self._own :]
-            self._heads.clear()
-            raise
+        return _Part(self)
+
+    def undo_part(self) -> None:
+        """What it has not written yet is left out; what it has takes the transaction with it."""
+        self.stands = self.stands and not self._written
+        if self._own and self.stands:
+            del self._rows[-self._own :]
+        self._heads.clear()
+
+
+class _Part:
+    """Not a generator: there is one for every append."""
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._session.undo_part()

@@ -9,11 +9,13 @@ from typing import Protocol, TypeVar
 from mentis.ports.ledger_store import Stamp
 from mentis.values.entry import Draft, Entry, Head
 from mentis.values.lease import Lease
+from mentis.values.tally import Tally
 
+from .counting import GAPS, GROUPS, SPAN, TIMES, check_gaps, is_whole, to_tally
 from .delivery import check_same_delivery, refuse_dropped_delivery
 from .erasing import without_fields
-from .layout import check_layout, read_checkpoint, read_hash
-from .leasing import LeaseRow, check_holds, next_lease, renewed_lease
+from .layout import check_layout, is_name, read_checkpoint, read_delivery, read_hash
+from .leasing import LeaseRow, check_holds, next_lease, read_lease, renewed_lease
 from .rows import COLUMNS, Row, damaged_cell, to_entry, to_row, write_object
 from .session import HEAD, Session
 
@@ -33,15 +35,19 @@ SELECT (SELECT count(*) FROM dropped WHERE agent = ?),
     (SELECT max(idx) FROM dropped WHERE agent = ?), (SELECT min(idx) FROM ledger WHERE agent = ?)
 """
 _HASHES = """
-SELECT idx, hash FROM dropped WHERE agent = ? AND idx >= ?
-UNION ALL SELECT idx, hash FROM ledger WHERE agent = ? AND idx >= ? ORDER BY idx LIMIT ?
+SELECT idx, hash FROM dropped WHERE agent = ? AND idx > ?
+UNION ALL SELECT idx, hash FROM ledger WHERE agent = ? AND idx > ? ORDER BY idx LIMIT ?
 """
+_DELIVERIES = "SELECT idx, delivery FROM dropped WHERE agent = ? AND idx > ? ORDER BY idx LIMIT ?"
 _LEASE = "SELECT agent, owner, fence, expires, released FROM leases WHERE agent = ?"
 _KEEP_LEASE = """
 INSERT INTO leases (agent, owner, fence, expires, released) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (agent) DO UPDATE SET owner = excluded.owner, fence = excluded.fence,
     expires = excluded.expires, released = excluded.released
 """
+_AGENTS = "SELECT DISTINCT agent FROM ledger ORDER BY agent"
+_BETWEEN = "SELECT count(*) FROM ledger WHERE agent = ? AND idx BETWEEN ? AND ?"
+_LAST = 2**63 - 1  # no entry could follow on this one
 _BATCH = 256
 _HASH_BATCH = 4096
 
@@ -53,8 +59,8 @@ class Engine(Protocol):
         """Run it in a transaction that no other writer of this agent can come between."""
         ...
 
-    def forget(self) -> None:
-        """Something was erased: let no file keep what was there before."""
+    def forget(self) -> tuple[str, ...]:
+        """Something was erased: let no file keep what was there before; says which may do."""
         ...
 
     def close(self) -> None: ...
@@ -63,6 +69,7 @@ class Engine(Protocol):
 class SqlLedger:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._remains: tuple[str, ...] = ()
 
     def append(
         self, agent: str, drafts: Sequence[Draft], stamp: Stamp, *, lease: Lease | None = None
@@ -85,8 +92,11 @@ class SqlLedger:
             return _append(session, agent, (draft,), stamp)[0]
 
         tombstone = self._engine.commit(agent, work)
-        self._engine.forget()
+        self._remains = self._engine.forget()
         return tombstone
+
+    def remains(self) -> tuple[str, ...]:
+        return self._remains
 
     def drop_before(self, agent: str, index: int) -> int:
         def work(session: Session) -> int:
@@ -100,7 +110,7 @@ class SqlLedger:
             return count
 
         dropped = self._engine.commit(agent, work)
-        self._engine.forget()
+        self._remains = self._engine.forget()
         return dropped
 
     def entries(self, agent: str, *, start: int = 0) -> Iterator[Entry]:
@@ -111,16 +121,32 @@ class SqlLedger:
         else:
             statement, where = SELECT, (agent,)
         rows = self._engine.read(f"{statement} ORDER BY idx LIMIT ?", (*where, _BATCH))
+        first, last, read = rows[0][1] if rows else 0, -1, 0
         while rows:
             yield from map(to_entry, rows)
+            last, read = rows[-1][1], read + len(rows)
             later = f"{SELECT} AND idx > ? ORDER BY idx LIMIT ?"
-            rows = self._engine.read(later, (agent, rows[-1][1], _BATCH))
+            rows = self._engine.read(later, (agent, last, _BATCH))
+        if read:
+            self._check_once(agent, (first, last), read)
+
+    def _check_once(self, agent: str, span: tuple[int, int], read: int) -> None:
+        """A second row of the same number, at the end of a batch, would have been passed over."""
+        if self._engine.read(_BETWEEN, (agent, *span))[0][0] > read:
+            raise damaged_cell(span[0], "idx", "an entry up from here stands there several times")
 
     def hashes(self, agent: str, *, start: int = 0) -> Iterator[str]:
         check_layout(*self._engine.read(_LAYOUT, (agent,) * 4)[0])
-        while rows := self._engine.read(_HASHES, (agent, start, agent, start, _HASH_BATCH)):
+        after = start - 1
+        while rows := self._engine.read(_HASHES, (agent, after, agent, after, _HASH_BATCH)):
             yield from (read_hash(index, digest) for index, digest in rows)
-            start = rows[-1][0] + 1
+            after = rows[-1][0]
+
+    def dropped_deliveries(self, agent: str, *, start: int = 0) -> Iterator[str | None]:
+        after = start - 1
+        while rows := self._engine.read(_DELIVERIES, (agent, after, _HASH_BATCH)):
+            yield from (read_delivery(index, delivery) for index, delivery in rows)
+            after = rows[-1][0]
 
     def latest(self, agent: str, count: int) -> tuple[Entry, ...]:
         if count <= 0:
@@ -143,9 +169,21 @@ class SqlLedger:
         head = self.head(agent)
         return 0 if head is None else head.index + 1
 
+    def tally(self, agent: str) -> Tally:
+        times = self._engine.read(TIMES, (agent,) * 2)[0]
+        return to_tally(self._engine.read(GROUPS, (agent,)), times)
+
+    def gaps(self, agent: str) -> tuple[tuple[int, int], ...]:
+        # The count is one walk through an index; only what does not add up is looked at closely.
+        if is_whole(*self._engine.read(SPAN, (agent,))[0]):
+            return ()
+        return check_gaps(self._engine.read(GAPS, (agent,)))
+
     def agents(self) -> tuple[str, ...]:
-        rows = self._engine.read("SELECT DISTINCT agent FROM ledger ORDER BY agent")
-        return tuple(agent for (agent,) in rows)
+        return tuple(agent for (agent,) in self._engine.read(_AGENTS) if is_name(agent))
+
+    def misnamed(self) -> tuple[str, ...]:
+        return tuple(repr(agent) for (agent,) in self._engine.read(_AGENTS) if not is_name(agent))
 
     def keep_checkpoint(self, agent: str, size: int, note: str) -> None:
         def work(session: Session) -> None:
@@ -198,32 +236,29 @@ def _append(
 ) -> tuple[Entry, ...]:
     head = _head(session.head(agent))
     made: list[Entry] = []
-    fresh: list[Entry] = []
+    rows: list[Row] = []
     for draft in drafts:
         entry = stamp(agent, head, draft)
-        known = _known(session, agent, draft.delivery, fresh)
-        if known is not None:
-            check_same_delivery(known, entry)
-            made.append(known)
-            continue
+        if draft.delivery is not None:
+            known = _known(session, agent, draft.delivery, made)
+            if known is not None:
+                check_same_delivery(known, entry)
+                made.append(known)
+                continue
         made.append(entry)
-        fresh.append(entry)
+        rows.append(to_row(entry))
         head = Head(entry.index, entry.hash, entry.time)
-    session.insert([to_row(entry) for entry in fresh])
+    session.insert(rows)
     return tuple(made)
 
 
-def _known(
-    session: Session, agent: str, delivery: str | None, fresh: Sequence[Entry]
-) -> Entry | None:
-    if delivery is None:
-        return None
+def _known(session: Session, agent: str, delivery: str, made: Sequence[Entry]) -> Entry | None:
     rows = session.execute(f"{SELECT} AND delivery = ?", (agent, delivery))
     if rows:
         return to_entry(rows[0])
     if dropped := session.execute(_DROPPED_DELIVERY, (agent, delivery)):
         raise refuse_dropped_delivery(agent, delivery, dropped[0][0])
-    return next((entry for entry in fresh if entry.delivery == delivery), None)
+    return next((entry for entry in made if entry.delivery == delivery), None)
 
 
 def _head(rows: Sequence[Row]) -> Head | None:
@@ -232,15 +267,13 @@ def _head(rows: Sequence[Row]) -> Head | None:
     index, digest, time = rows[0]
     if (type(index), type(digest), type(time)) != (int, str, str):
         raise damaged_cell(index, "idx", "the last entry holds cells of odd types")
+    if index >= _LAST:
+        raise damaged_cell(index, "idx", "no ledger has as many entries")
     return Head(index=index, hash=digest, time=time)
 
 
 def _lease_row(rows: Sequence[Row]) -> LeaseRow | None:
-    if not rows:
-        return None
-    agent, owner, fence, expires, released = rows[0]
-    lease = Lease(agent, owner, fence, expires)
-    return LeaseRow(lease, released=bool(released))
+    return read_lease(rows[0]) if rows else None
 
 
 def _keep_lease(session: Session, row: LeaseRow) -> None:

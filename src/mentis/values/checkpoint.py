@@ -55,6 +55,13 @@ class Kept(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class KeptAnchors(Value):
+    """The anchors that the owner of a log has added, with their whole paths."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class KeptChange(Value):
     """A signed change of the key, and the hash of the entry that holds it."""
 

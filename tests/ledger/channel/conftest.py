@@ -66,6 +66,7 @@ def make_consumer(
     ) -> Consumer:
         ledger = ledger or store
         parts = {
+            "clock": clock,
             "judge": judge,
             "log": OperationsLog(folder.log, lambda: format_time(clock.now())),
             **rest,
@@ -76,7 +77,6 @@ def make_consumer(
             store=ledger,
             stamp=make_stamp(clock.now, ids.salt),
             tenure=Tenure(ledger, clock, agent="ada", owner=owner),
-            clock=clock,
             ids=ids,
             **parts,  # pyright: ignore[reportArgumentType]  # the test's own
         )

@@ -6,7 +6,7 @@ import json
 import os
 import socket
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -455,3 +455,83 @@ def test_a_long_log_begins_anew_and_keeps_the_one_before(
     consumer.consume()
     assert len(log_of(folder)) == 1
     assert folder.log.with_name("watcher.log.1").stat().st_size == 5 * 1024 * 1024
+
+
+def test_a_draft_that_says_where_it_came_from_keeps_that(
+    folder: StatusFolder, make_consumer: MakeConsumer, clock: FixedClock, ids: CountingIds
+) -> None:
+    draft = b'{"goal": "Read"}\n'
+    name = write_draft(folder, draft, clock=clock, ids=ids, source="Büro\n2")
+    (entry,) = make_consumer().consume().added
+    assert (entry.source, entry.delivery) == ("Büro\n2", name)
+    assert entry.body["received"] == {"digest": digest(draft), "bytes": len(draft)}
+    assert folder.waiting() == []
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        b"",
+        b"{}",
+        b'"editor"',
+        b'{"source": 1}',
+        b'{"source": " "}',
+        b'{"source": "a", "more": 1}',
+        b'{"source": "a", "source": "b"}',
+        b'{"source": "' + b"a" * 201 + b'"}',
+    ],
+)
+def test_a_source_that_is_not_allowed_is_refused_with_the_draft(
+    folder: StatusFolder, make_consumer: MakeConsumer, store: LedgerInMemory, heading: bytes
+) -> None:
+    (folder.spool / "d-1.from.json").write_bytes(heading + b'\n{"goal": "Read"}')
+    done = make_consumer().consume()
+    assert len(done.refused) == 1
+    assert store.count("ada") == 0
+
+
+def test_what_a_killed_writer_left_is_swept_when_it_is_old_and_never_before(
+    folder: StatusFolder, make_consumer: MakeConsumer, ids: CountingIds
+) -> None:
+    left = folder.spool / ".d-1.json.abcdefgh.tmp"
+    left.write_bytes(b'{"goal"')
+    os.utime(left, (0, 0))  # which says nothing of when it was written
+    (folder.spool / ".link.tmp").symlink_to(left)
+    (folder.spool / ".hidden").write_bytes(b"not ours")
+    written = datetime.fromtimestamp(left.stat().st_ctime, UTC)
+    fresh = make_consumer(clock=FixedClock(written + timedelta(hours=23)))
+    assert fresh.consume().swept == []
+    assert left.exists()
+    later = make_consumer(clock=FixedClock(written + timedelta(hours=25)))
+    assert later.consume().swept == [left.name]
+    assert sorted(path.name for path in folder.spool.iterdir()) == [".hidden", ".link.tmp"]
+    log = [json.loads(line) for line in folder.log.read_text("utf-8").splitlines()]
+    assert [(one["file"], one["bytes"]) for one in log if one["event"] == "swept"] == [
+        (left.name, 7)
+    ]
+
+
+def test_who_does_not_hold_the_lease_sweeps_nothing(
+    folder: StatusFolder, make_consumer: MakeConsumer
+) -> None:
+    left = folder.spool / ".d-1.json.abcdefgh.tmp"
+    left.write_bytes(b"")
+    far = FixedClock(datetime.now(UTC) + timedelta(days=9))
+    make_consumer("watcher test:1 holder").tenure.begin()
+    with pytest.raises(LeaseHeld):
+        make_consumer("watcher test:1 other", clock=far).consume()
+    assert left.exists()
+
+
+def test_nothing_is_swept_where_the_spool_leads_elsewhere(
+    folder: StatusFolder, make_consumer: MakeConsumer, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / ".x.tmp").write_bytes(b"")
+    folder.spool.rmdir()
+    folder.spool.symlink_to(elsewhere)
+    done = make_consumer(clock=FixedClock(datetime.now(UTC) + timedelta(days=9))).consume()
+    assert (done.swept, done.fault) == ([], None)
+    assert (elsewhere / ".x.tmp").exists()
+    assert "not_swept" in folder.log.read_text("utf-8")

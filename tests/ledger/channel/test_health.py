@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -79,8 +80,6 @@ def test_a_full_disk_is_seen_although_it_can_be_read(tmp_path: Path, folder: Sta
     with Database(tmp_path / "mentis.db") as database:
         store = SqliteLedger(database)
         pages = database.read("PRAGMA page_count")[0][0]
-        with database.write() as connection:
-            connection.execute("CREATE TABLE ballast (x)")
         database.read(f"PRAGMA max_page_count = {pages}")
         # Every free page is used up.
         with pytest.raises(StoreFull):
@@ -92,7 +91,7 @@ def test_a_full_disk_is_seen_although_it_can_be_read(tmp_path: Path, folder: Sta
 def fill(database: Database) -> None:
     while True:
         with database.write() as connection:
-            connection.execute("INSERT INTO ballast VALUES (zeroblob(100))")
+            connection.execute("INSERT INTO checkpoints (agent, size, note) VALUES ('x', 0, 'x')")
 
 
 def test_a_spool_that_cannot_be_written_is_yellow(store: LedgerInMemory, tmp_path: Path) -> None:
@@ -116,3 +115,24 @@ def test_a_watcher_that_cannot_record_is_not_counted_as_up(
     health = check_health("ada", store, folder, now=NOW)
     assert (health.status, up(health)) == ("YELLOW", ["B", "C"])
     assert health.reason == "drafts cannot be recorded: no space left for that one"
+
+
+def test_what_the_watcher_told_is_never_read_through_a_link(
+    make_consumer: MakeConsumer, store: LedgerInMemory, folder: StatusFolder, tmp_path: Path
+) -> None:
+    secret = tmp_path / "key.pem"
+    secret.write_text("PRIVATE")
+    make_consumer("watcher host:7 x").tenure.begin()
+    folder.fault.symlink_to(secret)
+    health = check_health("ada", store, folder, now=NOW)
+    assert "it is a link" in health.routes[0].reason
+    assert not any("PRIVATE" in route.reason for route in health.routes)
+
+
+def test_a_pipe_where_the_watcher_tells_its_trouble_keeps_nobody_waiting(
+    make_consumer: MakeConsumer, store: LedgerInMemory, folder: StatusFolder
+) -> None:
+    make_consumer("watcher host:7 x").tenure.begin()
+    os.mkfifo(folder.fault)
+    health = check_health("ada", store, folder, now=NOW)
+    assert "a pipe, not a file" in health.routes[0].reason

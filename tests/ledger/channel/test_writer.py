@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from mentis.errors import BadInput, StoreConflict, StoreError
+from mentis.errors import BadInput, OutsideHome, StoreConflict, StoreError
 from mentis.ledger.canon import MAX_BYTES
 from mentis.ledger.channel.folder import StatusFolder, delivery_of
 from mentis.ledger.channel.writer import write_draft, write_pending
@@ -121,3 +122,17 @@ def test_a_listing_that_misses_a_draft_does_not_put_a_later_one_before_it(
     monkeypatch.setattr(Path, "iterdir", listed)
     # The fourth came after the first look, and one of its own writer may still be unseen.
     assert folder.waiting() == ["1.json", "2.json", "3.json"]
+
+
+@pytest.mark.parametrize("name", ["spool", "quarantine"])
+def test_a_folder_that_is_a_link_is_refused(
+    folder: StatusFolder, tmp_path: Path, name: str
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    folder.path.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder.path / name, ignore_errors=True)
+    (folder.path / name).symlink_to(elsewhere)
+    with pytest.raises(OutsideHome):
+        write_pending(folder, b"{}")
+    assert list(elsewhere.iterdir()) == []

@@ -29,6 +29,11 @@ from mentis.stores.postgres.faults import translate
 from mentis.stores.postgres.ledger import PostgresLedger
 from mentis.values.entry import Draft
 
+TRIGGER = """
+CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE TRIGGER t BEFORE INSERT ON ledger FOR EACH ROW EXECUTE FUNCTION f()
+"""
+
 
 def note(n: int) -> Draft:
     return Draft("note", "test", {"n": n})
@@ -245,3 +250,51 @@ def test_a_lease_survives_the_round_trip_with_its_zone(postgres: PostgresDatabas
     now = datetime(2026, 1, 1, 12, 30, 0, 123456, tzinfo=UTC)
     ledger = PostgresLedger(postgres)
     assert ledger.take_lease("ada", "one", now=now, seconds=1.5) == ledger.lease("ada")
+
+
+def test_what_the_server_keeps_of_an_erased_value_is_told(
+    postgres: PostgresDatabase, stamp: Stamp
+) -> None:
+    ledger = PostgresLedger(postgres)
+    ledger.append("ada", [Draft("note", "test", {"secret": "s"})], stamp)
+    assert ledger.remains() == ()
+    ledger.erase("ada", 0, ["secret"], draft=Draft("erasure", "test", {}), stamp=stamp)
+    told = " ".join(ledger.remains())
+    assert all(word in told for word in ("VACUUM FULL", "write-ahead log", "backups"))
+
+
+@pytest.mark.parametrize(
+    ("statement", "named"),
+    [
+        ("CREATE RULE r AS ON INSERT TO ledger DO INSTEAD NOTHING", "ledger has 'rule r'"),
+        ("ALTER TABLE ledger ENABLE ROW LEVEL SECURITY", "with row security"),
+        ("ALTER TABLE dropped ADD COLUMN more TEXT", "dropped has 'column more text'"),
+        ("CREATE INDEX i ON ledger (time)", "INDEX i"),
+        ("ALTER TABLE ledger DROP CONSTRAINT ledger_pkey", "ledger lacks .* ledger_pkey"),
+        ("ALTER TABLE ledger RENAME TO l; CREATE VIEW ledger AS SELECT * FROM l", "ledger has"),
+        ("CREATE TABLE child () INHERITS (ledger)", "ledger has 'inheritance'"),
+        ("ALTER TABLE ledger ADD CHECK (idx < 9)", "ledger has 'constraint"),
+        (TRIGGER, "ledger has 'trigger t'"),
+    ],
+)
+def test_tables_that_somebody_changed_are_refused(
+    postgres_url: str, schema: str, postgres: PostgresDatabase, *, statement: str, named: str
+) -> None:
+    PostgresDatabase(postgres_url, schema=schema).close()
+    with postgres.session() as connection:
+        connection.execute(statement.encode())
+    with pytest.raises(StoreDamaged, match=named):
+        PostgresDatabase(postgres_url, schema=schema)
+
+
+@pytest.mark.parametrize("instead", ["NOTHING", "INSERT INTO leases VALUES ('x', 'x', 1, 'x', 0)"])
+def test_an_entry_that_a_rule_swallows_was_not_recorded(
+    postgres: PostgresDatabase, stamp: Stamp, instead: str
+) -> None:
+    ledger = PostgresLedger(postgres)
+    ledger.append("ada", [note(1)], stamp)
+    with postgres.session() as connection:
+        connection.execute(f"CREATE RULE r AS ON INSERT TO ledger DO INSTEAD {instead}".encode())
+    with pytest.raises(StoreDamaged, match="did not keep entry 1"):
+        ledger.append("ada", [note(2)], stamp)
+    assert (ledger.count("ada"), ledger.lease("x")) == (1, None)

@@ -67,6 +67,24 @@ def test_what_is_erased_or_dropped_stands_in_no_file_any_more(path: Path, stamp:
         ledger.erase("ada", 2, ["secret"], draft=Draft("erasure", "test", {}), stamp=stamp)
         ledger.drop_before("ada", 2)
         assert not stands_in_files(path)
+        assert ledger.remains() == ()
+
+
+def test_what_a_reader_holds_up_is_said_to_remain(path: Path, stamp: Stamp) -> None:
+    with Database(path, busy_seconds=0.01) as database:
+        ledger = SqliteLedger(database)
+        ledger.append("ada", [Draft("note", "test", {"secret": SECRET})], stamp)
+        reader = sqlite3.connect(path, isolation_level=None)
+        with closing(reader):
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM ledger").fetchall()
+            ledger.erase("ada", 0, ["secret"], draft=Draft("erasure", "test", {}), stamp=stamp)
+            (place,) = ledger.remains()
+            assert "mentis.db-wal" in place
+            assert stands_in_files(path)
+        ledger.drop_before("ada", 0)
+        assert ledger.remains() == ()
+        assert not stands_in_files(path)
 
 
 def stands_in_files(path: Path) -> bool:

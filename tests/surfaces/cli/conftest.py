@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +54,13 @@ def home(tmp_path: Path) -> Path:
     toml = (path / "mentis.toml").read_text(encoding="utf-8")
     (path / "mentis.toml").write_text(toml.replace("[routes]", SCRIPT), encoding="utf-8")
     return path
+
+
+@pytest.fixture
+def log(home: Path) -> str:
+    """The part of its settings without which a home is not the one it was."""
+    chosen = tomllib.loads((home / "mentis.toml").read_text(encoding="utf-8"))["ledger"]
+    return "\n[ledger]\n" + "".join(f'{key} = "{value}"\n' for key, value in chosen.items())
 
 
 @pytest.fixture

@@ -56,9 +56,9 @@ def test_a_route_that_is_not_ready_makes_the_check_fail(
     assert "NOT READY" in mentis("routes", "check", "gemini/x", "--home", home).out
 
 
-def test_another_try_is_told_in_our_own_words_only(mentis: Mentis, home: Path) -> None:
+def test_another_try_is_told_in_our_own_words_only(mentis: Mentis, home: Path, log: str) -> None:
     toml = '[routes.default]\nurl = "http://127.0.0.1:9/v1"\nmodel = "m"\nattempts = 2\n'
-    (home / "mentis.toml").write_text(toml, encoding="utf-8")
+    (home / "mentis.toml").write_text(toml + log, encoding="utf-8")
     done = mentis("call", "--message", "Hello", "--home", home)
     assert done.code == 1
     assert "no answer: trying again in" in done.err

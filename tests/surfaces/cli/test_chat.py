@@ -277,13 +277,15 @@ def test_a_file_that_is_not_there_is_named_and_nothing_is_recorded(
     assert mentis("status", "verify", "--json", "--home", home).json()["chains"] == []
 
 
-def test_an_answer_given_once_more_is_told_from_a_live_one(mentis: Mentis, home: Path) -> None:
+def test_an_answer_given_once_more_is_told_from_a_live_one(
+    mentis: Mentis, home: Path, log: str
+) -> None:
     toml = (home / "mentis.toml").read_text(encoding="utf-8")
     (home / "mentis.toml").write_text(f"{toml}\n[fallback]\nrepeat_seconds = 600\n")
     assert mentis("chat", "Hello?", "--home", home).out == "One.\n"
     closed = 'default = { url = "http://127.0.0.1:9/v1", model = "m", attempts = 1 }'
     (home / "mentis.toml").write_text(
-        f"[routes]\n{closed}\n[fallback]\nrepeat_seconds = 600\n", encoding="utf-8"
+        f"[routes]\n{closed}\n[fallback]\nrepeat_seconds = 600\n{log}", encoding="utf-8"
     )
     done = mentis("chat", "Hello?", "--home", home)
     assert (done.code, done.out) == (0, "One.\n")
@@ -293,7 +295,7 @@ def test_an_answer_given_once_more_is_told_from_a_live_one(mentis: Mentis, home:
 
 
 def test_an_error_in_the_middle_of_an_answer_starts_on_its_own_line(
-    mentis: Mentis, home: Path
+    mentis: Mentis, home: Path, log: str
 ) -> None:
     said = b'data: {"choices":[{"delta":{"content":"hey"}}]}\n\n'
     headers = {"content-type": "text/event-stream"}
@@ -301,7 +303,7 @@ def test_an_error_in_the_middle_of_an_answer_starts_on_its_own_line(
     (home / "tape").mkdir()
     (home / "tape" / "000001-x.json").write_bytes(to_file(broken))
     toml = '[routes.default]\nfolder = "tape"\nmatch = "order"\n'
-    (home / "mentis.toml").write_text(toml, encoding="utf-8")
+    (home / "mentis.toml").write_text(toml + log, encoding="utf-8")
     done = mentis("chat", "Hello", "--home", home)
     assert (done.code, done.out) == (1, "hey\n")
     assert "breaks off" in done.err

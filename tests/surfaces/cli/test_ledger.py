@@ -151,12 +151,13 @@ def test_a_home_without_a_key_is_told_and_gets_one(ledger: Mentis, filled: Path)
     marker = filled / "mentis.toml"
     lines = marker.read_text().splitlines(keepends=True)
     marker.write_text("".join(li for li in lines if not li.startswith(("origin", "public_key"))))
+    assert "swapped identity" in ledger("checkpoint").err  # it had one, at this place
+    assert "swapped identity" in ledger("checkpoint", "--init").err
+    KnownHomes(config_folder(os.environ)).file(filled).unlink()
     refused = ledger("checkpoint")
     assert refused.code == 1
     assert "[signing-key]" in refused.err
     assert "mentis ledger checkpoint --init" in refused.err
-    assert "swapped identity" in ledger("checkpoint", "--init").err  # it had one, at this place
-    KnownHomes(config_folder(os.environ)).file(filled).unlink()
     made = ledger("checkpoint", "--init", "--json").json()
     assert Path(made["key"]).is_file()
     assert f'public_key = "{made["public_key"]}"' in marker.read_text()
@@ -206,6 +207,7 @@ def test_erasing_asks_and_leaves_a_tombstone(mentis: Mentis, ledger: Mentis, fil
     assert "--yes" in asked.err
     done = ledger("erase", "3", "--field", "text", "--reason", "Art. 17", "--yes", "--json")
     assert done.json()["tombstone"]["index"] == 8
+    assert done.json()["remains"] == []
     assert "text: erased; its commitment is" in ledger("show", "3").out
     verified = mentis("--home", filled, "status", "verify")
     assert verified.code == 0
@@ -215,6 +217,12 @@ def test_erasing_asks_and_leaves_a_tombstone(mentis: Mentis, ledger: Mentis, fil
     whole = ledger("erase", "5", "--reason", "x", "--yes")
     assert whole.out.startswith("erased text, delivery, clock of entry 5")
     assert b"note 5" not in (filled / "mentis.db").read_bytes()
+
+
+def test_a_number_that_no_ledger_reaches_is_refused(ledger: Mentis) -> None:
+    for command in (["show"], ["proof"], ["erase", "--reason", "x"]):
+        refused = ledger(*command, "9" * 30)
+        assert (refused.code, "Traceback" in refused.err) == (2, False)
 
 
 def test_rotation_moves_old_entries_into_a_file(
@@ -242,16 +250,30 @@ def test_an_export_is_checked_with_one_command(ledger: Mentis, tmp_path: Path) -
     note.write_text(ledger("checkpoint").out)
     assert ledger("rotate", "--keep", "3").code == 0
     done = ledger("export", bundle)
-    unpack, command = done.out.splitlines()
-    assert unpack == "unzip -p ada.zip verify.py > verify.py"
+    get, command = done.out.splitlines()
+    assert get == "mentis ledger auditor > verify.py"
     script = tmp_path / "verify.py"
-    script.write_bytes(zipfile.ZipFile(bundle).read("verify.py"))
+    script.write_text(ledger("auditor").out, "utf-8")
     words = command.split()
     assert words[:3] == ["python", "-I", "verify.py"]
     checked = audit(bundle, script, *words[4:], "--checkpoint", note)
     assert checked.returncode == 0, checked.stdout
     assert "complete: a checkpoint from outside has seen 8 entries" in checked.stdout
     assert ledger("export", bundle).code == 2
+
+
+def test_the_verifier_is_printed_as_it_is_installed_with_its_digest(
+    ledger: Mentis, tmp_path: Path
+) -> None:
+    done = ledger("auditor")
+    assert done.err == f"sha256 {hashlib.sha256(done.out.encode()).hexdigest()}\n"
+    assert json.loads(ledger("auditor", "--json").out) == {
+        "sha256": hashlib.sha256(done.out.encode()).hexdigest(),
+        "script": done.out,
+    }
+    ledger("export", tmp_path / "ada.zip")
+    with zipfile.ZipFile(tmp_path / "ada.zip") as archive:
+        assert archive.read("verify.py") == done.out.encode(), "the one in a genuine export"
 
 
 def _edit(line: str) -> str:
@@ -297,8 +319,11 @@ def test_a_shortened_export_is_found_by_the_checkpoint_that_somebody_kept(
         lines = archive.read("entries.jsonl").splitlines(keepends=True)
         target.writestr("entries.jsonl", b"".join(lines[:5]))
         target.writestr("checkpoints.txt", "")
-        target.writestr("ledger.json", archive.read("ledger.json"))
-    assert audit(forged, script, *words[4:]).returncode == 0, "nothing in it says more"
+        about = json.loads(archive.read("ledger.json")) | {"entries": 5}
+        target.writestr("ledger.json", json.dumps(about))
+    checked = audit(forged, script, *words[4:])
+    assert checked.returncode == 1
+    assert checked.stdout.startswith("UNSIGNED"), "what is there holds, and anybody could say it"
     checked = audit(forged, script, *words[4:], "--checkpoint", note)
     assert checked.returncode == 1
     assert "8 entries were there" in checked.stdout

@@ -247,7 +247,7 @@ def test_another_key_in_the_settings_is_named(victim: Victim) -> None:
     lines = marker.read_text().splitlines(keepends=True)
     key = f'public_key = "{encode_key(THIEF.public)}"\n'
     marker.write_text("".join(key if li.startswith("public_key") else li for li in lines))
-    assert victim.named() == {"forged"}
+    assert victim.named() == {"forged", "identity"}
 
 
 def test_a_forged_checkpoint_at_the_anchor_is_named(victim: Victim) -> None:
@@ -258,7 +258,7 @@ def test_a_forged_checkpoint_at_the_anchor_is_named(victim: Victim) -> None:
     assert victim.named() == {"forged"}
 
 
-def test_a_replayed_draft_is_named(victim: Victim) -> None:
+def test_a_draft_cannot_be_replayed_without_another_table(victim: Victim) -> None:
     chain = victim.chain
     with victim.attack() as connection:
         for (name,) in connection.execute(
@@ -266,7 +266,8 @@ def test_a_replayed_draft_is_named(victim: Victim) -> None:
         ).fetchall():
             connection.execute(f"DROP INDEX {name}")
     victim.put(rechained([*chain, chain[3]]))
-    assert "replayed" in victim.named()
+    done = victim.mentis("--home", victim.home, "status", "verify")
+    assert (done.code, "missing: index 'ledger_delivery'" in done.err) == (1, True)
 
 
 def test_a_field_taken_out_without_a_tombstone_is_named(victim: Victim) -> None:
@@ -317,3 +318,13 @@ def test_repair_points_at_the_damage_and_stays_at_exit_code_1(victim: Victim) ->
     assert "entry 10 points at it" in done.err
     assert victim.chain[4].source == "boss"
     assert victim.named() == {"edited"}
+
+
+def test_the_name_of_an_agent_writes_no_line_of_the_verdict(victim: Victim) -> None:
+    evil = "home/zz\nok  home/boss: 999 entries, head feed\x1b[2K"
+    with victim.attack() as connection:
+        connection.execute(INSERT, to_row(replace(victim.chain[0], agent=evil)))
+    done = victim.mentis("--home", victim.home, "status", "verify")
+    assert done.code == 1
+    assert not any(line.startswith("ok  home/boss") for line in done.out.splitlines())
+    assert "\x1b" not in done.out + done.err

@@ -22,13 +22,16 @@ from mentis.ledger.chain import format_time
 from mentis.ports.clock import Clock
 from mentis.ports.ids import Ids
 from mentis.ports.ledger_store import LedgerStore, Stamp
+from mentis.values.digest import digest
 from mentis.values.entry import Draft, Entry
 from mentis.values.lease import Lease
 
-from .folder import SUFFIX, StatusFolder, delivery_of, new_delivery
+from .folder import FROM, SUFFIX, StatusFolder, delivery_of, new_delivery
 from .intake import Changing, Snapshot, opened_folder, remove_same, take_snapshot
 from .operations import OperationsLog, added_line
 from .quarantine import put_aside
+from .spooled import MOST_HEADING, Spooled, read_spooled
+from .sweep import sweep
 from .tenure import Tenure
 
 # The body field that binds an entry to the bytes of its file.
@@ -61,6 +64,7 @@ class Round:
     added: list[Entry] = field(default_factory=list[Entry])
     known: int = 0
     refused: dict[str, str] = field(default_factory=dict[str, str])  # name in quarantine: why
+    swept: list[str] = field(default_factory=list[str])  # what killed writers had left
     fault: MentisError | None = None
 
 
@@ -94,12 +98,23 @@ class Consumer:
                 self._claim(slot)
             for name in self.folder.waiting():
                 self._consume(name, self.tenure.keep(), done)
+            self._sweep(done)
         except LeaseHeld:
             raise
         except MentisError as fault:
             # The files stay where they are, in their order; the next round begins with this one.
             done.fault = fault
         return done
+
+    def _sweep(self, done: Round) -> None:
+        """Last, and whatever comes of it: no draft waits for this."""
+        try:
+            with opened_folder(self.folder.spool) as spool:
+                for name, size in sweep(spool, now=self.clock.now()):
+                    done.swept.append(name)
+                    self.log.write("swept", file=name, bytes=size)
+        except (OSError, MentisError) as error:
+            self.log.write("not_swept", error=str(error))
 
     def _claim(self, slot: Path) -> None:
         target = self.folder.spool / f"{new_delivery(self.clock.now, self.ids)}{SUFFIX}"
@@ -115,20 +130,27 @@ class Consumer:
         self.log.write("file_updated", file=slot.name, claimed=target.name)
 
     def _consume(self, name: str, lease: Lease, done: Round) -> None:
+        source: str | None = None
         with opened_folder(self.folder.spool) as spool:
             try:
                 delivery = self._checked_name(name)
-                snapshot = take_snapshot(spool, name, max_bytes=self.max_bytes, owners=self.owners)
-                self._record(delivery, snapshot, lease, done)
+                snapshot = self._snapshot(spool, name)
+                spooled = read_spooled(name, snapshot.content)
+                source = spooled.source
+                self._record(delivery, spooled, lease, done)
             except Changing:
                 return
             except StoreConflict as conflict:
-                self._set_aside(name, "conflict", conflict, done)
+                self._set_aside(name, "conflict", _from(conflict, source), done)
             except (BadInput, NotCanonical) as refusal:
-                self._set_aside(name, "refused", refusal, done)
+                self._set_aside(name, "refused", _from(refusal, source), done)
             else:
                 if not remove_same(spool, name, snapshot):
                     self.log.write("replaced", file=name)
+
+    def _snapshot(self, spool: int, name: str) -> Snapshot:
+        most = self.max_bytes + (MOST_HEADING if name.endswith(FROM) else 0)
+        return take_snapshot(spool, name, max_bytes=most, owners=self.owners)
 
     def _checked_name(self, name: str) -> str:
         delivery = delivery_of(name)
@@ -139,28 +161,33 @@ class Consumer:
             )
         return delivery
 
-    def _record(self, delivery: str, snapshot: Snapshot, lease: Lease, done: Round) -> None:
-        if self._is_known(delivery, snapshot):
+    def _record(self, delivery: str, spooled: Spooled, lease: Lease, done: Round) -> None:
+        if self._is_known(delivery, spooled):
             done.known += 1
             self.log.write("known", delivery=delivery)
             return
-        judged = self.judge(snapshot.content)
+        judged = self.judge(spooled.draft)
         if isinstance(judged, Refusal):
             raise BadInput(judged.reason, problems=judged.problems)
-        received = {"digest": snapshot.digest, "bytes": len(snapshot.content)}
-        draft = replace(judged, delivery=delivery, body={**judged.body, RECEIVED: received})
+        received = {"digest": digest(spooled.draft), "bytes": len(spooled.draft)}
+        draft = replace(
+            judged,
+            source=spooled.source or judged.source,
+            delivery=delivery,
+            body={**judged.body, RECEIVED: received},
+        )
         try:
             (entry,) = self.store.append(self.agent, [draft], self.stamp, lease=lease)
         except StoreConflict:
             # Somebody was faster. Only the bytes count: a judgement may differ the second time.
-            if not self._is_known(delivery, snapshot):
+            if not self._is_known(delivery, spooled):
                 raise
             done.known += 1
             return
         self._tell(entry, done)
 
-    def _is_known(self, delivery: str, snapshot: Snapshot) -> bool:
-        return find_known(self.store, self.agent, delivery, snapshot.digest) is not None
+    def _is_known(self, delivery: str, spooled: Spooled) -> bool:
+        return find_known(self.store, self.agent, delivery, digest(spooled.draft)) is not None
 
     def _tell(self, entry: Entry, done: Round) -> None:
         done.added.append(entry)
@@ -187,6 +214,13 @@ class Consumer:
         target = put_aside(source, self.folder.quarantine, label=label, why=why)
         done.refused[target.name] = error.message
         self.log.write(event, result="FAIL", file=name, error=error.message, aside=target.name)
+
+
+def _from(error: MentisError, source: str | None) -> MentisError:
+    """The reason in quarantine says where the draft came from, if it did."""
+    if source is not None:
+        error.facts["source"] = source
+    return error
 
 
 def find_known(store: LedgerStore, agent: str, delivery: str, digest: str) -> Entry | None:

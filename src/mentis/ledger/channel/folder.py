@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from mentis.disk.atomic import sync_folder, unwritable
-from mentis.errors import BadInput
+from mentis.errors import BadInput, OutsideHome
 from mentis.ports.ids import Ids
 
 SUFFIX = ".json"
+FROM = ".from.json"  # of a draft that says where it came from
 PENDING = "pending_status.json"
 # A delivery becomes a file name: nothing in it can lead anywhere.
 _DELIVERY = re.compile(r"[a-z0-9][a-z0-9_-]{0,127}")
@@ -67,12 +68,20 @@ class StatusFolder:
         slots = (slot.parent for slot in self.slots)
         for folder in (self.path, self.spool, self.quarantine, *slots):
             try:
+                self._refuse_link(folder)
                 if folder.is_dir():
                     continue
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 sync_folder(folder.parent)
             except OSError as error:
                 raise unwritable(folder, error) from error
+
+    def _refuse_link(self, folder: Path) -> None:
+        if folder in (self.spool, self.quarantine) and folder.is_symlink():
+            raise OutsideHome(
+                f"{folder} is a link, and what comes in must stay in the home",
+                hint="remove the link; the folder is made anew",
+            )
 
     def waiting(self) -> list[str]:
         """The names in the spool, oldest first; what begins with a dot is still being written.
@@ -108,7 +117,7 @@ def checked_delivery(text: str) -> str:
 
 def delivery_of(name: str) -> str | None:
     """The delivery a file of the spool stands for, or None when the name is none of ours."""
-    stem = name.removesuffix(SUFFIX)
+    stem = name.removesuffix(FROM if name.endswith(FROM) else SUFFIX)
     return stem if stem != name and _DELIVERY.fullmatch(stem) else None
 
 

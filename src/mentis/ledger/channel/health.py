@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import datetime
 
 from mentis.disk.atomic import write_beside
@@ -12,9 +13,11 @@ from mentis.values.lease import Lease
 from mentis.values.words import counted
 
 from .folder import StatusFolder
+from .intake import Changing, opened_folder, take_snapshot
 from .quarantine import count_aside
 
 _PROBE = "health"
+_MOST_TOLD = 4096
 _ROUTES: tuple[RouteName, ...] = ("A watcher", "B command", "C save tool", "D monitor")
 
 
@@ -74,10 +77,19 @@ def _consumer(route: RouteName, role: str, holder: Lease | None, stuck: str | No
 
 
 def _told_fault(folder: StatusFolder) -> str | None:
-    try:
-        return folder.fault.read_text(encoding="utf-8", errors="replace") or None
-    except OSError:
+    """Read as carefully as a draft: what lies there may be a link to somebody's secret."""
+    if not os.path.lexists(folder.fault):
         return None
+    try:
+        with opened_folder(folder.fault.parent) as where:
+            kept = take_snapshot(
+                where, folder.fault.name, max_bytes=_MOST_TOLD, owners={os.geteuid()}
+            )
+    except Changing:
+        return None
+    except MentisError as refused:
+        return f"{folder.fault.name} cannot be read: {refused.message}"
+    return kept.content.decode("utf-8", errors="replace") or None
 
 
 def _waiting(folder: StatusFolder) -> int:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from mentis.disk.atomic import unwritable
 from mentis.errors import BadInput, MentisError, OutsideHome, StoreError
-from mentis.values.digest import digest
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
@@ -24,10 +23,6 @@ class Snapshot:
     content: bytes
     device: int
     inode: int
-
-    @property
-    def digest(self) -> str:
-        return digest(self.content)
 
 
 class Changing(Exception):

@@ -11,22 +11,31 @@ from mentis.ledger.canon import MAX_BYTES
 from mentis.ports.clock import Clock
 from mentis.ports.ids import Ids
 
-from .folder import SUFFIX, StatusFolder, checked_delivery, new_delivery
+from .folder import FROM, SUFFIX, StatusFolder, checked_delivery, new_delivery
+from .spooled import Spooled, read_spooled, write_spooled
 
 
 def write_draft(
-    folder: StatusFolder, draft: bytes, *, clock: Clock, ids: Ids, delivery: str | None = None
+    folder: StatusFolder,
+    draft: bytes,
+    *,
+    clock: Clock,
+    ids: Ids,
+    delivery: str | None = None,
+    source: str | None = None,
 ) -> str:
     """Spool a draft as it is and return its delivery. Once this returns it survives a power loss.
 
-    A delivery of one's own makes sending again after a doubt harmless.
+    A delivery of one's own makes sending again after a doubt harmless. With a `source` the file
+    says where the draft came from.
     """
     _check_size(draft)
     name = checked_delivery(delivery) if delivery else new_delivery(clock.now, ids)
     folder.make()
-    path = folder.spool / f"{name}{SUFFIX}"
-    if not _waits_already(path, draft):
-        write_atomic(path, draft)
+    spooled = Spooled(draft, source)
+    if not _waits_already(folder.spool, name, spooled):
+        suffix = SUFFIX if source is None else FROM
+        write_atomic(folder.spool / f"{name}{suffix}", write_spooled(spooled))
     return name
 
 
@@ -37,21 +46,31 @@ def write_pending(folder: StatusFolder, draft: bytes) -> None:
     write_atomic(folder.pending, draft)
 
 
-def _waits_already(path: Path, draft: bytes) -> bool:
+def _waits_already(spool: Path, delivery: str, spooled: Spooled) -> bool:
     """Whether this very draft stands there. StoreConflict if something else does."""
+    looked = [_standing(spool / f"{delivery}{suffix}") for suffix in (SUFFIX, FROM)]
+    found = [one for one in looked if one is not None]
+    if not found or found == [spooled]:
+        return bool(found)
+    raise StoreConflict(
+        f"delivery `{delivery}` waits in the spool already, with another content or source",
+        hint="give a changed draft a delivery of its own",
+        delivery=delivery,
+    )
+
+
+def _standing(path: Path) -> Spooled | None:
+    """What waits under this name; something without a draft is like no draft of anybody."""
     try:
-        same = stat.S_ISREG(path.lstat().st_mode) and path.read_bytes() == draft
+        if not stat.S_ISREG(path.lstat().st_mode):
+            return Spooled(b"")
+        return read_spooled(path.name, path.read_bytes())
     except FileNotFoundError:
-        return False
+        return None
+    except BadInput:
+        return Spooled(b"")
     except OSError as error:
         raise unwritable(path, error) from error
-    if same:
-        return True
-    raise StoreConflict(
-        f"delivery `{path.stem}` waits in the spool already, with another content",
-        hint="give a changed draft a delivery of its own",
-        delivery=path.stem,
-    )
 
 
 def _check_size(draft: bytes) -> None:

@@ -70,11 +70,10 @@ def _row(
     needs: tuple[str, ...],
     fix: str,
     kind: Kind = "state",
+    why: str = _SOUND,
 ) -> Rule:
     level = "warn" if number.startswith("W") else "block"
-    return Rule(
-        f"S2-{name}", number, level, "operations", kind, what, _SOUND, fix, check, needs=needs
-    )
+    return Rule(f"S2-{name}", number, level, "operations", kind, what, why, fix, check, needs=needs)
 
 
 RULES = (
@@ -94,6 +93,8 @@ RULES = (
         needs=("steps",),
         fix="use `mentis status write`",
         kind="program",
+        why=f"{_SOUND}; our writer does and its tests show it, and how others wrote a file nobody"
+        " can see: so it is judged only where a program tells its steps",
     ),
     _row(
         "35",
@@ -143,6 +144,8 @@ RULES = (
         _overridden,
         needs=("overridden",),
         fix="let the module add findings, never take one away",
+        why=f"{_SOUND}; there is no such module here, so it is judged only where a program that"
+        " has one tells what it set aside",
     ),
     Rule(
         "S2-W-FACTSPLIT",

@@ -16,7 +16,9 @@ from mentis.disk.atomic import sync_folder, unwritable, write_atomic
 from mentis.disk.lock import write_lock
 from mentis.errors import BadInput, SigningKeyError, StoreDamaged
 from mentis.stores.keys import KeySigner, create_key, load_key
-from mentis.values.checkpoint import Kept, KeptChange, KeptChanges, KeptNote
+from mentis.values.checkpoint import Kept, KeptAnchors, KeptChange, KeptChanges, KeptNote
+
+from .own import make_own, read_own
 
 _UNSAFE = re.compile(r"[^a-z0-9.-]+")
 _BUSY_SECONDS = 10.0
@@ -35,6 +37,7 @@ def config_folder(environ: Mapping[str, str]) -> Path:
 
 class KeyFolder:
     def __init__(self, config: Path, origin: str) -> None:
+        self._config = config
         self.path = config / "ledgers" / safe_name(origin)
 
     def key_file(self, public_key: str) -> Path:
@@ -42,6 +45,7 @@ class KeyFolder:
         return self.path / f"key-{hashlib.sha256(public_key.encode()).hexdigest()[:16]}.pem"
 
     def new_key(self) -> KeySigner:
+        make_own(self.path, top=self._config)
         fresh = self.path / f"new-{os.getpid()}.pem"
         fresh.unlink(missing_ok=True)
         signer = create_key(fresh)
@@ -66,13 +70,16 @@ class KeyFolder:
                 file.rename(file.with_name(f"retired-{file.name}"))
         sync_folder(self.path)
 
+    def _read(self, path: Path) -> bytes:
+        return read_own(path, top=self._config)
+
     def kept_file(self, agent: str) -> Path:
         return self.path / f"{safe_name(agent)}.json"
 
     def kept(self, agent: str) -> Kept | None:
         path = self.kept_file(agent)
         try:
-            return from_json(Kept, path.read_bytes())
+            return from_json(Kept, self._read(path))
         except FileNotFoundError:
             return None
         except (OSError, BadInput) as error:
@@ -91,7 +98,7 @@ class KeyFolder:
             if file.name.startswith(VERIFIED):
                 continue
             try:
-                kept = from_json(Kept, file.read_bytes())
+                kept = from_json(Kept, self._read(file))
             except (OSError, BadInput) as error:
                 faults.append(f"{file}: the last checkpoint cannot be read: {error}")
             else:
@@ -100,10 +107,7 @@ class KeyFolder:
 
     def keep(self, agent: str, kept: Kept, *, anew: bool = False) -> None:
         """The longest one stays, whoever comes last; `anew`, after a rollback, puts this one."""
-        try:
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise unwritable(self.path, error) from error
+        make_own(self.path, top=self._config)
         with write_lock(self.path / ".lock", seconds=_BUSY_SECONDS):
             before = None if anew else self.kept(agent)
             if before is None or before.standing.size <= kept.standing.size:
@@ -116,7 +120,7 @@ class KeyFolder:
         """The changes of the key in this chain, also those that a rollback took away."""
         path = self.changes_file(agent)
         try:
-            return from_json(KeptChanges, path.read_bytes()).changes
+            return from_json(KeptChanges, self._read(path)).changes
         except FileNotFoundError:
             return ()
         except (OSError, BadInput) as error:
@@ -129,6 +133,28 @@ class KeyFolder:
     def keep_changes(self, agent: str, changes: Sequence[KeptChange]) -> None:
         write_atomic(self.changes_file(agent), to_json(KeptChanges(tuple(changes))))
 
+    @property
+    def anchors_file(self) -> Path:
+        return self.path / "anchors"
+
+    def anchors(self) -> tuple[str, ...]:
+        """Those that were added here; in the home anybody could name one."""
+        try:
+            return from_json(KeptAnchors, self._read(self.anchors_file)).names
+        except FileNotFoundError:
+            return ()
+        except (OSError, BadInput) as error:
+            raise StoreDamaged(
+                f"{self.anchors_file}: which anchors were added cannot be read: {error}",
+                hint="remove it and add them again with `mentis ledger anchor add`",
+                file=str(self.anchors_file),
+            ) from error
+
+    def add_anchor(self, name: str) -> None:
+        make_own(self.path, top=self._config)
+        if name not in (known := self.anchors()):
+            write_atomic(self.anchors_file, to_json(KeptAnchors((*known, name))))
+
     # A change of the key touches ledger and settings; this says that it has begun and not ended.
 
     @property
@@ -137,7 +163,7 @@ class KeyFolder:
 
     def changing_to(self) -> str | None:
         try:
-            return self.change_file.read_text("ascii").strip()
+            return self._read(self.change_file).decode("ascii").strip()
         except FileNotFoundError:
             return None
         except (OSError, UnicodeDecodeError) as error:

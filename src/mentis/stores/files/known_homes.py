@@ -1,44 +1,60 @@
-"""Which log a home had when it was last opened, kept beside the keys and not in the home.
+"""Which log and key a home had when it was last opened, kept beside the keys and not in the home.
 
-Whoever can write into a home can name another log and key in its settings, but not here.
+Whoever can write into a home can name others in its settings, but not here.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
-from mentis.disk.atomic import unwritable, write_atomic
-from mentis.errors import SigningKeyError
+from mentis.codec.forms import from_json, to_json
+from mentis.disk.atomic import write_atomic
+from mentis.errors import BadInput, SigningKeyError
+from mentis.values.value import Value
 
 from .key_folder import safe_name
+from .own import make_own, read_own
+
+
+@dataclass(frozen=True, slots=True)
+class KnownHome(Value):
+    """`public_key` is empty where it was not remembered yet."""
+
+    origin: str
+    public_key: str = ""
 
 
 class KnownHomes:
     """A home is known by where it is: a copy elsewhere is another one."""
 
     def __init__(self, config: Path) -> None:
+        self._config = config
         self._folder = config / "homes"
 
     def file(self, home: Path) -> Path:
         return self._folder / safe_name(str(home.resolve()))
 
-    def origin(self, home: Path) -> str | None:
-        """The log this home had, or None for one that is not known yet."""
+    def known(self, home: Path) -> KnownHome | None:
+        """None for a home that was not seen at this place before."""
         file = self.file(home)
         try:
-            return file.read_text("utf-8").strip() or None
+            text = read_own(file, top=self._config).decode().strip()
+            # At first there was nothing but the name of the log in it.
+            return from_json(KnownHome, text) if text.startswith("{") else KnownHome(text)
         except FileNotFoundError:
             return None
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, UnicodeDecodeError, BadInput) as error:
             raise SigningKeyError(
                 f"{file}: which log this home had cannot be read: {error}", hint="make it readable"
             ) from error
 
-    def remember(self, home: Path, origin: str) -> None:
-        if self.origin(home) == origin:
+    def verified_file(self, home: Path, name: str) -> Path:
+        """Where is kept how far a record was verified that has no key to keep it beside."""
+        return self._folder / f"{self.file(home).name}.verified" / safe_name(name)
+
+    def remember(self, home: Path, known: KnownHome) -> None:
+        if self.known(home) == known:
             return
-        try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise unwritable(self._folder, error) from error
-        write_atomic(self.file(home), f"{origin}\n")
+        make_own(self._folder, top=self._config)
+        write_atomic(self.file(home), to_json(known))

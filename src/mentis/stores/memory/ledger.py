@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import pairwise
 from threading import Lock
 
 from mentis.ports.ledger_store import Stamp
@@ -13,6 +15,7 @@ from mentis.stores.erasing import without_fields
 from mentis.stores.leasing import LeaseRow, check_holds, next_lease, renewed_lease
 from mentis.values.entry import Draft, Entry, Head
 from mentis.values.lease import Lease
+from mentis.values.tally import Tally
 
 
 @dataclass
@@ -54,6 +57,9 @@ class LedgerInMemory:
             self._keep(agent, chain, kept)
             return tombstone
 
+    def remains(self) -> tuple[str, ...]:
+        return ()
+
     def drop_before(self, agent: str, index: int) -> int:
         with self._lock:
             chain = self._chain(agent)
@@ -72,6 +78,11 @@ class LedgerInMemory:
         chain = self._chain(agent)
         return iter([*chain.dropped, *(entry.hash for entry in chain.kept)][start:])
 
+    def dropped_deliveries(self, agent: str, *, start: int = 0) -> Iterator[str | None]:
+        chain = self._chain(agent)
+        delivered = {index: name for name, index in chain.dropped_deliveries.items()}
+        return (delivered.get(index) for index in range(start, len(chain.dropped)))
+
     def latest(self, agent: str, count: int) -> tuple[Entry, ...]:
         return tuple(self._chain(agent).kept[-count:]) if count > 0 else ()
 
@@ -88,8 +99,25 @@ class LedgerInMemory:
         head = self.head(agent)
         return 0 if head is None else head.index + 1
 
+    def tally(self, agent: str) -> Tally:
+        kept = self._chain(agent).kept
+        return Tally(
+            len(kept),
+            kept[0].time if kept else None,
+            kept[-1].time if kept else None,
+            dict(sorted(Counter(entry.source for entry in kept).items())),
+            dict(sorted(Counter(entry.kind for entry in kept).items())),
+        )
+
+    def gaps(self, agent: str) -> tuple[tuple[int, int], ...]:
+        steps = pairwise(entry.index for entry in self._chain(agent).kept)
+        return tuple((low + 1, high - 1) for low, high in steps if high > low + 1)
+
     def agents(self) -> tuple[str, ...]:
         return tuple(sorted(self._chains))
+
+    def misnamed(self) -> tuple[str, ...]:
+        return ()
 
     def keep_checkpoint(self, agent: str, size: int, note: str) -> None:
         self._checkpoints.setdefault(agent, []).append((size, note))

@@ -18,6 +18,7 @@ from mentis.stores.rows import Row
 
 from .faults import translate
 from .migrations import MIGRATIONS, VERSION
+from .schema import check_schema
 
 if TYPE_CHECKING:
     import psycopg
@@ -142,6 +143,7 @@ class PostgresDatabase:
                         connection.execute(statement.encode())
                 connection.execute("DELETE FROM version")
                 connection.execute("INSERT INTO version (number) VALUES (%s)", (VERSION,))
+            check_schema(connection, self.where)
 
     def _version(self, connection: psycopg.Connection[Row]) -> int:
         """0 for a schema that is not there yet; it is made then."""

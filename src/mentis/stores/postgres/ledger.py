@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     import psycopg
 
 T = TypeVar("T")
+# What `VACUUM` frees is not overwritten, and the server keeps more than its tables.
+_REMAINS = (
+    "unused space of the server's table files, until VACUUM FULL ledger, which locks the table",
+    "the write-ahead log of the server and its archive, until they are recycled",
+    "replicas and backups of the server",
+)
 _KEY = "hashtextextended(current_schema() || '/' || agent, 0)"
 _TURN = f"SELECT pg_advisory_xact_lock({_KEY}) FROM (SELECT %s::text AS agent) AS one"  # noqa: S608 - constants
 _TURNS_NOW = f"SELECT bool_and(pg_try_advisory_xact_lock({_KEY})) FROM unnest(%s::text[]) AS agent"  # noqa: S608 - constants
@@ -60,9 +66,10 @@ class _PostgresEngine:
         except _Apart:
             return self._group(agent).run(work, agent)
 
-    def forget(self) -> None:
+    def forget(self) -> tuple[str, ...]:
         """The old rows go; the server's own log and its backups are in its owner's hands."""
         self._database.vacuum()
+        return _REMAINS
 
     def close(self) -> None:
         self._database.close()
@@ -86,6 +93,12 @@ class _Session(Session):
     def run_insert(self, rows: Sequence[Row]) -> None:
         with self._faults(), self._connection.cursor() as cursor:
             cursor.executemany(_spelled(INSERT).encode(), rows)
+
+    def run_heads(self, agents: Sequence[str]) -> dict[str, list[Row]]:
+        heads: dict[str, list[Row]] = {agent: [] for agent in agents}
+        for agent, *head in self.run(_HEADS, (list(agents),)):
+            heads[agent].append(tuple(head))
+        return heads
 
     @contextmanager
     def _faults(self) -> Generator[None]:
@@ -124,7 +137,9 @@ class _OneAgent:
         with self._database.session() as connection, connection.transaction():
             for agent in keys:
                 connection.execute(_TURN.encode(), (agent,))
-            yield _OwnSession(self._database, connection)
+            session = _OwnSession(self._database, connection)
+            yield session
+            session.finish()
 
 
 class _Together:
@@ -140,13 +155,10 @@ class _Together:
             free = connection.execute(_TURNS_NOW.encode(), (agents,)).fetchone()
             if free is None or not free[0]:
                 raise _Apart
-            heads: dict[str, list[Row]] = {agent: [] for agent in agents}
-            for agent, *head in connection.execute(_HEADS.encode(), (agents,)):
-                heads[agent].append(tuple(head))
             session = _SharedSession(self._database, connection)
-            session.know_heads(heads)
+            session.know_heads(session.run_heads(agents))
             yield session
-            session.send()
+            session.finish()
 
 
 @cache

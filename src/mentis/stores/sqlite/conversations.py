@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TypeAlias
 
-from mentis.errors import StoreError
+from mentis.errors import StoreDamaged, StoreError
 from mentis.values.digest import digest
 from mentis.values.part import MediaPart, Part
 from mentis.values.turn import Turn
@@ -64,7 +64,13 @@ class SqliteConversations:
             data[number][part] = content
             names[number].append((part, name))
         turns: list[Turn] = []
-        for number, text in self._database.read(_TURNS, (agent, session)):
+        for place, (number, text) in enumerate(self._database.read(_TURNS, (agent, session))):
+            if (number, type(text)) != (place, str):
+                raise StoreDamaged(
+                    f"{where} is not in its place: the one after {place} others has the number"
+                    f" {number!r}",
+                    hint="somebody changed the database; put a backup in its place",
+                )
             row = (text, tuple(names.get(number, ())))
             turn = self._kept.get(row)
             if turn is None:
@@ -74,7 +80,19 @@ class SqliteConversations:
         return tuple(turns)
 
     def sessions(self, agent: str) -> tuple[str, ...]:
-        return tuple(session for (session,) in self._database.read(_SESSIONS, (agent,)))
+        return tuple(_name(session) for (session,) in self._database.read(_SESSIONS, (agent,)))
+
+
+def _name(session: object) -> str:
+    try:
+        if isinstance(session, str) and session.encode():
+            return session
+    except UnicodeEncodeError:
+        pass
+    raise StoreDamaged(
+        f"there are turns of a session that is called {session!r}, which no session can be",
+        hint="somebody changed the database; put a backup in its place",
+    )
 
 
 def _keep(connection: sqlite3.Connection, place: tuple[str, str, int], data: _Bytes) -> None:

@@ -21,8 +21,8 @@ from mentis.stores.rows import Row
 from .faults import BUSY, damaged, translate
 from .migrations import APPLICATION_ID, VERSION, migrate, stand_in
 from .mounts import refuse_network
+from .schema import check_schema
 
-# One statement, so that another process cannot create the tables between two looks.
 _IDENTITY = """
 SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)
 FROM pragma_application_id, pragma_user_version
@@ -43,6 +43,7 @@ class Database:
         self._lock = RLock()
         self._closed = False
         self._doubtful = False
+        self._looked_at: int | None = None  # the number of the schema that was compared last
         with self.translated():
             self._connection = self._open_readonly() if readonly else self._open()
 
@@ -53,6 +54,7 @@ class Database:
     def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
         with self._lock, self.translated():
             self._renew()
+            self._look_again()
             return fetch(self._connection, statement, parameters)
 
     @contextmanager
@@ -63,6 +65,7 @@ class Database:
                 self._renew()
                 self._connection.execute("BEGIN IMMEDIATE")
                 try:
+                    self._look_again()
                     yield self._connection
                     self._connection.execute("COMMIT")
                 except BaseException:
@@ -71,11 +74,12 @@ class Database:
             except sqlite3.Error as error:
                 raise self.fault(error) from error
 
-    def fold(self) -> None:
-        """Bring what is in the -wal file into the database and empty it, unless somebody reads."""
+    def fold(self) -> bool:
+        """Bring what is in the -wal file into the database and empty it; False while one reads."""
         with self._lock, self.translated():
             self._renew()
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            (row,) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            return row[0] == 0
 
     def close(self) -> None:
         with self._lock, self.translated():
@@ -99,7 +103,14 @@ class Database:
             with suppress(sqlite3.Error):
                 self._connection.close()
             self._connection = self._open_readonly() if self._readonly else self._open()
-            self._doubtful = False
+            self._doubtful, self._looked_at = False, None
+
+    def _look_again(self) -> None:
+        """Every change of the tables changes this number, whoever makes it."""
+        (number,) = self._connection.execute("PRAGMA schema_version").fetchone()
+        if number != self._looked_at:
+            self._check(self._connection)
+            self._looked_at = number
 
     def _open(self) -> sqlite3.Connection:
         refuse_network(self.path)
@@ -175,17 +186,29 @@ class Database:
             )
 
     def _connect(self, target: str, *, uri: bool) -> sqlite3.Connection:
-        return sqlite3.connect(
+        connection = sqlite3.connect(
             target,
             timeout=self._busy_seconds,
             isolation_level=None,
             check_same_thread=False,
             uri=uri,
         )
+        # Nothing that a foreign schema names is run.
+        connection.execute("PRAGMA trusted_schema = OFF")
+        return connection
 
     def _check(self, connection: sqlite3.Connection) -> int:
         """The schema version of a database that is ours or still empty."""
-        application, version, tables = connection.execute(_IDENTITY).fetchone()
+        # In one transaction, so that another process cannot create the tables between two looks.
+        with _snapshot(connection):
+            return self._compare(connection)
+
+    def _compare(self, connection: sqlite3.Connection) -> int:
+        try:
+            application, version, tables = connection.execute(_IDENTITY).fetchone()
+        except UnicodeDecodeError as error:
+            # SQLite quotes the schema in its complaint, and that is no text any more.
+            raise damaged(self.path, "its schema cannot be read") from error
         if application == APPLICATION_ID and version > VERSION:
             raise StoreTooNew(
                 f"{self.path} has schema {version}; this Mentis knows {VERSION}",
@@ -196,6 +219,7 @@ class Database:
             )
         if application != APPLICATION_ID and (application or version or tables):
             raise damaged(self.path, "another program made it")
+        check_schema(connection, version, self.path)
         return version
 
     @contextmanager
@@ -223,6 +247,19 @@ def _closed_on_failure(connection: sqlite3.Connection) -> Generator[None]:
     except BaseException:
         connection.close()
         raise
+
+
+@contextmanager
+def _snapshot(connection: sqlite3.Connection) -> Generator[None]:
+    """Everything read in it is of one moment."""
+    if connection.in_transaction:
+        yield
+        return
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        _roll_back(connection)
 
 
 @contextmanager

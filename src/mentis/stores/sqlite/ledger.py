@@ -43,8 +43,11 @@ class _SqliteEngine:
     def commit(self, agent: str, work: Callable[[Session], T]) -> T:  # noqa: ARG002 - one group
         return self._group.run(work)
 
-    def forget(self) -> None:
-        self._database.fold()
+    def forget(self) -> tuple[str, ...]:
+        if self._database.fold():
+            return ()
+        path = self._database.path
+        return (f"{path}-wal, until nobody reads the database and it is written again",)
 
     def close(self) -> None:
         """The database is the home's, and others use it."""
@@ -82,4 +85,4 @@ class _Transactions:
         with self._database.write() as connection:
             session = _Session(self._database, connection)
             yield session
-            session.send()
+            session.finish()

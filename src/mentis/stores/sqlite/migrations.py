@@ -184,7 +184,10 @@ def migrate(connection: sqlite3.Connection, version: int) -> None:
 
 def stand_in(connection: sqlite3.Connection, version: int) -> None:
     """Empty tables for what an older file does not have yet, where it may only be read."""
-    if version < 2:
-        connection.execute("PRAGMA temp_store = MEMORY")
-        for name, columns in _LATER_TABLES.items():
-            connection.execute(f"CREATE TEMP TABLE {name} ({columns})")
+    if version >= 3:
+        return
+    connection.execute("PRAGMA temp_store = MEMORY")
+    for name, columns in _LATER_TABLES.items():
+        connection.execute(f"CREATE TEMP TABLE {name} ({columns})")
+    for statement in _MEDIA if version < 2 else ():
+        connection.execute(statement.replace("CREATE TABLE", "CREATE TEMP TABLE"))

@@ -11,7 +11,7 @@ from mentis.values.words import counted, entries_of
 
 from .ledger_anchor import anchor
 from .ledger_change import accept_rollback, erase, repair, rotate
-from .ledger_parts import entry_object, open_own, show_entries, show_entry
+from .ledger_parts import MAX_INDEX, entry_object, open_own, show_entries, show_entry
 from .options import home_option, home_path, persona_option
 from .output import emit, emit_json, json_option, say
 
@@ -26,7 +26,7 @@ for _command in (anchor, erase, rotate, accept_rollback, repair):
 
 
 @ledger.command(epilog="For example: mentis ledger show 12")
-@click.argument("index", required=False, type=click.IntRange(min=0))
+@click.argument("index", required=False, type=click.IntRange(0, MAX_INDEX))
 @click.option(
     "--last", type=click.IntRange(min=1), default=10, show_default=True, help="How many entries."
 )
@@ -52,7 +52,7 @@ def show(index: int | None, *, last: int, persona: str | None, as_json: bool) ->
 
 
 @ledger.command(epilog="For example: mentis ledger proof 12 --json > proof.json")
-@click.argument("index", required=False, type=click.IntRange(min=0))
+@click.argument("index", required=False, type=click.IntRange(0, MAX_INDEX))
 @click.option("--size", type=click.IntRange(min=1), help="In the ledger of that many entries.")
 @click.option(
     "--consistency",
@@ -86,7 +86,8 @@ def proof(
 
     The proof leads to the newest checkpoint that has seen the entry; who has that checkpoint can
     check it alone. Exit code 1 when a proof that is checked does not hold, or leads to a root that
-    neither the pinned key has signed nor --root names.
+    neither the pinned key has signed (or, as the record of the home at hand tells, one that was
+    in force then) nor --root names.
     """
     if [index is not None, old is not None, file is not None].count(True) != 1:
         raise UsageError("what is to be proved?", hint="give an INDEX, --consistency, or --check")
@@ -122,20 +123,18 @@ def _check(file: Path, root: str | None, *, as_json: bool) -> int:
     import os
 
     from mentis.codec.forms import to_object
-    from mentis.runtime.record_export import check_proof
-    from mentis.runtime.sealing import open_pin
-    from mentis.runtime.settings_sources import load_settings
+    from mentis.runtime.record_export import check_proof_at
 
-    home = home_path()
-    pin = open_pin(load_settings(home if (home / "mentis.toml").is_file() else None, os.environ))
-    checked = check_proof(file.read_bytes(), pin, root=root)
+    checked = check_proof_at(home_path(), file.read_bytes(), os.environ, root=root)
     if as_json:
         told = {"kind": checked.kind, "holds": checked.holds, "signed": checked.signed}
-        told |= {"known": checked.known, "good": checked.good}
+        told |= {"changed": checked.changed, "known": checked.known, "good": checked.good}
         emit_json({**told, "proof": to_object(checked.proof)})
         return 0 if checked.good else 1
     words = {True: "signed by the pinned key", False: "NOT signed by the pinned key"}
     said = "not signed" if checked.signed is None else words[checked.signed]
+    if checked.changed:
+        said = "signed by a key that the record's signed changes of the key lead to"
     if checked.known is not None:
         said += " and the one you know" if checked.known else " and NOT the one you know"
     emit(
@@ -144,6 +143,8 @@ def _check(file: Path, root: str | None, *, as_json: bool) -> int:
     )
     if checked.holds and checked.signed is None and checked.known is None:
         say("hint: anybody can make up a root; name the one you know with --root")
+    if checked.signed is False:
+        say("hint: if the key was changed, only the home's own record says which key was in force")
     return 0 if checked.good else 1
 
 
@@ -240,17 +241,38 @@ def export(file: Path, *, persona: str | None, as_json: bool) -> None:
 
     with open_own(persona) as record:
         done = export_record(record, file)
-    unpack = f"unzip -p {done.path.name} verify.py > verify.py"
+    script = "mentis ledger auditor > verify.py"
     if as_json:
         pin = {"origin": done.pin.origin, "public_key": done.pin.public_key}
         told = {"file": str(done.path), "entries": done.entries, **pin}
-        emit_json({**told, "unpack": unpack, "command": done.command})
+        emit_json({**told, "script": script, "command": done.command})
         return
     told = f"{entries_of(done.entries)} in {done.path}"
-    say(f"{told}. The auditor, with Python 3.11 and `cryptography`:")
-    emit(unpack)
+    say(f"{told}. The auditor, with Python 3.11, `cryptography` and the verifier from elsewhere:")
+    emit(script)
     emit(done.command)
     say(
         "Hand over origin and key by another way than the file, and any checkpoint that was kept"
         " elsewhere (--checkpoint FILE): only these show whether entries are missing."
     )
+
+
+@ledger.command(epilog="For example: mentis ledger auditor > verify.py")
+@json_option
+def auditor(*, as_json: bool) -> None:
+    """Print the auditor's verifier, as it is installed here; its SHA-256 goes to stderr.
+
+    One Python file that needs nothing but the standard library and `cryptography`. In an export
+    there is one as well, put there by whoever made the export: check with your own.
+    """
+    from hashlib import sha256
+
+    from mentis.ledger.bundle import auditor_script
+
+    script = auditor_script()
+    digest = sha256(script).hexdigest()
+    if as_json:
+        emit_json({"sha256": digest, "script": script.decode()})
+        return
+    click.echo(script, nl=False)
+    say(f"sha256 {digest}")

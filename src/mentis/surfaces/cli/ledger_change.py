@@ -10,7 +10,7 @@ import click
 from mentis.errors import UsageError
 from mentis.values.words import entries_of
 
-from .ledger_parts import entry_object, open_own
+from .ledger_parts import MAX_INDEX, entry_object, open_own
 from .options import home_option, persona_option
 from .output import emit, emit_json, json_option, say
 
@@ -18,7 +18,7 @@ yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 
 
 @click.command(epilog='For example: mentis ledger erase 12 --field window --reason "Art. 17"')
-@click.argument("index", metavar="ENTRY", type=click.IntRange(min=0))
+@click.argument("index", metavar="ENTRY", type=click.IntRange(0, MAX_INDEX))
 @click.option("--field", "fields", multiple=True, metavar="NAME", help="Only this field.")
 @click.option("--reason", required=True, help="Why; it is kept in the tombstone.")
 @yes_option
@@ -37,18 +37,25 @@ def erase(
     """Remove values and their salts from an entry, for good.
 
     What stays is the commitment, which nobody can guess back, and a signed entry that says what
-    was erased and why. The record still verifies.
+    was erased and why. The record still verifies. With `window` go the digest of the draft and
+    the judgement, which quotes it. Where the database may keep a copy that Mentis cannot remove
+    (PostgreSQL does), that is said.
     """
+    from mentis.runtime.record import fields_to_erase
+
     with open_own(persona) as record:
         entry = record.entry(index)
-        named = fields or tuple(entry.body)
+        named = fields_to_erase(entry, fields)
         _confirm(f"erase {', '.join(named)} of entry {index} ({entry.kind}) for good?", yes=yes)
         tombstone = record.erase(index, fields, reason=reason)
+        remains = record.store.remains()
     if as_json:
-        told = {"index": index, "fields": list(named)}
+        told = {"index": index, "fields": list(named), "remains": list(remains)}
         emit_json({**told, "tombstone": {"index": tombstone.index, "hash": tombstone.hash}})
         return
     emit(f"erased {', '.join(named)} of entry {index}; entry {tombstone.index} says so")
+    for place in remains:
+        say(f"note: it may still be in {place}")
 
 
 @click.command(epilog="For example: mentis ledger rotate --keep 10000")
@@ -122,6 +129,7 @@ def _expire(persona: str | None, *, yes: bool, as_json: bool) -> None:
     metavar="FILE",
     help="Give up also the checkpoints in this file, as far as they no longer fit.",
 )
+@click.option("--without-anchors", is_flag=True, help="Go on although an anchor cannot be asked.")
 @yes_option
 @persona_option
 @home_option
@@ -130,6 +138,7 @@ def accept_rollback(
     *,
     reason: str,
     checkpoints: tuple[Path, ...],
+    without_anchors: bool,
     yes: bool,
     persona: str | None,
     as_json: bool,
@@ -137,18 +146,23 @@ def accept_rollback(
     """Go on with a ledger that is shorter or other than its last checkpoint.
 
     That decision is itself an entry, signed, and verification tells it for ever after. It names
-    each checkpoint that is given up; one that turns up later is named with --checkpoint.
+    each checkpoint that is given up, or the entries that are missing between others; a checkpoint
+    that turns up later is named with --checkpoint.
     """
     from mentis.runtime import record_rollback
 
     with open_own(persona) as record:
         count = record.store.count(record.agent)
         _confirm(f"go on from {entries_of(count)}, and give up what is missing?", yes=yes)
-        entry = record_rollback.accept_rollback(record, reason=reason, checkpoints=checkpoints)
+        done = record_rollback.accept_rollback(
+            record, reason=reason, checkpoints=checkpoints, without_anchors=without_anchors
+        )
     if as_json:
-        emit_json(entry_object(entry))
+        emit_json({**entry_object(done.entry), "unread": list(done.unread)})
         return
-    emit(f"entry {entry.index} says that a rollback was accepted: {reason}")
+    emit(f"entry {done.entry.index} says that a rollback was accepted: {reason}")
+    for fault in done.unread:
+        say(f"note: {fault}; the checkpoints it knows are not given up")
 
 
 @click.command(epilog="For example: mentis ledger repair")

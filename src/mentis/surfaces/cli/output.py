@@ -49,6 +49,11 @@ def _shown(found: re.Match[str]) -> str:
     return f"\\x{ord(found[0]):02x}"
 
 
+def printable(text: str) -> str:
+    """On one line: whatever is no character to look at is written as its escape."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
 def say(text: str) -> None:
     click.echo(text, err=True)
 

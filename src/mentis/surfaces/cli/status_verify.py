@@ -13,7 +13,7 @@ import click
 from mentis.values.words import entries_of
 
 from .options import home_option, home_path, persona_option
-from .output import console, emit, emit_json, json_option, say
+from .output import console, emit, emit_json, json_option, printable, say
 
 if TYPE_CHECKING:
     from mentis.runtime.audit import Progress
@@ -80,21 +80,26 @@ def verify(
     if not verdicts:
         emit("ok  nothing is recorded here")
     for note in sorted({verdict.completeness for verdict in verdicts} or {EMPTY_NOTE}):
-        say(f"note: {note}")
+        say(f"note: {printable(note)}")
     return 0 if intact else 1
 
 
 def _tell(verdict: Verdict) -> None:
     word = "ok" if verdict.intact else "BROKEN"
-    emit(f"{word}  {verdict.agent}: {entries_of(verdict.entries)}, head {verdict.head}")
+    _line(f"{word}  {verdict.agent}: {entries_of(verdict.entries)}, head {verdict.head}")
     for finding in verdict.findings:
-        emit(f"  entry {finding.index}, {finding.column}: {finding.message} ({finding.attack})")
+        _line(f"  entry {finding.index}, {finding.column}: {finding.message} ({finding.attack})")
     if verdict.more:
         emit(f"  and {verdict.more} more")
     for gone in verdict.erased:
-        emit(f"  entry {gone.index}: erased {', '.join(gone.fields)} ({gone.reason})")
+        _line(f"  entry {gone.index}: erased {', '.join(gone.fields)} ({gone.reason})")
     for note in verdict.notes:
-        say(f"note: {note}")
+        say(f"note: {printable(note)}")
+
+
+def _line(text: str) -> None:
+    """What is in a ledger must not write lines of the verdict on it."""
+    emit(printable(text))
 
 
 @contextmanager

@@ -160,6 +160,8 @@ class _Told:
         for name, reason in done.refused.items():
             words = f"refused: {reason}\nin quarantine: {name}"
             self._say(words, {"refused": name, "reason": reason})
+        for name in done.swept:
+            self._say(f"note: swept {name}, which a killed writer had left", {"swept": name})
         fault = "" if done.fault is None else done.fault.message
         if fault != self._fault:
             words = f"RED: {fault}" if fault else "the store is back"

@@ -1,0 +1,119 @@
+"""Whether our tables are those that the migrations make, and nothing acts on them.
+
+A rule or a trigger decides what is written, a policy or a view what is read, so nothing that goes
+through it could be believed. What else is in the schema is not ours to judge.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from mentis.errors import StoreDamaged
+from mentis.stores.rows import Row
+
+if TYPE_CHECKING:
+    import psycopg
+
+_MOST = 5
+# One line for each thing that makes a table what it is, without the name of the schema.
+_READ = """
+WITH ours AS (
+    SELECT pg_class.* FROM pg_class JOIN pg_namespace AS space ON space.oid = relnamespace
+    WHERE nspname = current_schema() AND relname = ANY(%s)
+)
+SELECT relname, CASE WHEN relkind = 'r' THEN 'table' ELSE 'relation of kind ' || relkind::text END
+    || CASE WHEN relpersistence = 'p' THEN '' ELSE ', not kept' END
+    || CASE WHEN relrowsecurity THEN ', with row security' ELSE '' END
+    || CASE WHEN relispartition THEN ', a partition' ELSE '' END
+FROM ours
+UNION ALL SELECT relname, concat_ws(' ', 'column', attname, format_type(atttypid, atttypmod),
+    CASE WHEN attnotnull THEN 'not null' END, CASE WHEN collname <> 'default' THEN collname END,
+    CASE WHEN atthasdef THEN 'default' END, nullif(attidentity::text, ''),
+    nullif(attgenerated::text, ''))
+FROM ours JOIN pg_attribute ON attrelid = ours.oid LEFT JOIN pg_collation c ON c.oid = attcollation
+WHERE attnum > 0 AND NOT attisdropped
+UNION ALL SELECT relname, CASE WHEN indisvalid THEN '' ELSE 'invalid ' END
+    || regexp_replace(pg_get_indexdef(indexrelid), ' ON (ONLY )?.* USING ', ' USING ')
+FROM ours JOIN pg_index ON indrelid = ours.oid
+UNION ALL SELECT relname, 'constraint ' || conname
+FROM ours JOIN pg_constraint ON conrelid = ours.oid WHERE contype NOT IN ('p', 'u', 'n')
+UNION ALL SELECT relname, 'rule ' || rulename FROM ours JOIN pg_rewrite ON ev_class = ours.oid
+UNION ALL SELECT relname, 'trigger ' || tgname FROM ours JOIN pg_trigger ON tgrelid = ours.oid
+UNION ALL SELECT relname, 'policy ' || polname FROM ours JOIN pg_policy ON polrelid = ours.oid
+UNION ALL SELECT relname, 'inheritance'
+FROM ours JOIN pg_inherits ON ours.oid IN (inhrelid, inhparent)
+"""
+_EXPECTED = {
+    "ledger": """
+        table
+        column agent text not null C
+        column idx bigint not null
+        column time text not null
+        column source text not null
+        column kind text not null
+        column ruleset text
+        column prev text
+        column fields text not null
+        column hash text not null C
+        column body text not null
+        column salts text not null
+        column recipe text not null
+        column delivery text C
+        CREATE UNIQUE INDEX ledger_pkey USING btree (agent, idx)
+        CREATE UNIQUE INDEX ledger_delivery USING btree (agent, delivery) """
+    """WHERE (delivery IS NOT NULL)
+    """,
+    "dropped": """
+        table
+        column agent text not null C
+        column idx bigint not null
+        column hash text not null
+        column delivery text C
+        CREATE UNIQUE INDEX dropped_pkey USING btree (agent, idx)
+        CREATE UNIQUE INDEX dropped_agent_delivery_key USING btree (agent, delivery)
+    """,
+    "checkpoints": """
+        table
+        column id bigint not null a
+        column agent text not null C
+        column size bigint not null
+        column note text not null
+        CREATE UNIQUE INDEX checkpoints_pkey USING btree (id)
+    """,
+    "leases": """
+        table
+        column agent text not null C
+        column owner text not null
+        column fence bigint not null
+        column expires text not null
+        column released integer not null
+        CREATE UNIQUE INDEX leases_pkey USING btree (agent)
+    """,
+    "version": """
+        table
+        column number integer not null
+    """,
+}
+
+
+def check_schema(connection: psycopg.Connection[Row], where: str) -> None:
+    """StoreDamaged unless each of our tables is as the newest version has it."""
+    rows = connection.execute(_READ.encode(), (list(_EXPECTED),)).fetchall()
+    found = Counter((table, line) for table, line in rows)
+    expected = Counter(_lines())
+    odd, missing = (found - expected).elements(), (expected - found).elements()
+    told = [f"{table} has {line!r}, which is not ours" for table, line in sorted(odd)]
+    told += [f"{table} lacks {line!r}" for table, line in sorted(missing)]
+    if told:
+        raise StoreDamaged(
+            f"{where} does not have the tables it should have: {'; '.join(told[:_MOST])}",
+            hint="it was left as it is; take out what is not ours, or put a backup in its place",
+            column="schema",
+        )
+
+
+def _lines() -> Iterator[tuple[str, str]]:
+    for table, text in _EXPECTED.items():
+        yield from ((table, line.strip()) for line in text.strip().splitlines())
