@@ -28,7 +28,7 @@ from .harness import (
     weighed,
 )
 
-MODULES = ("startup", "prompt", "library", "render", "peers", "settle", "ledger")
+MODULES = ("startup", "prompt", "library", "render", "peers", "settle", "ledger", "act")
 RESULTS = Path(__file__).parent / "results"
 FULL_TIMES = 5
 

@@ -17,9 +17,11 @@ import click
 import mentis.ports
 from errors_drawn import read_drawing
 from mentis import errors
+from mentis.act.builtin.table import BUILT_IN
 from mentis.codec.forms import schema_of
 from mentis.ledger.guardian.profiles import SETTLEMENTS, SHIPPED, level_words
 from mentis.ledger.guardian.table import RULES as GUARDIAN_RULES
+from mentis.library.acts import load_acts, load_message
 from mentis.library.checking.table import IMPORT_RULES, RULES, Rule
 from mentis.library.schemas import KINDS, file_schema
 from mentis.runtime.settings import describe
@@ -209,6 +211,37 @@ def guardian_page() -> str:
     )
 
 
+def acts_page() -> str:
+    words = (
+        "What every agent can do without a tool being added. `message_NAME` is there once for each"
+        " interface\nthat messages can leave through. Acts that reach outside wait for a person"
+        " when what they are given came\nfrom untrusted text; idempotent ones may be tried again"
+        " after a crash. The gate judges all of them.\n\n"
+    )
+    head = (
+        "| act | what it does | scope | reaches outside | idempotent | on | limits |\n"
+        f"|{'---|' * 7}\n"
+    )
+    told = {**load_acts(), "message_NAME": load_message("NAME")}
+    lines = [
+        _row(
+            f"`{kind.name}`",
+            told[kind.name].description,
+            kind.scope,
+            _yes(kind.external_effects),
+            _yes(kind.idempotent),
+            _yes(kind.on),
+            kind.limits,
+        )
+        for kind in BUILT_IN
+    ]
+    return f"{NOTE}\n# Built-in acts\n\n{words}{head}" + "\n".join(lines) + "\n"
+
+
+def _yes(holds: bool) -> str:
+    return "yes" if holds else "no"
+
+
 def _row(*cells: str) -> str:
     clean = (" ".join(cell.split()).replace("|", "\\|") for cell in cells)
     return f"| {' | '.join(clean)} |"
@@ -227,6 +260,7 @@ def pages() -> dict[str, str]:
         "ports.md": ports_page(),
         "prompt-checks.md": prompt_checks_page(),
         "guardian-rules.md": guardian_page(),
+        "acts.md": acts_page(),
     }
     values = {f"schemas/{c.__name__}.schema.json": schema_file(schema_of(c)) for c in SCHEMAS}
     files = {f"schemas/prompts/{k}.schema.json": schema_file(file_schema(k)) for k in KINDS}

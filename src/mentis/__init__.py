@@ -9,20 +9,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .act.functions import tool
     from .call.scripted import ScriptedProvider
     from .compose.compose import Composed
-    from .errors import MentisError
+    from .errors import ActFailed, MentisError
     from .library.load import load_shipped
     from .ports.clock import FixedClock
     from .ports.ids import CountingIds
+    from .runtime.acts import open_acts
     from .runtime.agent import Agent
     from .runtime.attachments import attach
     from .runtime.homes import create_home
     from .runtime.personas import Personas
     from .runtime.prompts import Prompts
     from .runtime.statuses import open_statuses
+    from .runtime.toolbox import open_toolbox
     from .runtime.turn import TurnResult
-    from .values.action import Action
+    from .values.act import ActCall
+    from .values.action import Action, Outcome
     from .values.block import Block
     from .values.entry import Entry, Verdict
     from .values.library import Library
@@ -41,6 +45,8 @@ if TYPE_CHECKING:
     from .values.window import StampedWindow, WindowDraft
 
 _HOMES = {
+    "ActCall": "values.act",
+    "ActFailed": "errors",
     "Action": "values.action",
     "Agent": "runtime.agent",
     "Block": "values.block",
@@ -51,6 +57,7 @@ _HOMES = {
     "Library": "values.library",
     "MediaPart": "values.part",
     "MentisError": "errors",
+    "Outcome": "values.action",
     "Persona": "values.persona",
     "Personas": "runtime.personas",
     "Profile": "values.persona",
@@ -75,10 +82,15 @@ _HOMES = {
     "attach": "runtime.attachments",
     "create_home": "runtime.homes",
     "load_shipped": "library.load",
+    "open_acts": "runtime.acts",
     "open_statuses": "runtime.statuses",
+    "open_toolbox": "runtime.toolbox",
+    "tool": "act.functions",
 }
 
 __all__ = (
+    "ActCall",
+    "ActFailed",
     "Action",
     "Agent",
     "Block",
@@ -89,6 +101,7 @@ __all__ = (
     "Library",
     "MediaPart",
     "MentisError",
+    "Outcome",
     "Persona",
     "Personas",
     "Profile",
@@ -113,7 +126,10 @@ __all__ = (
     "attach",
     "create_home",
     "load_shipped",
+    "open_acts",
     "open_statuses",
+    "open_toolbox",
+    "tool",
 )
 
 

@@ -33,6 +33,7 @@ MentisError
 │   │   └── LeaseHeld            lease-held        another process consumes these drafts
 │   ├── DownloadError        download          weights could not be fetched
 │   ├── EngineFailed         engine-failed     the embedded model stopped working
+│   ├── ActFailed            act-failed        an act says why it was not done
 │   ├── ProviderUnreachable  provider-unreachable  no connection, or it broke before an answer
 │   ├── ProviderRefused      provider-refused  the provider answered with an error
 │   └── ProviderPaused       provider-paused   it failed too often in a row to be asked again now
@@ -49,7 +50,9 @@ MentisError
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal, TypeAlias
+
+ActFailure: TypeAlias = Literal["unavailable", "refused", "invalid", "timeout", "unknown"]
 
 
 class MentisError(Exception):
@@ -200,6 +203,22 @@ class DownloadError(WorldError):
 
 class EngineFailed(WorldError):
     code = "engine-failed"
+
+
+class ActFailed(WorldError):
+    """Raised by what does an act. `state` says how it ended: unavailable, refused, invalid ..."""
+
+    code = "act-failed"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        state: ActFailure = "unavailable",
+        hint: str = "",
+    ) -> None:
+        super().__init__(message, hint=hint, state=state)
+        self.state: ActFailure = state
 
 
 class ProviderUnreachable(WorldError):

@@ -11,11 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mentis.act.dispatch import dispatch
 from mentis.act.payloads import fault_in
 from mentis.errors import BadInput
-from mentis.ports.act_handler import RecordingHandler
-from mentis.values.action import Action, Outcome
 from mentis.values.tool import ToolDeclaration
 
 NUMBERED: dict[str, object] = {
@@ -70,6 +67,13 @@ def test_a_fault_names_the_place_the_value_and_the_rule(
     payload: dict[str, object], schema: dict[str, object], said: str
 ) -> None:
     assert fault(payload, schema) == said
+
+
+def test_what_is_no_json_is_told_as_what_it_is() -> None:
+    payload: dict[str, object] = {"items": [{"n": float("nan")}]}
+    assert fault(payload, NUMBERED) == "items[0].n: nan is not a JSON number"
+    for odd in ({"items": [object()]}, {"items": ["\ud800"]}, {1: 2}):
+        assert fault(odd, NUMBERED).startswith("arguments: they cannot be checked")  # pyright: ignore[reportArgumentType]  # what a caller in Python may pass
 
 
 def test_a_fault_is_short_whatever_the_payload_and_the_rule_are() -> None:
@@ -146,6 +150,14 @@ def test_a_payload_of_many_items_is_not_mistaken_for_an_attack() -> None:
     assert fault({"all": items}, schema) == ""
 
 
+def test_a_schema_is_not_taken_for_another_that_lay_in_the_same_place() -> None:
+    for number in range(1200):  # each is let go of before the next is made
+        schema: dict[str, object] = {"properties": {"n": {"const": number}}}
+        assert fault({"n": number}, schema) == ""
+        assert fault({"n": -1}, {"properties": {"n": {"const": number}}})
+        del schema
+
+
 @given(
     st.dictionaries(
         st.sampled_from(["items", "x"]),
@@ -161,19 +173,6 @@ def test_a_payload_of_many_items_is_not_mistaken_for_an_attack() -> None:
 def test_the_verdict_is_that_of_the_reference_checker(payload: dict[str, object]) -> None:
     reference: Any = jsonschema.Draft202012Validator(NUMBERED)
     assert (fault(payload, NUMBERED) == "") == reference.is_valid(payload)
-
-
-@pytest.mark.anyio
-async def test_what_does_not_fit_is_invalid_and_what_cannot_be_checked_unavailable() -> None:
-    fitting = RecordingHandler(ToolDeclaration("note", "Keeps.", NUMBERED), "kept")
-    hostile = RecordingHandler(ToolDeclaration("odd", "Is odd.", {"$ref": "#"}), "done")
-    actions = [Action("note", {"items": []}), Action("note", {"x": 1}), Action("odd", {})]
-    outcomes: list[Outcome] = []
-    handlers = {"note": fitting, "odd": hostile}
-    await dispatch(actions, handlers, mode="chat", outcomes=outcomes)
-    assert [outcome.state for outcome in outcomes] == ["done", "invalid", "unavailable"]
-    assert fitting.handled == actions[:1]
-    assert hostile.handled == []
 
 
 def test_the_checker_is_loaded_only_when_something_is_checked() -> None:

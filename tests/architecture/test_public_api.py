@@ -11,6 +11,8 @@ import mentis
 def test_the_public_names_are_these() -> None:
     assert mentis.__all__ == snapshot(
         (
+            "ActCall",
+            "ActFailed",
             "Action",
             "Agent",
             "Block",
@@ -21,6 +23,7 @@ def test_the_public_names_are_these() -> None:
             "Library",
             "MediaPart",
             "MentisError",
+            "Outcome",
             "Persona",
             "Personas",
             "Profile",
@@ -45,7 +48,10 @@ def test_the_public_names_are_these() -> None:
             "attach",
             "create_home",
             "load_shipped",
+            "open_acts",
             "open_statuses",
+            "open_toolbox",
+            "tool",
         )
     )
     assert len(mentis.__all__) < 60

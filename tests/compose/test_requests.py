@@ -121,7 +121,8 @@ def test_the_same_surroundings_leave_the_lasting_part_alone() -> None:
 def test_lines_of_a_log_become_turns_and_others_are_reported() -> None:
     lines = ['[01/01/26:0900] Robin: "Hi"', "[diary x] thought: ..", '[01/01/26:0901] ada: "Hey"']
     composed = builder().build_prompt_request(HELLO, history=lines)
-    assert composed.request.conversation_history == TALK
+    said = tuple(replace(turn, lineage=Trust.UNTRUSTED) for turn in TALK)  # anybody has a name
+    assert composed.request.conversation_history == said
     assert composed.trace.cuts == (
         Cut("history line 2", 5, 'not of the form [time] sender: "text"'),
     )

@@ -13,15 +13,15 @@ NAMES = ("Ada", "ada-1")
 @pytest.mark.parametrize(
     ("line", "role", "text", "trust"),
     [
-        ('[01/01/26:1200] Robin: "Hi"', "user", "Hi", Trust.OWNER),
-        ('[t] ADA: "Hey"', "assistant", "Hey", Trust.SELF),
-        ('[t] Self: "Hm"', "assistant", "Hm", Trust.SELF),
-        ('[t] ada-1 : "Hm"', "assistant", "Hm", Trust.SELF),
+        ('[01/01/26:1200] Robin: "Hi"', "user", "Hi", Trust.UNTRUSTED),
+        ('[t] ADA: "Hey"', "assistant", "Hey", Trust.UNTRUSTED),
+        ('[t] Self: "Hm"', "assistant", "Hm", Trust.UNTRUSTED),
+        ('[t] ada-1 : "Hm"', "assistant", "Hm", Trust.UNTRUSTED),
         (
             "[from mail/9] [t] Robin (replying to Ada): \"a: 'b'\nc\"",
             "user",
             "a: 'b'\nc",
-            Trust.OWNER,
+            Trust.UNTRUSTED,
         ),
         ('[t] Al Green [replied]: "x"', "user", "Al Green: x", Trust.UNTRUSTED),
     ],

@@ -11,6 +11,7 @@ from mentis.ports.screener import ListedScreener
 from mentis.ports.secrets import ListedSecrets
 from mentis.ports.sense_source import ListedSenses
 from mentis.ports.witness import ListWitness
+from mentis.values.act import ActCall
 from mentis.values.action import Action
 from mentis.values.cognition import Sense
 from mentis.values.tool import ToolDeclaration
@@ -19,11 +20,11 @@ from mentis.values.trust import Trust
 
 async def test_a_recording_handler_remembers_and_its_answer_is_not_trusted() -> None:
     handler = RecordingHandler(ToolDeclaration("wave", "waves"), answer="waved")
-    action = Action("wave", {})
-    outcome = await handler.handle(action)
+    call = ActCall(Action("wave", {}), "key-1")
+    outcome = await handler.handle(call)
     assert (outcome.text, outcome.trust) == ("waved", Trust.UNTRUSTED)
-    assert handler.handled == [action]
-    assert handler.declaration.name == "wave"
+    assert handler.handled == [call]
+    assert handler.spec.name == "wave"
 
 
 def test_a_fixed_clock_moves_only_when_it_is_read() -> None:

@@ -12,7 +12,10 @@ import mentis.ports
 from mentis.call.scripted import ScriptedProvider
 from mentis.engines.estimate import EstimatingCounter
 from mentis.engines.hashed import HashEmbedder
+from mentis.ports.accepted_acts import AcceptedActs
 from mentis.ports.act_handler import ActHandler, RecordingHandler
+from mentis.ports.blob_store import BlobStore
+from mentis.ports.channel import Channel, RecordingChannel
 from mentis.ports.clock import Clock, FixedClock
 from mentis.ports.conversation_store import ConversationStore
 from mentis.ports.embedder import Embedder
@@ -29,6 +32,8 @@ from mentis.ports.state_store import StateStore
 from mentis.ports.token_counter import TokenCounter
 from mentis.ports.witness import ListWitness, Witness
 from mentis.stores.memory import (
+    AcceptedInMemory,
+    BlobsInMemory,
     ConversationsInMemory,
     LedgerInMemory,
     MemoriesInMemory,
@@ -36,7 +41,10 @@ from mentis.stores.memory import (
     StatesInMemory,
 )
 
+accepted_acts: type[AcceptedActs] = AcceptedInMemory
 act_handler: type[ActHandler] = RecordingHandler
+blob_store: type[BlobStore] = BlobsInMemory
+channel: type[Channel] = RecordingChannel
 clock: type[Clock] = FixedClock
 conversation_store: type[ConversationStore] = ConversationsInMemory
 embedder: type[Embedder] = HashEmbedder

@@ -33,7 +33,8 @@ from mentis.runtime.homes import create_home, verify_home
 from mentis.runtime.record import open_record
 from mentis.runtime.record_rotation import rotate
 from mentis.runtime.wiring import Parts
-from mentis.values.action import Action, Outcome
+from mentis.values.act import ActCall
+from mentis.values.action import Outcome
 from mentis.values.digest import digest
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Delta, EndDelta, TextDelta
@@ -284,7 +285,7 @@ async def test_nothing_the_model_sends_keeps_the_turn_out_of_the_record(
 
 async def test_what_was_done_before_an_interruption_is_in_the_record(home: Path) -> None:
     class Slow(RecordingHandler):
-        async def handle(self, action: Action) -> Outcome:
+        async def handle(self, call: ActCall) -> Outcome:
             agent.interrupt()
             await anyio.sleep_forever()
             raise AssertionError
@@ -365,7 +366,7 @@ async def test_what_the_model_wants_done_is_done_or_answered_for(home: Path) -> 
         result = await agent.chat("Note it.")
         assert b'"type":{"const":"note"}' in agent.render("x").body()
     assert [outcome.state for outcome in result.outcomes] == ["done", "not_found"]
-    assert [action.payload for action in note.handled] == [{"text": "x"}]
+    assert [call.action.payload for call in note.handled] == [{"text": "x"}]
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "\ud800", "x" * 100_001])

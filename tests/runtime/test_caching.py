@@ -16,17 +16,20 @@ import pytest
 from mentis.engines.counters import counter_for
 from mentis.errors import ProviderRefused, SettingsError
 from mentis.facts.abilities import wire_of
+from mentis.ledger.chain import make_stamp
 from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.ports.provider import Provider
 from mentis.render.wires import render_for
 from mentis.runtime.agent import Agent
-from mentis.runtime.caching import Caching, named
+from mentis.runtime.caching import REMEMBERED, Caching, named
 from mentis.runtime.homes import create_home
 from mentis.runtime.prices import input_rate
+from mentis.runtime.record import open_record
 from mentis.runtime.settings_sources import load_settings
+from mentis.runtime.system import RandomIds
 from mentis.runtime.wiring import Parts
-from mentis.values.entry import Entry
+from mentis.values.entry import Draft, Entry
 from mentis.values.part import MediaPart, TextPart
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Usage
@@ -321,9 +324,22 @@ def home(tmp_path: Path) -> Path:
 
 def open_agent(home: Path, provider: Provider, **environ: str) -> Agent:
     clock = FixedClock(NOW, timedelta(seconds=1))
+    plain = {"MENTIS_ACTS__BUILTIN": "[]", **environ}  # what is reported fits a prompt without them
     return Agent.open(
-        home, parts=Parts(provider=provider, clock=clock, ids=CountingIds(), environ=environ)
+        home, parts=Parts(provider=provider, clock=clock, ids=CountingIds(), environ=plain)
     )
+
+
+@pytest.mark.anyio
+async def test_what_was_done_since_does_not_crowd_out_what_was_sent(home: Path) -> None:
+    async with open_agent(home, ReportingProvider([0])) as agent:
+        await agent.chat("Hello!")
+    with open_record(home) as record:
+        acts = [Draft("act", "act", {"n": n}) for n in range(REMEMBERED + 1)]
+        record.store.append(record.agent, acts, make_stamp(lambda: NOW, RandomIds().salt))
+    async with open_agent(home, ReportingProvider([0])) as agent:
+        (settled,) = (await agent.chat("And now?")).caching
+    assert settled.expected.tokens > 1024
 
 
 @pytest.mark.anyio

@@ -113,7 +113,7 @@ async def test_only_the_call_that_failed_is_asked_for_again(home: Path) -> None:
         said = [turn.text for turn in agent.history() if turn.text]
         assert agent.verify().intact
     # Matched by call: the repeated x is not done twice, the corrected y is.
-    assert [action.payload["text"] for action in note.handled] == ["x", "y"]
+    assert [call.action.payload["text"] for call in note.handled] == ["x", "y"]
     assert result.reply.text == "Two notes.\n\nHere."
     assert said == ["Note x and y.", "Two notes.\n\nHere."]
     again = [delta for delta in heard if isinstance(delta, AgainDelta)]
@@ -168,7 +168,7 @@ async def test_a_call_against_its_schema_is_asked_for_again_and_no_other(home: P
         ("c", "done"),
     ]
     # The handler never saw the call that was against the schema.
-    assert [action.payload["text"] for action in note.handled] == ["x", "seven"]
+    assert [call.action.payload["text"] for call in note.handled] == ["x", "seven"]
     told = json.loads(body(rounds, 1))["messages"][-1]["content"]
     assert 'text: 7 is not of type "string" (rule type: "string")' in told
     assert "Already done" in told

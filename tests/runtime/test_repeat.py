@@ -12,10 +12,14 @@ import pytest
 
 from mentis.call.scripted import ScriptedProvider
 from mentis.errors import ProviderUnreachable
+from mentis.ledger.chain import make_stamp
 from mentis.ports.clock import FixedClock
 from mentis.runtime.agent import Agent
 from mentis.runtime.homes import create_home
+from mentis.runtime.record import open_record
+from mentis.runtime.system import RandomIds
 from mentis.runtime.wiring import Parts
+from mentis.values.entry import Draft
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Delta, EndDelta, TextDelta
 from mentis.values.route import Route
@@ -67,6 +71,18 @@ async def test_the_earlier_answer_is_given_and_marked_everywhere(home: Path) -> 
     assert [passed.failure for passed in result.passed_over] == ["provider-unreachable"]
     turn = cast("dict[str, object]", result.entry.body["turn"])
     assert (turn["failure"], turn["repeats"]) == ("provider-unreachable", live.entry.index)
+
+
+async def test_what_was_done_since_does_not_crowd_out_what_was_said(home: Path) -> None:
+    provider, few = Failing("Paris."), {**ON, "MENTIS_FALLBACK__REPEAT_TURNS": "1"}
+    async with open_agent(home, provider, few) as agent:
+        live = await agent.chat("Capital of France?")
+    with open_record(home) as record:
+        acts = [Draft("act", "act", {"n": n}) for n in range(20)]
+        record.store.append(record.agent, acts, make_stamp(FixedClock().now, RandomIds().salt))
+    provider.down = True
+    async with open_agent(home, provider, few) as agent:
+        assert (await agent.chat("Capital of France?")).repeats == live.entry.index
 
 
 @pytest.mark.parametrize(

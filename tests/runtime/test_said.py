@@ -47,10 +47,26 @@ def test_an_answer_is_kept_with_its_calls_its_state_and_its_results() -> None:
     )
 
 
-def test_what_failed_is_told_with_its_reason() -> None:
-    failed = Outcome(DONE.action, "crashed", reason="ZeroDivisionError")
+@pytest.mark.parametrize(
+    ("reason", "text", "told"),
+    [
+        ("ZeroDivisionError", "", "crashed: ZeroDivisionError"),
+        ("exit code 1", "no such file", "crashed: exit code 1\nno such file"),
+        ("", "", "crashed"),
+    ],
+)
+def test_what_failed_is_told_with_its_state_its_reason_and_what_came(
+    reason: str, text: str, told: str
+) -> None:
+    failed = Outcome(DONE.action, "crashed", reason=reason, text=text)
     (_, results) = answered(Reply("", "tool_use", parts=(CALL,)), [failed], at_once=True)
-    assert results.parts == (ToolResultPart("c1", "look", "ZeroDivisionError", failed=True),)
+    assert results.parts == (ToolResultPart("c1", "look", told, failed=True),)
+
+
+def test_what_waits_has_not_failed_and_is_told_with_its_key() -> None:
+    waits = Outcome(DONE.action, "waiting", reason="ask first", key="k1")
+    (_, results) = answered(Reply("", "tool_use", parts=(CALL,)), [waits], at_once=True)
+    assert results.parts == (ToolResultPart("c1", "look", "waiting: ask first\nact: k1"),)
 
 
 def test_a_call_that_was_never_judged_and_a_broken_thought_are_left_out() -> None:
@@ -75,6 +91,16 @@ def test_a_message_is_kept_with_what_it_answers() -> None:
     assert turn.text == "> Lena: The blue\n> bike?\n\nYes."
     assert turn.lineage is Trust.UNTRUSTED
     assert asked(Stimulus("Yes."), "complete").lineage is Trust.OWNER
+
+
+def test_the_lineage_of_an_answer_is_that_of_what_it_was_made_from() -> None:
+    reply = Reply("It is blue.", "end", parts=(TextPart("It is blue."),))
+    (said,) = answered(reply, [], at_once=True, lineage=Trust.UNTRUSTED)
+    assert said == Turn("assistant", (TextPart("It is blue."),), Trust.UNTRUSTED)
+
+
+def test_a_guests_message_is_kept_as_untrusted() -> None:
+    assert asked(Stimulus("Hi", trust=Trust.UNTRUSTED), "complete").lineage is Trust.UNTRUSTED
 
 
 LOOK = ToolDeclaration("look", "Looks.", {"type": "object", "properties": {"at": {}}})
@@ -190,6 +216,9 @@ async def test_the_next_request_holds_the_call_and_its_result(tmp_path: Path, ba
         await agent.chat("Thanks")
         assert agent.verify().intact
         assert [turn.role for turn in agent.history()][:3] == ["user", "assistant", "user"]
+        lineages = [turn.lineage for turn in agent.history() if turn.role == "assistant"]
+        # Only the first answer was made without a result or a quotation in sight.
+        assert lineages == [Trust.SELF, Trust.UNTRUSTED, Trust.UNTRUSTED]
     assert len(look.handled) == 1
     for sent in provider.sent[1:]:
         body = json.dumps(sent)

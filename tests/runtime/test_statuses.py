@@ -42,6 +42,7 @@ from mentis.stores.postgres.database import PostgresDatabase
 from mentis.stores.postgres.ledger import PostgresLedger
 from mentis.values.entry import Draft, Entry, Head
 from mentis.values.lease import Lease
+from mentis.values.mark import Mark
 from mentis.values.window import TIME_PREFIX
 
 FORGED: dict[str, object] = {
@@ -791,11 +792,17 @@ class Losing(LedgerInMemory):
         self._how = how
 
     def append(
-        self, agent: str, drafts: Sequence[Draft], stamp: Stamp, *, lease: Lease | None = None
+        self,
+        agent: str,
+        drafts: Sequence[Draft],
+        stamp: Stamp,
+        *,
+        lease: Lease | None = None,
+        marks: Sequence[Mark] = (),
     ) -> tuple[Entry, ...]:
         if self._how == "lost":
             return tuple(stamp(agent, self.head(agent), draft) for draft in drafts)
-        made = super().append(agent, drafts, stamp, lease=lease)
+        made = super().append(agent, drafts, stamp, lease=lease, marks=marks)
         plain = make_stamp(FixedClock().now, CountingIds().salt)
         super().append(agent, drafts, plain, lease=lease)
         return made

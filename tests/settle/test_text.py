@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -162,6 +163,9 @@ LEAKS = [
 ]
 
 
+TAGGED = '<tool_call>{{"name": "{}", "arguments": {{}}}}</tool_call>'
+
+
 @pytest.mark.parametrize("leak", LEAKS)
 def test_a_leaked_call_of_an_offered_tool_is_recovered_and_leaves_the_words(leak: str) -> None:
     reply = read(f"Let me see. {leak} One moment.")
@@ -174,6 +178,13 @@ def test_a_leaked_call_of_an_offered_tool_is_recovered_and_leaves_the_words(leak
 def test_a_leaked_call_of_anything_else_stays_text(leak: str) -> None:
     reply = read(leak, ToolDeclaration("hear", ""))
     assert (reply.text, reply.actions) == (leak, ())
+
+
+@pytest.mark.parametrize("form", ["<function={}>{{}}</function>", TAGGED])
+def test_beside_a_call_of_an_offered_tool_one_of_anything_else_is_a_call_too(form: str) -> None:
+    reply = read(f"Let me see. {form.format('look')} {form.format('nothere')}")
+    assert [action.type for action in reply.actions] == ["look", "nothere"]
+    assert reply.text == "Let me see."
 
 
 def test_a_leaked_call_that_cannot_be_read_is_an_error() -> None:
@@ -280,3 +291,50 @@ def test_offered_tools_named_beside_the_actions_are_actions_too() -> None:
 def test_a_text_full_of_brackets_is_read_in_reasonable_time() -> None:
     for text in ("[" * 200_000, '{"a":' * 50_000, "<tool_call>" * 50_000, "```\n" * 50_001):
         assert read(text).actions == ()
+
+
+SENT = {"text": "Hi", "interface_path": "web/7"}
+
+
+SHAPES: list[Callable[[str], object]] = [
+    lambda name: {name: {"text": "Hi"}},
+    lambda name: {"action": name, "action_input": {"text": "Hi"}},
+    lambda name: {"action": name, "text": "Hi"},
+    lambda name: {"type": name, "text": "Hi"},
+    lambda name: [{"function": {"name": name, "arguments": '{"text": "Hi"}'}}],
+    lambda name: {"recovery_actions": [{"action_type": name, "payload": {"text": "Hi"}}]},
+    lambda name: {"actions": [], name: {"text": "Hi"}},
+]
+
+
+@pytest.mark.parametrize("name", ["message", "send_message", "message_browser"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_an_invented_kind_of_message_is_mapped_in_every_shape(
+    name: str, shape: Callable[[str], object]
+) -> None:
+    body = json.dumps(shape(name))
+    reply = read_all(reader_for("text", tools=[PLACED, OTHER, LOOK], place="web/7"), [body])
+    assert wanted(reply) == [("message_web", SENT, "recovered")]
+    assert "renamed-action" in noted(reply)
+
+
+def test_words_under_the_name_of_a_message_stay_words() -> None:
+    reply = read_all(reader_for("text", tools=[PLACED], place="web/7"), ['{"message": "Hi"}'])
+    assert wanted(reply) == []
+    assert reply.text == "Hi"
+
+
+def test_messages_in_a_call_of_several_tools_are_mapped_and_placed() -> None:
+    uses = [
+        {"recipient_name": "functions.send_message", "parameters": {"text": "Hi"}},
+        {"recipient_name": "functions.message_web", "parameters": {"interface_path": "web/9"}},
+    ]
+    arguments = json.dumps({"tool_uses": uses})
+    call = {"id": "c", "function": {"name": "multi_tool_use.parallel", "arguments": arguments}}
+    event = {"choices": [{"message": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]}
+    reader = reader_for("openai-chat", tools=[PLACED], place="web/7")
+    reply = read_all(reader, [json.dumps(event)])
+    assert [one[:2] for one in wanted(reply)] == [
+        ("message_web", SENT),
+        ("message_web", {"interface_path": "web/9"}),
+    ]

@@ -168,6 +168,22 @@ def test_reading_may_start_anywhere(ledger: LedgerStore, stamp: Stamp) -> None:
     assert ledger.latest("ada", 1000) == made
 
 
+def test_the_last_of_one_kind_are_found_whatever_stands_between(
+    ledger: LedgerStore, stamp: Stamp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds = ["turn", "turn", *["act"] * 20, "turn", "act"]
+    made = ledger.append("ada", [Draft(kind, "test", {"n": 1}) for kind in kinds], stamp)
+    ledger.append("bob", [Draft("turn", "test", {})], stamp)
+    assert ledger.latest("ada", 2, kind="turn") == (made[1], made[22])
+    assert ledger.latest("ada", 9, kind="turn") == (made[0], made[1], made[22])
+    assert ledger.latest("ada", 1, kind="act") == made[-1:]
+    assert ledger.latest("ada", 0, kind="act") == ledger.latest("ada", 3, kind="window") == ()
+    assert ledger.latest("nobody", 3, kind="turn") == ()
+    for module in ("mentis.stores.sql_ledger", "mentis.stores.memory.ledger"):
+        monkeypatch.setattr(f"{module}.LOOKED_BACK", 5)
+    assert ledger.latest("ada", 9, kind="turn") == (made[22],)
+
+
 def test_an_entry_is_found_by_its_index_and_by_its_delivery(
     ledger: LedgerStore, stamp: Stamp
 ) -> None:

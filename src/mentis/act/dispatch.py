@@ -1,60 +1,346 @@
-"""Runs what passed the gate, and says of everything else why it did not run."""
+"""Does what was asked for: judged, written down, done, and what came of it written down.
+
+Everything that is asked for ends in exactly one outcome. Acts of one endpoint are done one after
+the other, all others at once, as far as the limits allow. Being cancelled ends what runs and keeps
+the rest from beginning; what came of each is recorded all the same.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from functools import partial
+from typing import Protocol, TypeAlias, TypeVar
 
-from mentis.codec.forms import to_json
-from mentis.errors import BadInput
+from anyio import (
+    CancelScope,
+    CapacityLimiter,
+    Lock,
+    create_task_group,
+    current_time,
+    get_cancelled_exc_class,
+    to_thread,
+)
+
+from mentis.errors import BadInput, Defect, MentisError, NotCanonical
 from mentis.ports.act_handler import ActHandler
-from mentis.values.action import Action, Outcome
+from mentis.ports.clock import Clock
+from mentis.ports.ids import Ids
+from mentis.values.act import ActCall, ActSpec, Decision, WaitingAct
+from mentis.values.action import Action, Outcome, OutcomeState
 from mentis.values.block import Mode
+from mentis.values.digest import Digest
+from mentis.values.trust import Trust
+from mentis.values.value import Value
 
-from .gate import refusal
-from .payloads import fault_in
+from .batch import Batch, Slot
+from .doing import do, failed
+from .entries import moment
+from .gate import state_of
+from .journal import Asked, Begun, Journal, Settled, unrecorded
+from .threads import HERE, Left
+
+Judge: TypeAlias = Callable[[ActCall, ActSpec], Decision]
+T = TypeVar("T")
+_UNSURE = "how far it came is not known"
 
 
-async def dispatch(
-    actions: Sequence[Action],
-    handlers: Mapping[str, ActHandler],
-    *,
-    mode: Mode,
-    outcomes: list[Outcome],
-) -> None:
-    """Add one outcome for each action, in their order, as soon as there is one.
+class Known(Protocol):
+    """What the dispatcher asks the registry."""
 
-    The list is the caller's: what was done before a cancellation stays in it, and so does a word
-    on what was being done then.
-    """
-    for action in actions:
+    def handler(self, name: str) -> ActHandler | None: ...
+    def spec(self, name: str) -> ActSpec | None: ...
+    def digest(self, name: str) -> Digest | None: ...
+    def blocked(self, name: str) -> str: ...
+    def away(self, name: str) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchLimits(Value):
+    """`seconds` is for all acts of one dispatch together. `writers` is how many threads record."""
+
+    at_once: int = 64
+    seconds: float = 600.0
+    waiting_seconds: float = 7 * 24 * 3600.0
+    writers: int = 32
+
+
+@dataclass(eq=False, slots=True)
+class _Endpoint:
+    """One act at a time; `left` counts what was cut off there and goes on by itself."""
+
+    lock: Lock = field(default_factory=Lock)
+    left: Left = field(default_factory=Left)
+
+
+class Dispatcher:
+    def __init__(
+        self,
+        registry: Known,
+        journal: Journal,
+        *,
+        clock: Clock,
+        ids: Ids,
+        limits: DispatchLimits | None = None,
+    ) -> None:
+        self.registry = registry
+        self.journal = journal
+        self.clock = self._clock = clock
+        self._ids = ids
+        self._limits = limits or DispatchLimits()
+        self._at_once = CapacityLimiter(self._limits.at_once)
+        # Threads of its own: acts that wait in all others must not keep outcomes from the record.
+        self._writers = CapacityLimiter(self._limits.writers)
+        self._endpoints: dict[str, _Endpoint] = {}
+        self._places: dict[str, CapacityLimiter] = {}
+
+    async def dispatch(
+        self,
+        actions: Sequence[Action],
+        *,
+        judge: Judge,
+        mode: Mode,
+        session: str,
+        outcomes: list[Outcome],
+    ) -> None:
+        """Add one outcome for each action, in their order, as soon as there is one.
+
+        The list is the caller's, and complete also when this is cancelled or fails.
+        """
+        calls = [
+            ActCall(action, self._ids.new_id(), self.journal.agent, session, mode)
+            for action in actions
+        ]
+        batch = Batch([Slot(call) for call in calls], outcomes)
+        with batch.completed():
+            asked = [self._asked(call, judge) for call in calls]
+            await self.run(batch, await self._begin(batch.slots, asked))
+
+    async def run(
+        self, batch: Batch, ready: Sequence[tuple[Slot, Begun]], *, news: bool = False
+    ) -> None:
+        """Do what is written down. `news`: the next turn is told what came of it."""
+        if not ready:
+            return
+        whole = CancelScope(deadline=current_time() + self._limits.seconds)
         try:
-            outcomes.append(await _act(action, handlers, mode))
-        except BaseException:
-            reason = "cancelled while it ran; how far it came is not known"
-            outcomes.append(Outcome(action, "unknown", reason=reason))
-            raise
+            with whole:
+                async with create_task_group() as group:
+                    batch.cancel = group.cancel_scope.cancel
+                    for lane in _lanes(ready):
+                        group.start_soon(partial(self._lane, batch, lane, whole=whole, news=news))
+        finally:
+            await self._leave(ready, over=whole.cancelled_caught, news=news)
+        if batch.interrupt is not None:
+            raise batch.interrupt
+
+    async def record(self, work: Callable[[], T]) -> T:
+        """Read or write the record in one of the threads kept for it, also when cancelled."""
+        with CancelScope(shield=True):
+            return await to_thread.run_sync(work, limiter=self._writers)
+        raise Defect("what shields the record from being cancelled was cancelled itself")
+
+    # Before it is done
+
+    def _asked(self, call: ActCall, judge: Judge) -> Asked:
+        name = call.action.type
+        handler, spec = self.registry.handler(name), self.registry.spec(name)
+        digest = self.registry.digest(name)
+        if handler is None or spec is None or digest is None:
+            return Settled(call, _missing(call, self.registry.away(name)))
+        if reason := self.registry.blocked(name):
+            return _settled(Begun(call, spec, digest), "unavailable", reason)
+        decision = judged(judge, call, spec)
+        if decision.verdict == "refuse":
+            begun = Begun(call, spec, digest, decision)
+            return _settled(begun, state_of(decision), decision.reason)
+        if decision.tainted or decision.review:
+            call = replace(call, lineage=Trust.UNTRUSTED)
+        if decision.verdict == "wait":
+            return self._waiting(call, spec, digest, decision)
+        return Begun(call, spec, digest, decision)
+
+    def _waiting(
+        self, call: ActCall, spec: ActSpec, digest: Digest, decision: Decision
+    ) -> WaitingAct:
+        now = self._clock.now()
+        return WaitingAct(
+            call,
+            digest,
+            spec.source,
+            spec.declaration.external_effects,
+            decision,
+            since=moment(now),
+            expires=moment(now + timedelta(seconds=self._limits.waiting_seconds)),
+            where=spec.where,
+        )
+
+    async def _begin(
+        self, slots: Sequence[Slot], asked: Sequence[Asked]
+    ) -> list[tuple[Slot, Begun]]:
+        """Write all of it down at once; what could not be is not done."""
+        faults = await self.record(partial(self.journal.begin, asked))
+        ready: list[tuple[Slot, Begun]] = []
+        invalid: list[tuple[Slot, Settled]] = []
+        for slot, one, fault in zip(slots, asked, faults, strict=True):
+            if isinstance(fault, BadInput | NotCanonical) and not isinstance(one, Settled):
+                reason = f"the payload cannot be recorded: {fault.message}"
+                invalid.append((slot, _unfit(one, reason)))
+            elif fault is None and isinstance(one, Begun):
+                ready.append((slot, one))
+            else:
+                slot.settle(_not_begun(one, fault))
+        if invalid:
+            again = partial(self.journal.begin, [settled for _, settled in invalid])
+            for (slot, settled), fault in zip(invalid, await self.record(again), strict=True):
+                slot.settle(_not_begun(settled, fault))
+        return ready
+
+    # While it is done
+
+    async def _lane(
+        self,
+        batch: Batch,
+        lane: Sequence[tuple[Slot, Begun]],
+        *,
+        whole: CancelScope,
+        news: bool,
+    ) -> None:
+        for slot, begun in lane:
+            async with AsyncExitStack() as turn:
+                outcome, cancelled = await self._act(batch, slot, begun, turn=turn, whole=whole)
+                end = partial(self.journal.end, [(begun, outcome)], news=news)
+                slot.settle(*await self.record(end))
+            if cancelled is not None:
+                raise cancelled
+
+    async def _act(
+        self, batch: Batch, slot: Slot, begun: Begun, *, turn: AsyncExitStack, whole: CancelScope
+    ) -> tuple[Outcome, BaseException | None]:
+        """What came of it, and what cancelled it. Cancelled before it began, it is not begun."""
+        try:
+            await self._take_turn(turn, begun.spec)
+            slot.running = True
+            return await self._do(begun), None
+        except get_cancelled_exc_class() as error:
+            if not slot.running:
+                raise
+            return _cut_short(begun, over=whole.cancel_called), error
+        except KeyboardInterrupt as error:
+            batch.stop(error)
+            return failed(begun.call, begun.spec, "unknown", f"interrupted; {_UNSURE}"), None
+        except Exception as error:  # noqa: BLE001  # one act must not take the others down
+            return _broken(slot, begun, error), None
+
+    async def _do(self, begun: Begun) -> Outcome:
+        here = HERE.get()
+        if here is not None and here.count:
+            reason = f"an act of {begun.spec.endpoint!r} was cut off and is still being done"
+            return failed(begun.call, begun.spec, "unavailable", reason)
+        handler = self.registry.handler(begun.spec.name)
+        if handler is None or self.registry.digest(begun.spec.name) != begun.digest:
+            reason = "it was taken away, or changed, before it began"
+            return failed(begun.call, begun.spec, "unavailable", reason)
+        return await do(handler, begun.call, begun.spec)
+
+    async def _leave(self, ready: Sequence[tuple[Slot, Begun]], *, over: bool, news: bool) -> None:
+        """What was written down and never begun will not be: one entry each, one append."""
+        rest = [(slot, begun) for slot, begun in ready if slot.outcome is None]
+        if not rest:
+            return
+        ended = [(begun, _never(slot, begun, over=over)) for slot, begun in rest]
+        outcomes = await self.record(partial(self.journal.end, ended, news=news))
+        for (slot, _), outcome in zip(rest, outcomes, strict=True):
+            slot.settle(outcome)
+
+    async def _take_turn(self, turn: AsyncExitStack, spec: ActSpec) -> None:
+        """Always in this order, so that no two can wait for each other."""
+        HERE.set(None)
+        if spec.endpoint:
+            endpoint = self._endpoints.setdefault(f"{spec.source} {spec.endpoint}", _Endpoint())
+            HERE.set(endpoint.left)
+            await turn.enter_async_context(endpoint.lock)
+        if spec.concurrency:
+            places = self._places.setdefault(spec.name, CapacityLimiter(spec.concurrency))
+            places.total_tokens = spec.concurrency
+            await turn.enter_async_context(places)
+        await turn.enter_async_context(self._at_once)
 
 
-async def _act(action: Action, handlers: Mapping[str, ActHandler], mode: Mode) -> Outcome:
-    if action.type not in handlers:
-        return Outcome(action, "not_found", reason=f"nothing here does {action.type!r}")
-    if reason := refusal(action, mode):
-        return Outcome(action, "refused", reason=reason)
+def _lanes(ready: Sequence[tuple[Slot, Begun]]) -> list[list[tuple[Slot, Begun]]]:
+    """Those of one endpoint in the order they were asked for; each other one on its own."""
+    lanes: dict[object, list[tuple[Slot, Begun]]] = {}
+    for slot, begun in ready:
+        spec = begun.spec
+        lane = (spec.source, spec.endpoint) if spec.endpoint else slot
+        lanes.setdefault(lane, []).append((slot, begun))
+    return list(lanes.values())
+
+
+def judged(judge: Judge, call: ActCall, spec: ActSpec) -> Decision:
+    """What the judge says; what cannot be judged waits."""
     try:
-        if fault := fault_in(action.payload, handlers[action.type].declaration):
-            return Outcome(action, "invalid", reason=fault)
-    except BadInput as error:
-        return Outcome(action, "unavailable", reason=error.message)
-    try:
-        return _checked(await handlers[action.type].handle(action))
-    except Exception as error:  # noqa: BLE001  # a handler is foreign code: its failure is an outcome
-        said = f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode()
-        return Outcome(action, "crashed", reason=said)
+        return judge(call, spec)
+    except Exception as error:  # noqa: BLE001  # whatever it is, it must not open the gate
+        return Decision("wait", "unjudged", f"it cannot be judged: {type(error).__name__}")
 
 
-def _checked(outcome: Outcome) -> Outcome:
-    """A handler's answer must be an outcome that can be recorded."""
-    if not isinstance(outcome, Outcome):  # pyright: ignore[reportUnnecessaryIsInstance]  # foreign code
-        raise TypeError(f"the handler returned {type(outcome).__name__}, not an Outcome")
-    to_json(outcome)
-    return outcome
+def _settled(begun: Begun, state: OutcomeState, reason: str) -> Settled:
+    outcome = failed(begun.call, begun.spec, state, reason)
+    return Settled(begun.call, outcome, begun.decision, begun.digest, begun.spec.endpoint)
+
+
+def _missing(call: ActCall, away: str) -> Outcome:
+    if away:
+        return Outcome(call.action, "unavailable", reason=away, key=call.key)
+    reason = f"nothing here does {call.action.type[:200]!r}"
+    return Outcome(call.action, "not_found", reason=reason, key=call.key)
+
+
+def _unfit(asked: Begun | WaitingAct, reason: str) -> Settled:
+    if isinstance(asked, Begun):
+        return _settled(asked, "invalid", reason)
+    call = asked.call
+    outcome = Outcome(call.action, "invalid", reason=reason, key=call.key, source=asked.source)
+    return Settled(call, outcome, digest=asked.spec)
+
+
+def _not_begun(asked: Asked, fault: MentisError | None) -> Outcome:
+    call = asked.call
+    match asked:
+        case Settled():
+            return unrecorded(asked.outcome, fault) if fault else asked.outcome
+        case Begun():
+            source = asked.spec.source
+        case WaitingAct():
+            source = asked.source
+            if fault is None:
+                reason = asked.decision.reason
+                return Outcome(call.action, "waiting", reason=reason, key=call.key, source=source)
+    if fault is None:
+        raise Defect("an act that is written down is done, not settled", key=call.key)
+    reason = f"it was not done, because it could not be recorded before: {fault.message}"
+    return Outcome(call.action, "unavailable", reason=reason, key=call.key, source=source)
+
+
+def _cut_short(begun: Begun, *, over: bool) -> Outcome:
+    if over:
+        reason = f"the time for all acts was over while it ran; {_UNSURE}"
+        return failed(begun.call, begun.spec, "timeout", reason)
+    return failed(begun.call, begun.spec, "unknown", f"cancelled while it ran; {_UNSURE}")
+
+
+def _broken(slot: Slot, begun: Begun, error: Exception) -> Outcome:
+    said = f"{type(error).__name__}: {error}"
+    if slot.running:
+        return failed(begun.call, begun.spec, "unknown", f"it broke off: {said}; {_UNSURE}")
+    return failed(begun.call, begun.spec, "crashed", f"it could not be begun: {said}")
+
+
+def _never(slot: Slot, begun: Begun, *, over: bool) -> Outcome:
+    if slot.running:
+        return failed(begun.call, begun.spec, "unknown", f"cut off while it ran; {_UNSURE}")
+    why = "the time for all acts was over" if over else "cancelled"
+    return failed(begun.call, begun.spec, "refused", f"{why} before it began")

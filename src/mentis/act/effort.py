@@ -61,6 +61,20 @@ def effort_of(schema: JsonObject, payload: object) -> int:
     return total
 
 
+def refuse_circles(schema: JsonObject) -> None:
+    """Entangled, if some part of it stands for itself, or for more than can be worked through."""
+    walk, left = _Walk(schema), list[object]([schema])
+    while left:
+        node = left.pop()
+        if isinstance(node, list):
+            left.extend(cast("list[object]", node))
+        elif isinstance(node, dict):
+            part = cast("dict[str, object]", node)
+            if walk.effort(part, None) > _MOST:
+                raise Entangled("its references multiply into more work than one call is worth")
+            left.extend(value for name, value in part.items() if not _data(name, value))
+
+
 class _Walk:
     def __init__(self, root: JsonObject) -> None:
         self._root = root

@@ -1,18 +1,190 @@
-"""Decides whether an action may become an act in this mode."""
+"""Decides whether a call may become an act: done now, never, or once a person has said yes.
+
+The rules in their order: `mode`, `schema` (nothing can be checked against it), `payload`, `budget`,
+`policy`, `ask`. That the act is known and its definition still trusted is asked before, of the
+registry. What cannot be judged waits (`unjudged`).
+"""
 
 from __future__ import annotations
 
-from mentis.values.action import Action
+from dataclasses import dataclass, replace
+
+from mentis.errors import BadInput
+from mentis.values.act import ActCall, ActSpec, Decision, Policy, Scope, Tainted
+from mentis.values.action import OutcomeState
 from mentis.values.block import Mode
+from mentis.values.json import JsonObject
+from mentis.values.trust import Trust
+from mentis.values.value import Value
+
+from .budget import ActBudget, Spent, Tally, exceeded
+from .likeness import TooMuch
+from .payloads import fault_in
+from .seen import Seen
+from .taint import tainted_in
 
 _MESSAGE = "message_"
+_OURS = ("python", "builtin")  # sources whose names can be relied on
+_ANSWERS = ("interface_path", "reply_to")  # where a message goes, and what it answers
+_STATES: dict[str, OutcomeState] = {"payload": "invalid", "schema": "unavailable"}
+_NOTHING_SPENT = Spent()
+_NO_LIMITS = ActBudget()
+_ALLOWED, _HELD, _REVIEWED = Decision("allow"), Decision("wait"), Decision("allow", review=True)
 
 
-def refusal(action: Action, mode: Mode) -> str | None:
-    """Why the action may not run, or None when it may."""
-    messages = action.type.startswith(_MESSAGE)
-    if mode == "delivery" and not messages:
+@dataclass(frozen=True, slots=True)
+class GateRules(Value):
+    """`ask` lists acts that a person always approves: by name, by source, or `*` for all.
+
+    `outreach`: a beat may send messages.
+    """
+
+    policy: Policy = "values"
+    ask: tuple[str, ...] = ()
+    outreach: bool = False
+    budget: ActBudget = _NO_LIMITS
+
+
+class Gate:
+    """The gate of one turn or tick; a tally that outlives it counts the hour."""
+
+    def __init__(self, rules: GateRules, tally: Tally | None = None) -> None:
+        self.rules = rules
+        self._tally = tally
+        self._in_turn = 0
+
+    def judge(self, call: ActCall, spec: ActSpec, seen: Seen | None) -> Decision:
+        """Never raises. What is allowed or set to wait counts for the budget."""
+        try:
+            spent = self._tally.spent(self._in_turn) if self._tally else Spent(self._in_turn)
+            decision = judge(self.rules, call, spec, seen=seen, spent=spent)
+        except Exception as error:  # noqa: BLE001  # whatever it is, it must not open the gate
+            decision = Decision("wait", "unjudged", f"it cannot be judged: {_told(error)}")
+        if decision.verdict != "refuse":
+            self._in_turn += 1
+            if self._tally:
+                self._tally.note(call.key, spec.name)
+        return decision
+
+
+def judge(
+    rules: GateRules,
+    call: ActCall,
+    spec: ActSpec,
+    *,
+    seen: Seen | None,
+    spent: Spent = _NOTHING_SPENT,
+) -> Decision:
+    """What the rules say of a call, given what its request showed the model."""
+    if reason := _not_in(call.mode, spec, rules):
+        return Decision("refuse", "mode", reason)
+    try:
+        if fault := fault_in(call.action.payload, spec.declaration):
+            return Decision("refuse", "payload", fault)
+    except BadInput as error:
+        return Decision("refuse", "schema", error.message)
+    if reason := exceeded(rules.budget, spent, spec.name):
+        return Decision("refuse", "budget", reason)
+    decision = _by_policy(rules.policy, call, spec, seen)
+    if decision.verdict == "allow" and _is_asked(rules.ask, spec):
+        return replace(
+            decision, verdict="wait", rule="ask", reason="a person approves it each time"
+        )
+    return decision
+
+
+def judge_again(
+    rules: GateRules, call: ActCall, spec: ActSpec, *, spent: Spent = _NOTHING_SPENT
+) -> Decision:
+    """What they say now of a call that was let through once and would be repeated.
+
+    What the model was shown is gone. So only the owner's `open` lets tainted arguments reach
+    outside again, and under `strict` nothing does.
+    """
+    if reason := _not_in(call.mode, spec, rules):
+        return Decision("refuse", "mode", reason)
+    if reason := exceeded(rules.budget, spent, spec.name):
+        return Decision("refuse", "budget", reason)
+    doubtful = rules.policy == "strict" or call.lineage is Trust.UNTRUSTED
+    if spec.declaration.external_effects and rules.policy != "open" and doubtful:
+        return Decision("wait", "policy", "what the model was shown is not known any more")
+    if _is_asked(rules.ask, spec):
+        return Decision("wait", "ask", "a person approves it each time")
+    return _ALLOWED
+
+
+def state_of(decision: Decision) -> OutcomeState:
+    """What a call comes to that the gate did not let through."""
+    return "waiting" if decision.verdict == "wait" else _STATES.get(decision.rule, "refused")
+
+
+def scope_of(spec: ActSpec) -> Scope:
+    """A name that begins with `message_` sends messages, whatever else is declared."""
+    return "message" if spec.name.startswith(_MESSAGE) else spec.scope
+
+
+def _not_in(mode: Mode, spec: ActSpec, rules: GateRules) -> str:
+    messages = scope_of(spec) == "message"
+    if mode == "delivery" and not (spec.scope == "message" or (messages and _kind(spec) in _OURS)):
         return "a delivery may only send messages"
-    if mode == "beat" and messages:
+    if mode == "beat" and messages and not rules.outreach:
         return "a beat may not send messages"
-    return None
+    if spec.modes and mode not in spec.modes:
+        return f"{spec.name!r} is for {' and '.join(spec.modes)}, and this is {mode}"
+    return ""
+
+
+def _by_policy(policy: Policy, call: ActCall, spec: ActSpec, seen: Seen | None) -> Decision:
+    """Only what reaches outside, or stays in the mind, depends on where its arguments came from."""
+    outside, kept = spec.declaration.external_effects, scope_of(spec) in ("memory", "goal")
+    if not (outside or kept):
+        return _ALLOWED
+    held = _HELD if outside else _REVIEWED
+    if seen is None:
+        return replace(held, rule="unjudged", reason="what the model was shown is not known")
+    try:
+        tainted = tainted_in(_judged(call, spec, seen), seen)
+    except TooMuch as error:
+        return replace(held, rule="unjudged", reason=str(error))
+    if policy == "open" or not (reason := _suspicion(policy, tainted, seen)):
+        if policy != "open" and seen.unread:
+            reason = f"what the model saw in it cannot be compared: {seen.unread}"
+            return replace(held, rule="unjudged", reason=reason)
+        return Decision("allow", tainted=tainted) if tainted else _ALLOWED
+    return replace(held, rule="policy", reason=reason, tainted=tainted)
+
+
+def _judged(call: ActCall, spec: ActSpec, seen: Seen) -> JsonObject:
+    """All of the payload, but for where a message of ours goes when that is where it is answered:
+    whoever speaks has named the place, and is heard there."""
+    payload = call.action.payload
+    if not seen.here or scope_of(spec) != "message" or spec.source not in _OURS:
+        return payload
+    return {
+        key: value
+        for key, value in payload.items()
+        if not (key in _ANSWERS and isinstance(value, str) and value in seen.here)
+    }
+
+
+def _suspicion(policy: Policy, tainted: tuple[Tainted, ...], seen: Seen) -> str:
+    if tainted:
+        first = tainted[0]
+        return f"{first.path} came from untrusted text: {first.source}"
+    if policy == "strict" and seen.sources:
+        return f"untrusted text was in the request: {', '.join(seen.sources[:3])}"
+    return ""
+
+
+def _is_asked(ask: tuple[str, ...], spec: ActSpec) -> bool:
+    return any(one in ("*", spec.name, spec.source, _kind(spec)) for one in ask)
+
+
+def _kind(spec: ActSpec) -> str:
+    """`python` of `python:NAME`."""
+    return spec.source.partition(":")[0]
+
+
+def _told(error: Exception) -> str:
+    said = f"{type(error).__name__}: {error}"[:200]
+    return said.encode("utf-8", "backslashreplace").decode()

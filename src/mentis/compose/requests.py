@@ -28,6 +28,7 @@ from mentis.values.span import Span
 from mentis.values.surroundings import NOWHERE, Surroundings
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trace import Cut
+from mentis.values.trust import Trust
 from mentis.values.turn import Turn
 
 from .assembler import NO_VARIABLES, Variables
@@ -121,7 +122,8 @@ class RequestBuilder:
         """What an action brought, to be told to the person: no history, `message_` tools only."""
         if not action_type.strip():
             raise ComposeError("the action has no name", hint="pass the type of the action")
-        recalled = Recalled(Stimulus(_outputs(action_outputs), author=action_type), tools)
+        brought = Stimulus(_outputs(action_outputs), author=action_type, trust=Trust.UNTRUSTED)
+        recalled = Recalled(brought, tools)
         others = {tool.name for tool in tools} - {action_type}  # it has run, and runs only once
         return self.build_prompt_request(
             recalled, mode="delivery", runtime_ctx=runtime_ctx, allowed_actions=others

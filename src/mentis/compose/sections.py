@@ -49,10 +49,11 @@ def sections_of(
     recalled: Recalled, around: Surroundings, mode: Mode, facts: Facts
 ) -> list[Section]:
     """In the order they are told. A beat only learns how much there is to remember."""
-    if around is NOWHERE and not recalled.memories:
+    if around is NOWHERE and not recalled.memories and not recalled.news:
         return []
+    news = Section("summary_acts", recalled.news, 8)
     if mode == "beat":
-        found = _count(recalled, facts)
+        found = [news, *_count(recalled, facts)]
     elif mode == "delivery":
         found = []
     else:
@@ -62,6 +63,7 @@ def sections_of(
             Section("summary_thoughts", _own("thought", around.thoughts), 4, oldest_first=True),
             Section("summary_memories", recalled.memories, 3),
             Section("summary_recent", _recent(around.recent), 1, oldest_first=True),
+            news,
         ]
     return [section for section in found if section.items]
 

@@ -39,10 +39,11 @@ class Transcript(Value):
 
 
 def read_transcript(lines: Iterable[str], names: Collection[str], *, owner: str = "") -> Transcript:
-    """`names` are the agent's own; everybody else is a user, and only the owner is trusted.
+    """`names` are the agent's own; everybody else is a user.
 
-    Whoever is not the owner keeps their name in the text: with more than two people in a
-    conversation, nobody could tell otherwise who said what.
+    A name is what somebody calls themselves, so nobody is trusted for it. Whoever is not the owner
+    keeps theirs in the text: with more than two people in a conversation, nobody could tell
+    otherwise who said what.
     """
     own = {name.casefold() for name in (*names, _SELF)}
     turns: list[Turn] = []
@@ -60,7 +61,7 @@ def read_transcript(lines: Iterable[str], names: Collection[str], *, owner: str 
 
 def _turn(sender: str, said: str, own: Collection[str], owner: str) -> Turn:
     if sender.casefold() in own:
-        return Turn("assistant", (TextPart(said),), Trust.SELF)
-    if owner and sender.casefold() == owner.casefold():
-        return Turn("user", (TextPart(said),), Trust.OWNER)
-    return Turn("user", (TextPart(f"{sender}: {said}"),), Trust.UNTRUSTED)
+        return Turn("assistant", (TextPart(said),), Trust.UNTRUSTED)
+    if not (owner and sender.casefold() == owner.casefold()):
+        said = f"{sender}: {said}"
+    return Turn("user", (TextPart(said),), Trust.UNTRUSTED)

@@ -21,6 +21,7 @@ from mentis.values.checkpoint import (
 )
 from mentis.values.entry import Draft, Entry
 from mentis.values.json import JsonObject
+from mentis.values.mark import Mark
 
 from . import statements
 from .checkpoint import note_signed_by, read_note, sign_checkpoint
@@ -201,6 +202,7 @@ def erase(
     reason: str,
     signer: Signer,
     stamp: Stamp,
+    marks: Sequence[Mark] = (),
 ) -> Entry:
     """Remove value and salt of these fields, or of all that are left; returns the tombstone."""
     entry = ledger.store.find(ledger.agent, index)
@@ -211,7 +213,7 @@ def erase(
         )
     named = sorted(set(fields or entry.body))
     draft = tombstone(ledger, entry, named, reason=reason, signer=signer)
-    return ledger.store.erase(ledger.agent, index, named, draft=draft, stamp=stamp)
+    return ledger.store.erase(ledger.agent, index, named, draft=draft, stamp=stamp, marks=marks)
 
 
 def tombstone(

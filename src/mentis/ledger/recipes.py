@@ -16,7 +16,7 @@ _SALT = re.compile(r"[0-9a-f]{32}")
 
 def check_recipe(entry: Entry, before: str | None) -> Iterable[Finding]:
     """What does not hold inside one entry. `before` is the origin's hash of the last import."""
-    return () if entry.kind != KIND and _holds(entry) else _check(entry, before)
+    return () if entry.kind != KIND and holds(entry) else _check(entry, before)
 
 
 def _check(entry: Entry, before: str | None) -> Iterator[Finding]:
@@ -41,7 +41,7 @@ def erased_fields(entry: Entry) -> tuple[str, ...]:
     )
 
 
-def _holds(entry: Entry) -> bool:
+def holds(entry: Entry) -> bool:
     """The quick look that most entries pass: everything is there and derives to what is written."""
     body, fields, salts = entry.body, entry.fields, entry.salts
     if entry.recipe != RECIPE or entry.delivery != body.get("delivery"):

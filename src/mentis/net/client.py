@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from mentis.errors import RouteError
@@ -12,6 +13,21 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 10.0
 
 
+def quiet_addresses() -> None:
+    """The library logs every address it calls; what comes after a question mark may be a key."""
+    logger = logging.getLogger("httpx2")
+    if _without_query not in logger.filters:
+        logger.addFilter(_without_query)
+
+
+def _without_query(record: logging.LogRecord) -> bool:
+    if isinstance(record.args, tuple):
+        record.args = tuple(
+            f"{str(one).partition('?')[0]}?..." if "?" in str(one) else one for one in record.args
+        )
+    return True
+
+
 def open_client(*, read_seconds: float, through_proxy: bool) -> httpx2.AsyncClient:
     """A client with connection reuse. A redirect is an answer, never followed with a key.
 
@@ -19,6 +35,7 @@ def open_client(*, read_seconds: float, through_proxy: bool) -> httpx2.AsyncClie
     """
     import httpx2
 
+    quiet_addresses()
     timeout = httpx2.Timeout(read_seconds, connect=CONNECT_SECONDS)
     try:
         return httpx2.AsyncClient(timeout=timeout, follow_redirects=False, trust_env=through_proxy)

@@ -44,7 +44,7 @@ def host_of(url: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    address = _address(host)
+    address = written_address(host)
     return host == "localhost" if address is None else address.is_loopback
 
 
@@ -58,11 +58,11 @@ def _split(url: str) -> SplitResult:
 
 
 def _link_local(host: str) -> bool:
-    address = _address(host)
+    address = written_address(host)
     return address is not None and address.is_link_local
 
 
-def _address(host: str) -> IPv4Address | IPv6Address | None:
+def written_address(host: str) -> IPv4Address | IPv6Address | None:
     """The address a host is written as, in any of the ways the system would understand."""
     try:
         address = ip_address(host.partition("%")[0])

@@ -4,30 +4,33 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from mentis.values.action import Action, Outcome
+from mentis.values.act import ActCall, ActSpec
+from mentis.values.action import Outcome
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trust import Trust
 
 
 class ActHandler(Protocol):
     @property
-    def declaration(self) -> ToolDeclaration: ...
+    def spec(self) -> ActSpec: ...
 
-    async def handle(self, action: Action) -> Outcome: ...
+    async def handle(self, call: ActCall) -> Outcome:
+        """Do it. Time limits are the caller's; cancelled, it ends at once or says so."""
+        ...
 
 
 class RecordingHandler:
     """A handler for tests: it remembers what it was asked to do and answers with one text."""
 
-    def __init__(self, declaration: ToolDeclaration, answer: str = "") -> None:
-        self._declaration = declaration
+    def __init__(self, spec: ActSpec | ToolDeclaration, answer: str = "") -> None:
+        self._spec = ActSpec(spec) if isinstance(spec, ToolDeclaration) else spec
         self._answer = answer
-        self.handled: list[Action] = []
+        self.handled: list[ActCall] = []
 
     @property
-    def declaration(self) -> ToolDeclaration:
-        return self._declaration
+    def spec(self) -> ActSpec:
+        return self._spec
 
-    async def handle(self, action: Action) -> Outcome:
-        self.handled.append(action)
-        return Outcome(action, "done", text=self._answer, trust=Trust.UNTRUSTED)
+    async def handle(self, call: ActCall) -> Outcome:
+        self.handled.append(call)
+        return Outcome(call.action, "done", text=self._answer, trust=Trust.UNTRUSTED)

@@ -8,28 +8,52 @@ from typing import Protocol, TypeAlias
 
 from mentis.values.entry import Draft, Entry, Head
 from mentis.values.lease import Lease
+from mentis.values.mark import Mark
 from mentis.values.tally import Tally
 
 Stamp: TypeAlias = Callable[[str, Head | None, Draft], Entry]
+LOOKED_BACK = 10_000  # entries that are looked through for the last of a kind
 
 
 class LedgerStore(Protocol):
     def append(
-        self, agent: str, drafts: Sequence[Draft], stamp: Stamp, *, lease: Lease | None = None
+        self,
+        agent: str,
+        drafts: Sequence[Draft],
+        stamp: Stamp,
+        *,
+        lease: Lease | None = None,
+        marks: Sequence[Mark] = (),
     ) -> tuple[Entry, ...]:
         """Add all drafts or none. `stamp(agent, head, draft)` runs inside the write transaction.
 
         A draft whose delivery is known already yields the entry that was made of it then. With a
-        lease it is LeaseHeld once somebody else has taken the lease.
+        lease it is LeaseHeld once somebody else has taken the lease. `marks` are set and taken
+        away in the same transaction, or StoreConflict and nothing happens at all; when every draft
+        was known already, they were set then, and stay as they are.
         """
         ...
 
+    def marks(self, agent: str, kind: str) -> tuple[Mark, ...]:
+        """What stands open of one kind, in the order of the keys."""
+        ...
+
+    def mark(self, agent: str, kind: str, key: str) -> Mark | None: ...
+
     def erase(
-        self, agent: str, index: int, fields: Collection[str], *, draft: Draft, stamp: Stamp
+        self,
+        agent: str,
+        index: int,
+        fields: Collection[str],
+        *,
+        draft: Draft,
+        stamp: Stamp,
+        marks: Sequence[Mark] = (),
     ) -> Entry:
         """Remove value and salt of these body fields and append `draft`, the tombstone, as one.
 
-        The commitments stay. With the field `delivery` goes the column that repeats it.
+        The commitments stay. With the field `delivery` goes the column that repeats it. `marks`
+        are set and taken away in the same transaction.
         """
         ...
 
@@ -63,8 +87,11 @@ class LedgerStore(Protocol):
         """What each entry that was dropped was delivered as, from index `start` on."""
         ...
 
-    def latest(self, agent: str, count: int) -> tuple[Entry, ...]:
-        """The last `count` entries that are kept, oldest first."""
+    def latest(self, agent: str, count: int, *, kind: str = "") -> tuple[Entry, ...]:
+        """The last `count` entries that are kept, oldest first.
+
+        With `kind` the last of that kind, as far as they are among the last LOOKED_BACK.
+        """
         ...
 
     def find(self, agent: str, index: int) -> Entry | None: ...

@@ -14,6 +14,7 @@ from typing import Protocol, Self, runtime_checkable
 import anyio
 from anyio import CancelScope, to_thread
 
+from mentis.act.registry import Registry
 from mentis.codec.request_check import check_request
 from mentis.compose.compose import Composed
 from mentis.errors import MentisError, UsageError
@@ -36,7 +37,7 @@ from .mind import Mind
 from .present import look
 from .previous import read_previous
 from .settings import Settings
-from .turn import Hear, TurnResult, compose_turn, run_turn
+from .turn import Hear, TurnResult, compose_turn, run_turn, told_history
 from .wiring import Parts, open_mind
 
 
@@ -101,10 +102,22 @@ class Agent:
     def route(self) -> Route:
         return self._mind.route
 
+    @property
+    def acts(self) -> Registry:
+        """What it can do, as it is now: `add` and `drop` count from the next turn on."""
+        return self._mind.acting.registry
+
+    @property
+    def connecting(self) -> tuple[str, ...]:
+        """Servers that have not said yet what they can do: the turn that began waits for them."""
+        return self._mind.acting.tools.connecting
+
     def compose(self, message: str | Stimulus, *, session: str = "main") -> Composed:
         """The request and trace for this message, as if it were sent now. Nothing is sent."""
         stimulus = self._stimulus(message)
-        return compose_turn(self._mind, look(self._mind), stimulus, self.history(session=session))
+        mind = self._mind
+        history = told_history(mind, checked_id(session, "session"))
+        return compose_turn(mind, look(mind), stimulus, history, news=mind.acting.news())
 
     def render(self, message: str | Stimulus, *, session: str = "main") -> Rendering:
         """The exact payload for this message. Nothing is sent."""
@@ -134,6 +147,7 @@ class Agent:
         return settled.reconciled
 
     def history(self, *, session: str = "main") -> tuple[Turn, ...]:
+        """As it is kept. The model is told what became of acts that waited then."""
         return self._mind.conversations.turns(self._mind.agent, checked_id(session, "session"))
 
     def entries(self) -> tuple[Entry, ...]:
@@ -175,6 +189,7 @@ class Agent:
     def interrupt(self) -> None:
         """End the answer that is being read; `chat` returns what came so far, marked so."""
         if self._reading is not None:
+            self._mind.acting.interrupt()
             self._reading.cancel()
 
     @asynccontextmanager
@@ -205,12 +220,16 @@ class Agent:
             raise failures[0]
 
     async def aclose(self) -> None:
-        if isinstance(self._mind.provider, _Closing):
-            await self._mind.provider.aclose()
-        self.close()
+        try:
+            await self._mind.acting.aclose()
+            if isinstance(self._mind.provider, _Closing):
+                await self._mind.provider.aclose()
+        finally:
+            self.close()
 
     def close(self) -> None:
         """Enough for an agent that was never asked anything."""
+        self._mind.acting.close()
         self._mind.ledger.close()
         self._database.close()
 

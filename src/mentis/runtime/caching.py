@@ -38,7 +38,7 @@ from .footprint import Footprint, Step, footprints_in
 from .named_caches import NamedCaches
 from .prices import Rate, input_rate
 
-REMEMBERED = 64  # entries of the record that are read for what was sent before
+REMEMBERED = 64  # turns of the record that are read for what was sent before
 _KEPT = 8  # of each route; a provider's cache knows no conversations, only beginnings
 _STEP = 20  # corrections move in twentieths, so that a counter stays the same for a while
 

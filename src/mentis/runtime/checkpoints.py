@@ -19,6 +19,7 @@ from mentis.ports.ledger_store import LedgerStore, Stamp
 from mentis.values.checkpoint import Standing
 from mentis.values.entry import Draft, Entry, Head
 from mentis.values.lease import Lease
+from mentis.values.mark import Mark
 from mentis.values.tally import Tally
 
 from .sealing import Sealing
@@ -82,18 +83,31 @@ class CheckpointedLedger:
         return self._courses[agent].standing
 
     def append(
-        self, agent: str, drafts: Sequence[Draft], stamp: Stamp, *, lease: Lease | None = None
+        self,
+        agent: str,
+        drafts: Sequence[Draft],
+        stamp: Stamp,
+        *,
+        lease: Lease | None = None,
+        marks: Sequence[Mark] = (),
     ) -> tuple[Entry, ...]:
         self.begin(agent)
-        made = self.inner.append(agent, drafts, stamp, lease=lease)
+        made = self.inner.append(agent, drafts, stamp, lease=lease, marks=marks)
         self._grown(agent, made)
         return made
 
     def erase(
-        self, agent: str, index: int, fields: Collection[str], *, draft: Draft, stamp: Stamp
+        self,
+        agent: str,
+        index: int,
+        fields: Collection[str],
+        *,
+        draft: Draft,
+        stamp: Stamp,
+        marks: Sequence[Mark] = (),
     ) -> Entry:
         self.begin(agent)
-        tombstone = self.inner.erase(agent, index, fields, draft=draft, stamp=stamp)
+        tombstone = self.inner.erase(agent, index, fields, draft=draft, stamp=stamp, marks=marks)
         self._grown(agent, (tombstone,))
         return tombstone
 
@@ -173,6 +187,12 @@ class CheckpointedLedger:
     def remains(self) -> tuple[str, ...]:
         return self.inner.remains()
 
+    def marks(self, agent: str, kind: str) -> tuple[Mark, ...]:
+        return self.inner.marks(agent, kind)
+
+    def mark(self, agent: str, kind: str, key: str) -> Mark | None:
+        return self.inner.mark(agent, kind, key)
+
     def drop_before(self, agent: str, index: int) -> int:
         return self.inner.drop_before(agent, index)
 
@@ -185,8 +205,8 @@ class CheckpointedLedger:
     def dropped_deliveries(self, agent: str, *, start: int = 0) -> Iterator[str | None]:
         return self.inner.dropped_deliveries(agent, start=start)
 
-    def latest(self, agent: str, count: int) -> tuple[Entry, ...]:
-        return self.inner.latest(agent, count)
+    def latest(self, agent: str, count: int, *, kind: str = "") -> tuple[Entry, ...]:
+        return self.inner.latest(agent, count, kind=kind)
 
     def find(self, agent: str, index: int) -> Entry | None:
         return self.inner.find(agent, index)

@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from mentis.act.entries import told_mark
+from mentis.act.seen import lineage_of
 from mentis.codec.forms import to_json, to_object
 from mentis.compose.compose import Composed
 from mentis.errors import BadInput, MentisError, NotCanonical
@@ -16,6 +18,7 @@ from mentis.values.entry import Draft, Entry
 from mentis.values.recalled import Stimulus
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Reply
+from mentis.values.trust import Trust
 from mentis.values.turn import Turn
 
 from .attachments import media_digest
@@ -40,6 +43,7 @@ class Keeper:
     repeat: Repeat | None = None
     settled: tuple[Settled, ...] = ()
     unanswered: tuple[Call, ...] = ()
+    told: tuple[str, ...] = ()  # the keys of acts whose outcome was news to the model
 
     def begin(self, stimulus: Stimulus) -> int:
         """Store the message before the call, so that it cannot vanish with it."""
@@ -57,15 +61,28 @@ class Keeper:
     ) -> Entry:
         """The entry first, then the conversation: what was said is never without its record."""
         turn = self._turn(number, reply, failure)
-        turns = answered(reply, outcomes, at_once=len(self.calls) <= 1)
+        told = self.told if self._heard(reply) else ()
+        turn |= {"told": list(told)} if told else {}
+        lineage = self._lineage(stimulus)
+        turns = answered(reply, outcomes, at_once=len(self.calls) <= 1, lineage=lineage)
         try:
             acted = {"acted": [turn_digest(one) for one in turns]} if len(turns) > 1 else {}
-            entry = self._record({**turn, **self._bound(stimulus, reply, outcomes), **acted})
+            body = {**turn, **self._bound(stimulus, reply, outcomes), **acted}
+            entry = self._record(body, told)
         except (BadInput, NotCanonical) as refusal:
             # Nothing a model or a handler says may keep the turn out of the record.
-            entry = self._record({**turn, "unbound": refusal.message})
+            entry = self._record({**turn, "unbound": refusal.message}, told)
         self._answer(stimulus, number, turns, failed=failure is not None)
         return entry
+
+    def _lineage(self, stimulus: Stimulus) -> Trust:
+        """Of the answer. What an answer that is given once more was made from is not known here.
+
+        A correction quotes what the model said and what tools said to that: nobody vouches for it.
+        """
+        if self.repeat is not None or len(self.calls) > 1:
+            return Trust.UNTRUSTED
+        return lineage_of(self.composed.request, said=stimulus.trust)
 
     def _answer(
         self, stimulus: Stimulus, number: int, turns: tuple[Turn, ...], *, failed: bool
@@ -78,10 +95,15 @@ class Keeper:
         for turn in turns:
             talk.add(agent, self.session, turn)
 
-    def _record(self, body: Mapping[str, object]) -> Entry:
+    def _heard(self, reply: Reply) -> bool:
+        """Something came back, so that the model has read what it was shown."""
+        return self.repeat is None and bool(reply.raw)
+
+    def _record(self, body: Mapping[str, object], told: Sequence[str]) -> Entry:
         stamp = make_stamp(self.mind.clock.now, self.mind.ids.salt, self.mind.clock.uptime)
         draft = Draft("turn", "runtime", body)
-        (entry,) = self.mind.ledger.append(self.mind.agent, [draft], stamp)
+        marks = [told_mark(key) for key in told]
+        (entry,) = self.mind.ledger.append(self.mind.agent, [draft], stamp, marks=marks)
         return entry
 
     def _turn(self, number: int, reply: Reply, failure: MentisError | None) -> dict[str, object]:

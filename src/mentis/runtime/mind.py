@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from mentis.library.memory.files import PersonaMemory
 from mentis.library.shelf import Shelf
-from mentis.ports.act_handler import ActHandler
 from mentis.ports.clock import Clock
 from mentis.ports.conversation_store import ConversationStore
 from mentis.ports.ids import Ids
 from mentis.ports.ledger_store import LedgerStore
 from mentis.ports.provider import Provider
 from mentis.ports.token_counter import TokenCounter
-from mentis.settle.correction import Failure
 from mentis.values.persona import Persona, Profile
-from mentis.values.reply import Reply
 from mentis.values.route import Route
 from mentis.values.trace import Degradation
 
+from .acting import Acting
 from .caching import Caching
+from .parts import Rule
 from .settings_sources import LiveSettings
-
-# What a reply must be like beside its form: it says what is wrong, or nothing.
-Rule: TypeAlias = Callable[[Reply], Sequence[Failure]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +45,7 @@ class Mind:
     ledger: LedgerStore
     clock: Clock
     ids: Ids
-    handlers: Mapping[str, ActHandler]
+    acting: Acting
     correction: Route | None = None
     rules: tuple[Rule, ...] = ()
     secret: bytes = field(default=b"", repr=False)

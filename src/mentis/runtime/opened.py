@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Generator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
@@ -37,3 +39,12 @@ class Opened(Closing):
 
     def close(self) -> None:
         self._database.close()
+
+
+@contextmanager
+def closed_on_failure(database: Database) -> Generator[None]:
+    try:
+        yield
+    except BaseException:
+        database.close()
+        raise

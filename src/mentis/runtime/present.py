@@ -33,7 +33,7 @@ def look(mind: Mind) -> Present:
     """How things stand now. What is wrong with them is told, and the turn goes on. It blocks."""
     settings, fault = mind.settings.current()
     loaded = mind.shelf.current()
-    degraded = [*mind.noted, *_each("prompts", loaded.problems)]
+    degraded = [*mind.noted, *mind.acting.notes(), *_each("prompts", loaded.problems)]
     if fault is not None:
         degraded.append(Degradation("settings", f"{fault.message}; the earlier ones hold"))
     variables = _NOTHING

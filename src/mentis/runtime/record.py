@@ -6,7 +6,7 @@ handing over have modules of their own, which take a `Record`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import itemgetter
@@ -20,6 +20,7 @@ from mentis.ledger.keeping import Keeping
 from mentis.ports.clock import Clock
 from mentis.ports.ids import Ids
 from mentis.ports.ledger_store import LedgerStore, Stamp
+from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.files.home import Home, find_home
 from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.database import Database
@@ -31,6 +32,7 @@ from .checkpoints import CheckpointedLedger
 from .evidence import gather
 from .ledgers import open_ledger
 from .opened import Closing
+from .record_erasing import blanked_marks, forget_blobs
 from .sealing import NO_PIN_HINT, Made, Sealing, open_sealing
 from .segment_files import SegmentFolder, open_segments
 from .settings import Settings
@@ -182,19 +184,25 @@ class Record(Closing):
         return self.sealed().checkpoint(self.store, self.agent, since=self.compared().known)
 
     def erase(self, index: int, fields: Collection[str], *, reason: str) -> Entry:
-        """Remove value and salt of these fields, or of all; returns the signed tombstone."""
+        """Remove value and salt of these fields, or of all; returns the signed tombstone.
+
+        What an act left beside its entry goes as well; UsageError while it waits or runs.
+        """
         signer, ledger = self.sealed().signer(), self.compared()
         entry = self.entry(index)
         named = sorted(fields_to_erase(entry, fields))
+        marks = blanked_marks(self.store, entry)
         files = self.segments.holding(index, entry.hash)
+        # Before the entry: once that is erased, nothing says any more which blob it was.
+        forget_blobs(FileBlobs(self.home.blobs), entry, named, self._every_entry())
         # The tombstone first: if this is cut short, verify says that the value is still there.
         if self.store.find(self.agent, index) is not None:
             tombstone = keeping.erase(
-                ledger, index, named, reason=reason, signer=signer, stamp=self.stamp()
+                ledger, index, named, reason=reason, signer=signer, stamp=self.stamp(), marks=marks
             )
         else:
             draft = keeping.tombstone(ledger, entry, named, reason=reason, signer=signer)
-            (tombstone,) = self.ledger.append(self.agent, [draft], self.stamp())
+            (tombstone,) = self.ledger.append(self.agent, [draft], self.stamp(), marks=marks)
         for file in files:
             self.segments.erase(file, index, named)
         return tombstone
@@ -224,6 +232,12 @@ class Record(Closing):
     def _begins(self) -> int:
         """Where the entries in the store begin; those before it were moved out."""
         return next((entry.index for entry in self.store.entries(self.agent)), 0)
+
+    def _every_entry(self) -> Iterator[Entry]:
+        """Of all who keep blobs in this home."""
+        for agent in self.store.agents():
+            yield from self.store.entries(agent)
+        yield from self.segments.entries(before=self.store.count(self.agent))
 
     def _note(self, size: int | None, *, least: int) -> str | None:
         """The checkpoint of this size, or the newest that has seen as many entries."""

@@ -6,7 +6,7 @@ and only as old as the settings allow. Nothing else is kept for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import cast
@@ -54,14 +54,14 @@ def repeat_for(
         tuple(media_digest(part) for part in stimulus.attachments),
         library,
     )
-    entries = mind.ledger.entries(mind.agent)
+    entries = mind.ledger.latest(mind.agent, limits.repeat_turns, kind="turn")
     turns = mind.conversations.turns(mind.agent, session)
     return find_repeat(question, entries, turns, now=mind.clock.now(), limits=limits)
 
 
 def find_repeat(
     question: Question,
-    entries: Iterable[Entry],
+    entries: Sequence[Entry],
     turns: Sequence[Turn],
     *,
     now: datetime,
@@ -70,8 +70,7 @@ def find_repeat(
     """The newest good answer to the same question that is young enough, if there is one."""
     oldest = now - timedelta(seconds=limits.repeat_seconds)
     spoken = {digest(turn.text.encode()): turn.text for turn in turns if turn.role == "assistant"}
-    recent = list(entries)[-limits.repeat_turns :]
-    for entry in reversed(recent):
+    for entry in reversed(entries):
         if datetime.fromisoformat(entry.time) < oldest:
             return None
         answer = _answer(entry, question)

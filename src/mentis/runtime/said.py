@@ -17,6 +17,8 @@ from mentis.values.reply import Reply
 from mentis.values.trust import Trust
 from mentis.values.turn import Turn, TurnState
 
+from .later import outcome_text, waiting_text
+
 _BROKEN = ("interrupted", "cut_off", "error")
 
 
@@ -29,15 +31,22 @@ def asked_text(stimulus: Stimulus) -> str:
 def asked(stimulus: Stimulus, state: TurnState) -> Turn:
     """Attachments first, as in the message that was sent; who is quoted vouches for nothing."""
     parts = (*stimulus.attachments, TextPart(asked_text(stimulus)))
-    lineage = Trust.OWNER if stimulus.reply_to is None else Trust.UNTRUSTED
+    lineage = stimulus.trust if stimulus.reply_to is None else Trust.UNTRUSTED
     return Turn("user", parts, lineage, state)
 
 
-def answered(reply: Reply, outcomes: Sequence[Outcome], *, at_once: bool) -> tuple[Turn, ...]:
+def answered(
+    reply: Reply,
+    outcomes: Sequence[Outcome],
+    *,
+    at_once: bool,
+    lineage: Trust = Trust.SELF,
+) -> tuple[Turn, ...]:
     """The answer, and the results of its calls after it; nothing, if nothing was said or called.
 
     A call that was never judged is left out: nobody could say what came of it. `at_once`: one
     call of the model made it all, so that its thoughts and their signatures still fit together.
+    `lineage`: the least trusted of what the answer was made from.
     """
     came = {outcome.action.call_id: outcome for outcome in outcomes if outcome.action.call_id}
     whole = reply.stop not in _BROKEN
@@ -51,7 +60,7 @@ def answered(reply: Reply, outcomes: Sequence[Outcome], *, at_once: bool) -> tup
     said = Turn(
         "assistant",
         parts or (*spoken, *calls.values()),
-        Trust.SELF,
+        lineage,
         "complete" if whole else "interrupted",
     )
     return (said, _results([came[call_id] for call_id in calls])) if calls else (said,)
@@ -92,9 +101,16 @@ def _results(outcomes: Sequence[Outcome]) -> Turn:
         ToolResultPart(
             outcome.action.call_id,
             outcome.action.type,
-            outcome.text or outcome.reason or outcome.state,
-            failed=outcome.state != "done",
+            _told(outcome),
+            failed=outcome.state not in ("done", "waiting"),
         )
         for outcome in outcomes
     )
     return Turn("user", parts, Trust.UNTRUSTED)
+
+
+def _told(outcome: Outcome) -> str:
+    """What came of it. That it waits has to be said: why it does is not the same."""
+    if outcome.state == "waiting":
+        return waiting_text(outcome.reason, outcome.key)
+    return outcome_text(outcome.state, outcome.reason, outcome.text)

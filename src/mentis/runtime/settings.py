@@ -16,6 +16,7 @@ from mentis.compose.purposes import Policies
 from mentis.errors import RouteError
 from mentis.values.route import Route
 
+from .settings_acts import TOOL_NAME, ActSettings, ToolSettings
 from .settings_routes import RouteSettings, Section, direct_route
 
 FORMAT = 1
@@ -294,6 +295,11 @@ class SettingsModel(Section):
     record: RecordSettings = RecordSettings()
     features: FeatureSettings = FeatureSettings()
     placeholders: PlaceholderSettings = PlaceholderSettings()
+    acts: ActSettings = ActSettings()
+    tools: Annotated[
+        dict[Annotated[str, Field(pattern=TOOL_NAME)], ToolSettings],
+        Field(description="Sources of acts by name: small letters, digits and hyphens."),
+    ] = Field(default_factory=dict[str, ToolSettings])
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,12 +414,13 @@ def describe() -> list[SettingDoc]:
 def _describe(model: type[BaseModel], prefix: str) -> Iterator[SettingDoc]:
     for name, info in model.model_fields.items():
         annotation = cast("object", info.annotation)
-        if name == "routes":
-            yield from _describe(RouteSettings, "routes.NAME.")
+        if each := _each(annotation):
+            yield from _describe(each, f"{prefix}{name}.NAME.")
         elif section := _section(annotation):
             yield from _describe(section, f"{prefix}{name}.")
         else:
-            default = "" if info.default is None else f"`{_toml(info.default)}`"
+            unset = info.default is None or info.default_factory is not None
+            default = "" if unset else f"`{_toml(info.default)}`"
             doc = info.description or ""
             yield SettingDoc(f"{prefix}{name}", _type_name(annotation), default, doc)
 
@@ -421,12 +428,14 @@ def _describe(model: type[BaseModel], prefix: str) -> Iterator[SettingDoc]:
 def names_in(section: Sequence[str]) -> list[str]:
     """The settings and sections there are inside a section; every route has the same ones."""
     model: type[BaseModel] | None = SettingsModel
-    for number, step in enumerate(section):
-        if section[0] == "routes":
-            model = RouteSettings if number else None
-        elif model is not None:
-            info = model.model_fields.get(step)
-            model = _section(cast("object", info.annotation)) if info else None
+    each: type[BaseModel] | None = None
+    for step in section:
+        if each is not None:  # the step is a name that somebody chose
+            model, each = each, None
+            continue
+        info = model.model_fields.get(step) if model else None
+        annotation = cast("object", info.annotation) if info else None
+        model, each = _section(annotation), _each(annotation)
     return list(model.model_fields) if model else []
 
 
@@ -434,6 +443,12 @@ def _section(annotation: object) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return None
+
+
+def _each(annotation: object) -> type[BaseModel] | None:
+    """What each of a table's entries is, where it is a section and its name is free."""
+    options = get_args(annotation)
+    return _section(options[1]) if get_origin(annotation) is dict else None
 
 
 def _type_name(annotation: object) -> str:

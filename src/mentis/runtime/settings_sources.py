@@ -16,6 +16,7 @@ from mentis.errors import HomeTooNew, MentisError, SettingsError
 from mentis.values.location import Location, Problem
 
 from .settings import FORMAT, Settings, SettingsModel, leaves, meant, names_in
+from .settings_acts import TOOL_NAME, TOOL_NAME_RULE
 
 FILE = "mentis.toml"
 PREFIX = "MENTIS_"
@@ -170,6 +171,10 @@ def _problem(
 
 def _plain(detail: ErrorDetails) -> str:
     said = detail["msg"].removeprefix("Value error, ")
+    if detail["type"] == "tuple_type":  # as it is kept; in the file it is a list
+        said = "Input should be a list"
+    if detail.get("ctx", {}).get("pattern") == TOOL_NAME:
+        said = TOOL_NAME_RULE
     if isinstance(detail["input"], Mapping):
         return said
     return f"{said}, not {detail['input']!r}"

@@ -39,6 +39,7 @@ from .audit import Asked, Progress, verify_agent
 from .checkpoints import CheckpointedLedger
 from .evidence import gather, verified_file
 from .opened import Closing
+from .parts import Parts
 from .sealing import open_pin
 from .settings_sources import load_settings
 from .statuses_add import (
@@ -54,7 +55,6 @@ from .statuses_operations import judge_health
 from .statuses_stamp import WindowStamp
 from .statuses_state import WINDOW, derive_state, latest_windows, shown_window
 from .system import RandomIds, SystemClock
-from .wiring import Parts
 
 Role: TypeAlias = Literal["watcher", "monitor"]
 CONSUMED = "pending_status_auto"  # the source of a file that tells none

@@ -26,9 +26,9 @@ from mentis.values.guardian import Profile, Receipt
 
 from .guardian import open_profile
 from .ledgers import open_ledger
+from .opened import closed_on_failure
 from .settings import Settings
 from .statuses_state import Follower
-from .wiring import closed_on_failure
 
 
 @dataclass(frozen=True, slots=True)

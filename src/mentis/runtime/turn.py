@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeVar
 
 from anyio import CancelScope, to_thread
 
-from mentis.act.dispatch import dispatch
+from mentis.act.gate import Gate
 from mentis.call.faults import may_cost
 from mentis.compose.compose import Composed, compose
 from mentis.errors import Defect, MentisError, ProviderRefused, ReplyError
@@ -29,9 +29,12 @@ from .attempts import Call
 from .budgets import check_turn
 from .correction import asks_again, judge
 from .keep import Keeper
+from .later import up_to_date
 from .legs import Course, Passed, may_pass
 from .mind import Mind
+from .news import news_spans, told_in
 from .present import Present, look
+from .witnessed import seen_by
 
 Hear: TypeAlias = Callable[[Delta], None]
 T = TypeVar("T")
@@ -93,12 +96,14 @@ def _ending(hear: Hear) -> Generator[_Ending]:
 async def _run(
     ending: _Ending, mind: Mind, stimulus: Stimulus, *, session: str, reading: CancelScope
 ) -> TurnResult:
-    history = await to_thread.run_sync(mind.conversations.turns, mind.agent, session)
+    await mind.acting.begin()
+    history = await to_thread.run_sync(told_history, mind, session)
+    news = await to_thread.run_sync(mind.acting.news)
     present = await to_thread.run_sync(look, mind)
     course = Course.begin(
         mind,
         stimulus,
-        lambda mind, stimulus: compose_turn(mind, present, stimulus, history),
+        lambda mind, stimulus: compose_turn(mind, present, stimulus, history, news=news),
         present=present,
     )
     number = await to_thread.run_sync(_keeper(course, session).begin, stimulus)
@@ -147,6 +152,7 @@ def _keeper(course: Course, session: str) -> Keeper:
         course.repeat,
         course.settled,
         tuple(course.unanswered),
+        told_in(first.composed.request),
     )
 
 
@@ -157,17 +163,28 @@ async def _shielded(keep: Callable[[], T]) -> T:
     raise Defect("what shields the record from being cancelled was cancelled itself")
 
 
+def told_history(mind: Mind, session: str) -> tuple[Turn, ...]:
+    """The conversation so far, as the model is told it now. It blocks."""
+    turns = mind.conversations.turns(mind.agent, session)
+    return up_to_date(turns, mind.ledger, mind.agent)
+
+
 def compose_turn(
-    mind: Mind, present: Present, stimulus: Stimulus, history: tuple[Turn, ...]
+    mind: Mind,
+    present: Present,
+    stimulus: Stimulus,
+    history: tuple[Turn, ...],
+    *,
+    news: tuple[Outcome, ...],
 ) -> Composed:
     """Recall and compose: the prompt as it would be sent now."""
-    tools = tuple(handler.declaration for handler in mind.handlers.values())
-    recalled = recall(stimulus, tools=tools)
+    recalled = recall(stimulus, tools=mind.acting.offered(mind.route))
+    degraded = (*present.degraded, *recalled.degraded)
     return compose(
         present.library,
         persona=mind.persona,
         profile=mind.profile,
-        recalled=replace(recalled, degraded=(*present.degraded, *recalled.degraded)),
+        recalled=replace(recalled, news=news_spans(news), degraded=degraded),
         history=history,
         now=mind.clock.now(),
         variant=mind.route.variant,
@@ -193,7 +210,7 @@ async def _answer(
         while failure is not None and course.step(failure):
             failure = await _read(course, hear)
         if failure is None:
-            await _act(course, hear)
+            await _act(course, session, hear)
         elif not course.heard and may_pass(failure):
             await to_thread.run_sync(course.look_back, session)
             if course.repeat is not None:
@@ -203,13 +220,18 @@ async def _answer(
     return None
 
 
-async def _act(course: Course, hear: Hear) -> None:
+async def _act(course: Course, session: str, hear: Hear) -> None:
     """Do what the answer asks for; what failed and can be mended is asked for again."""
+    gate: Gate | None = None
     while True:
         judged, outcomes = judge(course), list[Outcome]()
+        acting = course.leg.mind.acting
         try:
-            handlers = course.leg.mind.handlers
-            await dispatch(judged.actions, handlers, mode="chat", outcomes=outcomes)
+            if judged.actions:
+                gate = gate or await acting.gate(acting.rules(course.present.settings.model.acts))
+                seen = await to_thread.run_sync(seen_by, course)
+                act = partial(acting.dispatch, mode="chat", session=session, outcomes=outcomes)
+                await act(judged.actions, gate=gate, seen=seen)
         finally:
             course.outcomes.extend(outcomes)
         again = asks_again(course, judged, outcomes)

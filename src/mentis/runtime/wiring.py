@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from mentis.call.breaker import BreakerLimits
@@ -23,9 +20,7 @@ from mentis.library.integrity import validate_integrity
 from mentis.library.load import load_persona, load_profile
 from mentis.library.memory.files import PersonaMemory
 from mentis.library.shelf import Shelf
-from mentis.ports.act_handler import ActHandler
 from mentis.ports.clock import Clock
-from mentis.ports.ids import Ids
 from mentis.ports.provider import Provider
 from mentis.stores.files.home import Home, find_home
 from mentis.stores.files.secret import make_secret, read_secret
@@ -37,34 +32,17 @@ from mentis.values.persona import Persona, Profile
 from mentis.values.route import Backend, Route
 from mentis.values.trace import Degradation
 
+from .acting import open_dispatcher
 from .caching import REMEMBERED, Caching
 from .checkpoints import CheckpointedLedger
+from .ground import Ground
 from .ledgers import open_ledger
-from .mind import Mind, Rule
+from .mind import Mind
+from .opened import closed_on_failure
+from .parts import Parts
 from .settings import Settings, Stage
 from .settings_sources import LiveSettings
 from .system import RandomIds, SystemClock
-
-OnLoading = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What may be exchanged when an agent is opened; what is None becomes the real thing."""
-
-    provider: Provider | None = None
-    clock: Clock | None = None
-    ids: Ids | None = None
-    environ: Mapping[str, str] | None = None
-    handlers: tuple[ActHandler, ...] = ()
-    rules: tuple[Rule, ...] = ()
-    on_loading: OnLoading | None = None
-    on_retry: Callable[[str], None] | None = None
-    secret: bytes | None = field(default=None, repr=False)
-
-    @property
-    def variables(self) -> Mapping[str, str]:
-        return os.environ if self.environ is None else self.environ
 
 
 def open_mind(
@@ -84,16 +62,22 @@ def open_mind(
     database = Database(home.database, busy_seconds=settings.model.store.busy_seconds)
     with closed_on_failure(database):
         agent = f"{settings.model.name or home.name}/{chosen}"
-        ledger = open_ledger(settings, database, parts.variables)
-        if isinstance(ledger, CheckpointedLedger):
-            ledger.begin(agent)
-    caching = Caching(lambda: ledger.latest(agent, REMEMBERED))
+        ground = _open_ground(
+            home, settings, parts, agent=agent, persona=who, database=database, clock=clock
+        )
+        ledger = ground.ledger
+        try:
+            acting = open_dispatcher(ground)
+        except BaseException:
+            ledger.close()
+            raise
+    caching = Caching(lambda: ledger.latest(agent, REMEMBERED, kind="turn"))
     mind = Mind(
         agent=agent,
         persona=who,
         profile=profile,
         shelf=open_shelf(home, settings),
-        memory=open_memory(home, who, database, settings=settings, clock=clock),
+        memory=ground.memory,
         settings=live,
         route=destination,
         fallbacks=tuple(fallbacks),
@@ -103,14 +87,44 @@ def open_mind(
         conversations=SqliteConversations(database),
         ledger=ledger,
         clock=clock,
-        ids=parts.ids or RandomIds(),
-        handlers={handler.declaration.name: handler for handler in parts.handlers},
+        ids=ground.ids,
+        acting=acting,
         correction=open_stage(settings, home, "correction", instead_of=destination),
         rules=parts.rules,
         secret=secret,
         noted=noted,
     )
     return mind, database, settings
+
+
+def _open_ground(
+    home: Home,
+    settings: Settings,
+    parts: Parts,
+    *,
+    agent: str,
+    persona: Persona,
+    database: Database,
+    clock: Clock,
+) -> Ground:
+    memory = open_memory(home, persona, database, settings=settings, clock=clock)
+    ledger = open_ledger(settings, database, parts.variables)
+    if isinstance(ledger, CheckpointedLedger):
+        ledger.begin(agent)
+    return Ground(
+        home=home,
+        settings=settings,
+        environ=parts.variables,
+        agent=agent,
+        persona=persona,
+        memory=memory,
+        database=database,
+        ledger=ledger,
+        clock=clock,
+        ids=parts.ids or RandomIds(),
+        handlers=parts.handlers,
+        channels=parts.channels,
+    )
 
 
 def open_secret(home: Home, parts: Parts) -> tuple[bytes, tuple[Degradation, ...]]:
@@ -122,15 +136,6 @@ def open_secret(home: Home, parts: Parts) -> tuple[bytes, tuple[Degradation, ...
     secret = make_secret(home, RandomIds().salt)
     note = f"there was none, so {home.secret.name} was made; marks around outside text are new"
     return secret, (Degradation("home secret", note),)
-
-
-@contextmanager
-def closed_on_failure(database: Database) -> Generator[None]:
-    try:
-        yield
-    except BaseException:
-        database.close()
-        raise
 
 
 def open_routes(settings: Settings, home: Home, name: str) -> tuple[Route, ...]:

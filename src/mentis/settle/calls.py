@@ -75,7 +75,8 @@ def settle_call(
     if inner := _inner_calls(name, arguments, expected):
         into.note("parallel-call", f"{name!r} was taken apart into {len(inner)}", call_id=call_id)
         for number, (own, given) in enumerate(inner):
-            _add(into, Action(own, given, "recovered", f"{call_id}_{number}"), state)
+            fitted = _placed(into, own, _typed(into, own, given, expected), expected)
+            _add(into, Action(own, fitted, "recovered", f"{call_id}_{number}"), state)
             state = None  # it belongs to the step, and the step has one
         return
     arguments = _placed(into, name, _typed(into, name, arguments, expected), expected)
@@ -125,8 +126,8 @@ def _inner_calls(
 
 
 def _inner(use: Mapping[str, object], expected: Expected) -> tuple[str, JsonObject] | None:
-    name = text_in(use.get("recipient_name")).removeprefix("functions.")
+    name = expected.meant(text_in(use.get("recipient_name")).removeprefix("functions."))
     given = use.get("parameters")
     if not expected.offers(name) or not isinstance(given, dict):
         return None
-    return expected.own(name), cast("JsonObject", given)
+    return name, cast("JsonObject", given)

@@ -101,7 +101,9 @@ def plan_correction(
 
 
 def failures_of(reply: Reply, outcomes: Sequence[Outcome]) -> tuple[Failure, ...]:
-    """What failed: calls that cannot be read, then actions that came to nothing."""
+    """What failed: calls that cannot be read, then actions that came to nothing. What waits for a
+    person has not failed: it is not asked for again.
+    """
     unread = [_unread(error) for error in reply.errors if error.code in _KINDS]
     undone = [
         Failure(
@@ -112,7 +114,7 @@ def failures_of(reply: Reply, outcomes: Sequence[Outcome]) -> tuple[Failure, ...
             fixable=outcome.state in _FIXABLE,
         )
         for outcome in outcomes
-        if outcome.state != "done"
+        if outcome.state not in ("done", "waiting")
     ]
     return (*unread, *undone)
 

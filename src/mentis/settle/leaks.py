@@ -1,7 +1,8 @@
 """Calls that leaked into the text as the markup of a model's own template.
 
-Only calls of tools that were offered are taken. Markup of anything else stays text: it may be what
-somebody talks about.
+They are taken where at least one is of a tool that was offered: then the others were meant too, and
+come to nothing like any call of what is not there. Markup of nothing that was offered stays text:
+it may be what somebody talks about.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
-from .expected import Expected
+from .expected import NOTHING_EXPECTED, Expected
 from .lenient import list_in, marked
 from .shapes import Wanted, recognise
 
@@ -49,15 +50,15 @@ class Leak:
 
 
 def find_leaks(text: str, expected: Expected) -> tuple[Leak, ...]:
-    """Those of offered tools, in their order; none overlaps another."""
+    """All in their order, if one is of an offered tool; none overlaps another."""
     if "<" not in text and "[TOOL_CALLS]" not in text:
         return ()
     leaks: list[Leak] = []
     for leak in sorted(_all_leaks(text, expected), key=lambda leak: leak.start):
-        offered = leak.wanted and all(expected.offers(one.name) for one in leak.wanted)
-        if offered and (not leaks or leak.start >= leaks[-1].end):
+        if leak.wanted and (not leaks or leak.start >= leaks[-1].end):
             leaks.append(leak)
-    return tuple(leaks)
+    offered = any(expected.offers(one.name) for leak in leaks for one in leak.wanted)
+    return tuple(leaks) if offered else ()
 
 
 def has_unread_leak(text: str, expected: Expected) -> bool:
@@ -92,7 +93,7 @@ def _all_leaks(text: str, expected: Expected) -> Iterator[Leak]:
             value, end = cast("tuple[object, int]", _DECODER.raw_decode(text, found.end()))
         except (ValueError, RecursionError):
             continue
-        yield Leak(found.start(), end, tuple(recognise(value, expected).wanted))
+        yield Leak(found.start(), end, tuple(_wanted(value, expected)))
 
 
 def _between(text: str, opening: str, closing: str) -> Iterator[tuple[int, str, int]]:
@@ -111,7 +112,12 @@ def _calls(inside: str, expected: Expected) -> tuple[Wanted, ...]:
     except (ValueError, RecursionError):
         return ()
     items = list_in(value) or [value]
-    return tuple(one for item in items for one in recognise(item, expected).wanted)
+    return tuple(one for item in items for one in _wanted(item, expected))
+
+
+def _wanted(value: object, expected: Expected) -> list[Wanted]:
+    """Also of what was not offered, where it has the shape of a call and nothing else."""
+    return recognise(value, expected).wanted or recognise(value, NOTHING_EXPECTED).wanted
 
 
 def _parameters(body: str) -> dict[str, object]:

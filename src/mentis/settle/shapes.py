@@ -81,8 +81,10 @@ def _envelope(members: Mapping[str, object], key: str, expected: Expected) -> Sh
     if not isinstance(items, list):
         return Shape(key, wrong=f"{key!r} is not a list")
     shape = Shape(key, said=_speech(members))
-    beside = [k for k in members if k not in (*ENVELOPES, *_SPOKEN_KEYS)]
-    named = [k for k in beside if expected.offers(k) and isinstance(members[k], dict)]
+    beside = [k for k in members if k not in ENVELOPES and not _is_spoken(k, members[k])]
+    named = [
+        k for k in beside if isinstance(members[k], dict) and _names_one(k, members[k], expected)
+    ]
     shape.unknown = tuple(k for k in beside if k not in named)
     for number, item in enumerate(cast("list[object]", items)):
         one = _wanted(object_in(item))
@@ -114,7 +116,7 @@ def _recovery(members: Mapping[str, object], expected: Expected) -> Shape | None
 def _action_input(members: Mapping[str, object], expected: Expected) -> Shape | None:
     name = text_in(members.get("action"))
     key = next((key for key in _INPUT_KEYS if key in members), None)
-    if not expected.offers(name) or key is None:
+    if not expected.offers(expected.meant(name)) or key is None:
         return None
     given = members[key]
     whole = key == "action_input" or bool(object_in(given))
@@ -134,7 +136,7 @@ def _addressed(members: Mapping[str, object], expected: Expected) -> Shape | Non
 def _spoken(members: Mapping[str, object], expected: Expected) -> Shape | None:
     """Only words: they are the answer itself."""
     said = _speech(members)
-    if not said or any(expected.offers(key) for key in members):
+    if not said or any(_names_one(key, given, expected) for key, given in members.items()):
         return None
     rest = tuple(key for key in members if key not in _SPOKEN_KEYS)
     return Shape("text", said=said, unknown=rest)
@@ -142,7 +144,7 @@ def _spoken(members: Mapping[str, object], expected: Expected) -> Shape | None:
 
 def _mapping(members: Mapping[str, object], expected: Expected) -> Shape | None:
     """An object from the names of actions to their payloads."""
-    if not members or not all(expected.offers(name) for name in members):
+    if not members or not all(_names_one(*member, expected) for member in members.items()):
         return None
     return Shape("mapping", [Wanted(name, given) for name, given in members.items()])
 
@@ -175,6 +177,17 @@ def _meant(one: Wanted, expected: Expected) -> bool:
         if expected.tools is not None
         else isinstance(one.payload, dict)
     )
+
+
+def _names_one(name: str, given: object, expected: Expected) -> bool:
+    """Whether it is an action that was offered, or, with a payload, an invented kind of message."""
+    return expected.offers(name) or (
+        bool(object_in(given)) and expected.offers(expected.meant(name))
+    )
+
+
+def _is_spoken(key: str, given: object) -> bool:
+    return key in _SPOKEN_KEYS and not object_in(given)
 
 
 def _id(item: Mapping[str, object]) -> str:

@@ -1,13 +1,18 @@
 """Tables beside the entries, which nobody signs: looked at before anything rests on them.
 
-`dropped` holds the hashes of the entries before the first one that is kept: exactly those.
+`dropped` holds the hashes of the entries before the first one that is kept: exactly those. `marks`
+holds what stands open, each row a JSON object.
 """
 
 from __future__ import annotations
 
 import re
+from typing import cast
 
-from mentis.errors import StoreDamaged
+from mentis.codec.forms import parse
+from mentis.errors import BadInput, StoreDamaged
+from mentis.values.json import JsonObject
+from mentis.values.mark import Mark
 
 from .rows import damaged_cell
 
@@ -62,6 +67,28 @@ def read_checkpoint(size: object, note: object) -> tuple[int, str]:
                 column="checkpoint",
             )
     return size, note  # pyright: ignore[reportReturnType]  # looked at above
+
+
+def read_mark(kind: str, key: object, value: object) -> Mark:
+    """What it asks to be done was never signed, so at least it must be what was written."""
+    if not isinstance(key, str) or not isinstance(value, str):
+        raise _bad_mark(kind, key, "its cells are of odd types")
+    try:
+        content = parse(value, what="it")
+    except BadInput as error:
+        raise _bad_mark(kind, key, error.message) from error
+    if not isinstance(content, dict):
+        raise _bad_mark(kind, key, "it is not a JSON object")
+    return Mark(kind, key, cast("JsonObject", content))
+
+
+def _bad_mark(kind: str, key: object, reason: str) -> StoreDamaged:
+    return StoreDamaged(
+        f"mark `{kind}` {key!r} in the store cannot be read: {reason}",
+        hint=_HINT,
+        column="marks",
+        key=str(key),
+    )
 
 
 def _torn(reason: str, index: int, attack: str) -> StoreDamaged:

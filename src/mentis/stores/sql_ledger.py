@@ -6,22 +6,26 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Protocol, TypeVar
 
-from mentis.ports.ledger_store import Stamp
+from mentis.ports.ledger_store import LOOKED_BACK, Stamp
 from mentis.values.entry import Draft, Entry, Head
 from mentis.values.lease import Lease
+from mentis.values.mark import Mark
 from mentis.values.tally import Tally
 
 from .counting import GAPS, GROUPS, SPAN, TIMES, check_gaps, is_whole, to_tally
 from .delivery import check_same_delivery, refuse_dropped_delivery
 from .erasing import without_fields
-from .layout import check_layout, is_name, read_checkpoint, read_delivery, read_hash
+from .layout import check_layout, is_name, read_checkpoint, read_delivery, read_hash, read_mark
 from .leasing import LeaseRow, check_holds, next_lease, read_lease, renewed_lease
+from .marking import check_marks, write_marks
 from .rows import COLUMNS, Row, damaged_cell, to_entry, to_row, write_object
 from .session import HEAD, Session
 
 T = TypeVar("T")
 
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM ledger WHERE agent = ?"  # noqa: S608 - constants
+# No index helps here: it would be one more page for every sync to write.
+_OF_KIND = " AND idx > (SELECT max(idx) FROM ledger WHERE agent = ?) - ? AND kind = ?"
 _ERASE = "UPDATE ledger SET body = ?, salts = ?, delivery = ? WHERE agent = ? AND idx = ?"
 _GOING = "FROM ledger WHERE agent = ? AND idx < ?"
 _DROP = (
@@ -48,6 +52,12 @@ ON CONFLICT (agent) DO UPDATE SET owner = excluded.owner, fence = excluded.fence
 _AGENTS = "SELECT DISTINCT agent FROM ledger ORDER BY agent"
 _BETWEEN = "SELECT count(*) FROM ledger WHERE agent = ? AND idx BETWEEN ? AND ?"
 _LAST = 2**63 - 1  # no entry could follow on this one
+_MARKS = "SELECT key, value FROM marks WHERE agent = ? AND kind = ?"
+_SET_MARK = """
+INSERT INTO marks (agent, kind, key, value) VALUES (?, ?, ?, ?)
+ON CONFLICT (agent, kind, key) DO UPDATE SET value = excluded.value
+"""
+_CLEAR_MARK = "DELETE FROM marks WHERE agent = ? AND kind = ? AND key = ?"
 _BATCH = 256
 _HASH_BATCH = 4096
 
@@ -72,23 +82,53 @@ class SqlLedger:
         self._remains: tuple[str, ...] = ()
 
     def append(
-        self, agent: str, drafts: Sequence[Draft], stamp: Stamp, *, lease: Lease | None = None
+        self,
+        agent: str,
+        drafts: Sequence[Draft],
+        stamp: Stamp,
+        *,
+        lease: Lease | None = None,
+        marks: Sequence[Mark] = (),
     ) -> tuple[Entry, ...]:
+        columns = write_marks(marks, drafts) if marks else ()
+
         def work(session: Session) -> tuple[Entry, ...]:
             if lease is not None:
                 check_holds(_lease_row(session.execute(_LEASE, (agent,))), lease)
-            return _append(session, agent, drafts, stamp)
+            if not marks:
+                return _append(session, agent, drafts, stamp)
+            return _append(
+                session, agent, drafts, stamp, first=lambda: _mark(session, agent, marks, columns)
+            )
 
         return self._engine.commit(agent, work) if drafts else ()
 
+    def marks(self, agent: str, kind: str) -> tuple[Mark, ...]:
+        rows = self._engine.read(f"{_MARKS} ORDER BY key", (agent, kind))
+        return tuple(read_mark(kind, *row) for row in rows)
+
+    def mark(self, agent: str, kind: str, key: str) -> Mark | None:
+        rows = self._engine.read(f"{_MARKS} AND key = ?", (agent, kind, key))
+        return read_mark(kind, *rows[0]) if rows else None
+
     def erase(
-        self, agent: str, index: int, fields: Collection[str], *, draft: Draft, stamp: Stamp
+        self,
+        agent: str,
+        index: int,
+        fields: Collection[str],
+        *,
+        draft: Draft,
+        stamp: Stamp,
+        marks: Sequence[Mark] = (),
     ) -> Entry:
+        columns = write_marks(marks, (draft,))
+
         def work(session: Session) -> Entry:
             rows = session.execute(f"{SELECT} AND idx = ?", (agent, index))
             left = without_fields(to_entry(rows[0]) if rows else None, index, fields)
             body, salts = write_object(left.body), write_object(left.salts)
             session.execute(_ERASE, (body, salts, left.delivery, agent, index))
+            _mark(session, agent, marks, columns)
             return _append(session, agent, (draft,), stamp)[0]
 
         tombstone = self._engine.commit(agent, work)
@@ -148,10 +188,12 @@ class SqlLedger:
             yield from (read_delivery(index, delivery) for index, delivery in rows)
             after = rows[-1][0]
 
-    def latest(self, agent: str, count: int) -> tuple[Entry, ...]:
+    def latest(self, agent: str, count: int, *, kind: str = "") -> tuple[Entry, ...]:
         if count <= 0:
             return ()
-        rows = self._engine.read(f"{SELECT} ORDER BY idx DESC LIMIT ?", (agent, count))
+        where: tuple[object, ...] = (agent, agent, LOOKED_BACK, kind) if kind else (agent,)
+        chosen = f"{SELECT}{_OF_KIND}" if kind else SELECT
+        rows = self._engine.read(f"{chosen} ORDER BY idx DESC LIMIT ?", (*where, count))
         return tuple(map(to_entry, reversed(rows)))
 
     def find(self, agent: str, index: int) -> Entry | None:
@@ -232,8 +274,14 @@ class SqlLedger:
 
 
 def _append(
-    session: Session, agent: str, drafts: Sequence[Draft], stamp: Stamp
+    session: Session,
+    agent: str,
+    drafts: Sequence[Draft],
+    stamp: Stamp,
+    *,
+    first: Callable[[], None] | None = None,
 ) -> tuple[Entry, ...]:
+    """`first` is done before anything is written, unless there is nothing to write."""
     head = _head(session.head(agent))
     made: list[Entry] = []
     rows: list[Row] = []
@@ -248,8 +296,25 @@ def _append(
         made.append(entry)
         rows.append(to_row(entry))
         head = Head(entry.index, entry.hash, entry.time)
+    if first is not None and rows:
+        first()
     session.insert(rows)
     return tuple(made)
+
+
+def _mark(
+    session: Session, agent: str, marks: Sequence[Mark], columns: Sequence[str | None]
+) -> None:
+    def stands(kind: str, key: str) -> bool:
+        return bool(session.execute(f"{_MARKS} AND key = ?", (agent, kind, key)))
+
+    check_marks(agent, marks, stands)
+    for mark, column in zip(marks, columns, strict=True):
+        place = agent, mark.kind, mark.key
+        if column is None:
+            session.execute(_CLEAR_MARK, place)
+        else:
+            session.execute(_SET_MARK, (*place, column))
 
 
 def _known(session: Session, agent: str, delivery: str, made: Sequence[Entry]) -> Entry | None:

@@ -11,7 +11,15 @@ from .value import Value
 
 ActionOrigin: TypeAlias = Literal["native", "output_ir", "json", "recovered"]
 OutcomeState: TypeAlias = Literal[
-    "done", "not_found", "invalid", "refused", "timeout", "crashed", "unavailable", "unknown"
+    "done",
+    "waiting",  # for a person to say yes
+    "not_found",
+    "invalid",
+    "refused",
+    "timeout",
+    "crashed",
+    "unavailable",
+    "unknown",  # begun, and nobody can say how far it came
 ]
 
 
@@ -27,10 +35,18 @@ class Action(Value):
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Value):
-    """What an action came to. `text` is what the model is shown of it."""
+    """What an action came to. `text` is what the model is shown of it.
+
+    `key` is that of the call. A result that is too large for the record is kept as a blob; `text`
+    is then a brief of it, and `size` what it has in bytes. `source` says who answered.
+    """
 
     action: Action
     state: OutcomeState
     text: str = ""
     reason: str = ""
     trust: Trust = Trust.UNTRUSTED
+    key: str = ""
+    blob: str = ""
+    size: int = 0
+    source: str = ""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from .json import JsonObject
 from .trust import Trust
 from .value import Value
+
+REVIEW = " (review)"  # ends the words of a revision made from untrusted text
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,7 @@ class Memory(Value):
     trust: Trust = Trust.UNTRUSTED
     source: str = ""
     time: str = ""
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +70,18 @@ class Revision(Value):
     digest: str
     time: str
     words: str = ""
+
+
+def trust_of(history: Iterable[Revision]) -> Trust:
+    """Of the newest state. What was made from untrusted text may still stand in all that follows,
+    until it is taken back (`undo`) or everything goes (`reset`)."""
+    untrusted, known = False, dict[str, bool]()
+    for revision in history:
+        if revision.words.endswith(REVIEW):
+            untrusted = True
+        elif revision.words == "reset":
+            untrusted = False
+        elif revision.words.startswith("undo "):
+            untrusted = known.get(revision.content, True)
+        known.setdefault(revision.content, untrusted)
+    return Trust.UNTRUSTED if untrusted else Trust.SELF

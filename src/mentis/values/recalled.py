@@ -10,6 +10,7 @@ from .span import Span
 from .surroundings import NOWHERE, Surroundings
 from .tool import ToolDeclaration
 from .trace import Degradation
+from .trust import Trust
 from .value import Value
 
 _NOTHING_KNOWN = RuntimeContext()
@@ -20,7 +21,7 @@ class Stimulus(Value):
     """What set the turn off: the words, and everything that came with them.
 
     An attachment with a path is read when the turn begins; one with an address is passed on, and
-    nothing is fetched here.
+    nothing is fetched here. `trust`: who vouches for the words; a guest's are untrusted.
     """
 
     text: str
@@ -29,15 +30,20 @@ class Stimulus(Value):
     reply_to: ReplyTo | None = None
     runtime_ctx: RuntimeContext = _NOTHING_KNOWN
     surroundings: Surroundings = NOWHERE
+    trust: Trust = Trust.OWNER
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled(Value):
-    """`filtered` counts what screening kept out; `degraded` names the steps taken down."""
+    """`filtered` counts what screening kept out; `degraded` names the steps taken down.
+
+    `news` is what came of acts since the last turn.
+    """
 
     stimulus: Stimulus
     tools: tuple[ToolDeclaration, ...] = ()
     memories: tuple[Span, ...] = ()
+    news: tuple[Span, ...] = ()
     filtered: int = 0
     embedding_calls: int = 0
     degraded: tuple[Degradation, ...] = ()

@@ -24,6 +24,7 @@ from mentis.stores.memory import LedgerInMemory
 from mentis.values.digest import digest
 from mentis.values.entry import Draft, Entry
 from mentis.values.lease import Lease
+from mentis.values.mark import Mark
 
 MakeConsumer = Callable[..., Consumer]
 
@@ -354,11 +355,17 @@ class Broken(LedgerInMemory):
         self.fault: StoreError | None = None
 
     def append(
-        self, agent: str, drafts: Sequence[Draft], stamp: Stamp, *, lease: Lease | None = None
+        self,
+        agent: str,
+        drafts: Sequence[Draft],
+        stamp: Stamp,
+        *,
+        lease: Lease | None = None,
+        marks: Sequence[Mark] = (),
     ) -> tuple[Entry, ...]:
         if self.fault is not None:
             raise self.fault
-        return super().append(agent, drafts, stamp, lease=lease)
+        return super().append(agent, drafts, stamp, lease=lease, marks=marks)
 
 
 @pytest.mark.parametrize("fault", [StoreDown("gone"), StoreFull("full"), StoreError("odd")])

@@ -81,10 +81,10 @@ def test_a_full_disk_is_seen_although_it_can_be_read(tmp_path: Path, folder: Sta
         store = SqliteLedger(database)
         pages = database.read("PRAGMA page_count")[0][0]
         database.read(f"PRAGMA max_page_count = {pages}")
-        # Every free page is used up.
+        # Every free page is used up, but for one where the last change needed two.
         with pytest.raises(StoreFull):
             fill(database)
-        health = check_health("x" * 5000, store, folder, now=NOW)
+        health = check_health("x" * 50_000, store, folder, now=NOW)
     assert (health.status, "no space left" in health.reason) == ("RED", True)
 
 

@@ -21,6 +21,7 @@ from mentis.ports.ledger_store import Stamp
 from mentis.stores.memory import LedgerInMemory
 from mentis.values.entry import Draft, Entry
 from mentis.values.lease import Lease
+from mentis.values.mark import Mark
 
 MakeConsumer = Callable[..., Consumer]
 LONG = 3600.0
@@ -119,12 +120,18 @@ class Flaky(LedgerInMemory):
         self.left = times
 
     def append(
-        self, agent: str, drafts: Sequence[Draft], stamp: Stamp, *, lease: Lease | None = None
+        self,
+        agent: str,
+        drafts: Sequence[Draft],
+        stamp: Stamp,
+        *,
+        lease: Lease | None = None,
+        marks: Sequence[Mark] = (),
     ) -> tuple[Entry, ...]:
         if self.left:
             self.left -= 1
             raise StoreDown("the server is gone")
-        return super().append(agent, drafts, stamp, lease=lease)
+        return super().append(agent, drafts, stamp, lease=lease, marks=marks)
 
     def release_lease(self, lease: Lease) -> None:
         raise StoreDown("the server is gone again")

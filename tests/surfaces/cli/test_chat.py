@@ -4,6 +4,7 @@ import io
 import signal
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from mentis.net.recording import Exchange, to_file
 from mentis.runtime.agent import Agent
 from mentis.runtime.homes import create_home, verify_home
 from mentis.runtime.wiring import Parts
+from mentis.surfaces.cli import talk
 from mentis.values.digest import digest
 
 from .conftest import SCRIPT, Done, Mentis
@@ -36,6 +38,25 @@ def test_one_turn_prints_the_answer_and_its_entry(mentis: Mentis, home: Path) ->
     assert (done.code, done.out) == (0, "One.\n")
     assert done.err.startswith("[entry 0, ")
     assert history(home) == [("Good morning!", "complete"), ("One.", "complete")]
+
+
+def test_a_server_that_keeps_everything_waiting_is_named(
+    mentis: Mentis, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = f"{sys.executable} -S -E -c 'import sys; sys.stdin.read()'"
+    assert mentis("--home", home, "tools", "add", "slow", "--command", command).code == 0
+    said = list[str]()
+    with talk.open_talk(home) as talking:
+
+        def say(text: str) -> None:
+            said.append(text)
+            talking.agent.interrupt()
+
+        monkeypatch.setattr(talk, "PATIENCE", 0.01)
+        monkeypatch.setattr(talk, "say", say)
+        result = talking.ask("Good morning!", session="main")
+    assert said == ["connecting to slow ..."]
+    assert result.reply.stop == "interrupted"
 
 
 def test_the_json_form_has_text_stop_and_entry(mentis: Mentis, home: Path) -> None:

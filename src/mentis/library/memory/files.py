@@ -15,7 +15,7 @@ from mentis.errors import BadInput, MentisError, PersonaError, StoreConflict, St
 from mentis.library.history import OUTSIDE, History, said, undo_target
 from mentis.ports.clock import Clock
 from mentis.ports.revisions import Revisions
-from mentis.values.cognition import Revision
+from mentis.values.cognition import Revision, trust_of
 from mentis.values.given import Given
 from mentis.values.location import Location, Problem
 from mentis.values.stability import Stability
@@ -81,6 +81,7 @@ class PersonaMemory:
         self._language = language
         self._busy_seconds = busy_seconds
         self._seen: dict[str, str] = {}
+        self._trust: dict[str, Trust] = {}  # of what was seen
 
     def read(self, name: str) -> MemoryFile:
         """A file as it is now, made from its template if it is not there yet."""
@@ -107,7 +108,8 @@ class PersonaMemory:
         problems: list[Problem] = []
         for name in NAMES:
             text = self._told(name, problems)
-            values[f"cortex_{name}"] = Given(text, f"{name}.md", Trust.SELF, Stability.SESSION)
+            trust = self._trust.get(name, Trust.UNTRUSTED)
+            values[f"cortex_{name}"] = Given(text, f"{name}.md", trust, Stability.SESSION)
         return Remembered(values, tuple(problems))
 
     def values(self) -> dict[str, str]:
@@ -183,7 +185,7 @@ class PersonaMemory:
         told = known[-1].content if known else template(name, self._language)
         if text != told and not (not known and is_empty(name, text)):
             known = (*known, self._history.append(self._key(name), text, OUTSIDE))
-        self._seen[name] = text
+        self._seen[name], self._trust[name] = text, trust_of(known)
         return known
 
     def _replace(self, name: str, old: str, new: str, words: str, *, cut: str = "") -> Written:
@@ -200,7 +202,7 @@ class PersonaMemory:
         except MentisError:
             self._folder.write(name, old)
             raise
-        self._seen[name] = new
+        self._seen[name], self._trust[name] = new, trust_of(self._history.of(key))
         return Written(name, revision.number, changed=True, chars=len(new), cut=cut)
 
     def _told(self, name: str, problems: list[Problem]) -> str:
@@ -222,7 +224,12 @@ class PersonaMemory:
         return as_prompt_value(name, text, self._language)
 
     def _noticed(self, name: str, text: str | None, problems: list[Problem]) -> str:
-        """Keep what changed outside as a revision; while another one writes, next time will do."""
+        """Keep what changed outside as a revision; while another one writes, next time will do.
+
+        Until then nobody can say what the text was made from.
+        """
+        self._seen.pop(name, None)
+        self._trust.pop(name, None)
         try:
             with self._folder.locked(seconds=0):
                 text = self._present(name)

@@ -33,6 +33,16 @@ class Home:
         return self.path / "secret.key"
 
     @property
+    def blobs(self) -> Path:
+        """What is too large for the ledger."""
+        return self.path / "blobs"
+
+    @property
+    def owners(self) -> Path:
+        """The locks of the processes that do acts."""
+        return self.path / "owners"
+
+    @property
     def profile(self) -> Path:
         return self.path / "profile.toml"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .accepted import AcceptedInMemory
+from .blobs import BlobsInMemory
 from .conversations import ConversationsInMemory
 from .ledger import LedgerInMemory
 from .memories import MemoriesInMemory
@@ -9,6 +11,8 @@ from .revisions import RevisionsInMemory
 from .states import StatesInMemory
 
 __all__ = [
+    "AcceptedInMemory",
+    "BlobsInMemory",
     "ConversationsInMemory",
     "LedgerInMemory",
     "MemoriesInMemory",

@@ -9,12 +9,15 @@ from datetime import datetime
 from itertools import pairwise
 from threading import Lock
 
-from mentis.ports.ledger_store import Stamp
+from mentis.ports.ledger_store import LOOKED_BACK, Stamp
 from mentis.stores.delivery import check_same_delivery, refuse_dropped_delivery
 from mentis.stores.erasing import without_fields
+from mentis.stores.layout import read_mark
 from mentis.stores.leasing import LeaseRow, check_holds, next_lease, renewed_lease
+from mentis.stores.marking import check_marks, write_marks
 from mentis.values.entry import Draft, Entry, Head
 from mentis.values.lease import Lease
+from mentis.values.mark import Mark
 from mentis.values.tally import Tally
 
 
@@ -32,28 +35,56 @@ class LedgerInMemory:
         self._chains: dict[str, _Chain] = {}
         self._checkpoints: dict[str, list[tuple[int, str]]] = {}
         self._leases: dict[str, LeaseRow] = {}
+        self._marks: dict[tuple[str, str, str], str] = {}
         self._lock = Lock()
 
     def append(
-        self, agent: str, drafts: Sequence[Draft], stamp: Stamp, *, lease: Lease | None = None
+        self,
+        agent: str,
+        drafts: Sequence[Draft],
+        stamp: Stamp,
+        *,
+        lease: Lease | None = None,
+        marks: Sequence[Mark] = (),
     ) -> tuple[Entry, ...]:
+        columns = write_marks(marks, drafts)
         with self._lock:
             if lease is not None:
                 check_holds(self._leases.get(agent), lease)
             chain = self._chain(agent)
             kept = list(chain.kept)
             made = tuple(_extend(agent, chain, kept, (draft, stamp)) for draft in drafts)
+            if len(kept) > len(chain.kept):  # else every draft was known, and so were the marks
+                self._mark(agent, marks, columns)
             self._keep(agent, chain, kept)
             return made
 
+    def marks(self, agent: str, kind: str) -> tuple[Mark, ...]:
+        found = [place for place in list(self._marks) if place[:2] == (agent, kind)]
+        marks = (self.mark(*place) for place in sorted(found))
+        return tuple(mark for mark in marks if mark is not None)
+
+    def mark(self, agent: str, kind: str, key: str) -> Mark | None:
+        column = self._marks.get((agent, kind, key))
+        return None if column is None else read_mark(kind, key, column)
+
     def erase(
-        self, agent: str, index: int, fields: Collection[str], *, draft: Draft, stamp: Stamp
+        self,
+        agent: str,
+        index: int,
+        fields: Collection[str],
+        *,
+        draft: Draft,
+        stamp: Stamp,
+        marks: Sequence[Mark] = (),
     ) -> Entry:
+        columns = write_marks(marks, (draft,))
         with self._lock:
             chain = self._chain(agent)
             left = without_fields(self.find(agent, index), index, fields)
             kept = [left if entry.index == index else entry for entry in chain.kept]
             tombstone = _extend(agent, chain, kept, (draft, stamp))
+            self._mark(agent, marks, columns)
             self._keep(agent, chain, kept)
             return tombstone
 
@@ -83,8 +114,11 @@ class LedgerInMemory:
         delivered = {index: name for name, index in chain.dropped_deliveries.items()}
         return (delivered.get(index) for index in range(start, len(chain.dropped)))
 
-    def latest(self, agent: str, count: int) -> tuple[Entry, ...]:
-        return tuple(self._chain(agent).kept[-count:]) if count > 0 else ()
+    def latest(self, agent: str, count: int, *, kind: str = "") -> tuple[Entry, ...]:
+        found = self._chain(agent).kept
+        if kind:
+            found = [entry for entry in found[-LOOKED_BACK:] if entry.kind == kind]
+        return tuple(found[-count:]) if count > 0 else ()
 
     def find(self, agent: str, index: int) -> Entry | None:
         return next((e for e in self._chain(agent).kept if e.index == index), None)
@@ -150,6 +184,14 @@ class LedgerInMemory:
 
     def close(self) -> None:
         """Nothing is held."""
+
+    def _mark(self, agent: str, marks: Sequence[Mark], columns: Sequence[str | None]) -> None:
+        check_marks(agent, marks, lambda kind, key: (agent, kind, key) in self._marks)
+        for mark, column in zip(marks, columns, strict=True):
+            if column is None:
+                self._marks.pop((agent, mark.kind, mark.key), None)
+            else:
+                self._marks[agent, mark.kind, mark.key] = column
 
     def _chain(self, agent: str) -> _Chain:
         return self._chains.get(agent) or _Chain()

@@ -52,5 +52,18 @@ _CREATE_TABLES = (
     """,
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_CREATE_TABLES,)
+# What stands open beside the ledger, set and taken away together with its entries.
+_ADD_MARKS = (
+    """
+    CREATE TABLE marks (
+        agent TEXT COLLATE "C" NOT NULL,
+        kind TEXT COLLATE "C" NOT NULL,
+        key TEXT COLLATE "C" NOT NULL,
+        value TEXT NOT NULL,
+        PRIMARY KEY (agent, kind, key)
+    )
+    """,
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_CREATE_TABLES, _ADD_MARKS)
 VERSION = len(MIGRATIONS)

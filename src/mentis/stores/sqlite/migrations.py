@@ -165,11 +165,26 @@ _LATER_TABLES = {
     """,
 }
 
+
+def _add_marks(connection: sqlite3.Connection) -> None:
+    """What stands open beside the ledger, set and taken away together with its entries."""
+    connection.execute(f"CREATE TABLE marks ({_MARKS}) WITHOUT ROWID")
+
+
+_MARKS = """
+    agent TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (agent, kind, key)
+"""
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _create_tables,
     _add_media,
     _add_rotation_checkpoints_and_leases,
     _lighten_ledger,
+    _add_marks,
 )
 VERSION = len(MIGRATIONS)
 
@@ -184,10 +199,14 @@ def migrate(connection: sqlite3.Connection, version: int) -> None:
 
 def stand_in(connection: sqlite3.Connection, version: int) -> None:
     """Empty tables for what an older file does not have yet, where it may only be read."""
-    if version >= 3:
-        return
-    connection.execute("PRAGMA temp_store = MEMORY")
-    for name, columns in _LATER_TABLES.items():
+    missing = MIGRATIONS[version:]
+    tables = dict(_LATER_TABLES) if _add_rotation_checkpoints_and_leases in missing else {}
+    if _add_marks in missing:
+        tables["marks"] = _MARKS
+    media = _MEDIA if _add_media in missing else ()
+    if tables or media:
+        connection.execute("PRAGMA temp_store = MEMORY")
+    for name, columns in tables.items():
         connection.execute(f"CREATE TEMP TABLE {name} ({columns})")
-    for statement in _MEDIA if version < 2 else ():
+    for statement in media:
         connection.execute(statement.replace("CREATE TABLE", "CREATE TEMP TABLE"))

@@ -13,6 +13,7 @@ from mentis.values.recalled import Stimulus
 from mentis.values.reply import AgainDelta, Delta, TextDelta
 from mentis.values.trace import Degradation
 
+from .acts_show import said_lines
 from .options import (
     attach_option,
     given_message,
@@ -160,7 +161,8 @@ def _close(result: TurnResult) -> None:
     for problem in result.reply.errors:
         say(f"in the answer: {problem.message} [{problem.code}]")
     for outcome in result.outcomes:
-        say(f"{outcome.action.type}: {outcome.state} {outcome.reason or outcome.text}".rstrip())
+        for line in said_lines(outcome):
+            say(line)
     for cached in result.caching:
         say_cached(cached)
     say(_receipt(result))

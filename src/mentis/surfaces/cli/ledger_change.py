@@ -38,8 +38,9 @@ def erase(
 
     What stays is the commitment, which nobody can guess back, and a signed entry that says what
     was erased and why. The record still verifies. With `window` go the digest of the draft and
-    the judgement, which quotes it. Where the database may keep a copy that Mentis cannot remove
-    (PostgreSQL does), that is said.
+    the judgement, which quotes it; what an act left beside its entry goes as well, once the act
+    has ended. Where the database may keep a copy that Mentis cannot remove (PostgreSQL does),
+    that is said.
     """
     from mentis.runtime.record import fields_to_erase
 

@@ -25,6 +25,8 @@ COMMANDS = {
     "call": ("call", "Send a payload or a message and print what comes back."),
     "prompts": ("prompts", "See, edit and check the blocks the prompt is made of."),
     "persona": ("persona", "See and make personas, and keep their memory files."),
+    "acts": ("acts", "See what waits for your yes, decide, and what became of acts."),
+    "tools": ("tools", "See, try, add and trust what the agent can do."),
     "status": ("status", "Record windows, read the record, verify it."),
     "ledger": ("ledger", "Look at the record, prove and seal it, hand it over."),
     "guardian": ("guardian", "See the rules for windows, check one, prove a profile."),

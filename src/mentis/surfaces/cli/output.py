@@ -95,7 +95,7 @@ def table(
     grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         # A name broken in two is no name any more: what is prose folds first.
-        name = column in ("block", "placeholder", "setting", "persona", "model")
+        name = column in ("block", "placeholder", "setting", "persona", "model", "key", "asked")
         side = "right" if column in right else "left"
         grid.add_column(column, justify=side, overflow="fold", no_wrap=name)
     for row in rows:

@@ -8,6 +8,7 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from pathlib import Path
 
+from anyio import sleep
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from mentis.runtime.agent import Agent
@@ -15,6 +16,9 @@ from mentis.runtime.turn import Hear, TurnResult
 from mentis.values.recalled import Stimulus
 
 from .options import call_parts
+from .output import say
+
+PATIENCE = 1.0  # seconds of silence, before it is said what is waited for
 
 
 class Talk:
@@ -29,6 +33,7 @@ class Talk:
             return await self.agent.chat(message, session=session, hear=hear)
 
         answer = self._portal.start_task_soon(chat)
+        telling = self._portal.start_task_soon(self._tell)
         try:
             return answer.result()
         except KeyboardInterrupt:
@@ -37,6 +42,16 @@ class Talk:
                 return answer.result()
             except CancelledError:
                 raise KeyboardInterrupt from None
+        finally:
+            telling.cancel()
+
+    async def _tell(self) -> None:
+        """Say once which servers keep the answer waiting."""
+        names: tuple[str, ...] = ()
+        while not names:
+            await sleep(PATIENCE)
+            names = self.agent.connecting
+        say(f"connecting to {', '.join(names)} ...")
 
 
 @contextmanager

@@ -1,0 +1,315 @@
+"""What is asked for, begun and ended, in the ledger, before and after it is done.
+
+An intent is on disk before the act begins, with a mark that says it is open; the outcome takes the
+mark away in the same transaction. So an act is open exactly while nobody has said what came of it.
+These methods block; the dispatcher calls them in worker threads, where outcomes that come together
+share one sync.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import TypeAlias, assert_never, cast
+
+from mentis.errors import BadInput, MentisError, NotCanonical, StoreConflict, StoreDamaged
+from mentis.ports.accepted_acts import AcceptedActs
+from mentis.ports.blob_store import BlobStore
+from mentis.ports.ledger_store import LedgerStore, Stamp
+from mentis.values.act import ActCall, ActSpec, Decision, WaitingAct
+from mentis.values.action import Outcome
+from mentis.values.digest import Digest
+from mentis.values.entry import Draft, Entry, Head
+from mentis.values.json import JsonObject
+from mentis.values.mark import Mark
+from mentis.values.value import Value
+
+from . import entries
+from .approvals import check_bound
+from .briefs import brief, clean, cut, joined, short
+
+Written: TypeAlias = tuple[Draft, tuple[Mark, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Begun(Value):
+    """To be done once this is on disk. `approved`: it waited, and a person said yes."""
+
+    call: ActCall
+    spec: ActSpec
+    digest: Digest
+    decision: Decision | None = None
+    approved: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Settled(Value):
+    """Never begun, and why. `approved`: a person had said yes, so that its mark goes as well."""
+
+    call: ActCall
+    outcome: Outcome
+    decision: Decision | None = None
+    digest: Digest = ""
+    endpoint: str = ""
+    approved: bool = False
+
+
+Asked: TypeAlias = Begun | WaitingAct | Settled
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes(Value):
+    """How large a result may be to stand in the record itself, and to be kept at all."""
+
+    inline_bytes: int = 8 * 1024
+    result_bytes: int = 32 * 1024 * 1024
+
+
+class Journal:
+    def __init__(
+        self,
+        ledger: LedgerStore,
+        stamp: Stamp,
+        blobs: BlobStore,
+        *,
+        agent: str,
+        owner: str,
+        sizes: Sizes | None = None,
+        accepted: AcceptedActs | None = None,
+    ) -> None:
+        """Without `accepted` nothing that was approved is done, and nothing is tried again."""
+        self.agent = agent
+        self.owner = owner
+        self._ledger = ledger
+        self._stamp = stamp
+        self._blobs = blobs
+        self._sizes = sizes or Sizes()
+        self._accepted = accepted
+        self._owed_lock = Lock()
+        self._owed: dict[str, Written] = {}  # endings that could not be recorded yet, by key
+
+    def begin(self, asked: Sequence[Asked]) -> tuple[MentisError | None, ...]:
+        """All of it in one append. For each what kept it out: it must not be done then.
+
+        What cannot be written down at all (BadInput, NotCanonical) does not keep out the others.
+        """
+        self.catch_up()
+        written = [self._written(one) for one in asked]
+        fault = self._append([one for one in written if not isinstance(one, MentisError)])
+        if isinstance(fault, BadInput | NotCanonical):
+            written = [self._tried(one) for one in written]
+            fault = self._append([one for one in written if not isinstance(one, MentisError)])
+        faults = tuple(one if isinstance(one, MentisError) else fault for one in written)
+        self._use_up(one for one, kept_out in zip(asked, faults, strict=True) if kept_out is None)
+        return faults
+
+    def end(
+        self, ended: Sequence[tuple[Begun, Outcome]], *, news: bool = False
+    ) -> tuple[Outcome, ...]:
+        """The outcomes as they are recorded, all in one append; large results are kept apart.
+
+        One that cannot be recorded says so; its act stays open until `catch_up` has recorded it.
+        """
+        kept = [(begun, self._kept(outcome)) for begun, outcome in ended]
+        endings = {begun.call.key: _ending(begun, outcome, news=news) for begun, outcome in kept}
+        fault = self._append(list(endings.values()))
+        if fault is None:
+            self.catch_up()
+        elif _passes(fault) or len(endings) > 1:  # of several, one may have kept out the others
+            with self._owed_lock:
+                self._owed |= endings
+        return tuple(unrecorded(outcome, fault) if fault else outcome for _, outcome in kept)
+
+    def catch_up(self) -> MentisError | None:
+        """Record the endings that could not be recorded before; or what still keeps them out."""
+        with self._owed_lock:
+            for key, ending in list(self._owed.items()):
+                fault = self._append([ending])  # each alone: one must not keep out the others
+                if fault is not None and _passes(fault):
+                    return fault
+                del self._owed[key]
+        return None
+
+    def give_up(self, act: entries.OpenAct, outcome: Outcome) -> MentisError | None:
+        """The outcome of an act that another process began and never ended."""
+        draft = entries.outcome_draft(
+            act.call, outcome, spec_digest=act.spec, endpoint=act.endpoint
+        )
+        marks = (entries.closed_mark(act.call.key), entries.news_mark(act.call.key, outcome))
+        return self._append([(draft, marks)])
+
+    def open(self) -> tuple[tuple[entries.OpenAct, ...], tuple[StoreDamaged, ...]]:
+        """What was begun and not ended, by whomever; and what of it cannot be read."""
+        return entries.read_all(self._ledger.marks(self.agent, entries.OPEN), entries.open_act)
+
+    def is_bound(self, act: entries.OpenAct) -> bool:
+        """Whether its intent says the same: the mark beside it is bound by nothing."""
+        call = act.call
+        name = entries.delivery(call.key, "intent", call.attempt)
+        entry = self._ledger.find_delivery(self.agent, name)
+        if entry is None or "payload" not in entry.body:  # rotated away, or erased
+            return False
+        ended = entries.delivery(call.key, "outcome", call.attempt)
+        if self._ledger.find_delivery(self.agent, ended) is not None:
+            return False
+        if not act.seal or act.seal != self._seal(call, act.spec):
+            return False
+        told = cast("JsonObject", entry.body["act"])
+        payload = entries.payload_digest(cast("JsonObject", entry.body["payload"]))
+        asked = entries.payload_digest(call.action.payload)
+        said = told.get("type"), told.get("spec"), told.get("attempt"), payload
+        return said == (call.action.type, act.spec, call.attempt, asked)
+
+    def approved(self) -> tuple[tuple[WaitingAct, ...], tuple[StoreDamaged, ...]]:
+        """What a person said yes to and nobody has begun; and what of it cannot be read, or is not
+        what the record says was approved.
+        """
+
+        def bound(mark: Mark) -> WaitingAct:
+            act = entries.waiting_act(mark)
+            check_bound(self._ledger, self.agent, act, "approved")
+            self._refuse_unaccepted(act)
+            return act
+
+        return entries.read_all(self._ledger.marks(self.agent, entries.APPROVED), bound)
+
+    def _refuse_unaccepted(self, act: WaitingAct) -> None:
+        """A database says what it likes: only a yes that is kept outside of the home counts."""
+        key, what = act.call.key, entries.waiting_digest(act)
+        if self._accepted is None or not self._accepted.is_accepted(self.agent, key, what):
+            raise StoreDamaged(
+                f"act {key} is marked as approved, and nobody here said yes to it as it stands:"
+                f" deny it with `mentis acts deny {key}`",
+                hint="have it asked for again",
+                key=key,
+            )
+
+    def _use_up(self, asked: Iterable[Asked]) -> None:
+        """A yes is to doing it once."""
+        for one in asked:
+            if self._accepted is not None and not isinstance(one, WaitingAct) and one.approved:
+                with suppress(MentisError):  # its intent stands: it cannot be begun again
+                    self._accepted.forget(self.agent, one.call.key)
+
+    def _seal(self, call: ActCall, digest: Digest) -> str:
+        """Empty when there is no secret to be had: it is not tried again then."""
+        if self._accepted is None:
+            return ""
+        try:
+            return self._accepted.seal(entries.sealed_text(call, digest))
+        except MentisError:
+            return ""
+
+    def _append(self, written: Sequence[Written]) -> MentisError | None:
+        if not written:
+            return None
+        drafts = [draft for draft, _ in written]
+        marks = [mark for _, marks in written for mark in marks]
+        stamped: set[str] = set()
+
+        def stamp(agent: str, head: Head | None, draft: Draft) -> Entry:
+            entry = self._stamp(agent, head, draft)
+            stamped.add(entry.hash)
+            return entry
+
+        try:
+            made = self._ledger.append(self.agent, drafts, stamp, marks=marks)
+        except MentisError as fault:
+            return fault
+        # A delivery that was known is somebody else's: they did it, and their marks stand.
+        known = next((entry for entry in made if entry.hash not in stamped), None)
+        return None if known is None else _taken(known)
+
+    def _written(self, asked: Asked) -> Written | MentisError:
+        try:
+            match asked:
+                case Begun():
+                    return self._intent(asked)
+                case WaitingAct():
+                    return entries.waiting_draft(asked), (entries.waiting_mark(asked),)
+                case Settled():
+                    return _settled(asked)
+                case _:
+                    assert_never(asked)
+        except BadInput as fault:
+            return fault
+
+    def _intent(self, begun: Begun) -> Written:
+        call, spec = begun.call, begun.spec
+        draft = entries.intent_draft(call, spec, begun.digest, begun.decision, owner=self.owner)
+        seal = self._seal(call, begun.digest) if spec.declaration.idempotent else ""
+        mark = entries.open_mark(call, spec, begun.digest, self.owner, seal=seal)
+        return draft, (mark, entries.begun_mark(call.key)) if begun.approved else (mark,)
+
+    def _tried(self, written: Written | MentisError) -> Written | MentisError:
+        """Stamped and thrown away: one of several is refused, and this says which."""
+        if isinstance(written, MentisError):
+            return written
+        try:
+            self._stamp(self.agent, None, written[0])
+        except (BadInput, NotCanonical) as fault:
+            return fault
+        return written
+
+    def _kept(self, outcome: Outcome) -> Outcome:
+        content = outcome.text.encode()
+        size, limit = len(content), self._sizes.inline_bytes
+        if size <= limit:
+            return outcome if outcome.blob else replace(outcome, size=size)
+        notes, blob = [outcome.reason], ""
+        if size > self._sizes.result_bytes:
+            notes.append(f"only the first {self._sizes.result_bytes} of {size} bytes are kept")
+            content = cut(outcome.text, self._sizes.result_bytes).encode()
+        try:
+            blob = self._blobs.keep(content)
+        except MentisError as fault:
+            notes.append(f"the whole of it could not be kept: {fault.message}")
+        text = brief(outcome.text, limit=limit, size=size, blob=blob)
+        return replace(outcome, text=text, reason=short(joined(*notes)), blob=blob, size=size)
+
+
+def _ending(begun: Begun, outcome: Outcome, *, news: bool) -> Written:
+    call = begun.call
+    draft = entries.outcome_draft(
+        call, outcome, spec_digest=begun.digest, endpoint=begun.spec.endpoint
+    )
+    closed = entries.closed_mark(call.key)
+    return draft, (closed, entries.news_mark(call.key, outcome)) if news else (closed,)
+
+
+def _settled(asked: Settled) -> Written:
+    call, outcome = asked.call, asked.outcome
+    # A name made of anything at all is recorded as far as it can be said.
+    action = replace(call.action, type=short(clean(call.action.type)[0]), payload={})
+    draft = entries.outcome_draft(
+        replace(call, action=action),
+        outcome,
+        spec_digest=asked.digest,
+        endpoint=asked.endpoint,
+        decision=asked.decision,
+    )
+    if not asked.approved:
+        return draft, ()
+    return draft, (entries.begun_mark(call.key), entries.news_mark(call.key, outcome))
+
+
+def _passes(fault: MentisError) -> bool:
+    """Whether it may be recorded later: not what has no form, nor what is recorded already."""
+    return not isinstance(fault, BadInput | NotCanonical | StoreConflict)
+
+
+def _taken(known: Entry) -> StoreConflict:
+    return StoreConflict(
+        f"`{known.delivery}` of agent `{known.agent}` is entry {known.index} already",
+        hint="somebody else was faster; look at what came of it",
+        agent=known.agent,
+        index=known.index,
+    )
+
+
+def unrecorded(outcome: Outcome, fault: MentisError) -> Outcome:
+    """What happened, happened, and the record does not say so."""
+    note = f"this could not be recorded: {fault.message}"
+    return replace(outcome, reason=short(joined(outcome.reason, note)))

@@ -1,0 +1,288 @@
+"""What a request showed the model, sorted by who vouches for it and made ready to be compared.
+
+Text of the constitution, the owner and the runtime clears a value; untrusted text taints it. What
+the agent itself wrote and what tools say of themselves do neither. Names and places are as others
+call them: they clear nothing, and taint when others speak. This is done once per request.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias
+
+from mentis.values.part import MediaPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+from mentis.values.request import PromptRequest, RuntimeContext
+from mentis.values.span import Span
+from mentis.values.tool import ToolDeclaration
+from mentis.values.trust import Trust, least_trusted
+from mentis.values.turn import Turn
+from mentis.values.value import Value
+
+from .addresses import MARK, addresses, numbers, ungrouped
+from .likeness import TooMuch, normal, readings
+
+SHORTEST = 12  # characters of a string that is more than a word
+MOST = 8 * 1024 * 1024  # characters that are looked at; a request with more cannot be judged
+_CLEARS = (Trust.CONSTITUTION, Trust.OWNER, Trust.RUNTIME)
+_APART = " \x00 "
+# Spans of what is around a conversation: told as fact, but others have put it in words.
+_NAMED = frozenset({"place", "weather", "feeling"})
+_HEARD = frozenset({"people", "thought"})  # made from what others said, and nobody kept of whom
+# Both are known by being these very objects, whatever a text or a source may say.
+UNREAD = "(what cannot be read)"  # the text of a picture or a sound, which nothing compares
+_HERE = "the place of the conversation"
+Told: TypeAlias = tuple[str, Trust, str]  # a text, who vouches for it, where it stands
+
+
+@dataclass(frozen=True, slots=True)
+class Untrusted(Value):
+    """`text` is all of it in one, `words` its words, sorted, `marked` those that can hold an
+    address, `long` those of twelve characters and more. `pairs` are words that follow each other.
+
+    `digits` is the text without what groups numbers. The starts say where which source begins.
+    """
+
+    text: str = ""
+    words: tuple[str, ...] = ()
+    pairs: frozenset[tuple[str, str]] = frozenset()
+    marked: str = ""
+    long: str = ""
+    digits: str = ""
+    sources: tuple[str, ...] = ()
+    starts: tuple[int, ...] = ()
+    digit_starts: tuple[int, ...] = ()
+
+    def begins_a_word(self, start: str) -> bool:
+        at = bisect_left(self.words, start)
+        return at < len(self.words) and self.words[at].startswith(start)
+
+    def has_word(self, word: str) -> bool:
+        at = bisect_left(self.words, word)
+        return at < len(self.words) and self.words[at] == word
+
+    def source(self, place: int) -> str:
+        return self.sources[bisect_right(self.starts, place) - 1]
+
+    def source_of_digits(self, place: int) -> str:
+        return self.sources[bisect_right(self.digit_starts, place) - 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Clearing(Value):
+    """`tokens` are the addresses and numbers in it, each whole."""
+
+    text: str = ""
+    tokens: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Seen(Value):
+    """`too_much` says why the request cannot be judged, if it cannot.
+
+    `unread` is something from outside that the model could read and we cannot: a picture, a sound.
+    `here` are place and number of the message that is answered.
+    """
+
+    untrusted: Untrusted = Untrusted()
+    clearing: Clearing = Clearing()
+    too_much: str = ""
+    unread: str = ""
+    here: frozenset[str] = frozenset()
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Where the untrusted texts stand, in words; empty when there are none."""
+        return tuple(dict.fromkeys(self.untrusted.sources))
+
+    @property
+    def lineage(self) -> Trust:
+        """Of what is made from such a request."""
+        return Trust.UNTRUSTED if self.untrusted.sources or self.too_much else Trust.SELF
+
+
+NOTHING_SEEN = Seen()
+
+
+def seen_in(
+    request: PromptRequest,
+    *,
+    said: Trust,
+    quoted: Trust = Trust.UNTRUSTED,
+    later: Iterable[str] = (),
+) -> Seen:
+    """`said`: who vouches for the current message; `quoted`: for the one that it answers.
+
+    `later` is what the model was shown in the same turn after that. A correction repeats what the
+    model said, so that it would clear what it had made up: it may only taint.
+    """
+    told = texts_in(request, said=said, quoted=quoted)
+    corrections = ((text, Trust.UNTRUSTED, "a correction") for text in later)
+    return seen_of((*told, *corrections))
+
+
+def lineage_of(request: PromptRequest, *, said: Trust, quoted: Trust = Trust.UNTRUSTED) -> Trust:
+    """The least trusted of what an answer to the request is made from: the agent's own at best."""
+    told = texts_in(request, said=said, quoted=quoted)
+    levels = (trust for text, trust, _ in told if trust is Trust.UNTRUSTED and text.strip())
+    return least_trusted((Trust.SELF, *levels))
+
+
+def seen_of(told: Iterable[Told]) -> Seen:
+    """Of texts that are no request: what a tick starts from."""
+    sides = _Sides()
+    try:
+        for text, trust, source in told:
+            sides.add(text, trust, source)
+        untrusted, clearing = _untrusted(sides.untrusted), _clearing(sides.clearing)
+        return Seen(untrusted, clearing, unread=sides.unread, here=frozenset(sides.here))
+    except TooMuch as error:
+        return Seen(too_much=f"the request cannot be looked at: {error}")
+
+
+class _Sides:
+    def __init__(self) -> None:
+        self.untrusted: list[tuple[str, str]] = []
+        self.clearing: list[str] = []
+        self.unread = ""
+        self.here: set[str] = set()
+        self._size = 0
+
+    def add(self, text: str, trust: Trust, source: str) -> None:
+        if text is UNREAD:
+            self.unread = self.unread or source
+        if source is _HERE:
+            self.here.add(text)
+        if trust is Trust.UNTRUSTED:
+            for one in (text, *readings(text)):
+                self.untrusted.append((self._normal(one), source))
+        elif trust in _CLEARS:
+            self.clearing.append(self._normal(text))
+
+    def _normal(self, text: str) -> str:
+        self._size += len(text)
+        if self._size > MOST:
+            raise TooMuch(f"it has more than {MOST} characters")
+        return normal(text)
+
+
+def texts_in(
+    request: PromptRequest, *, said: Trust, quoted: Trust, corrects: bool = False
+) -> Iterator[Told]:
+    """Everything the model is shown, piece by piece. What `corrects` is in no one's words: it
+    repeats what the model said, so it may taint and never clear.
+    """
+    yield from _of_spans(request.system_instruction, said)
+    yield from _of_spans(request.context_summary, said)
+    for number, turn in enumerate(request.conversation_history):
+        yield from _of_turn(turn, f"turn {number}")
+    yield from _of_facts(request.runtime_ctx, said)
+    yield from _of_spans(request.runtime_ctx.spans, said)
+    for part in request.attachments:
+        yield from _of_media(part, said)
+    if request.reply_to is not None:
+        yield request.reply_to.said, quoted, "the message that is answered"
+    words = Trust.UNTRUSTED if corrects else said
+    yield request.current_text, words, "the current message"
+    for tool in request.tool_declarations:
+        yield from _of_tool(tool)
+
+
+def _of_spans(spans: Iterable[Span], said: Trust) -> Iterator[Told]:
+    for span in spans:
+        trust = span.trust
+        if span.source in _NAMED and trust in (Trust.RUNTIME, Trust.SELF):
+            trust = _unvouched(said)
+        elif span.source in _HEARD:
+            trust = Trust.UNTRUSTED
+        yield span.text, trust, span.source or span.block or "the prompt"
+
+
+def _unvouched(said: Trust) -> Trust:
+    """Of what came with a message and was put in words by nobody known: it never clears."""
+    return Trust.UNTRUSTED if said is Trust.UNTRUSTED else Trust.SELF
+
+
+def _of_turn(turn: Turn, place: str) -> Iterator[Told]:
+    for part in turn.parts:
+        match part:
+            case TextPart() | ReasoningPart():
+                yield part.text, turn.lineage, place
+            case ToolCallPart():
+                call = json.dumps(part.arguments, ensure_ascii=False, default=str)
+                yield call, turn.lineage, f"{place}, the call of {part.name}"
+            case ToolResultPart():
+                yield part.text, Trust.UNTRUSTED, f"{place}, the result of {part.name}"
+            case MediaPart():
+                yield from _of_media(part, turn.lineage)
+
+
+def _of_media(part: MediaPart, said: Trust) -> Iterator[Told]:
+    """What the owner shows is the owner's; of anybody else's only the extracted text is known."""
+    source = f"the attachment {part.name or part.path or part.url or part.kind}"
+    known = json.dumps(part.metadata, ensure_ascii=False, default=str) if part.metadata else ""
+    for text in (part.name, part.path, part.url, part.extracted, known):
+        if text:
+            yield text, Trust.UNTRUSTED, source
+    if not part.extracted.strip() and said not in _CLEARS:
+        yield UNREAD, Trust.UNTRUSTED, source
+
+
+def _of_facts(now: RuntimeContext, said: Trust) -> Iterator[Told]:
+    """How somebody is called is their own word, and so are the names of places and messages."""
+    for text in (now.username, now.usertag, now.addressee_note):
+        if text:
+            yield text, said, "the name of who speaks"
+    unvouched = _unvouched(said)
+    for text in (now.interface_path, now.message_id):
+        if text:
+            yield text, unvouched, _HERE
+    known = (now.interface_name, now.voice_channel_id, now.language, now.tone, now.emotions)
+    for text in (*known, now.time_of_day, now.beat_type):
+        if text:
+            yield text, unvouched, "the facts of the message"
+    if now.timestamp:
+        yield now.timestamp, Trust.RUNTIME, "the clock"
+
+
+def _of_tool(tool: ToolDeclaration) -> Iterator[Told]:
+    """It never clears anything, whoever wrote it; most of it does not taint either."""
+    if tool.trust is Trust.UNTRUSTED:
+        schema = json.dumps(tool.parameters, ensure_ascii=False, default=str)
+        yield f"{tool.description}\n{schema}", Trust.UNTRUSTED, f"the tool {tool.name}"
+
+
+def _untrusted(texts: list[tuple[str, str]]) -> Untrusted:
+    texts = [(text, source) for text, source in texts if text]
+    if not texts:
+        return Untrusted()
+    digits = [ungrouped(text) for text, _ in texts]
+    split = [text.split(" ") for text, _ in texts]
+    words = tuple(sorted(set[str]().union(*split)))
+    return Untrusted(
+        _APART.join(text for text, _ in texts),
+        words,
+        frozenset[tuple[str, str]]().union(*map(pairwise, split)),
+        " ".join(word for word in words if MARK.search(word)),
+        " ".join(word for word in words if len(word) >= SHORTEST),
+        _APART.join(digits),
+        tuple(source for _, source in texts),
+        _starts(text for text, _ in texts),
+        _starts(digits),
+    )
+
+
+def _starts(texts: Iterable[str]) -> tuple[int, ...]:
+    starts, place = list[int](), 0
+    for text in texts:
+        starts.append(place)
+        place += len(text) + len(_APART)
+    return tuple(starts)
+
+
+def _clearing(texts: list[str]) -> Clearing:
+    found = (one for text in texts for one in (*addresses(text, single=True), *numbers(text)))
+    return Clearing(_APART.join(texts), frozenset(found))

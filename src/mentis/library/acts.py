@@ -1,0 +1,60 @@
+"""What a model is told of the built-in acts. What they may do stands beside their code.
+
+`shipped/acts/forms.json` says what each takes, one file per language says it in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import cast
+
+from mentis.values.json import JsonObject
+from mentis.values.tool import ToolDeclaration
+
+from .files import read_members
+
+LANGUAGES = ("english", "german", "french", "portuguese", "spanish")
+MESSAGE = "message"  # stands for one act per interface: `message_cli`
+_INTERFACE = "{{interface}}"
+_FALLBACK = "english"
+
+
+def load_acts(language: str = _FALLBACK) -> dict[str, ToolDeclaration]:
+    """The declarations by name, in the persona's language if that is shipped, else in English.
+
+    Messages are not among them: each interface has its own (`load_message`).
+    """
+    return {name: _declared(name, language) for name in _read("forms") if name != MESSAGE}
+
+
+def load_message(interface: str, language: str = _FALLBACK) -> ToolDeclaration:
+    """The declaration of the act that sends messages through one interface."""
+    return _declared(MESSAGE, language, interface)
+
+
+def _declared(name: str, language: str, interface: str = "") -> ToolDeclaration:
+    words = cast("Mapping[str, object]", _words(language)[name])
+    told = cast("Mapping[str, str]", words["parameters"])
+    form = dict(cast("JsonObject", _read("forms")[name]))
+    fields = cast("Mapping[str, JsonObject]", form["properties"])
+    form["properties"] = {
+        field: {**schema, "description": told[field].replace(_INTERFACE, interface)}
+        for field, schema in fields.items()
+    }
+    return ToolDeclaration(
+        name=f"{name}_{interface}" if interface else name,
+        description=cast("str", words["description"]).replace(_INTERFACE, interface),
+        parameters=form,
+    )
+
+
+def _words(language: str) -> JsonObject:
+    plain = language.strip().casefold()
+    return _read(plain if plain in LANGUAGES else _FALLBACK)
+
+
+@cache
+def _read(name: str) -> JsonObject:
+    return read_members(files("mentis.library") / "shipped" / "acts", f"{name}.json")[1]

@@ -1,0 +1,21 @@
+"""Keeps what is too large for a record. The double is `mentis.stores.memory.BlobsInMemory`."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from mentis.values.digest import Digest
+
+
+class BlobStore(Protocol):
+    def keep(self, content: bytes) -> Digest:
+        """On disk when it returns. The same content is kept once."""
+        ...
+
+    def read(self, digest: Digest, *, start: int = 0, length: int | None = None) -> bytes | None:
+        """A part of it; None when it is not here. StoreDamaged when it is not what it was."""
+        ...
+
+    def forget(self, digest: Digest) -> bool:
+        """Really gone; False when there was none."""
+        ...

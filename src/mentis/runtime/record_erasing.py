@@ -1,0 +1,90 @@
+"""What else holds what an entry of an act holds: marks beside the ledger, and blobs.
+
+Erasing the entry alone would leave the copies. What still waits or runs needs its payload, so its
+entries are not erased from before it has ended.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import cast
+
+from mentis.act import entries
+from mentis.errors import StoreDamaged, UsageError
+from mentis.ports.blob_store import BlobStore
+from mentis.ports.ledger_store import LedgerStore
+from mentis.values.entry import Entry
+from mentis.values.json import JsonObject
+from mentis.values.mark import Mark
+
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_OPEN = {
+    entries.WAITING: "it waits for a person: `mentis acts deny {key}` ends that",
+    entries.APPROVED: "it was approved and has not begun: `mentis acts run` does it",
+    entries.OPEN: "it has begun and not ended: the next turn or `mentis acts run` finds out more",
+}
+
+
+def blanked_marks(ledger: LedgerStore, entry: Entry) -> tuple[Mark, ...]:
+    """What the next turn is told of the act, without what it asked for and what came of it.
+
+    UsageError while the act still waits or runs.
+    """
+    key = _key(entry)
+    if not key:
+        return ()
+    for kind, hint in _OPEN.items():
+        if ledger.mark(entry.agent, kind, key) is not None:
+            raise UsageError(
+                f"entry {entry.index} is of act {key}, which has not ended",
+                hint=hint.format(key=key),
+                index=entry.index,
+                key=key,
+            )
+    news = ledger.mark(entry.agent, entries.NEWS, key)
+    return () if news is None else (_blank(news),)
+
+
+def forget_blobs(
+    blobs: BlobStore, entry: Entry, fields: Collection[str], others: Iterable[Entry]
+) -> None:
+    """The blobs that the result of this entry names, but for those that another one names too."""
+    named = _named(entry) if "result" in fields else frozenset[str]()
+    if not named:
+        return
+    for other in others:
+        if (other.agent, other.index) != (entry.agent, entry.index):
+            named -= _named(other)
+    for digest in sorted(named):
+        blobs.forget(digest)
+
+
+def _key(entry: Entry) -> str:
+    """Also of an entry that lost its head before."""
+    if entry.kind != entries.KIND:
+        return ""
+    head = entry.body.get("act")
+    told = cast("JsonObject", head).get("key") if isinstance(head, Mapping) else None
+    return str(told or (entry.delivery or "//").split("/")[1])
+
+
+def _blank(news: Mark) -> Mark:
+    try:
+        outcome = entries.news(news)
+    except StoreDamaged:
+        return entries.told_mark(news.key)  # nobody can tell it, and it may hold anything
+    action = replace(outcome.action, payload={})
+    reason = "the owner erased what is known of it"
+    return entries.news_mark(
+        news.key, replace(outcome, action=action, text="", reason=reason, blob="", size=0)
+    )
+
+
+def _named(entry: Entry) -> frozenset[str]:
+    result = entry.body.get("result") if entry.kind == entries.KIND else None
+    if not isinstance(result, Mapping):
+        return frozenset()
+    told = cast("JsonObject", result)
+    return frozenset(_DIGEST.findall(f"{told.get('blob', '')} {told.get('text', '')}"))

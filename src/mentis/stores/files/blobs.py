@@ -1,0 +1,94 @@
+"""What is too large for a record, as files named by their digest: `blobs/ab/abcd...`.
+
+The name says what must be in it, so every read is checked, and the same content is kept once. A
+link is never followed: who can put one there could else have any file read out.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from pathlib import Path
+
+from mentis.disk.atomic import sync_folder, unwritable, write_atomic
+from mentis.disk.inside import inside
+from mentis.errors import StoreDamaged, StoreError
+from mentis.values.digest import Digest, digest
+
+_DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
+# Without O_NONBLOCK the opening of a pipe waits for ever.
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_HINT = "put it back from a backup, or forget it"
+
+
+class FileBlobs:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def keep(self, content: bytes) -> Digest:
+        name = digest(content)
+        path = self._path(name)
+        if self._read(path) == content:
+            return name
+        try:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            sync_folder(self._folder)
+        except OSError as error:
+            raise unwritable(path, error) from error
+        write_atomic(self._path(name), content)  # looked at again, now that the folder is there
+        return name
+
+    def read(self, digest: Digest, *, start: int = 0, length: int | None = None) -> bytes | None:
+        content = self._checked(digest) if _DIGEST.fullmatch(digest) else None
+        if content is None:
+            return None
+        end = None if length is None else max(start, 0) + max(length, 0)
+        return content[max(start, 0) : end]
+
+    def forget(self, digest: Digest) -> bool:
+        if not _DIGEST.fullmatch(digest):
+            return False
+        path = self._path(digest)
+        try:
+            path.unlink()
+            sync_folder(path.parent)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise unwritable(path, error) from error
+        return True
+
+    def _path(self, name: Digest) -> Path:
+        """OutsideHome if a folder on the way is a link that leads out."""
+        figures = name.removeprefix("sha256:")
+        inside(self._folder.parent, self._folder.name)
+        return inside(self._folder, figures[:2]) / figures
+
+    def _checked(self, name: Digest) -> bytes | None:
+        path = self._path(name)
+        content = self._read(path)
+        if content is not None and digest(content) != name:
+            raise StoreDamaged(f"{path} is not what was kept there", hint=_HINT, file=str(path))
+        return content
+
+    def _read(self, path: Path) -> bytes | None:
+        try:
+            descriptor = os.open(path, _READ)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise _no_file(path) from error
+            raise StoreError(f"{path} cannot be read: {error.strerror}", file=str(path)) from error
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise _no_file(path)
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read()
+
+
+def _no_file(path: Path) -> StoreDamaged:
+    return StoreDamaged(f"{path} is no plain file", hint=_HINT, file=str(path))

@@ -1,0 +1,25 @@
+"""What is too large for a record, in memory."""
+
+from __future__ import annotations
+
+from mentis.values.digest import Digest, digest
+
+
+class BlobsInMemory:
+    def __init__(self) -> None:
+        self._blobs: dict[Digest, bytes] = {}
+
+    def keep(self, content: bytes) -> Digest:
+        name = digest(content)
+        self._blobs[name] = content
+        return name
+
+    def read(self, digest: Digest, *, start: int = 0, length: int | None = None) -> bytes | None:
+        content = self._blobs.get(digest)
+        if content is None:
+            return None
+        end = None if length is None else max(start, 0) + max(length, 0)
+        return content[max(start, 0) : end]
+
+    def forget(self, digest: Digest) -> bool:
+        return self._blobs.pop(digest, None) is not None

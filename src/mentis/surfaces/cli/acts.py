@@ -1,0 +1,313 @@
+"""`mentis acts`: what waits for a person, deciding on it, and what became of acts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from mentis.values.words import counted
+
+from .acts_show import KEY, flight_line, moment, outcome_lines, story_lines, waiting_lines
+from .asking import confirm, login, refuse_unasked
+from .options import home_option, home_path, persona_option
+from .output import emit, json_option, say, table
+from .shown import behind_bar, emit_safe_json, safe
+
+if TYPE_CHECKING:
+    from mentis.runtime.acts import Acts, Ran
+    from mentis.runtime.acts_log import ActStory
+    from mentis.values.act import WaitingAct
+
+_STATES = (
+    "waiting",
+    "approved",
+    "denied",
+    "expired",
+    "begun",
+    "done",
+    "not_found",
+    "invalid",
+    "refused",
+    "timeout",
+    "crashed",
+    "unavailable",
+    "unknown",
+)
+by_option = click.option("--by", metavar="NAME", help="Who decides; by default your login name.")
+words_option = click.option(
+    "--words", default="", metavar="TEXT", help="Why; kept in the record. A no is told with it."
+)
+
+
+@click.group()
+def acts() -> None:
+    """See what waits for your yes, decide, and what became of acts.
+
+    An act waits when it would reach outside with something that came from text nobody vouches for,
+    or when you want to be asked. Any beginning of a key that is unique finds its act.
+    """
+
+
+@acts.command(epilog="For example: mentis acts pending --json")
+@persona_option
+@home_option
+@json_option
+def pending(*, persona: str | None, as_json: bool) -> int:
+    """Show in full what each act that waits would do.
+
+    What nobody decided in time is named as expired: it is given up in the next turn, or by `run`.
+    Exit code 1 when one of them cannot be read.
+    """
+    from mentis.codec.forms import to_object
+
+    with _open(persona, readonly=True) as service:
+        found, faults = service.pending()
+        agent = service.agent
+    now = datetime.now(UTC)
+    late = [act for act in found if datetime.fromisoformat(act.expires) <= now]
+    found = [act for act in found if act not in late]
+    if as_json:
+        emit_safe_json(
+            {
+                "agent": agent,
+                "pending": [to_object(act) for act in found],
+                "expired": [to_object(act) for act in late],
+                "faults": [fault.as_problem() for fault in faults],
+            }
+        )
+        return 1 if faults else 0
+    for act in found:
+        _print_waiting(act)
+        emit("")
+    for fault in faults:
+        say(f"cannot be read: {safe(fault.message)}; {safe(fault.hint)}")
+    for act in late:
+        name = safe(act.call.action.type)
+        say(f"{name}  {safe(act.call.key[:KEY])}: expired at {moment(act.expires)}")
+    say(f"{counted(len(found), 'act')} wait{'s' if len(found) == 1 else ''} for you")
+    if found:
+        say(f"decide: mentis acts approve {found[0].call.key[:KEY]}, or deny")
+    return 1 if faults else 0
+
+
+@acts.command(epilog="For example: mentis acts show 3fa09c1e")
+@click.argument("key")
+@persona_option
+@home_option
+@json_option
+def show(key: str, *, persona: str | None, as_json: bool) -> None:
+    """Show one act from being asked for to what it came to."""
+    from mentis.codec.forms import to_object
+
+    with _open(persona, readonly=True) as service:
+        story = service.story(key)
+    if as_json:
+        emit_safe_json(to_object(story))
+        return
+    for line in story_lines(story):
+        emit(line)
+
+
+@acts.command(epilog='For example: mentis acts approve 3fa09c1e --words "I know her"')
+@click.argument("key")
+@click.option("--later", is_flag=True, help="Do not do it now; the next turn or `run` does.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@by_option
+@words_option
+@persona_option
+@home_option
+@json_option
+def approve(
+    key: str,
+    *,
+    later: bool,
+    yes: bool,
+    by: str | None,
+    words: str,
+    persona: str | None,
+    as_json: bool,
+) -> int:
+    """Say yes to an act that waits, and have it done at once.
+
+    The yes is to these arguments and this definition: if either changes, it is not done. Exit code
+    1 when it was approved and then not done.
+    """
+    from mentis.codec.forms import to_object
+
+    with _open(persona) as service:
+        act = service.find(key)
+        if not yes:
+            _ask(act)
+        act = service.approve(act.call.key, by=by or login(), words=words, shown=act)
+        if later:
+            if as_json:
+                emit_safe_json({"approved": act.call.key, "outcome": None})
+            else:
+                emit(f"approved: {safe(act.call.key)}")
+                say("it is done in the next turn, or with `mentis acts run`")
+            return 0
+        ran = _run(service, {act.call.key})
+    mine = next((one for one in ran.outcomes if one.key == act.call.key), None)
+    if as_json:
+        told = to_object(mine) if mine else None
+        emit_safe_json({"approved": act.call.key, "outcome": told, "faults": list(ran.faults)})
+        return 0 if mine and mine.state == "done" else 1
+    _print_ran(ran)
+    if mine is None and not (ran.faults or ran.elsewhere):
+        say("somebody else began it first; `mentis acts show` says what came of it")
+    return 0 if mine and mine.state == "done" else 1
+
+
+@acts.command(epilog='For example: mentis acts deny 3fa09c1e --words "not to strangers"')
+@click.argument("key")
+@by_option
+@words_option
+@persona_option
+@home_option
+@json_option
+def deny(key: str, *, by: str | None, words: str, persona: str | None, as_json: bool) -> None:
+    """Say no to an act that waits, or take a yes back before it is done.
+
+    It is never done, and the agent is told, with your words.
+    """
+    with _open(persona) as service:
+        act = service.deny(key, by=by or login(), words=words)
+    if as_json:
+        emit_safe_json({"denied": act.call.key})
+        return
+    emit(f"denied: {safe(act.call.key)}")
+
+
+@acts.command(epilog="For example: mentis acts log --state waiting --last 5")
+@click.option(
+    "--last", type=click.IntRange(min=1), default=20, show_default=True, help="How many acts."
+)
+@click.option(
+    "--state",
+    type=click.Choice(_STATES),
+    metavar="STATE",
+    help=f"Only those that stand so: {', '.join(_STATES)}.",
+)
+@click.option("--type", "name", metavar="NAME", help="Only acts of this name.")
+@persona_option
+@home_option
+@json_option
+def log(
+    *, last: int, state: str | None, name: str | None, persona: str | None, as_json: bool
+) -> None:
+    """List acts as the ledger tells of them, oldest first."""
+    from mentis.codec.forms import to_object
+
+    with _open(persona, readonly=True) as service:
+        found = service.log(last=last, state=state, name=name)
+        open_, faults = service.open()
+    if as_json:
+        emit_safe_json(
+            {
+                "acts": [to_object(story) for story in found],
+                "open": [to_object(one) for one in open_],
+                "faults": [fault.as_problem() for fault in faults],
+            }
+        )
+        return
+    if found:
+        table(("key", "asked", "act", "state", "entries"), [_row(story) for story in found])
+    for one in open_:
+        say(flight_line(one))
+    for fault in faults:
+        say(f"cannot be read: {safe(fault.message)}; {safe(fault.hint)}")
+    say(f"{counted(len(found), 'act')}; `mentis acts show KEY` tells all of one")
+
+
+@acts.command(epilog="For example: mentis acts run")
+@persona_option
+@home_option
+@json_option
+def run(*, persona: str | None, as_json: bool) -> int:
+    """Do what was approved, and look after what was left open.
+
+    What nobody decided in time is given up. What a process that is gone was doing becomes `unknown`
+    and is not repeated, unless it is declared to be idempotent. Exit code 1 when something was not
+    done.
+    """
+    from mentis.codec.forms import to_object
+
+    with _open(persona) as service:
+        ran = _run(service)
+    failed = bool(ran.faults) or any(one.state != "done" for one in ran.outcomes)
+    if as_json:
+        emit_safe_json(to_object(ran))
+        return 1 if failed else 0
+    _print_ran(ran)
+    if not (ran.outcomes or ran.expired or ran.faults or ran.elsewhere):
+        say("nothing was approved, expired or left open")
+    return 1 if failed else 0
+
+
+@acts.command(epilog="For example: mentis acts result 3fa09c1e > page.html")
+@click.argument("key")
+@persona_option
+@home_option
+@json_option
+def result(key: str, *, persona: str | None, as_json: bool) -> None:
+    """Print the whole of what an act answered.
+
+    Somebody else wrote it. In a pipe it comes as it is; on a terminal what cannot be seen is shown.
+    """
+    with _open(persona, readonly=True) as service:
+        text = service.result(key)
+    if as_json:
+        emit_safe_json({"result": text})
+    elif sys.stdout.isatty():
+        for line in behind_bar(text, indent=0):
+            emit(line)
+    else:
+        emit(text, end="" if text.endswith("\n") else "\n")
+
+
+def _open(persona: str | None, *, readonly: bool = False) -> Acts:
+    from mentis.runtime.acts import open_acts
+
+    return open_acts(home_path(), persona, readonly=readonly)
+
+
+def _run(service: Acts, keys: Collection[str] | None = None) -> Ran:
+    import anyio
+
+    return anyio.run(service.run, keys)
+
+
+def _ask(act: WaitingAct) -> None:
+    """Whoever decides sees all of it first."""
+    refuse_unasked()
+    _print_waiting(act, err=True)
+    confirm("do it?")
+
+
+def _print_waiting(act: WaitingAct, *, err: bool = False) -> None:
+    for line in waiting_lines(act, now=datetime.now(UTC)):
+        (say if err else emit)(line)
+
+
+def _print_ran(ran: Ran) -> None:
+    for act in ran.expired:
+        emit(f"{safe(act.call.action.type)}  {safe(act.call.key)}: expired")
+    for outcome in ran.outcomes:
+        for line in outcome_lines(outcome):
+            emit(line)
+    for act in ran.elsewhere:
+        name = safe(act.call.action.type)
+        say(f"approved, and {name} is not known here: it is done in the next turn of the program")
+        say("that has it; `mentis tools list` shows what is known here")
+    for fault in ran.faults:
+        say(f"not looked after: {safe(fault)}")
+
+
+def _row(story: ActStory) -> tuple[str, ...]:
+    first, last = story.steps[0], story.steps[-1]
+    span = str(first.entry) if first is last else f"{first.entry} to {last.entry}"
+    return (story.key[:KEY], moment(first.time), safe(story.type), story.state, span)

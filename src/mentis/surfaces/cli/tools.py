@@ -1,0 +1,357 @@
+"""`mentis tools`: what the agent can do."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from mentis.errors import BadInput, UsageError
+from mentis.values.words import counted
+
+from .acts_show import outcome_lines
+from .asking import confirm, login, refuse_unasked
+from .options import home_option, home_path, persona_option
+from .output import emit, json_option, say, table
+from .shown import emit_safe_json, safe
+from .tools_show import act_lines, act_row, problem_lines, tool_lines, tool_row
+
+if TYPE_CHECKING:
+    from mentis.runtime.settings_tables import TableValue
+    from mentis.runtime.toolbox import Listing, Toolbox
+    from mentis.values.json import JsonObject
+
+_MOST_PAYLOAD = 1024 * 1024
+connect_option = click.option(
+    "--connect", is_flag=True, help="Start and ask the servers, to list what they offer."
+)
+
+
+@click.group()
+def tools() -> None:
+    """See, try, add and trust what the agent can do.
+
+    A tool of the settings is a source of acts: a Python file or module, an MCP server, operations
+    of an OpenAPI document. What runs code is used only once you trust it.
+    """
+
+
+@tools.command("list", epilog="For example: mentis tools list --connect")
+@connect_option
+@persona_option
+@home_option
+@json_option
+def list_tools(*, connect: bool, persona: str | None, as_json: bool) -> None:
+    """List every act, where it comes from, what it may do, and if it is off, why."""
+    from mentis.codec.forms import to_object
+
+    with _open(persona) as box:
+        found = _listed(box, connect=connect)
+    if as_json:
+        emit_safe_json(to_object(found))
+        return
+    columns = ("act", "from", "scope", "outside", "again", "state")
+    table(columns, [act_row(row) for row in found.acts])
+    if found.tools:
+        columns = ("tool", "what it is", "acts", "state")
+        table(columns, [tool_row(row) for row in found.tools])
+    for line in problem_lines(found):
+        say(line)
+
+
+@tools.command(epilog="For example: mentis tools show web_fetch")
+@click.argument("name")
+@persona_option
+@home_option
+@json_option
+def show(name: str, *, persona: str | None, as_json: bool) -> None:
+    """Show one act or one tool in full, with what the model is told of it.
+
+    A server is started or called to ask it for its acts.
+    """
+    from mentis.codec.forms import to_object
+
+    with _open(persona) as box:
+        found = _listed(box, connect=box.is_server(name))
+        tool = next((row for row in found.tools if row.name == name), None)
+        if tool is None:
+            shown = box.show(name)
+            lines, told = act_lines(shown), to_object(shown)
+        else:
+            lines, told = tool_lines(tool), to_object(tool)
+    if as_json:
+        emit_safe_json(told)
+        return
+    for line in lines:
+        emit(line)
+
+
+@tools.command(epilog="For example: mentis tools check weather")
+@click.argument("name", required=False)
+@persona_option
+@home_option
+@json_option
+def check(name: str | None, *, persona: str | None, as_json: bool) -> int:
+    """Start and ask every tool, and hold what each declares against the rules.
+
+    With NAME only that one. Exit code 1 when anything is wrong.
+    """
+    from mentis.codec.forms import to_object
+
+    with _open(persona) as box:
+        if name is not None:
+            box.tool(name)
+        found = _listed(box, connect=True)
+    rows = [row for row in found.tools if name in (None, row.name)]
+    wrong = any(row.problems for row in rows)
+    if as_json:
+        emit_safe_json({"ready": not wrong, "tools": [to_object(row) for row in rows]})
+        return 1 if wrong else 0
+    for row in rows:
+        for line in tool_lines(row):
+            emit(line)
+    on = sum(row.state == "on" for row in found.acts)
+    say(f"{counted(len(rows), 'tool')}; {counted(on, 'act')} can be done in all")
+    return 1 if wrong else 0
+
+
+@tools.command(epilog='For example: mentis tools add time --command "uvx mcp-server-time"')
+@click.argument("name")
+@click.option("--command", metavar="LINE", help="An MCP server: the program and its arguments.")
+@click.option("--url", metavar="URL", help="An MCP server, or where an OpenAPI document is called.")
+@click.option("--openapi", metavar="FILE", help="An OpenAPI document, as JSON.")
+@click.option("--operation", "operations", multiple=True, metavar="ID", help="One to take from it.")
+@click.option("--python", metavar="FILE|MODULE", help="Functions with @tool; a file in the home.")
+@click.option("--env", multiple=True, metavar="NAME", help="A variable the program is given.")
+@click.option("--key-env", metavar="NAME", help="The variable with the secret for a server.")
+@click.option("--key", "keys", multiple=True, metavar="SCHEME=NAME", help="The same for OpenAPI.")
+@persona_option
+@home_option
+@json_option
+def add(  # noqa: PLR0913  # one for each option
+    name: str,
+    *,
+    command: str | None,
+    url: str | None,
+    openapi: str | None,
+    operations: tuple[str, ...],
+    python: str | None,
+    env: tuple[str, ...],
+    key_env: str | None,
+    keys: tuple[str, ...],
+    persona: str | None,
+    as_json: bool,
+) -> int:
+    """Write a tool into the settings, trust it, and see whether it works.
+
+    One of --command, --url, --openapi, --python. A server is not started yet: `check` does that.
+    Exit code 1 when it was added and something is wrong with it.
+    """
+    from mentis.codec.forms import to_object
+
+    home = home_path()
+    values = _sources(home, command=command, url=url, openapi=openapi, python=python)
+    lists = {"operations": operations, "env": env}
+    values |= {key: list(given) for key, given in lists.items() if given}
+    if key_env:
+        values["key_env"] = key_env
+    if keys:
+        values["keys"] = dict(_pair(one) for one in keys)
+    with _open(persona) as box:
+        box.add(name, values)
+    with _open(persona) as box:  # with the settings as they are now
+        row = next(row for row in box.listing().tools if row.name == name)
+    if as_json:
+        emit_safe_json(to_object(row))
+    else:
+        for line in tool_lines(row):
+            emit(line)
+    return 1 if row.problems else 0
+
+
+@tools.command(epilog="For example: mentis tools trust weather")
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@persona_option
+@home_option
+@json_option
+def trust(name: str, *, yes: bool, persona: str | None, as_json: bool) -> int:
+    """Let a tool of the settings run as it is now, and take its definitions as they are now.
+
+    `builtin` is what the settings of `[acts]` open: programs, hosts, a folder elsewhere, `open`.
+    A server is started or called for that. What is remembered is the content of a file, a command
+    line, a definition, outside of the home: what changes is asked for again. Exit code 1 when it
+    still cannot be used.
+    """
+    from mentis.codec.forms import to_object
+
+    with _open(persona) as box:
+        wanted, definitions = box.untrusted(name), box.has_definitions(name)
+        if wanted is not None:
+            if not yes:
+                _show_source(box, name)
+                confirm("let it run, with the rights you have?")
+            box.trust(name, wanted)
+    with _open(persona) as box:  # now that it may be used
+        if definitions:
+            approved, found = _trust_definitions(box, name, yes=yes)
+        else:
+            approved, found = (), box.listing()
+    row = next(row for row in found.tools if row.name == name)
+    if as_json:
+        emit_safe_json({"tool": to_object(row), "approved": list(approved)})
+        return 1 if row.problems else 0
+    for line in tool_lines(row):
+        emit(line)
+    for one in approved:
+        emit(f"  trusted as it is now: {safe(one)}")
+    return 1 if row.problems else 0
+
+
+@tools.command(epilog="For example: mentis tools remove weather")
+@click.argument("name")
+@persona_option
+@home_option
+@json_option
+def remove(name: str, *, persona: str | None, as_json: bool) -> None:
+    """Take a tool out of the settings, and forget that it was trusted."""
+    with _open(persona) as box:
+        box.remove(name)
+    if as_json:
+        emit_safe_json({"removed": name})
+        return
+    emit(f"removed: {name}")
+
+
+@tools.command(epilog="""For example: mentis tools call remember '{"text": "Tea at four."}'""")
+@click.argument("name")
+@click.argument("payload", default="{}", metavar="[JSON]")
+@persona_option
+@home_option
+@json_option
+def call(name: str, payload: str, *, persona: str | None, as_json: bool) -> int:
+    """Do one act by hand, to try it.
+
+    The arguments are JSON, or - for standard input. They are checked against the schema, and the
+    act is recorded like any other; nobody is asked, for you are the one who asks. Exit code 1 when
+    it was not done.
+    """
+    import anyio
+
+    from mentis.codec.forms import to_object
+
+    arguments = _payload(payload)
+    with _open(persona) as box:
+        outcome, faults = anyio.run(box.call, name, arguments)
+    for fault in faults:
+        say(f"{fault.name}: {safe(fault.why)}")
+    if as_json:
+        emit_safe_json(to_object(outcome))
+    else:
+        for line in outcome_lines(outcome):
+            emit(line)
+    return 0 if outcome.state == "done" else 1
+
+
+def _open(persona: str | None) -> Toolbox:
+    from mentis.runtime.toolbox import open_toolbox
+
+    return open_toolbox(home_path(), persona)
+
+
+def _listed(box: Toolbox, *, connect: bool) -> Listing:
+    import anyio
+
+    async def listed() -> Listing:
+        async with box.connected():
+            return await anyio.to_thread.run_sync(box.listing)
+
+    return anyio.run(listed) if connect else box.listing()
+
+
+def _show_source(box: Toolbox, name: str) -> None:
+    refuse_unasked()
+    row = next(row for row in box.listing().tools if row.name == name)
+    for line in tool_lines(row):
+        say(line)
+
+
+def _trust_definitions(box: Toolbox, name: str, *, yes: bool) -> tuple[tuple[str, ...], Listing]:
+    """What was approved, and how everything stands then."""
+    import anyio
+
+    async def settle() -> tuple[tuple[str, ...], Listing]:
+        async with box.connected() as connected:
+            blocked = box.blocked(name)
+            if blocked and not yes:
+                for line in (line for shown in blocked for line in act_lines(shown)):
+                    say(line)
+                await anyio.to_thread.run_sync(confirm, "take these definitions as they are?")
+            shown = {one.digest for one in blocked}
+            approved = await connected.approve(name, shown, by=login()) if blocked else ()
+            return approved, await anyio.to_thread.run_sync(box.listing)
+
+    return anyio.run(settle)
+
+
+def _sources(
+    home: Path, *, command: str | None, url: str | None, openapi: str | None, python: str | None
+) -> dict[str, TableValue]:
+    if [bool(command or (url and not openapi)), bool(openapi), bool(python)].count(True) != 1:
+        raise UsageError(
+            "what is it?", hint="give one of --command, --url, --openapi (with --url), --python"
+        )
+    values: dict[str, TableValue] = {}
+    if command:
+        values["command"] = _words(command)
+    if openapi:
+        values["document"] = _from_home(home, openapi)
+    if url:
+        values["url"] = url
+    if python:
+        is_file = python.endswith(".py") or "/" in python
+        values["file" if is_file else "module"] = _from_home(home, python) if is_file else python
+    return values
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"--command: {error}", hint="quote it as a shell would have it") from error
+
+
+def _from_home(home: Path, given: str) -> str:
+    """A file as the home names it: relative where it is inside, wherever it was named from."""
+    path, inside = Path(given), home.resolve()
+    if not path.is_absolute() and (home / path).exists():
+        return given
+    found = path.resolve()
+    if not found.exists():
+        hint = "name it as it is called in the home, or from where you are"
+        raise UsageError(f"there is no file {given!r}", hint=hint)
+    return str(found.relative_to(inside)) if found.is_relative_to(inside) else str(found)
+
+
+def _pair(given: str) -> tuple[str, str]:
+    scheme, equals, variable = given.partition("=")
+    if not (scheme and equals and variable):
+        raise UsageError(
+            f"--key {given!r} is no SCHEME=NAME", hint="for example: --key api=API_KEY"
+        )
+    return scheme, variable
+
+
+def _payload(given: str) -> JsonObject:
+    from mentis.codec.forms import parse
+
+    text = sys.stdin.read(_MOST_PAYLOAD + 1) if given == "-" else given
+    if len(text) > _MOST_PAYLOAD:
+        raise BadInput("the arguments are longer than 1 MiB", hint="that cannot be recorded")
+    found = parse(text, what="the arguments")
+    if not isinstance(found, dict):
+        raise BadInput("the arguments are no JSON object", hint="""write them as '{"name": ...}'""")
+    return cast("JsonObject", found)

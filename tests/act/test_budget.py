@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from mentis.act.budget import ActBudget, Spent, Tally, begun_in, exceeded
+from mentis.act.entries import intent_draft, waiting_draft
+from mentis.values.act import ActCall, ActSpec, Decision, WaitingAct
+from mentis.values.action import Action
+from mentis.values.entry import Draft, Entry
+from mentis.values.tool import ToolDeclaration
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("budget", "spent", "said"),
+    [
+        (ActBudget(), Spent(10**6, 10**6, {"send": 10**6}), ""),
+        (ActBudget(per_turn=2), Spent(1), ""),
+        (ActBudget(per_turn=2), Spent(2), "2 acts are allowed in one turn, and there were 2"),
+        (ActBudget(per_hour=5), Spent(0, 5), "5 acts are allowed in an hour, and there were 5"),
+        (
+            ActBudget(of_act={"send": 1}),
+            Spent(0, 1, {"send": 1}),
+            "'send' is allowed once in an hour, and there were 1",
+        ),
+        (ActBudget(of_act={"look": 1}), Spent(0, 1, {"send": 1}), ""),
+    ],
+)
+def test_a_limit_that_is_reached_is_named(budget: ActBudget, spent: Spent, said: str) -> None:
+    assert exceeded(budget, spent, "send") == said
+
+
+def test_what_is_an_hour_old_counts_no_more() -> None:
+    now = [START]
+    tally = Tally(lambda: now[0], [(START - timedelta(minutes=59), "k1", "send")])
+    tally.note("k2", "look")
+    assert tally.spent(0) == Spent(0, 2, {"send": 1, "look": 1})
+    now[0] += timedelta(minutes=1)
+    assert tally.spent(3) == Spent(3, 1, {"send": 0, "look": 1})
+    now[0] += timedelta(hours=1)
+    assert tally.spent(0).in_hour == 0
+
+
+def test_what_others_did_is_learned_of_and_counted_once() -> None:
+    now = [START]
+    tally = Tally(lambda: now[0])
+    tally.note("k2", "look")
+    before = START - timedelta(minutes=30)
+    tally.learn([(before, "k1", "send"), (START, "k2", "look"), (before, "k1", "send")])
+    assert tally.spent(0) == Spent(0, 2, {"send": 1, "look": 1})
+    assert tally.spent(0, without="k1") == Spent(0, 1, {"look": 1})
+    assert tally.spent(0, without="k9") == Spent(0, 2, {"send": 1, "look": 1})
+    now[0] += timedelta(minutes=31)
+    assert tally.spent(0).in_hour == 1
+
+
+@pytest.mark.parametrize(
+    ("budget", "by_hour"),
+    [
+        (ActBudget(per_turn=3), False),
+        (ActBudget(of_act={"send": 0}), False),
+        (ActBudget(per_hour=1), True),
+        (ActBudget(of_act={"send": 1}), True),
+    ],
+)
+def test_the_hour_is_counted_only_where_it_is_limited(budget: ActBudget, by_hour: bool) -> None:
+    assert budget.by_hour is by_hour
+
+
+def entry(index: int, draft: Draft) -> Entry:
+    time = f"2026-01-01T00:00:0{index}.000000Z"
+    return Entry("a", index, time, draft.source, draft.kind, None, None, {}, "", body=draft.body)
+
+
+def test_the_ledger_tells_what_was_begun_each_act_once() -> None:
+    spec = ActSpec(ToolDeclaration("send", "Sends."))
+    first, again = ActCall(Action("send", {}), "k1"), ActCall(Action("send", {}), "k1", attempt=2)
+    other = ActCall(Action("look", {}), "k2")
+    waiting = WaitingAct(other, "", "python", True, Decision("wait"), "", "")
+    drafts = [
+        Draft("turn", "runtime", {"turn": {}}),
+        intent_draft(first, spec, "sha256:0"),
+        intent_draft(again, spec, "sha256:0"),
+        waiting_draft(waiting),
+        intent_draft(other, spec, "sha256:0"),
+        Draft("act", "act", {}),
+    ]
+    begun = list(begun_in(entry(index, draft) for index, draft in enumerate(drafts)))
+    assert [(key, name) for _, key, name in begun] == [("k1", "send"), ("k2", "look")]
+    assert begun[0][0] == START + timedelta(seconds=1)
