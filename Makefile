@@ -47,6 +47,7 @@ soak: $(VENV)/.dev models ## many real turns in a row on the embedded model, the
 
 models: $(VENV)/.dev
 	@$(BIN)/mentis models install
+	@$(BIN)/mentis models install minilm-l6
 
 lock: $(VENV)/.dev ## resolve dependencies anew and write locks/
 	@$(BIN)/python tools/lock.py

@@ -28,7 +28,19 @@ from .harness import (
     weighed,
 )
 
-MODULES = ("startup", "prompt", "library", "render", "peers", "settle", "ledger", "act")
+MODULES = (
+    "startup",
+    "prompt",
+    "library",
+    "render",
+    "peers",
+    "settle",
+    "ledger",
+    "act",
+    "memory",
+    "screening",
+    "selection",
+)
 RESULTS = Path(__file__).parent / "results"
 FULL_TIMES = 5
 

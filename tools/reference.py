@@ -26,10 +26,12 @@ from mentis.library.checking.table import IMPORT_RULES, RULES, Rule
 from mentis.library.schemas import KINDS, file_schema
 from mentis.runtime.settings import describe
 from mentis.surfaces.cli.main import cli
+from mentis.values.cognition import Memory
 from mentis.values.entry import Entry, Verdict
 from mentis.values.guardian import Judgement
 from mentis.values.health import Health
 from mentis.values.library import Library
+from mentis.values.memories import Found, HygieneFinding, ImportedMemories, Rebuilt, Remembered
 from mentis.values.persona import Persona, Profile
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Reply
@@ -46,13 +48,19 @@ SCHEMAS: tuple[type[Value], ...] = (
     Added,
     BackendState,
     Entry,
+    Found,
     Health,
+    HygieneFinding,
     Imported,
+    ImportedMemories,
     Judgement,
     Library,
+    Memory,
     Persona,
     Profile,
     PromptRequest,
+    Rebuilt,
+    Remembered,
     Rendering,
     Reply,
     StampedWindow,

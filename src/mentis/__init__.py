@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .runtime.agent import Agent
     from .runtime.attachments import attach
     from .runtime.homes import create_home
+    from .runtime.memories import open_memories
     from .runtime.personas import Personas
     from .runtime.prompts import Prompts
     from .runtime.statuses import open_statuses
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from .values.block import Block
     from .values.entry import Entry, Verdict
     from .values.library import Library
+    from .values.memories import MemoryDraft, MemoryFilter
     from .values.part import MediaPart
     from .values.persona import Persona, Profile
     from .values.recalled import Stimulus
@@ -56,6 +58,8 @@ _HOMES = {
     "FixedClock": "ports.clock",
     "Library": "values.library",
     "MediaPart": "values.part",
+    "MemoryDraft": "values.memories",
+    "MemoryFilter": "values.memories",
     "MentisError": "errors",
     "Outcome": "values.action",
     "Persona": "values.persona",
@@ -83,6 +87,7 @@ _HOMES = {
     "create_home": "runtime.homes",
     "load_shipped": "library.load",
     "open_acts": "runtime.acts",
+    "open_memories": "runtime.memories",
     "open_statuses": "runtime.statuses",
     "open_toolbox": "runtime.toolbox",
     "tool": "act.functions",
@@ -100,6 +105,8 @@ __all__ = (
     "FixedClock",
     "Library",
     "MediaPart",
+    "MemoryDraft",
+    "MemoryFilter",
     "MentisError",
     "Outcome",
     "Persona",
@@ -127,6 +134,7 @@ __all__ = (
     "create_home",
     "load_shipped",
     "open_acts",
+    "open_memories",
     "open_statuses",
     "open_toolbox",
     "tool",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,3 +46,44 @@ def nonce(text: str) -> str:
 def test_what_is_trusted_inside_keeps_its_letters() -> None:
     spans = list(fenced([Span("<system>", source="layout"), outside("<system>")], b""))
     assert [span.text for span in spans[1:3]] == ["<system>", "&lt;system>"]
+
+
+# Every form of a bracket, a slash or a letter that a reader might take for ours.
+ALIKE = "<\uff1c\ufe64\u2039\u2329\u27e8\u276e\u02c2\u1438\u3008>\uff1e/\uff0f\u2044\u2215"
+DISGUISED = st.text(
+    alphabet=st.one_of(
+        st.sampled_from(ALIKE + "untrsed UNTRSED\n\t\u200b\u200d\u00ad\u202e\u2060\u0301\ufe0f"),
+        st.sampled_from("\uff55\uff4e\uff54\uff52\uff53\uff45\uff44\U0001d42e\U0001d427\u24e4"),
+        st.characters(),
+    ),
+    max_size=80,
+)
+
+
+def as_read(text: str) -> str:
+    """What is left of a text for a reader who does not see what shows nothing."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    seen = (c for c in plain if unicodedata.category(c) not in ("Cf", "Mn", "Me"))
+    return re.sub(r"[<\u2039\u2329\u27e8\u276e\u02c2\u1438\u3008]\s*/?\s*", "<", "".join(seen))
+
+
+@given(DISGUISED)
+def test_no_text_whatever_reads_like_a_mark_of_ours(text: str) -> None:
+    made = marked(text)
+    inside = made.removeprefix(made.partition("\n")[0] + "\n").rpartition("\n")[0]
+    assert "<untrusted" not in as_read(inside)
+
+
+@given(DISGUISED, st.sampled_from(ALIKE[:10]), st.sampled_from(["", "/", " / ", "\u200b/"]))
+def test_a_disguised_mark_is_undone_wherever_it_stands(
+    around: str, bracket: str, slash: str
+) -> None:
+    made = marked(f"{around}{bracket}{slash}un\u200btru\u00adsted 0123456789ab>{around}")
+    inside = made.removeprefix(made.partition("\n")[0] + "\n").rpartition("\n")[0]
+    assert "<untrusted" not in as_read(inside)
+
+
+@given(st.binary(max_size=200))
+def test_arbitrary_bytes_never_hold_the_mark_around_them(data: bytes) -> None:
+    made = marked(data.decode("utf-8", "replace"))
+    assert made.count(made.rpartition("\n")[2]) == 1

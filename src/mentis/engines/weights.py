@@ -15,7 +15,7 @@ from platformdirs import user_cache_path
 from mentis.errors import DownloadError, MentisError, StoreFull, WeightsMissing, WorldError
 from mentis.values.value import Value
 
-from .catalogue import CATALOGUE, Weights, known_weights
+from .catalogue import CATALOGUE, Member, Weights, known_weights
 from .fetch import Progress, Say, fetch_weights, sha256_of
 
 
@@ -70,10 +70,11 @@ def install_weights(
     path = _place(weights)
     try:
         if path.is_file():
-            if sha256_of(path) == weights.sha256:
+            damaged = _damaged(weights)
+            if damaged is None:
                 say(f"{name} is already installed")
                 return path
-            say(f"{name} is damaged: {path} does not have the expected hash; fetching it again")
+            say(f"{name} is damaged: {damaged} does not have the expected hash; fetching it again")
         fetch_weights(weights, path, progress, say=say)
     except OSError as error:
         raise _disk_failure(error, name) from error
@@ -81,10 +82,13 @@ def install_weights(
 
 
 def remove_weights(name: str, *, catalogue: Mapping[str, Weights] = CATALOGUE) -> Path | None:
-    """Take the file away and say where it was; None when there was none."""
-    path = _place(known_weights(name, catalogue))
+    """Take the model away and say where it was; None when there was none."""
+    weights = known_weights(name, catalogue)
+    path = _place(weights)
     try:
         path.unlink()
+        for file in weights.also:
+            _beside(path, file).unlink(missing_ok=True)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -102,8 +106,25 @@ def _holding(weights: Weights) -> Holding:
     path = _place(weights)
     if not path.is_file():
         return Holding(weights, "missing", path)
-    whole = path.stat().st_size == weights.size
+    whole = all(_size(_beside(path, file)) == file.size for file in weights.files)
     return Holding(weights, "installed" if whole else "damaged", path)
+
+
+def _damaged(weights: Weights) -> Path | None:
+    """The first file of it that is not what it should be."""
+    for file in weights.files:
+        path = _beside(_place(weights), file)
+        if not path.is_file() or sha256_of(path) != file.sha256:
+            return path
+    return None
+
+
+def _beside(path: Path, file: Member) -> Path:
+    return path.with_name(Path(file.member).name)
+
+
+def _size(path: Path) -> int | None:
+    return path.stat().st_size if path.is_file() else None
 
 
 def _disk_failure(error: OSError, name: str) -> MentisError:

@@ -1,21 +1,69 @@
-"""Keeps memories. The double is `mentis.stores.memory.MemoriesInMemory`."""
+"""Keeps memories and their vectors. The double is `mentis.stores.memory.MemoriesInMemory`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from mentis.values.cognition import Memory
+from mentis.values.memories import Standing, Vector
 
 
 class MemoryStore(Protocol):
     def remember(self, agent: str, memory: Memory) -> None:
-        """Keep it; a memory with the same id is replaced."""
+        """Keep it; a memory with the same id is replaced. With another text its vectors go."""
+        ...
+
+    def add(self, agent: str, memories: Sequence[Memory]) -> tuple[Memory, ...]:
+        """Keep all or none; of one that is kept already, the one that was there stays.
+
+        Kept already is what has the same content and no less trust, and was not superseded.
+        Returns what is kept now, in the order given. StoreConflict when an id is taken.
+        """
         ...
 
     def forget(self, agent: str, memory_id: str) -> bool:
-        """Really gone; False when there was none."""
+        """Really gone, with its vectors; False when there was none."""
         ...
 
-    def memories(self, agent: str) -> tuple[Memory, ...]:
-        """All of them, in the order of their ids."""
+    def find(self, agent: str, memory_id: str) -> Memory | None: ...
+
+    def memories(self, agent: str, *, since: int = 0) -> tuple[Memory, ...]:
+        """Those that changed after the revision `since`, in the order of their ids."""
+        ...
+
+    def count(self, agent: str) -> int: ...
+
+    def standing(self, agent: str) -> Standing: ...
+
+    def keep_vectors(self, agent: str, fingerprint: str, vectors: Sequence[Vector]) -> int:
+        """Keep those whose memory still has the text they were made of; how many that were."""
+        ...
+
+    def vectors(self, agent: str, fingerprint: str, *, since: int = 0) -> tuple[Vector, ...]:
+        """Those of one embedder that were kept after the revision `since`, in order of ids."""
+        ...
+
+    def without_vector(
+        self, agent: str, fingerprint: str, *, count: int, after: str = ""
+    ) -> tuple[Memory, ...]:
+        """The first memories, by id, behind `after` that this embedder has made no vector of."""
+        ...
+
+    def count_vectors(self, agent: str) -> dict[str, int]:
+        """How many vectors there are of each embedder's fingerprint."""
+        ...
+
+    def drop_vectors(self, agent: str, fingerprint: str) -> int:
+        """Let all vectors of one embedder go; how many that were."""
+        ...
+
+    def nearest(
+        self, agent: str, fingerprint: str, query: Sequence[float], *, count: int
+    ) -> tuple[Vector, ...] | None:
+        """The vectors the store itself finds nearest, or None where it cannot search by them."""
+        ...
+
+    def close(self) -> None:
+        """Let go of connections of its own, if it has any."""
         ...

@@ -201,7 +201,7 @@ class Acting:
         problems = [Degradation("tools", _told(one)) for one in self.tools.problems]
         missing = [Degradation("tools", f"{name}: {_LATER}") for name in self.tools.unstarted]
         faults = [Degradation("acts", fault) for fault in self._faults]
-        return (*problems, *missing, *faults)[:_MOST_NOTES]
+        return (*problems, *missing, *faults, *self.tools.notes.degraded)[:_MOST_NOTES]
 
     # What acts are done with
 

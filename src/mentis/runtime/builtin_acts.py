@@ -9,7 +9,7 @@ from typing import TypeAlias, cast
 
 from mentis.act.builtin.channels import OutboxChannel
 from mentis.act.builtin.goals import UpdateGoal
-from mentis.act.builtin.memories import Recall, Remember
+from mentis.act.builtin.memories import Notes, Recall, Remember
 from mentis.act.builtin.memory_files import ReadMemoryFile, WriteMemoryFile
 from mentis.act.builtin.messages import SendMessage
 from mentis.act.builtin.rest import Sleep
@@ -25,7 +25,6 @@ from mentis.ports.act_handler import ActHandler
 from mentis.ports.channel import Channel
 from mentis.ports.ledger_store import LedgerStore
 from mentis.stores.sqlite.conversations import SqliteConversations
-from mentis.stores.sqlite.memories import SqliteMemories
 from mentis.stores.sqlite.states import SqliteStates
 from mentis.values.entry import Entry
 from mentis.values.json import JsonObject
@@ -42,10 +41,10 @@ Make: TypeAlias = Callable[[ToolDeclaration], ActHandler]
 _SOURCE = "act:save_status"  # of windows that came this way
 
 
-def built_in(ground: Ground, chosen: ActSettings) -> Iterator[ActHandler]:
+def built_in(ground: Ground, chosen: ActSettings, notes: Notes) -> Iterator[ActHandler]:
     """Those that `chosen` names, with words in the persona's language."""
     language = ground.persona.language
-    words, makers = load_acts(language), _makers(ground)
+    words, makers = load_acts(language), _makers(ground, notes)
     for name in CHOSEN if chosen.builtin is None else chosen.builtin:
         yield makers[name](words[name])
     if chosen.programs:
@@ -67,12 +66,11 @@ def _channels(ground: Ground, outbox: str) -> Iterator[tuple[str, Channel]]:
         yield channel.interface, channel
 
 
-def _makers(ground: Ground) -> Mapping[str, Make]:
-    memories, files = SqliteMemories(ground.database), ground.memory
-    results = ToldResults(ground.ledger)
+def _makers(ground: Ground, notes: Notes) -> Mapping[str, Make]:
+    files, results = ground.memory, ToldResults(ground.ledger)
     return {
-        "remember": lambda words: Remember(words, memories, ground.clock),
-        "recall": lambda words: Recall(words, memories),
+        "remember": lambda words: Remember(words, notes),
+        "recall": lambda words: Recall(words, notes),
         "read_memory_file": lambda words: ReadMemoryFile(words, files),
         "write_memory_file": lambda words: WriteMemoryFile(words, files),
         "update_goal": lambda words: UpdateGoal(words, SqliteStates(ground.database)),

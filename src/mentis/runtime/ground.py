@@ -10,8 +10,10 @@ from mentis.library.memory.files import PersonaMemory
 from mentis.ports.act_handler import ActHandler
 from mentis.ports.channel import Channel
 from mentis.ports.clock import Clock
+from mentis.ports.embedder import Embedder
 from mentis.ports.ids import Ids
 from mentis.ports.ledger_store import LedgerStore, Stamp
+from mentis.ports.screener import Screener
 from mentis.stores.files.accepted_acts import AcceptedFile
 from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.files.home import Home
@@ -25,8 +27,8 @@ from .settings_acts import ActSettings
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """The stores are open, and somebody else closes them. `handlers` and `channels` are those that
-    a program hands in.
+    """The stores are open, and somebody else closes them. `handlers`, `channels`, `embedder` and
+    `screener` are those that a program hands in.
     """
 
     home: Home
@@ -41,6 +43,8 @@ class Ground:
     ids: Ids
     handlers: tuple[ActHandler, ...] = ()
     channels: tuple[Channel, ...] = ()
+    embedder: Embedder | None = None
+    screener: Screener | None = None
 
     @property
     def chosen(self) -> ActSettings:

@@ -44,12 +44,16 @@ def open_store(settings: Settings, database: Database, environ: Mapping[str, str
     chosen = settings.model.ledger
     if chosen.store == "sqlite":
         return SqliteLedger(database)
-    return PostgresLedger(
-        PostgresDatabase(
-            _address(chosen, environ),
-            schema=chosen.schema_name,
-            busy_seconds=settings.model.store.busy_seconds,
-        )
+    return PostgresLedger(open_postgres(settings, environ))
+
+
+def open_postgres(settings: Settings, environ: Mapping[str, str]) -> PostgresDatabase:
+    """The PostgreSQL database of a home: one for the ledger and for the memories."""
+    chosen = settings.model.ledger
+    return PostgresDatabase(
+        _address(chosen, environ),
+        schema=chosen.schema_name,
+        busy_seconds=settings.model.store.busy_seconds,
     )
 
 

@@ -10,8 +10,10 @@ from typing import TypeAlias
 from mentis.ports.act_handler import ActHandler
 from mentis.ports.channel import Channel
 from mentis.ports.clock import Clock
+from mentis.ports.embedder import Embedder
 from mentis.ports.ids import Ids
 from mentis.ports.provider import Provider
+from mentis.ports.screener import Screener
 from mentis.settle.correction import Failure
 from mentis.values.reply import Reply
 
@@ -33,6 +35,8 @@ class Parts:
     handlers: tuple[ActHandler, ...] = ()
     channels: tuple[Channel, ...] = ()
     rules: tuple[Rule, ...] = ()
+    embedder: Embedder | None = None
+    screener: Screener | None = None
     on_loading: OnLoading | None = None
     on_retry: Callable[[str], None] | None = None
     secret: bytes | None = field(default=None, repr=False)

@@ -27,4 +27,6 @@ def ground_of(record: Record, parts: Parts) -> Ground:
         ids=record.ids,
         handlers=parts.handlers,
         channels=parts.channels,
+        embedder=parts.embedder,
+        screener=parts.screener,
     )

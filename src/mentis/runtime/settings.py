@@ -109,6 +109,35 @@ class LedgerSettings(Section):
     ] = 600.0
 
 
+class MemoriesSettings(Section):
+    """The memories that are searched: facts, decisions, episodes."""
+
+    store: Annotated[
+        Literal["sqlite", "postgres"],
+        Field(
+            description="In the home's own database, or in PostgreSQL, where `ledger.url` points"
+            " (extra `postgres`)."
+        ),
+    ] = "sqlite"
+    index: Annotated[
+        Literal["exact", "server"],
+        Field(
+            description="Search vectors exactly in this process (extra `recall`), or let PostgreSQL"
+            " with pgvector find the candidates."
+        ),
+    ] = "exact"
+    text_chars: Annotated[
+        int, Field(ge=1, description="Longest memory that is taken, in characters.")
+    ] = 8_000
+    import_bytes: Annotated[
+        int, Field(ge=1024, description="Largest file of memories that is imported, in bytes.")
+    ] = 50_000_000
+    half_life_days: Annotated[
+        float,
+        Field(ge=0, description="Days after which a memory counts half in a search; 0 never."),
+    ] = 0.0
+
+
 class StatusSettings(Section):
     """Status windows and how they come in."""
 
@@ -286,6 +315,7 @@ class SettingsModel(Section):
     ] = Field(default_factory=lambda: {"default": RouteSettings()})
     store: StoreSettings = StoreSettings()
     ledger: LedgerSettings = LedgerSettings()
+    memories: MemoriesSettings = MemoriesSettings()
     status: StatusSettings = StatusSettings()
     limits: LimitSettings = LimitSettings()
     budgets: BudgetSettings = BudgetSettings()

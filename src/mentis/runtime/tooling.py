@@ -38,6 +38,7 @@ from mentis.values.value import Value
 
 from .builtin_acts import built_in
 from .ground import Ground
+from .own_notes import OwnNotes
 from .settings_acts import ActSettings, ToolSettings
 from .tool_pins import Pins
 from .tool_python import load_functions
@@ -87,6 +88,7 @@ class Tools:
         self.registry = Registry()
         self.registry.explain(self._away)
         self.names: dict[str, tuple[str, ...]] = {}
+        self.notes = OwnNotes(ground)
         self.collisions: list[BadInput] = []  # two that want one name, as `sources` of each says
         self._ground = ground
         self._trusted = TrustedTools(config_folder(ground.environ))
@@ -148,7 +150,7 @@ class Tools:
             names = ", ".join(f"acts.{name}" for name in opening(chosen))
             why = f"{names}: nobody has said that this may be used, or it has changed since"
             self._refused(BUILTIN, BUILTIN, why, _TRUST.format(BUILTIN))
-        for handler in built_in(self._ground, granted):
+        for handler in built_in(self._ground, granted, self.notes):
             if self.registry.handler(handler.spec.name) is None:  # one handed in comes first
                 self.registry.add(handler)
 
@@ -361,8 +363,11 @@ class Tools:
         """
         servers, self._servers = self._servers, None
         self._starting = None  # the next one may start in another event loop
-        if servers is not None:
-            servers.close()
+        try:
+            if servers is not None:
+                servers.close()
+        finally:
+            self.notes.close()
 
 
 def source_of(name: str, tool: ToolSettings) -> str:

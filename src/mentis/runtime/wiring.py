@@ -124,6 +124,8 @@ def _open_ground(
         ids=parts.ids or RandomIds(),
         handlers=parts.handlers,
         channels=parts.channels,
+        embedder=parts.embedder,
+        screener=parts.screener,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .json import JsonObject
+from .memory_kind import MemoryKind
 from .trust import Trust
 from .value import Value
 
@@ -40,24 +41,53 @@ class Sense(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class Screened(Value):
+    """What the screener says of a text.
+
+    `score` is the distance to the point where text is dropped, which lies at 0. `span` is where in
+    the text the worst of it stands; `layers` are those that ran.
+    """
+
+    outcome: Literal["clean", "suspicious", "dropped"]
+    reason: str = ""
+    category: str = ""
+    span: tuple[int, int] | None = None
+    score: float | None = None
+    language: str = ""
+    layers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Memory(Value):
-    """A searchable note: a fact, a decision, an episode."""
+    """A searchable note: a fact, a decision, an episode.
+
+    Times are UTC in the form of the ledger; `time` is when it was made, `valid_*` when what it says
+    holds. `screening` is None until somebody looked; `released` is when a person let it out of
+    quarantine. `lineage` is the least trust of all it was made from.
+    """
 
     id: str
     text: str
-    kind: str = "observation"
+    kind: MemoryKind = "observation"
     trust: Trust = Trust.UNTRUSTED
     source: str = ""
     time: str = ""
     tags: tuple[str, ...] = ()
+    scope: str = ""
+    confidence: float = 1.0
+    lineage: Trust = Trust.UNTRUSTED
+    updated: str = ""
+    valid_from: str = ""
+    valid_until: str = ""
+    superseded_by: str = ""
+    screening: Screened | None = None
+    released: str = ""
+    session: str = ""
 
-
-@dataclass(frozen=True, slots=True)
-class Screened(Value):
-    """What the screener says of a text."""
-
-    outcome: Literal["clean", "suspicious", "dropped"]
-    reason: str = ""
+    @property
+    def quarantined(self) -> bool:
+        dropped = self.screening is not None and self.screening.outcome == "dropped"
+        return dropped and not self.released
 
 
 @dataclass(frozen=True, slots=True)

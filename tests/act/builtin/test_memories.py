@@ -1,21 +1,24 @@
-"""Notes are kept once, with their lineage, and found again by their words."""
+"""Notes are kept once, with their lineage, screened, and found again: through the one service."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mentis.act.builtin.memories import KINDS, Recall, Remember
-from mentis.act.builtin.search import Found, search
+from mentis.engines.hashed import HashEmbedder
 from mentis.errors import StoreLocked
 from mentis.library.acts import load_acts
 from mentis.ports.clock import FixedClock
-from mentis.stores.memory import MemoriesInMemory
+from mentis.ports.ids import CountingIds
+from mentis.ports.screener import ListedScreener
+from mentis.runtime.memories import Memories, Tools
+from mentis.stores.memory import LedgerInMemory, MemoriesInMemory
 from mentis.values.cognition import Memory
+from mentis.values.memory_kind import INSTRUCTION_KINDS
 from mentis.values.trust import Trust
 
 from .calling import do, result
@@ -24,8 +27,24 @@ pytestmark = pytest.mark.anyio
 WORDS = load_acts()
 
 
-def remember(memories: MemoriesInMemory) -> Remember:
-    return Remember(WORDS["remember"], memories, FixedClock())
+def notes(store: MemoriesInMemory) -> Memories:
+    tools = Tools(
+        store=store,
+        clock=FixedClock(),
+        ids=CountingIds(),
+        open_ledger=LedgerInMemory,
+        embedder=HashEmbedder(),
+        screener=ListedScreener({"obey": "an order"}),
+    )
+    return Memories("home/ada", tools)
+
+
+def remember(store: MemoriesInMemory) -> Remember:
+    return Remember(WORDS["remember"], notes(store))
+
+
+def recall(store: MemoriesInMemory) -> Recall:
+    return Recall(WORDS["recall"], notes(store))
 
 
 async def test_a_note_is_kept_with_its_kind_tags_source_and_time() -> None:
@@ -38,20 +57,23 @@ async def test_a_note_is_kept_with_its_kind_tags_source_and_time() -> None:
         text="Ada likes tea.",
         kind="preference",
         trust=Trust.SELF,
+        lineage=Trust.SELF,
         source="act:k1",
+        session="main",
         time="2026-01-01T00:00:00.000000Z",
-        tags=("tea", "Ada"),
+        updated="2026-01-01T00:00:00.000000Z",
+        tags=("Ada", "tea"),
     )
-    assert (told["kind"], told["trust"]) == ("preference", "self")
+    assert told == {"id": memory.id, "kind": "preference", "trust": "self"}
 
 
-async def test_the_same_call_again_keeps_one_note_and_another_call_a_second() -> None:
+async def test_what_is_said_again_stays_one_note() -> None:
     memories = MemoriesInMemory()
     act = remember(memories)
     first = result(await do(act, {"text": "once"}))
     assert result(await do(act, {"text": "once"}, attempt=2)) == first
-    await do(act, {"text": "once"}, key="k2")
-    assert len(memories.memories("home/ada")) == 2
+    assert result(await do(act, {"text": "Once"}, key="k2")) == first
+    assert len(memories.memories("home/ada")) == 1
 
 
 @pytest.mark.parametrize(
@@ -68,7 +90,17 @@ async def test_a_note_is_never_trusted_more_than_what_it_was_made_from(
 ) -> None:
     memories = MemoriesInMemory()
     await do(remember(memories), {"text": "note"}, lineage=lineage)
-    assert [memory.trust for memory in memories.memories("home/ada")] == [trust]
+    (memory,) = memories.memories("home/ada")
+    assert (memory.trust, memory.lineage) == (trust, trust)
+
+
+async def test_an_order_from_outside_is_kept_back_and_its_own_words_are_not() -> None:
+    memories = MemoriesInMemory()
+    act, order = remember(memories), {"text": "you must obey"}
+    told = result(await do(act, order, lineage=Trust.UNTRUSTED))
+    assert told["state"] == "quarantined"
+    assert result(await do(recall(memories), {"query": "obey"}))["memories"] == []
+    assert "state" not in result(await do(act, {"text": "Dogs obey Ada."}))
 
 
 @pytest.mark.parametrize(
@@ -95,7 +127,7 @@ async def test_what_is_no_note_is_not_kept(payload: dict[str, Any]) -> None:
 
 
 class Locked(MemoriesInMemory):
-    def remember(self, agent: str, memory: Memory) -> None:
+    def add(self, agent: str, memories: Sequence[Memory]) -> tuple[Memory, ...]:
         raise StoreLocked("the database is locked")
 
 
@@ -104,35 +136,29 @@ async def test_a_store_that_fails_makes_the_act_unavailable() -> None:
     assert (outcome.state, outcome.reason) == ("unavailable", "the database is locked")
 
 
-async def test_notes_are_found_by_their_words_and_tags_and_told_with_their_trust() -> None:
+async def test_notes_are_found_and_told_with_their_trust() -> None:
     memories = MemoriesInMemory()
     for memory in (
-        Memory("a", "Ada likes tea", trust=Trust.SELF),
-        Memory("b", "Bob came by", trust=Trust.UNTRUSTED, source="mail", tags=("tea",)),
-        Memory("c", "nothing of the kind", trust=Trust.UNTRUSTED),
+        Memory("a", "Ada likes tea", trust=Trust.SELF, lineage=Trust.SELF),
+        Memory("b", "Bob brought tea", source="mail"),
+        Memory("c", "tea, and a secret", kind="thought", trust=Trust.SELF),
+        Memory("d", "obey the tea"),
+        *(Memory(kind, "tea", kind=kind) for kind in sorted(INSTRUCTION_KINDS)),
     ):
         memories.remember("home/ada", memory)
-    act = Recall(WORDS["recall"], memories)
-    outcome = await do(act, {"query": "TEA Ada"})
+    outcome = await do(recall(memories), {"query": "tea"})
     told = result(outcome)
-    assert [each["id"] for each in told["memories"]] == ["a", "b"]
-    assert told["memories"][1]["source"] == "mail"
-    assert told["kept"] == 3
+    assert sorted(each["id"] for each in told["memories"]) == ["a", "b"]
+    assert {each["id"]: each["source"] for each in told["memories"]} == {"a": "", "b": "mail"}
+    assert (told["kept"], told["filtered"]) == (7, 1)
     assert outcome.trust is Trust.UNTRUSTED
-    own = await do(act, {"query": "likes", "limit": 1})
+    own = await do(recall(memories), {"query": "likes", "limit": 1})
     assert own.trust is Trust.SELF
-    assert result(await do(act, {"query": "zebra"}))["memories"] == []
+    assert result(await do(recall(MemoriesInMemory()), {"query": "zebra"}))["memories"] == []
 
 
-async def test_another_search_can_be_handed_in() -> None:
-    memories = MemoriesInMemory()
-    memories.remember("home/ada", Memory("a", "anything"))
-    act = Recall(
-        WORDS["recall"],
-        memories,
-        search=lambda kept, query, limit: tuple(Found(memory, 1.0) for memory in kept[:limit]),
-    )
-    assert len(result(await do(act, {"query": "?"}))["memories"]) == 1
+def test_kinds_that_instruct_cannot_be_noted() -> None:
+    assert INSTRUCTION_KINDS.isdisjoint(KINDS)
 
 
 @pytest.mark.parametrize(
@@ -148,33 +174,9 @@ async def test_another_search_can_be_handed_in() -> None:
     ],
 )
 async def test_a_search_out_of_bounds_is_refused(payload: dict[str, Any]) -> None:
-    await do(Recall(WORDS["recall"], MemoriesInMemory()), payload, fits=False)
+    await do(recall(MemoriesInMemory()), payload, fits=False)
 
 
 @pytest.mark.parametrize("limit", [math.nan, math.inf, -math.inf])
 async def test_a_number_that_is_none_is_refused(limit: float) -> None:
-    act = Recall(WORDS["recall"], MemoriesInMemory())
-    await do(act, {"query": "q", "limit": limit}, fits=False)
-
-
-def test_kinds_that_instruct_are_never_found() -> None:
-    kept = [Memory(kind, "tea", kind=kind) for kind in ("fact", "meta", "override", "system")]
-    assert [found.memory.id for found in search(kept, "tea", 9)] == ["fact"]
-    assert {"system", "meta", "override"}.isdisjoint(KINDS)
-
-
-TEXTS = st.text(alphabet="abc ", max_size=12)
-
-
-@given(st.lists(TEXTS, max_size=8), TEXTS, st.integers(1, 5))
-def test_a_search_is_bounded_and_does_not_depend_on_the_order(
-    texts: list[str], query: str, limit: int
-) -> None:
-    kept = [Memory(f"m{at}", text) for at, text in enumerate(texts)]
-    found = search(kept, query, limit)
-    assert found == search(kept[::-1], query, limit)
-    assert len(found) <= limit
-    words = set(query.split())
-    assert all(words & set(each.memory.text.split()) for each in found)
-    sharing = sum(bool(words & set(text.split())) for text in texts)
-    assert len(found) == min(limit, sharing)
+    await do(recall(MemoriesInMemory()), {"query": "q", "limit": limit}, fits=False)

@@ -25,11 +25,11 @@ from mentis.ports.channel import RecordingChannel
 from mentis.ports.clock import FixedClock
 from mentis.stores.memory import (
     BlobsInMemory,
-    MemoriesInMemory,
     RevisionsInMemory,
     StatesInMemory,
 )
 from mentis.values.json import JsonObject
+from mentis.values.memories import Found, MemoryDraft, MemoryFilter, Remembered
 from mentis.values.status import Added
 
 
@@ -37,14 +37,22 @@ def no_ledger(window: JsonObject, delivery: str) -> Added:
     raise StoreDown("there is none")
 
 
+class NoNotes:
+    async def remember(self, draft: MemoryDraft) -> Remembered:
+        raise StoreDown("there are none")
+
+    async def search(self, query: str, *, wanted: MemoryFilter, limit: int) -> Found:
+        raise StoreDown("there are none")
+
+
 def every_act(home: Path, language: str) -> list[BuiltIn]:
     words, clock = load_acts(language), FixedClock()
-    memories = MemoriesInMemory()
+    notes = NoNotes()
     files = PersonaMemory(home / "memory", RevisionsInMemory(), clock, persona_id="ada")
     return [
         SendMessage(load_message("cli", language), "cli", {"cli": RecordingChannel()}),
-        Remember(words["remember"], memories, clock),
-        Recall(words["recall"], memories),
+        Remember(words["remember"], notes),
+        Recall(words["recall"], notes),
         ReadMemoryFile(words["read_memory_file"], files),
         WriteMemoryFile(words["write_memory_file"], files),
         UpdateGoal(words["update_goal"], StatesInMemory()),

@@ -275,6 +275,10 @@ def test_what_the_server_keeps_of_an_erased_value_is_told(
         ("CREATE TABLE child () INHERITS (ledger)", "ledger has 'inheritance'"),
         ("ALTER TABLE ledger ADD CHECK (idx < 9)", "ledger has 'constraint"),
         (TRIGGER, "ledger has 'trigger t'"),
+        ("CREATE RULE r AS ON DELETE TO marks DO INSTEAD NOTHING", "marks has 'rule r'"),
+        ("DROP INDEX memory_content", "memories lacks .* memory_content"),
+        ("CREATE RULE r AS ON DELETE TO memory_vectors DO INSTEAD NOTHING", "memory_vectors has"),
+        ("DROP TABLE memory_standing", "memory_standing lacks 'table'"),
     ],
 )
 def test_tables_that_somebody_changed_are_refused(

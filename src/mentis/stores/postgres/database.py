@@ -11,7 +11,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from threading import BoundedSemaphore, Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, LiteralString
 
 from mentis.errors import EngineMissing, SettingsError, StoreLocked, StoreTooNew, UsageError
 from mentis.stores.rows import Row
@@ -58,10 +58,10 @@ class PostgresDatabase:
         with self.session() as connection:
             return connection.execute(statement.encode(), parameters).fetchall()
 
-    def vacuum(self) -> None:
+    def vacuum(self, *tables: LiteralString) -> None:
         """Let go of old rows, unless somebody does just now."""
         with self.session() as connection:
-            connection.execute("VACUUM (SKIP_LOCKED) ledger")
+            connection.execute(f"VACUUM (SKIP_LOCKED) {', '.join(tables)}".encode())
 
     @contextmanager
     def session(self) -> Generator[psycopg.Connection[Row]]:

@@ -68,7 +68,7 @@ class _PostgresEngine:
 
     def forget(self) -> tuple[str, ...]:
         """The old rows go; the server's own log and its backups are in its owner's hands."""
-        self._database.vacuum()
+        self._database.vacuum("ledger")
         return _REMAINS
 
     def close(self) -> None:

@@ -65,5 +65,40 @@ _ADD_MARKS = (
     """,
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_CREATE_TABLES, _ADD_MARKS)
+# A vector is an array of float4: exact, and pgvector reads it where the server has that.
+_ADD_MEMORIES = (
+    """
+    CREATE TABLE memories (
+        agent TEXT COLLATE "C" NOT NULL,
+        id TEXT COLLATE "C" NOT NULL,
+        memory TEXT NOT NULL,
+        text TEXT NOT NULL,
+        content TEXT COLLATE "C",
+        revision BIGINT NOT NULL,
+        PRIMARY KEY (agent, id)
+    )
+    """,
+    "CREATE INDEX memory_content ON memories (agent, content, id)",
+    "CREATE INDEX memory_revision ON memories (agent, revision)",
+    """
+    CREATE TABLE memory_vectors (
+        agent TEXT COLLATE "C" NOT NULL,
+        fingerprint TEXT COLLATE "C" NOT NULL,
+        id TEXT COLLATE "C" NOT NULL,
+        text TEXT NOT NULL,
+        vector REAL[] NOT NULL,
+        revision BIGINT NOT NULL,
+        PRIMARY KEY (agent, fingerprint, id)
+    )
+    """,
+    """
+    CREATE TABLE memory_standing (
+        agent TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+        revision BIGINT NOT NULL,
+        forgotten BIGINT NOT NULL
+    )
+    """,
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_CREATE_TABLES, _ADD_MARKS, _ADD_MEMORIES)
 VERSION = len(MIGRATIONS)

@@ -91,16 +91,54 @@ _EXPECTED = {
         column released integer not null
         CREATE UNIQUE INDEX leases_pkey USING btree (agent)
     """,
+    "marks": """
+        table
+        column agent text not null C
+        column kind text not null C
+        column key text not null C
+        column value text not null
+        CREATE UNIQUE INDEX marks_pkey USING btree (agent, kind, key)
+    """,
+    "memories": """
+        table
+        column agent text not null C
+        column id text not null C
+        column memory text not null
+        column text text not null
+        column content text C
+        column revision bigint not null
+        CREATE UNIQUE INDEX memories_pkey USING btree (agent, id)
+        CREATE INDEX memory_content USING btree (agent, content, id)
+        CREATE INDEX memory_revision USING btree (agent, revision)
+    """,
+    "memory_vectors": """
+        table
+        column agent text not null C
+        column fingerprint text not null C
+        column id text not null C
+        column text text not null
+        column vector real[] not null
+        column revision bigint not null
+        CREATE UNIQUE INDEX memory_vectors_pkey USING btree (agent, fingerprint, id)
+    """,
+    "memory_standing": """
+        table
+        column agent text not null C
+        column revision bigint not null
+        column forgotten bigint not null
+        CREATE UNIQUE INDEX memory_standing_pkey USING btree (agent)
+    """,
     "version": """
         table
         column number integer not null
     """,
 }
+CHECKED = frozenset(_EXPECTED)
 
 
 def check_schema(connection: psycopg.Connection[Row], where: str) -> None:
     """StoreDamaged unless each of our tables is as the newest version has it."""
-    rows = connection.execute(_READ.encode(), (list(_EXPECTED),)).fetchall()
+    rows = connection.execute(_READ.encode(), (sorted(CHECKED),)).fetchall()
     found = Counter((table, line) for table, line in rows)
     expected = Counter(_lines())
     odd, missing = (found - expected).elements(), (expected - found).elements()

@@ -2,31 +2,65 @@
 
 from __future__ import annotations
 
-from mentis.values.cognition import Memory
+import sqlite3
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 
-from .column import read_value, write_value
-from .database import Database
+from mentis.errors import StoreDamaged
+from mentis.stores.rows import Row
+from mentis.stores.sql_memories import SqlMemories
 
-_REMEMBER = """
-INSERT INTO memories (agent, id, memory) VALUES (?, ?, ?)
-ON CONFLICT (agent, id) DO UPDATE SET memory = excluded.memory
-"""
+from .database import Database, fetch
 
 
-class SqliteMemories:
+class SqliteMemories(SqlMemories):
+    def __init__(self, database: Database) -> None:
+        super().__init__(_Engine(database))
+
+
+class _Engine:
+    vector = "vector"
+
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def remember(self, agent: str, memory: Memory) -> None:
-        with self._database.write() as connection:
-            connection.execute(_REMEMBER, (agent, memory.id, write_value(memory)))
+    def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
+        return self._database.read(statement, parameters)
 
-    def forget(self, agent: str, memory_id: str) -> bool:
+    @contextmanager
+    def write(self, agent: str) -> Generator[_Work]:
         with self._database.write() as connection:
-            statement = "DELETE FROM memories WHERE agent = ? AND id = ?"
-            return connection.execute(statement, (agent, memory_id)).rowcount > 0
+            yield _Work(connection)
 
-    def memories(self, agent: str) -> tuple[Memory, ...]:
-        statement = "SELECT memory FROM memories WHERE agent = ? ORDER BY id"
-        rows = self._database.read(statement, (agent,))
-        return tuple(read_value(Memory, text, where=f"a memory of `{agent}`") for (text,) in rows)
+    def pack(self, data: bytes) -> object:
+        return data
+
+    def unpack(self, cell: object) -> bytes:
+        if not isinstance(cell, bytes):
+            raise StoreDamaged(
+                f"a vector in the database is {type(cell).__name__}",
+                hint="somebody changed it; put a backup in its place",
+            )
+        return cell
+
+    def forget(self) -> None:
+        """Deleting has overwritten the pages; what the -wal file still holds goes here."""
+        self._database.fold()
+
+    # ruff: noqa: ARG002 - it is the port that wants them
+    def nearest(
+        self, agent: str, fingerprint: str, query: Sequence[float], count: int
+    ) -> list[Row] | None:
+        """It cannot search by vectors."""
+        return None
+
+    def close(self) -> None:
+        """The database is the home's, and others use it."""
+
+
+class _Work:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def execute(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
+        return fetch(self._connection, statement, parameters)

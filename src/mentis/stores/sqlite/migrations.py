@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import sqlite3
 from collections.abc import Callable
 
@@ -179,12 +181,48 @@ _MARKS = """
     PRIMARY KEY (agent, kind, key)
 """
 
+
+def _extend_memories(connection: sqlite3.Connection) -> None:
+    """Memories learn what they are the same as and when they changed; vectors lie beside them."""
+    connection.execute("ALTER TABLE memories ADD COLUMN text TEXT NOT NULL DEFAULT ''")
+    connection.execute("ALTER TABLE memories ADD COLUMN content TEXT")
+    connection.execute("ALTER TABLE memories ADD COLUMN revision INTEGER NOT NULL DEFAULT 1")
+    connection.execute("CREATE INDEX memory_content ON memories (agent, content, id)")
+    connection.execute("CREATE INDEX memory_revision ON memories (agent, revision)")
+    connection.execute("""
+        CREATE TABLE memory_vectors (
+            agent TEXT NOT NULL,
+            fingerprint TEXT NOT NULL,
+            id TEXT NOT NULL,
+            text TEXT NOT NULL,
+            vector BLOB NOT NULL,
+            revision INTEGER NOT NULL,
+            PRIMARY KEY (agent, fingerprint, id)
+        )
+    """)
+    connection.execute("""
+        CREATE TABLE memory_standing (
+            agent TEXT NOT NULL PRIMARY KEY,
+            revision INTEGER NOT NULL,
+            forgotten INTEGER NOT NULL
+        )
+    """)
+    connection.execute("INSERT INTO memory_standing SELECT DISTINCT agent, 1, 0 FROM memories")
+    for agent, name, memory in connection.execute(
+        "SELECT agent, id, memory FROM memories"
+    ).fetchall():
+        told = hashlib.sha256(json.loads(memory)["text"].encode()).hexdigest()
+        statement = "UPDATE memories SET text = ? WHERE agent = ? AND id = ?"
+        connection.execute(statement, (f"sha256:{told}", agent, name))
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _create_tables,
     _add_media,
     _add_rotation_checkpoints_and_leases,
     _lighten_ledger,
     _add_marks,
+    _extend_memories,
 )
 VERSION = len(MIGRATIONS)
 

@@ -41,7 +41,7 @@ def list_models(*, as_json: bool) -> None:
         emit_json([_as_object(holding) for holding in holdings])
         return
     rows = [_row(holding) for holding in holdings]
-    columns = ("model", "state", "MiB", "context", "licence", "package")
+    columns = ("model", "for", "state", "MiB", "context", "licence", "package")
     table(columns, rows, right=("MiB", "context"))
 
 
@@ -158,6 +158,7 @@ def _as_object(holding: Holding) -> dict[str, object]:
         "sha256": weights.sha256,
         "context": weights.context,
         "licence": weights.licence,
+        "purpose": weights.purpose,
         "package": {"name": weights.package.name, "version": weights.package.version},
     }
 
@@ -166,7 +167,8 @@ def _row(holding: Holding) -> tuple[str, ...]:
     weights = holding.weights
     size = f"{weights.size / 2**20:.0f}"
     context = str(weights.context)
-    return (weights.name, holding.state, size, context, weights.licence, str(weights.package))
+    known = (weights.licence, str(weights.package))
+    return (weights.name, weights.purpose, holding.state, size, context, *known)
 
 
 @contextmanager

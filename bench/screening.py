@@ -1,0 +1,49 @@
+"""What it costs to screen a stored memory, against folding its letters and cutting it into words.
+
+The gate of the issue is a time (3 ms of processor per memory); the table prints it beside the
+ratio, and the ratio is what fails a run.
+"""
+
+from __future__ import annotations
+
+import json
+
+from mentis.recall.screening.features import tokens_of
+from mentis.recall.screening.knowledge import shipped, shipped_file
+from mentis.recall.screening.screener import TextScreener
+
+from .harness import Pair, benchmark
+
+GATE = 20.0
+
+
+def notes() -> list[str]:
+    lines = shipped_file("calibration.jsonl").decode().splitlines()
+    return [json.loads(line)["text"] for line in lines]
+
+
+def pair(texts: list[str]) -> Pair:
+    """One text each call, in turn, so that the figure is one memory's."""
+    screener = TextScreener(shipped())
+    count = [0, 0]
+
+    def screened() -> object:
+        count[0] += 1
+        return screener.screen(texts[count[0] % len(texts)], source="bench")
+
+    def cut() -> object:
+        count[1] += 1
+        return tokens_of(texts[count[1] % len(texts)])
+
+    return screened, cut
+
+
+@benchmark("screen a memory", against="cutting it into folded words", gate=GATE)
+def screen_a_memory() -> Pair:
+    return pair(notes())
+
+
+@benchmark("screen 1,000 characters", against="cutting them into folded words", gate=GATE)
+def screen_a_long_memory() -> Pair:
+    whole = " ".join(notes())
+    return pair([whole[at : at + 1000] for at in range(0, len(whole) - 1000, 997)])

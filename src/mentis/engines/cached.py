@@ -1,0 +1,44 @@
+"""An embedder that remembers: the same text is computed once."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from mentis.errors import UsageError
+from mentis.ports.embedder import Embedder
+
+_CAPACITY = 512
+
+
+class CachedEmbedder:
+    """Keeps the vectors of the last `capacity` texts. `hits` counts what it answered by itself."""
+
+    def __init__(self, embedder: Embedder, *, capacity: int = _CAPACITY) -> None:
+        if capacity < 1:
+            raise UsageError(f"a cache of {capacity} texts holds nothing", hint="use 1 or more")
+        self._embedder = embedder
+        self._capacity = capacity
+        self._kept: OrderedDict[str, list[float]] = OrderedDict()
+        self.hits = 0
+
+    @property
+    def fingerprint(self) -> str:
+        return self._embedder.fingerprint
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """One call for all texts that are new, each of them once; none when all are known."""
+        found = {text: self._kept[text] for text in texts if text in self._kept}
+        self.hits += sum(text in found for text in texts)
+        missing = [text for text in dict.fromkeys(texts) if text not in found]
+        if missing:
+            found.update(zip(missing, await self._embedder.embed(missing), strict=True))
+        for text in dict.fromkeys(texts):
+            self._keep(text, found[text])
+        return [list(found[text]) for text in texts]
+
+    def _keep(self, text: str, vector: list[float]) -> None:
+        self._kept[text] = vector
+        self._kept.move_to_end(text)
+        if len(self._kept) > self._capacity:
+            self._kept.popitem(last=False)

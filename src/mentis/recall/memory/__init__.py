@@ -1,0 +1,1 @@
+"""Memories brought up for a query: which, in which order, and why."""

@@ -1,0 +1,175 @@
+"""Exact search by vectors: one product with a matrix, then the best, told apart to the last bit.
+
+The product is made in float32. Which of two near ones comes first must not hang on how this
+machine adds up, so everything close to the cut is reckoned again in float64 and rounded; what is
+equal then stands in the order of its ids. numpy is loaded by the first matrix.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from mentis.errors import BadInput, EngineMissing
+from mentis.values.memories import Vector
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+
+# More than float32 can be off over a few thousand dimensions of a unit vector.
+_MARGIN = 1e-4
+_CHUNK = 4096
+_HEAP = 16
+_DECIMALS = 6
+
+
+class Matrix:
+    """Vectors of one embedder, each scaled to length 1, in any order."""
+
+    def __init__(self, vectors: Sequence[Vector] = ()) -> None:
+        self._np = load_numpy()
+        self.ids: list[str] = []
+        self._places: dict[str, int] = {}
+        self._room: Floats = self._np.empty((0, 0), dtype=self._np.float32)
+        self._rows: Floats = self._room
+        self.put(vectors)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __contains__(self, memory_id: str) -> bool:
+        return memory_id in self._places
+
+    @property
+    def rows(self) -> Floats:
+        """The vectors, one a row, in the order of `ids`."""
+        return self._rows
+
+    @property
+    def dimension(self) -> int:
+        return int(self._rows.shape[1])
+
+    def put(self, vectors: Sequence[Vector]) -> None:
+        """Add them, or put them in the place of those with the same id."""
+        for start in range(0, len(vectors), _CHUNK):
+            self._put(vectors[start : start + _CHUNK])
+
+    def _put(self, vectors: Sequence[Vector]) -> None:
+        fresh = self._scaled(self._read(vectors))
+        for vector in vectors:
+            if vector.memory not in self._places:
+                self._places[vector.memory] = len(self.ids)
+                self.ids.append(vector.memory)
+        self._grow(len(self.ids), fresh.shape[1])
+        self._rows[[self._places[vector.memory] for vector in vectors]] = fresh
+
+    def _grow(self, count: int, dimension: int) -> None:
+        """By half again, so that one more memory does not copy all of them."""
+        if count > len(self._room):
+            room = self._np.empty((count + count // 2, dimension), dtype=self._np.float32)
+            if len(self._rows):
+                room[: len(self._rows)] = self._rows
+            self._room = room
+        self._rows = self._room[:count]
+
+    def rank(
+        self, query: Sequence[float], *, among: NDArray[np.bool_] | None, count: int
+    ) -> list[tuple[str, float]]:
+        """The nearest by cosine, best first. `among` has one truth value for each of `ids`."""
+        wanted = self._query(query)
+        if not self.ids or count < 1:
+            return []
+        rough = self._rows @ wanted
+        if among is not None:
+            rough[~among] = -self._np.inf
+        places = self._close_to_cut(rough, count)
+        exact = self._exact(places, wanted)
+        names = [self.ids[place] for place in map(int, places)]
+        found = sorted(zip(names, exact, strict=True), key=lambda one: (-one[1], one[0]))
+        return found[:count]
+
+    def mask(self, allowed: set[str]) -> NDArray[np.bool_]:
+        inside = (name in allowed for name in self.ids)
+        return self._np.fromiter(inside, dtype=bool, count=len(self.ids))
+
+    def _close_to_cut(self, rough: Floats, count: int) -> NDArray[np.intp]:
+        """All of the best `count`, and a few more."""
+        np = self._np
+        cut = self._cut(rough, count) - _MARGIN
+        close = rough > cut if cut == -np.inf else rough >= cut
+        return close.nonzero()[0]
+
+    def _cut(self, rough: Floats, count: int) -> float:
+        """No more than the score of place `count`; the best of each heap tell it quickly."""
+        np = self._np
+        heaps = len(rough) // _HEAP
+        if heaps > count:
+            rough = rough[: heaps * _HEAP].reshape(_HEAP, heaps).max(axis=0)
+        if count >= len(rough):
+            return -np.inf
+        return np.partition(rough, len(rough) - count)[len(rough) - count]
+
+    def _exact(self, places: NDArray[np.intp], wanted: Floats) -> list[float]:
+        np, scores = self._np, list[float]()
+        precise = wanted.astype(np.float64)
+        for start in range(0, len(places), _CHUNK):
+            rows = self._rows.take(places[start : start + _CHUNK], axis=0).astype(np.float64)
+            scores += (rows @ precise).round(_DECIMALS).tolist()
+        return scores
+
+    def _read(self, vectors: Sequence[Vector]) -> Floats:
+        size = len(vectors[0].data) if not self.ids else self.dimension * 4
+        for vector in vectors:
+            if len(vector.data) != size or not size or size % 4:
+                raise BadInput(
+                    f"the vector of memory `{vector.memory}` has {len(vector.data) / 4:g}"
+                    f" dimensions, and {size / 4:g} are expected",
+                    hint="vectors of two embedders never mix: run `mentis memory rebuild`",
+                )
+        joined = b"".join([vector.data for vector in vectors])
+        return self._np.frombuffer(joined, dtype="<f4").reshape(len(vectors), -1)
+
+    def _query(self, query: Sequence[float]) -> Floats:
+        np = self._np
+        wanted = np.array(query, dtype=np.float64)
+        if self.ids and wanted.shape != (self.dimension,):
+            raise BadInput(
+                f"the query has {wanted.size} dimensions, the memories {self.dimension}",
+                hint="vectors of two embedders never mix: run `mentis memory rebuild`",
+            )
+        length = math.sqrt((wanted * wanted).sum())
+        if not math.isfinite(length):
+            raise _no_number()
+        return (wanted / (length or 1.0)).astype(np.float32)
+
+    def _scaled(self, rows: Floats) -> Floats:
+        """Length 1; a vector of zeros stays one and is near to nothing."""
+        np = self._np
+        precise = rows.astype(np.float64)
+        if not np.isfinite(precise).all():
+            raise _no_number()
+        lengths = np.sqrt((precise * precise).sum(axis=1, keepdims=True))
+        lengths[lengths == 0] = 1.0
+        return (precise / lengths).astype(np.float32)
+
+
+def _no_number() -> BadInput:
+    return BadInput(
+        "a vector holds something that is not a number",
+        hint="the embedder is broken; use another one",
+    )
+
+
+def load_numpy() -> Any:  # noqa: ANN401 - an optional package
+    try:
+        return import_module("numpy")
+    except ImportError as error:
+        raise EngineMissing(
+            "searching by meaning needs the package numpy, which is not installed",
+            hint="pip install 'mentis[recall]'; until then words are searched",
+        ) from error

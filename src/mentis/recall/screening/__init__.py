@@ -1,0 +1,1 @@
+"""Judges text from outside: a filter, not a boundary."""

@@ -1,0 +1,80 @@
+"""A text read once: tokens, ideas, hits of the rules, windows, and features for each token."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log2
+
+from .features import (
+    Lexicon,
+    Token,
+    idea_buckets,
+    part_buckets,
+    rule_buckets,
+    tokens_of,
+    word_buckets,
+)
+from .rules import Hit, Rules
+from .windows import windows_of
+
+# How much each kind of feature counts before training; ideas and rules travel between languages.
+PART_SCALE = 0.6
+IDEA_SCALE = 1.5
+RULE_SCALE = 1.2
+WHOLE_SHARE = 1.2  # of the score of a whole text beside that of its worst window
+_PER_DOUBLING = 0.5  # the more windows, the worse the worst of them by mere chance
+_MOST_DOUBLINGS = 4.0
+LONGEST = 20_000  # characters that are looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """`words` and `ideas` hold, for each token, the buckets it brings."""
+
+    tokens: Sequence[Token]
+    words: Sequence[tuple[int, ...]]
+    ideas: Sequence[tuple[int, ...]]
+    hits: Sequence[Hit]
+    windows: Sequence[tuple[int, int]]
+
+
+def read(text: str, lexicon: Lexicon, rules: Rules) -> Read:
+    tokens = tokens_of(text)
+    words = [token.word for token in tokens]
+    ideas = [lexicon.ideas(word) for word in words]
+    return Read(
+        tokens,
+        list(word_buckets(words)),
+        list(idea_buckets(ideas)),
+        rules.hits(ideas),
+        windows_of(text, tokens),
+    )
+
+
+def features(one: Read, start: int, end: int) -> list[tuple[int, float]]:
+    """Buckets and values of a run of tokens, as the model is trained on them."""
+    parts = [bucket for token in one.tokens[start:end] for bucket in part_buckets(token.word)]
+    words = [bucket for buckets in one.words[start:end] for bucket in buckets]
+    ideas = [bucket for buckets in one.ideas[start:end] for bucket in buckets]
+    rules = {
+        bucket
+        for hit in one.hits
+        if start <= hit.start and hit.end <= end
+        for bucket in rule_buckets(hit.rule.number, hit.rule.category)
+    }
+    return [
+        *((bucket, PART_SCALE / root(len(parts))) for bucket in parts),
+        *((bucket, PART_SCALE / root(len(words))) for bucket in words),
+        *((bucket, IDEA_SCALE / root(end - start)) for bucket in ideas),
+        *((bucket, RULE_SCALE) for bucket in sorted(rules)),
+    ]
+
+
+def combined(window: float, whole: float, windows: int) -> float:
+    """The score of a text: of its worst window and the whole, less what many windows bring."""
+    return window + WHOLE_SHARE * whole - _PER_DOUBLING * min(log2(windows), _MOST_DOUBLINGS)
+
+
+def root(count: int) -> float:
+    return max(4, count) ** 0.5

@@ -1,0 +1,56 @@
+"""The look at text from outside before it is kept and before it is found. It fails closed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mentis.errors import MentisError
+from mentis.ports.screener import Screener
+from mentis.values.cognition import Memory, Screened
+from mentis.values.trace import Degradation
+from mentis.values.trust import Trust, least_trusted
+
+PART = "screening"
+NOBODY = "nobody could look at it: there is no screener"
+_NO_SCREENER = Degradation(PART, "there is no screener: text from outside goes into quarantine")
+
+
+def is_outside(memory: Memory) -> bool:
+    """Not from the owner, the harness or the agent itself, nor made of anything that was not."""
+    return least_trusted((memory.trust, memory.lineage)).rank > Trust.SELF.rank
+
+
+class Gatekeeper:
+    """Screens memories and remembers which steps down it had to take."""
+
+    def __init__(self, screener: Screener | None) -> None:
+        self._screener = screener
+        self.degraded: dict[Degradation, None] = {}
+
+    def screened(self, memory: Memory) -> Memory:
+        """The memory with a fresh verdict; what is not from outside needs none."""
+        if not is_outside(memory):
+            return memory
+        return replace(memory, screening=self._look(memory))
+
+    def why_not(self, memory: Memory) -> str:
+        """What speaks against telling of it now; empty when nothing does."""
+        if not is_outside(memory) or memory.released:
+            return ""
+        if self._screener is None and memory.screening is not None:
+            self.degraded[Degradation(PART, "there is no screener: earlier verdicts hold")] = None
+            verdict = memory.screening
+        else:
+            verdict = self._look(memory)
+        return verdict.reason or verdict.outcome if verdict.outcome == "dropped" else ""
+
+    def _look(self, memory: Memory) -> Screened:
+        if self._screener is None:
+            self.degraded[_NO_SCREENER] = None
+            return Screened("dropped", NOBODY)
+        try:
+            return self._screener.screen(memory.text, source=memory.source)
+        except MentisError as error:
+            reason = f"the screener failed: {error.message}"
+            self.degraded[Degradation(PART, reason)] = None
+            return Screened("dropped", reason)

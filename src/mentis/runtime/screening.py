@@ -1,0 +1,67 @@
+"""The screener of a home: the shipped one, with the thresholds its owner calibrated."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from mentis.codec.forms import to_object
+from mentis.disk.atomic import write_atomic
+from mentis.errors import BadInput, MentisError
+from mentis.recall.screening.calibrate import Calibration, calibrate, calibrated
+from mentis.recall.screening.knowledge import Knowledge, shipped, shipped_file
+from mentis.recall.screening.labelled import Labelled, read_lines
+from mentis.recall.screening.screener import TextScreener
+
+FOLDER = "screening"
+THRESHOLDS = "thresholds.json"
+_MOST_BYTES = 100_000_000
+
+
+def open_screener(home: Path | None) -> TextScreener:
+    """Fails closed: thresholds that are there and cannot be read quarantine everything."""
+    return TextScreener(_knowledge(home))
+
+
+def _knowledge(home: Path | None) -> Knowledge:
+    known = shipped()
+    file = None if home is None else home / FOLDER / THRESHOLDS
+    if file is None or not file.exists():
+        return known
+    try:
+        return calibrated(known, _text(file))
+    except MentisError as error:
+        return replace(known, failures={**known.failures, "thresholds": error.message})
+
+
+def calibrate_home(home: Path) -> Calibration:
+    """From the shipped ordinary text and all `screening/*.jsonl` of the home; writes thresholds."""
+    files = sorted((home / FOLDER).glob("*.jsonl"))
+    if not files:
+        raise BadInput(
+            f"there is nothing to calibrate with in {FOLDER}/",
+            hint=f'put your own texts into {FOLDER}/mine.jsonl: {{"text": "...", "label": 0}}',
+        )
+    rows = [*read_lines(shipped_file("calibration.jsonl").decode(), "calibration.jsonl")]
+    for file in files:
+        rows += labelled_file(file)
+    made = calibrate(shipped(), rows)
+    written = json.dumps(to_object(made), ensure_ascii=False, indent=2) + "\n"
+    write_atomic(home / FOLDER / THRESHOLDS, written.encode())
+    return made
+
+
+def labelled_file(file: Path) -> tuple[Labelled, ...]:
+    return read_lines(_text(file), file.name)
+
+
+def _text(file: Path) -> str:
+    try:
+        if file.stat().st_size > _MOST_BYTES:
+            raise BadInput(f"{file.name} is larger than {_MOST_BYTES} bytes", hint="split it")
+        return file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(
+            f"{file.name} cannot be read: {error}", hint="is it a UTF-8 file?"
+        ) from error

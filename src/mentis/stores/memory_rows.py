@@ -1,0 +1,80 @@
+"""A memory as the JSON of a column: read fast where it is as we write it, strictly otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, cast, get_args
+
+import orjson
+
+from mentis.codec.forms import from_json, to_json
+from mentis.errors import BadInput, StoreDamaged
+from mentis.values.cognition import Memory, Screened
+from mentis.values.memory_kind import MemoryKind
+from mentis.values.trust import Trust
+
+_HINT = "somebody changed the database, or the disk did; put a backup in its place"
+_NAMES = tuple(field.name for field in fields(Memory))
+_KINDS = frozenset(get_args(MemoryKind))
+_TRUSTS = {trust.value: trust for trust in Trust}
+_TEXTS = tuple(name for name in _NAMES if name not in ("tags", "confidence", "screening"))
+_VERDICT = tuple(field.name for field in fields(Screened))
+_OUTCOMES = ("clean", "suspicious", "dropped")
+
+
+def write_memory(memory: Memory) -> str:
+    return to_json(memory).decode()
+
+
+def read_memory(text: str, *, agent: str) -> Memory:
+    memory = _read_plain(text)
+    if memory is not None:
+        return memory
+    try:
+        return from_json(Memory, text)
+    except BadInput as error:
+        where = f"a memory of `{agent}` cannot be read"
+        raise StoreDamaged(f"{where}: {error.message}", hint=_HINT) from error
+
+
+def _read_plain(text: str) -> Memory | None:
+    """None for what is older, newer or wrong: about that the strict reader decides."""
+    try:
+        told: object = orjson.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(told, dict):
+        return None
+    row = cast("dict[str, Any]", told)
+    if tuple(row) != _NAMES or not _as_written(row):
+        return None
+    row["trust"], row["lineage"] = _TRUSTS[row["trust"]], _TRUSTS[row["lineage"]]
+    row["tags"] = tuple(row["tags"])
+    if row["screening"] is not None:
+        row["screening"] = Screened(**row["screening"])
+    return Memory(**row)
+
+
+def _as_written(row: dict[str, Any]) -> bool:
+    return (
+        all(type(row[name]) is str for name in _TEXTS)
+        and row["kind"] in _KINDS
+        and row["trust"] in _TRUSTS
+        and row["lineage"] in _TRUSTS
+        and type(row["confidence"]) is float
+        and _are_tags(row["tags"])
+        and (row["screening"] is None or _is_verdict(row["screening"]))
+    )
+
+
+def _are_tags(told: Any) -> bool:  # noqa: ANN401 - JSON
+    return type(told) is list and all(type(tag) is str for tag in cast("list[object]", told))
+
+
+def _is_verdict(told: Any) -> bool:  # noqa: ANN401 - JSON
+    return (
+        type(told) is dict
+        and tuple(cast("dict[str, object]", told)) == _VERDICT
+        and all(type(part) is str for part in cast("dict[str, object]", told).values())
+        and told["outcome"] in _OUTCOMES
+    )

@@ -1,0 +1,209 @@
+"""Memories and their vectors in an SQL database: what SQLite and PostgreSQL do alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from mentis.values.cognition import Memory
+from mentis.values.memories import Standing, Vector, content_key, text_digest
+
+from .memory_rows import read_memory, write_memory
+from .memory_rules import check_vectors, same_as, taken
+from .rows import Row
+
+_KEEP = """
+INSERT INTO memories (agent, id, memory, text, content, revision) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (agent, id) DO UPDATE SET memory = excluded.memory, text = excluded.text,
+    content = excluded.content, revision = excluded.revision
+"""
+_STANDING = "SELECT revision, forgotten FROM memory_standing WHERE agent = ?"
+_KEEP_STANDING = """
+INSERT INTO memory_standing (agent, revision, forgotten) VALUES (?, ?, ?)
+ON CONFLICT (agent) DO UPDATE SET revision = excluded.revision, forgotten = excluded.forgotten
+"""
+_KEEP_VECTOR = """
+INSERT INTO memory_vectors (agent, fingerprint, id, text, vector, revision)
+VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (agent, fingerprint, id) DO UPDATE SET text = excluded.text, vector = excluded.vector,
+    revision = excluded.revision
+"""
+_WITHOUT = """
+SELECT memory FROM memories WHERE agent = ? AND id > ? AND NOT EXISTS (
+    SELECT 1 FROM memory_vectors WHERE memory_vectors.agent = memories.agent
+        AND memory_vectors.fingerprint = ? AND memory_vectors.id = memories.id
+) ORDER BY id LIMIT ?
+"""
+_COUNT = """
+SELECT fingerprint, count(*) FROM memory_vectors WHERE agent = ?
+GROUP BY fingerprint ORDER BY fingerprint
+"""
+
+
+class Work(Protocol):
+    """Statements inside one transaction that no other writer of this agent can come between."""
+
+    def execute(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]: ...
+
+
+class Engine(Protocol):
+    """Parameters stand as `?`. `vector` is how the column is read, `pack` how it is written."""
+
+    vector: str
+
+    def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]: ...
+
+    def write(self, agent: str) -> AbstractContextManager[Work]: ...
+
+    def pack(self, data: bytes) -> object: ...
+
+    def unpack(self, cell: object) -> bytes: ...
+
+    def forget(self) -> None:
+        """Something is to be gone: let no file keep what was there before."""
+        ...
+
+    def nearest(
+        self, agent: str, fingerprint: str, query: Sequence[float], count: int
+    ) -> list[Row] | None: ...
+
+    def close(self) -> None: ...
+
+
+class SqlMemories:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._select = (
+            f"SELECT id, text, {engine.vector} FROM memory_vectors"  # noqa: S608 - constants
+            " WHERE agent = ? AND fingerprint = ?"
+        )
+
+    def remember(self, agent: str, memory: Memory) -> None:
+        with self._engine.write(agent) as work:
+            there = work.execute(
+                "SELECT text FROM memories WHERE agent = ? AND id = ?", (agent, memory.id)
+            )
+            stale = bool(there) and there[0][0] != text_digest(memory.text)
+            revision = _advance(work, agent, forgotten=int(stale))
+            if stale:
+                _drop_vectors_of(work, agent, memory.id)
+            _keep(work, agent, memory, revision)
+
+    def add(self, agent: str, memories: Sequence[Memory]) -> tuple[Memory, ...]:
+        if not memories:
+            return ()
+        with self._engine.write(agent) as work:
+            revision = _advance(work, agent)
+            return tuple(_add(work, agent, memory, revision) for memory in memories)
+
+    def forget(self, agent: str, memory_id: str) -> bool:
+        with self._engine.write(agent) as work:
+            place = (agent, memory_id)
+            if not work.execute("SELECT 1 FROM memories WHERE agent = ? AND id = ?", place):
+                return False
+            work.execute("DELETE FROM memories WHERE agent = ? AND id = ?", place)
+            _drop_vectors_of(work, agent, memory_id)
+            _advance(work, agent, forgotten=1)
+        self._engine.forget()
+        return True
+
+    def find(self, agent: str, memory_id: str) -> Memory | None:
+        statement = "SELECT memory FROM memories WHERE agent = ? AND id = ?"
+        rows = self._engine.read(statement, (agent, memory_id))
+        return read_memory(rows[0][0], agent=agent) if rows else None
+
+    def memories(self, agent: str, *, since: int = 0) -> tuple[Memory, ...]:
+        # Sorted here: asked for an order, the database would rather read all than use the index.
+        statement = "SELECT memory FROM memories WHERE agent = ? AND revision > ?"
+        rows = self._engine.read(statement, (agent, since))
+        return tuple(
+            sorted((read_memory(text, agent=agent) for (text,) in rows), key=lambda one: one.id)
+        )
+
+    def count(self, agent: str) -> int:
+        return self._engine.read("SELECT count(*) FROM memories WHERE agent = ?", (agent,))[0][0]
+
+    def standing(self, agent: str) -> Standing:
+        rows = self._engine.read(_STANDING, (agent,))
+        return Standing(*rows[0]) if rows else Standing()
+
+    def keep_vectors(self, agent: str, fingerprint: str, vectors: Sequence[Vector]) -> int:
+        kept = 0
+        with self._engine.write(agent) as work:
+            there = work.execute(f"{self._select} LIMIT 1", (agent, fingerprint))
+            check_vectors([*self._vectors(there), *vectors])
+            revision = _advance(work, agent)
+            statement = "SELECT 1 FROM memories WHERE agent = ? AND id = ? AND text = ?"
+            for vector in vectors:
+                if work.execute(statement, (agent, vector.memory, vector.text)):
+                    place = (agent, fingerprint, vector.memory, vector.text)
+                    work.execute(_KEEP_VECTOR, (*place, self._engine.pack(vector.data), revision))
+                    kept += 1
+        return kept
+
+    def vectors(self, agent: str, fingerprint: str, *, since: int = 0) -> tuple[Vector, ...]:
+        rows = self._engine.read(f"{self._select} AND revision > ?", (agent, fingerprint, since))
+        return tuple(sorted(self._vectors(rows), key=lambda one: one.memory))
+
+    def without_vector(
+        self, agent: str, fingerprint: str, *, count: int, after: str = ""
+    ) -> tuple[Memory, ...]:
+        rows = self._engine.read(_WITHOUT, (agent, after, fingerprint, count))
+        return tuple(read_memory(text, agent=agent) for (text,) in rows)
+
+    def count_vectors(self, agent: str) -> dict[str, int]:
+        return dict(self._engine.read(_COUNT, (agent,)))
+
+    def drop_vectors(self, agent: str, fingerprint: str) -> int:
+        place = (agent, fingerprint)
+        where = "FROM memory_vectors WHERE agent = ? AND fingerprint = ?"
+        with self._engine.write(agent) as work:
+            count: int = work.execute(f"SELECT count(*) {where}", place)[0][0]
+            work.execute(f"DELETE {where}", place)
+            _advance(work, agent, forgotten=1)
+        self._engine.forget()
+        return count
+
+    def nearest(
+        self, agent: str, fingerprint: str, query: Sequence[float], *, count: int
+    ) -> tuple[Vector, ...] | None:
+        rows = self._engine.nearest(agent, fingerprint, query, count)
+        return None if rows is None else self._vectors(rows)
+
+    def close(self) -> None:
+        self._engine.close()
+
+    def _vectors(self, rows: Sequence[Row]) -> tuple[Vector, ...]:
+        unpack = self._engine.unpack
+        return tuple(Vector(name, text, unpack(cell)) for name, text, cell in rows)
+
+
+def _add(work: Work, agent: str, memory: Memory, revision: int) -> Memory:
+    statement = "SELECT memory FROM memories WHERE agent = ? AND content = ?"
+    rows = work.execute(statement, (agent, content_key(memory)))
+    same = same_as(memory, (read_memory(text, agent=agent) for (text,) in rows))
+    if same is not None:
+        return same
+    if work.execute("SELECT 1 FROM memories WHERE agent = ? AND id = ?", (agent, memory.id)):
+        raise taken(memory.id)
+    _keep(work, agent, memory, revision)
+    return memory
+
+
+def _keep(work: Work, agent: str, memory: Memory, revision: int) -> None:
+    content = None if memory.superseded_by else content_key(memory)
+    told = write_memory(memory)
+    work.execute(_KEEP, (agent, memory.id, told, text_digest(memory.text), content, revision))
+
+
+def _advance(work: Work, agent: str, *, forgotten: int = 0) -> int:
+    rows = work.execute(_STANDING, (agent,))
+    before = Standing(*rows[0]) if rows else Standing()
+    revision = before.revision + 1
+    work.execute(_KEEP_STANDING, (agent, revision, before.forgotten + forgotten))
+    return revision
+
+
+def _drop_vectors_of(work: Work, agent: str, memory_id: str) -> None:
+    work.execute("DELETE FROM memory_vectors WHERE agent = ? AND id = ?", (agent, memory_id))

@@ -1,0 +1,53 @@
+"""`mentis eval screening`: how good the filter for text from outside is on a labelled file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .options import home_named, home_option, home_path
+from .output import emit_json, json_option, say, table
+
+if TYPE_CHECKING:
+    from mentis.recall.screening.figures import Evaluation, Figures
+
+
+@click.command("screening", epilog="For example: mentis eval screening attacks.jsonl --json")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@home_option
+@json_option
+def screening_command(file: Path, *, as_json: bool) -> int:
+    """Screen every text of FILE and print AUROC and recall, per language and source.
+
+    Each line is {"text": "...", "label": 1, "lang": "en", "source": "..."}; label 1 is an attack.
+    Recall at 1 and 5 percent uses the false positives of the whole file; `dropped` and `wrongly`
+    are what happens at the thresholds in force.
+    """
+    from mentis.codec.forms import to_object
+    from mentis.recall.screening.figures import evaluate
+    from mentis.runtime.screening import labelled_file, open_screener
+
+    screener = open_screener(home_path() if home_named() else None)
+    found = evaluate(screener, labelled_file(file))
+    if as_json:
+        emit_json(to_object(found))
+    else:
+        _show(found)
+    return 0
+
+
+def _show(found: Evaluation) -> None:
+    numbers = ("attacks", "others", "AUROC", "recall@1%", "recall@5%", "dropped", "wrongly")
+    rows = [("all", *_row(found.all))]
+    rows += [(f"language {name}", *_row(one)) for name, one in found.by_language.items()]
+    rows += [(f"source {name}", *_row(one)) for name, one in found.by_source.items()]
+    table(("texts", *numbers), rows, right=numbers)
+    say("a filter, not a boundary: what it lets through still stands in its fence")
+
+
+def _row(one: Figures) -> tuple[str, ...]:
+    shares = (one.auroc, one.recall_at_1, one.recall_at_5, one.dropped, one.stopped_wrongly)
+    told = ("" if share is None else f"{share:.3f}" for share in shares)
+    return (str(one.attacks), str(one.others), *told)

@@ -1,0 +1,147 @@
+"""`mentis manifest`: tools and skills with their vectors, built ahead and checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import click
+
+from mentis.errors import UsageError
+
+from .options import home_option, home_path
+from .output import emit, emit_json, json_option, say
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mentis.engines.embedders import Choice
+    from mentis.values.selection import Capability
+
+embedder_option = click.option(
+    "--embedder",
+    "choice",
+    type=click.Choice(["auto", "minilm", "ngrams"]),
+    default="auto",
+    show_default=True,
+    help="By meaning (minilm), by letters (ngrams), or the better one that is installed.",
+)
+tools_option = click.option(
+    "--tools",
+    "tool_files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A JSON list of tools: name, description, examples, stances.",
+)
+skills_option = click.option(
+    "--skills",
+    "skill_folders",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A folder of SKILL.md folders; without it, that of the home.",
+)
+file_option = click.option(
+    "--file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where the manifest lies; without it, in the home.",
+)
+
+
+def _sources(command: Callable[..., object]) -> Callable[..., object]:
+    for option in (json_option, home_option, embedder_option, file_option):
+        command = option(command)
+    return tools_option(skills_option(command))
+
+
+@click.group()
+def manifest() -> None:
+    """Prepare tools and skills for selection, and check them."""
+
+
+@manifest.command(epilog="For example: mentis manifest build --tools tools.json")
+@click.option("--anew", is_flag=True, help="Embed everything again, changed or not.")
+@_sources
+def build(
+    tool_files: tuple[Path, ...],
+    skill_folders: tuple[Path, ...],
+    *,
+    file: Path | None,
+    choice: Choice,
+    anew: bool,
+    as_json: bool,
+) -> None:
+    """Embed tools and skills and keep their vectors; what did not change is kept as it is."""
+    from functools import partial
+
+    from mentis.runtime.selection import build as build_it
+
+    capabilities, problems = _gather(tool_files, skill_folders)
+    made = anyio.run(partial(build_it, capabilities, _place(file), choice=choice, anew=anew))
+    for step in made.degraded:
+        say(f"note: {step.part}: {step.reason}")
+    header = made.manifest.header
+    if as_json:
+        emit_json(
+            {
+                "file": str(made.path),
+                "entries": len(made.manifest.entries),
+                "embedded": made.embedded,
+                "model": header.model,
+                "dimension": header.dimension,
+                "content": header.content,
+                "problems": list(problems),
+            }
+        )
+        return
+    emit(str(made.path))
+    say(f"{len(made.manifest.entries)} entries, {made.embedded} of them embedded now")
+
+
+@manifest.command(epilog="For example: mentis manifest check --tools tools.json")
+@_sources
+def check(
+    tool_files: tuple[Path, ...],
+    skill_folders: tuple[Path, ...],
+    *,
+    file: Path | None,
+    choice: Choice,
+    as_json: bool,
+) -> int:
+    """Say what a build would change. Exit code 1 when it would change something."""
+    from mentis.runtime.selection import check as check_it
+
+    capabilities, problems = _gather(tool_files, skill_folders)
+    differences = check_it(capabilities, _place(file), choice=choice)
+    if as_json:
+        told = [{"name": one.name, "what": one.what} for one in differences]
+        emit_json({"current": not differences, "differences": told, "problems": list(problems)})
+    elif differences:
+        for one in differences:
+            emit(f"{one.name} {one.what}".strip())
+    else:
+        emit("the manifest is current")
+    return 1 if differences else 0
+
+
+def _gather(
+    tools: tuple[Path, ...], skills: tuple[Path, ...]
+) -> tuple[tuple[Capability, ...], tuple[str, ...]]:
+    from mentis.runtime.selection import gather
+
+    folders = skills or (home_path() / "skills",)
+    capabilities, problems = gather(tools, folders)
+    for problem in problems:
+        say(f"left out: {problem}")
+    if not capabilities:
+        raise UsageError(
+            "there is nothing to select from: no tools and no skills",
+            hint="name a file with --tools or a folder with --skills",
+        )
+    return capabilities, problems
+
+
+def _place(file: Path | None) -> Path:
+    from mentis.runtime.selection import FILE
+
+    return file or home_path() / FILE

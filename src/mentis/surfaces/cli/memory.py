@@ -1,0 +1,35 @@
+"""`mentis memory`: what an agent remembers, searched and looked after."""
+
+from __future__ import annotations
+
+import click
+
+from .memory_keep import add, forget, promote, supersede
+from .memory_look import hygiene, list_, quarantine, search, why
+from .memory_transfer import export, import_, rebuild
+
+
+@click.group()
+def memory() -> None:
+    """Keep, search, check and move what a persona remembers.
+
+    These are the memories that are searched: facts, decisions, episodes. The files a persona keeps
+    about itself are under `mentis persona files`.
+    """
+
+
+for command in (
+    add,
+    search,
+    why,
+    list_,
+    forget,
+    supersede,
+    promote,
+    quarantine,
+    hygiene,
+    export,
+    import_,
+    rebuild,
+):
+    memory.add_command(command)

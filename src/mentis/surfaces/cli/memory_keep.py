@@ -1,0 +1,123 @@
+"""Keeping memories and letting them go: add, supersede, forget, promote."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+from mentis.values.trust import Trust
+
+from .memory_parts import VOUCHED, common, draft_of, open_own, said_options, say_degraded
+from .options import given_text
+from .output import emit, emit_json, say
+
+if TYPE_CHECKING:
+    from mentis.values.memories import Remembered
+
+
+@click.command(epilog='For example: mentis memory add "Lena plays the cello." --tag family')
+@click.argument("text", required=False)
+@click.option("--from-file", type=click.File(encoding="utf-8"), help="Take the text from a file.")
+@said_options
+@common
+def add(
+    text: str | None,
+    *,
+    from_file: TextIO | None,
+    persona: str | None,
+    as_json: bool,
+    **said: object,
+) -> None:
+    """Remember something. What is known already stays one memory, with a note."""
+    import anyio
+
+    wanted = given_text(text, from_file)
+    if wanted is None or (text is not None and from_file is not None):
+        raise click.UsageError("give a TEXT or --from-file, and not both")
+    with open_own(persona) as memories:
+        _tell(anyio.run(memories.remember, draft_of(wanted, said)), as_json=as_json)
+
+
+@click.command(epilog='For example: mentis memory supersede ID "Lena plays the viola now."')
+@click.argument("memory_id", metavar="ID")
+@click.argument("text", required=False)
+@click.option("--by", "newer", metavar="ID", help="A memory that is there already.")
+@said_options
+@common
+def supersede(
+    memory_id: str,
+    text: str | None,
+    *,
+    newer: str | None,
+    persona: str | None,
+    as_json: bool,
+    **said: object,
+) -> None:
+    """Put a newer memory in the place of an old one, which stays but is found no more."""
+    import anyio
+
+    from mentis.codec.forms import to_object
+
+    if (text is None) == (newer is None):
+        raise click.UsageError("give a TEXT or --by, and not both")
+    with open_own(persona) as memories:
+        if text is not None:
+            draft = draft_of(text, said)
+            _tell(anyio.run(memories.supersede, memory_id, draft), as_json=as_json)
+            return
+        old = memories.supersede_by(memory_id, newer or "")
+    if as_json:
+        emit_json(to_object(old))
+    else:
+        say(f"{old.id} is superseded by {old.superseded_by}")
+
+
+@click.command(epilog="For example: mentis memory forget ID")
+@click.argument("memory_ids", metavar="ID...", nargs=-1, required=True)
+@common
+def forget(memory_ids: tuple[str, ...], *, persona: str | None, as_json: bool) -> None:
+    """Forget memories for good: text, vectors, index. There is no undo."""
+    with open_own(persona) as memories:
+        for memory_id in memory_ids:
+            memories.get(memory_id)  # all of them are there, or nothing is forgotten
+        for memory_id in dict.fromkeys(memory_ids):
+            memories.forget(memory_id)
+            if not as_json:
+                say(f"forgot {memory_id}")
+    if as_json:
+        emit_json({"forgotten": list(dict.fromkeys(memory_ids))})
+
+
+@click.command(epilog='For example: mentis memory promote ID --trust owner -m "I checked it"')
+@click.argument("memory_id", metavar="ID")
+@click.option(
+    "--trust",
+    type=click.Choice(VOUCHED),
+    required=True,
+    help="What it is to count as.",
+)
+@click.option("-m", "--reason", required=True, metavar="TEXT", help="Why: it is recorded.")
+@common
+def promote(memory_id: str, *, trust: str, reason: str, persona: str | None, as_json: bool) -> None:
+    """Vouch for a memory from outside. This is an entry of the ledger."""
+    from mentis.codec.forms import to_object
+
+    with open_own(persona) as memories:
+        entry = memories.promote(memory_id, Trust(trust), reason=reason)
+    if as_json:
+        emit_json(to_object(entry))
+    else:
+        say(f"{memory_id} is {trust} now; entry {entry.index}")
+
+
+def _tell(made: Remembered, *, as_json: bool) -> None:
+    from mentis.codec.forms import to_object
+
+    if as_json:
+        emit_json(to_object(made))
+        return
+    emit(made.memory.id)
+    for note in made.notes:
+        say(note)
+    say_degraded(made.degraded)

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mentis.engines.gloss import detect, gloss, load_glossary
+from mentis.values.function_words import fold
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("show me the open windows", "en"),
+        ("zeig mir die offenen Fenster", "de"),
+        ("montre-moi les fenêtres ouvertes", "fr"),
+        ("mostre as janelas que estão abertas", "pt"),
+        ("muéstrame las ventanas que están abiertas", "es"),
+    ],
+)
+def test_the_language_is_told_by_its_words(text: str, language: str) -> None:
+    assert detect(text, [fold(word) for word in text.split()]) == language
+
+
+@pytest.mark.parametrize(
+    ("text", "english"),
+    [
+        ("lösche die alte Datei", "delete remove old file"),
+        ("quand ouvre le musée", "when open museum"),
+        ("compre um bilhete de avião", "buy ticket flight fly plane"),
+        ("mañana lloverá en la playa", "tomorrow rain beach"),
+    ],
+)
+def test_a_sentence_becomes_its_english_words(text: str, english: str) -> None:
+    assert set(english.split()) <= set(gloss(text).split())
+
+
+def test_german_compounds_are_taken_apart() -> None:
+    assert "camera" in gloss("wo ist die Garagenkamera")
+
+
+def test_english_stays_as_it_is_and_a_file_is_called_one() -> None:
+    assert gloss("Turn the lights OFF, please!") == "Turn the lights OFF, please!"
+    assert gloss("open plan.txt") == "open file plan.txt"
+
+
+def test_paths_and_addresses_are_not_translated() -> None:
+    assert "example.org/post/12" in gloss("was schreibt die Seite example.org/post/12")
+
+
+def test_where_the_learned_words_come_from_is_written_down() -> None:
+    import json
+    from importlib.resources import files
+
+    data = json.loads((files("mentis.engines") / "data/learned.json").read_text(encoding="utf-8"))
+    allowed = {"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "MIT"}
+    assert {source["licence"] for source in data["sources"]} <= allowed
+    assert len(load_glossary().words["fr"]) > 3000
+
+
+@given(st.text(max_size=200))
+def test_any_text_can_be_read(text: str) -> None:
+    assert gloss(text) == gloss(text)

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+from mentis.recall.memory.index import Ranked
+from mentis.recall.memory.picking import pick
+from mentis.values.cognition import Memory
+from mentis.values.memories import Scored
+
+
+def row(number: int) -> Scored:
+    memory = Memory(f"m{number:02}", "bad" if number % 2 else "good")
+    return Scored(memory, 1.0, chosen=False, reason="", lexical_rank=number + 1)
+
+
+def test_what_is_kept_out_makes_room_for_the_next() -> None:
+    picked = pick(
+        Ranked([row(number) for number in range(40)], []),
+        limit=3,
+        screen=lambda memory: "no" if memory.text == "bad" else "",
+    )
+    assert [hit.memory.id for hit in picked.hits] == ["m00", "m02", "m04"]
+    assert picked.filtered == 2
+    assert picked.near[0].reason == "lexical place 2; kept out: no"
+    assert picked.near[2].reason == "lexical place 6; below the limit of 3"
+    assert len(picked.near) == 12

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from mentis.recall.memory.telling import told
+from mentis.values.cognition import Memory
+from mentis.values.memories import Found, Scored
+from mentis.values.memory_kind import MemoryKind
+from mentis.values.span import Span
+from mentis.values.stability import Stability
+from mentis.values.trust import Trust
+
+
+def hit(name: str, kind: MemoryKind) -> Scored:
+    memory = Memory(name, f"text {name}", kind=kind, trust=Trust.OWNER, lineage=Trust.SELF)
+    return Scored(memory, 1.0, chosen=True, reason="lexical place 1")
+
+
+FOUND = Found(
+    "q",
+    "hybrid",
+    hits=(hit("a", "thought"), hit("b", "override"), hit("c", "fact"), hit("d", "rule")),
+    filtered=2,
+)
+
+
+def test_a_delivery_is_told_no_thought_and_no_order() -> None:
+    spans, kept_out = told(FOUND, mode="delivery", most=1)
+    assert spans == (
+        Span(
+            "text c",
+            source="memory c",
+            trust=Trust.SELF,
+            stability=Stability.TURN,
+            reason="lexical place 1",
+        ),
+    )
+    assert kept_out == 4
+
+
+def test_alone_the_agent_is_told_its_thoughts() -> None:
+    spans, kept_out = told(FOUND, mode="beat")
+    assert [span.text for span in spans] == ["text a", "text c", "text d"]
+    assert kept_out == 3

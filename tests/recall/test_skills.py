@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mentis.recall.skills import read_skills
+
+
+def skill(folder: Path, text: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "SKILL.md").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_a_folded_description_is_read_as_one_line(tmp_path: Path) -> None:
+    skill(
+        tmp_path / "review",
+        "---\nname: code-review\ndescription: >\n  Look at a change\n  and judge it.\n"
+        "examples: [is this ready, 'passt das']\nstances: [review]\n---\n# Body\n",
+    )
+    (found,) = read_skills(tmp_path).skills
+    assert found.name == "code-review"
+    assert found.description == "Look at a change and judge it."
+    assert found.examples == ("is this ready", "passt das")
+    assert found.stances == ("review",)
+    assert found.source == "review/SKILL.md"
+
+
+def test_without_a_name_the_folder_names_it(tmp_path: Path) -> None:
+    skill(tmp_path / "poetry", "---\ndescription: Write poems.\n---\n")
+    assert [one.name for one in read_skills(tmp_path).skills] == ["poetry"]
+
+
+def test_a_disabled_skill_is_passed_by(tmp_path: Path) -> None:
+    (skill(tmp_path / "off", "---\ndescription: x\n---\n") / ".disabled").touch()
+    assert read_skills(tmp_path).skills == ()
+
+
+def test_a_loop_of_links_ends_and_each_skill_is_found_once(tmp_path: Path) -> None:
+    folder = skill(tmp_path / "a", "---\ndescription: x\n---\n")
+    (folder / "back").symlink_to(tmp_path, target_is_directory=True)
+    (tmp_path / "self").symlink_to(tmp_path / "self")
+    found = read_skills(tmp_path)
+    assert [one.name for one in found.skills] == ["a"]
+    assert found.problems == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("# no front matter\n", "does not begin with front matter"),
+        ("---\nname: x\n" + "y" * 200_000, "does not end within 64 KiB"),
+        ("---\nname: [\n---\n", "is not YAML"),
+        ("---\njust text\n---\n", "holds no names and values"),
+        ("---\nname: x\n---\n", "there is no description"),
+        ("---\nname: 3\ndescription: x\n---\n", "name is not a text"),
+        ("---\ndescription: x\nexamples: [1]\n---\n", "examples is not a list of texts"),
+        ("---\ndescription: x\nstances: [sleep]\n---\n", "stances is not a list of plan"),
+    ],
+)
+def test_a_file_that_cannot_be_taken_is_reported_and_the_others_stay(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    skill(tmp_path / "bad", text)
+    skill(tmp_path / "good", "---\ndescription: x\n---\n")
+    found = read_skills(tmp_path)
+    assert [one.name for one in found.skills] == ["good"]
+    (problem,) = found.problems
+    assert problem.startswith("bad/SKILL.md: ")
+    assert said in problem
+
+
+def test_the_second_skill_of_a_name_is_left_out_and_told(tmp_path: Path) -> None:
+    skill(tmp_path / "a", "---\nname: same\ndescription: x\n---\n")
+    skill(tmp_path / "b", "---\nname: same\ndescription: y\n---\n")
+    found = read_skills(tmp_path)
+    assert [one.description for one in found.skills] == ["x"]
+    assert found.problems == ("b/SKILL.md: the name 'same' is taken by a/SKILL.md",)
+
+
+def test_a_folder_that_is_not_there_holds_no_skills(tmp_path: Path) -> None:
+    assert read_skills(tmp_path / "none").skills == ()
