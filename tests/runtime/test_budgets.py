@@ -9,7 +9,7 @@ import pytest
 
 from mentis.errors import BudgetReached, EngineMissing
 from mentis.runtime.budgets import Spent, check_budgets, price_of, spent_by
-from mentis.runtime.settings import BudgetSettings
+from mentis.runtime.settings_sections import BudgetSettings
 from mentis.values.entry import Entry
 from mentis.values.reply import Usage
 from mentis.values.route import Route

@@ -19,7 +19,7 @@ from mentis.ports.memory_store import MemoryStore
 from mentis.ports.screener import ListedScreener, Screener
 from mentis.runtime.homes import create_home, verify_home
 from mentis.runtime.memories import Memories, Tools, open_memories
-from mentis.runtime.settings import MemoriesSettings
+from mentis.runtime.settings_sections import MemoriesSettings
 from mentis.runtime.wiring import Parts
 from mentis.stores.memory import LedgerInMemory, MemoriesInMemory
 from mentis.values.cognition import Memory, Screened

@@ -24,7 +24,7 @@ from mentis.values.part import MediaPart, Part
 from mentis.values.recalled import Stimulus
 from mentis.values.request import PromptRequest
 
-from .settings import LimitSettings
+from .settings_sections import LimitSettings
 
 Kind = Literal["image", "audio", "video", "document"]
 _SCHEMES = ("http://", "https://")

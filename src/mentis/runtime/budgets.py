@@ -21,7 +21,8 @@ from mentis.values.route import Backend, Route
 from .attempts import planned, prompt_tokens
 from .legs import Course
 from .prices import NOT_INSTALLED, call_price
-from .settings import BudgetSettings, Settings
+from .settings import Settings
+from .settings_sections import BudgetSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from .attachments import read_files
 from .budgets import check_call
 from .legs import render_turn
 from .offered import offered_in
-from .settings import LimitSettings
+from .settings_sections import LimitSettings
 from .settings_sources import load_settings
 from .system import SystemClock
 from .wiring import Parts, open_provider, open_routes

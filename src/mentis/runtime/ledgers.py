@@ -17,7 +17,8 @@ from mentis.stores.sqlite.ledger import SqliteLedger
 
 from .checkpoints import CheckpointedLedger
 from .sealing import open_sealing, refuse_swapped, remember_identity
-from .settings import LedgerSettings, Settings
+from .settings import Settings
+from .settings_sections import LedgerSettings
 
 
 def open_ledger(settings: Settings, database: Database, environ: Mapping[str, str]) -> LedgerStore:

@@ -56,7 +56,8 @@ from .memories_screen import NOBODY, Gatekeeper, is_outside
 from .memories_transfer import taken_in
 from .opened import Closing, closed_on_failure
 from .parts import Parts
-from .settings import MemoriesSettings, Settings
+from .settings import Settings
+from .settings_sections import MemoriesSettings
 from .settings_sources import load_settings
 from .system import RandomIds, SystemClock
 

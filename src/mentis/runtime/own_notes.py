@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
@@ -10,8 +11,10 @@ from mentis.values.memories import Found, MemoryDraft, MemoryFilter, Remembered
 from mentis.values.trace import Degradation
 
 from .ground import Ground
-from .memories import Memories, open_memory_tools
 from .parts import Parts
+
+if TYPE_CHECKING:
+    from .memories import Memories
 
 
 class OwnNotes:
@@ -43,6 +46,9 @@ class OwnNotes:
             memories.close()
 
     def _opened(self) -> Memories:
+        # A tenth of a second of processor, which an agent that notes nothing need not wait for.
+        from .memories import Memories, open_memory_tools
+
         with self._lock:
             if self._memories is None:
                 ground = self._ground

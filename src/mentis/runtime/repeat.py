@@ -21,7 +21,7 @@ from mentis.values.turn import Turn
 from .attachments import media_digest
 from .mind import Mind
 from .said import asked_text
-from .settings import FallbackSettings
+from .settings_sections import FallbackSettings
 
 
 @dataclass(frozen=True, slots=True)
