@@ -6,6 +6,8 @@ import os
 import warnings
 from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
+from shutil import disk_usage
 from tempfile import TemporaryDirectory
 
 import pytest
@@ -19,6 +21,12 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("mentis")
+
+# Folders of tests lie in memory where the machine has such a place with room: thousands of homes
+# and databases are made, and each is synced. What a test says about syncs it counts or replays.
+MEMORY, ROOM = Path("/dev/shm"), 4 * 1024**3  # noqa: S108 - pytest makes folders of its own there
+if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and disk_usage(MEMORY).free > ROOM:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 @pytest.fixture

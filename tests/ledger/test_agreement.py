@@ -83,7 +83,7 @@ def bent(draw: st.DrawFn) -> tuple[Handed, int, list[Row]]:
     return handed, place, rows
 
 
-@settings(max_examples=250)
+@settings(max_examples=120)
 @given(bent(), st.booleans())
 def test_both_say_the_same_of_a_value_that_was_changed(
     folder: Path, change: tuple[Handed, int, list[Row]], mend: bool
@@ -110,7 +110,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(name=NAMES, where=st.floats(0, 1), gone=st.integers(0, 3), piece=PIECES)
 def test_both_say_the_same_of_bytes_that_were_changed(
     folder: Path, *, name: str, where: float, gone: int, piece: bytes
@@ -128,7 +128,7 @@ CHARACTERS = st.sampled_from(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(
     name=NAMES,
     inside=st.booleans(),

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mentis.errors import NotCanonical
-from mentis.ledger.canon import MAX_BYTES, MAX_DEPTH, canonical
+from mentis.ledger.canon import MAX_BYTES, MAX_DEPTH, canonical, canonical_fields
 from mentis.values.trust import Trust
 
 SCALARS = (
@@ -206,3 +206,23 @@ def test_a_key_that_is_shared_many_times_over_is_counted() -> None:
     part = {"k" * 1000: 1}
     with pytest.raises(NotCanonical, match="more than 1048576 bytes"):
         canonical([part] * 2000)
+
+
+@pytest.mark.parametrize("innermost", [[], {}, [1.0], ["x"]])
+def test_an_empty_box_is_as_deep_as_a_full_one(innermost: object) -> None:
+    value = innermost
+    for _ in range(63):
+        value = [value]
+    canonical(value)
+    for deeper in ([value], {"a": value}, [value, *[[] for _ in range(99)]]):
+        with pytest.raises(NotCanonical, match="more than 64 levels"):
+            canonical(deeper)
+
+
+@pytest.mark.parametrize("text", ["\ufb33", "\U0001f600"])
+def test_keys_are_sorted_right_wherever_they_stand(text: str) -> None:
+    for value in ({"\U0001f600": "1", "\ufb33": "2"}, {"b": text, "a": text}):
+        for whole in (value, [text, [value]], {"x": {"y": value}}):
+            assert canonical(whole) == rfc8785.dumps(whole)
+            (field,) = canonical_fields({text: whole})
+            assert field == (text, canonical(text), canonical(whole))

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mentis.errors import BadInput, Defect, NotCanonical
-from mentis.ledger.chain import commit_field, hash_entry, make_stamp
+from mentis.ledger.chain import commit_field, format_time, hash_entry, make_stamp
 from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.ports.ledger_store import Stamp
@@ -132,3 +134,10 @@ def test_the_uptime_is_recorded_beside_the_time_where_there_is_one() -> None:
         "boot": "b-1",
         "up": 42,
     }
+
+
+@given(st.datetimes() | st.datetimes().map(lambda moment: moment.replace(microsecond=0)))
+def test_a_time_is_written_as_iso_8601_with_all_its_microseconds(moment: datetime) -> None:
+    expected = f"{moment.isoformat('T', 'microseconds')}Z"
+    assert format_time(moment.replace(tzinfo=UTC)) == expected
+    assert len(expected) == len("2026-01-01T00:00:00.000000Z")

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 import rfc8785
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from mentis.errors import StoreDamaged
@@ -82,6 +82,7 @@ def test_a_chain_nobody_touched_is_intact(chain: list[Entry]) -> None:
 
 
 @pytest.mark.parametrize("column", COLUMNS)
+@settings(max_examples=25)
 @given(chain=CHAINS, data=st.data())
 def test_any_change_of_any_column_is_found_and_named(
     column: str, chain: list[Entry], data: st.DataObject

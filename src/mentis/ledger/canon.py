@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 import orjson
@@ -26,6 +26,7 @@ _EXPONENT_FROM = 1e21
 # Between these, what is no whole number is written alike by JCS and by orjson.
 _PLAIN_FROM, _PLAIN_TO = 1e-5, 2.0**53
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
+_ASTRAL_BYTES = bytes(range(0xF0, 0xF5))  # one of them begins each such character in UTF-8
 _OPTIONS = (
     orjson.OPT_SORT_KEYS
     | orjson.OPT_STRICT_INTEGER
@@ -57,9 +58,9 @@ def canonical_fields(body: JsonObject) -> list[Field]:
     return [(name, canonical(name), canonical(value)) for name, value in body.items()]
 
 
-def canonical_header(header: JsonObject, names: Mapping[str, str]) -> bytes:
-    """The same for the header of an entry: typed columns, and these names of fields."""
-    encoded = _fast(header) if _plain_keys(names) is not None else None
+def canonical_header(header: JsonObject) -> bytes:
+    """The same for the header of an entry, whose columns have their types already."""
+    encoded = _fast(header)
     return encoded if encoded and len(encoded) <= MAX_BYTES else canonical(header)
 
 
@@ -80,10 +81,19 @@ def step(pointer: str, key: str) -> str:
 
 
 def _fast(value: object) -> bytes | None:
+    """The JCS bytes of a plain value, or None if orjson refuses it or would sort it otherwise."""
     try:
-        return orjson.dumps(value, option=_OPTIONS)
+        encoded = orjson.dumps(value, option=_OPTIONS)
     except orjson.JSONEncodeError:
         return None  # half a surrogate pair, a foreign type; the slow way says where
+    # It sorts keys by UTF-8 and JCS by UTF-16, which is the same order up to U+FFFF.
+    return encoded if encoded.isascii() or _in_order(value, encoded) else None
+
+
+def _in_order(value: object, encoded: bytes) -> bool:
+    if len(encoded.translate(None, _ASTRAL_BYTES)) == len(encoded):
+        return True
+    return not any(_ASTRAL.search("".join(keys)) for keys in _keys(value))
 
 
 def _fast_fields(body: JsonObject) -> list[Field] | None:
@@ -92,6 +102,8 @@ def _fast_fields(body: JsonObject) -> list[Field] | None:
     try:
         for name, value in body.items():
             key, content = orjson.dumps(name), orjson.dumps(value, option=_OPTIONS)
+            if not (content.isascii() or _in_order(value, content)):
+                return None
             fields.append((name, key, content))
             # As `["key",value]`: together never shorter than the whole body would be.
             size += len(key) + len(content) + 3
@@ -101,55 +113,55 @@ def _fast_fields(body: JsonObject) -> list[Field] | None:
 
 
 def _plain(value: object) -> bool:
-    """Whether orjson writes the JCS bytes. Counted on the way: no value can run away with it."""
+    """Whether orjson writes the JCS bytes, but for the order of keys.
+
+    Counted on the way: no value can run away with it.
+    """
     queue: list[Any] = [value]
-    keys: list[Any] = []
     size = boxes = 0
     for item in queue:
-        kind: Any = type(item)  # pyright: ignore[reportUnknownVariableType]  # any JSON
-        if kind is str:
+        if type(item) is str:  # as most are
             size += len(item)
-        elif kind is dict or kind is list or kind is tuple:
-            boxes += 1
-            if kind is dict:
-                keys += item
-                queue += item.values()
-            else:
-                queue += item
-            if len(queue) > _MANY:
-                return False
+            continue
+        kind: Any = type(item)  # pyright: ignore[reportUnknownVariableType]  # any JSON
+        if kind is dict:
+            queue += item.values()
+        elif kind is list or kind is tuple:
+            queue += item
         elif kind is float:
             if not _PLAIN_FROM <= abs(item) < _PLAIN_TO or item.is_integer():
                 return False
-        elif not (item is None or kind is bool or (kind is int and abs(item) <= MAX_INTEGER)):
+            continue
+        elif item is None or kind is bool or (kind is int and abs(item) <= MAX_INTEGER):
+            continue
+        else:
             return False
-    named = _plain_keys(keys)
-    if named is None or named + size > MAX_BYTES:
-        return False
-    # Few boxes cannot be nested deeply.
-    return boxes <= MAX_DEPTH or _shallow(value)
+        boxes += 1
+        if len(queue) > _MANY:
+            return False
+    # Few boxes cannot be nested deeply, nor repeat their keys often.
+    return size <= MAX_BYTES and (boxes <= MAX_DEPTH or _bounded(value, size))
 
 
-def _shallow(value: object) -> bool:
+def _bounded(value: object, size: int) -> bool:
+    """Not nested too deeply, and not too long with its keys."""
+    for depth, keys in enumerate(_keys(value), start=1):
+        size += sum(map(len, keys))
+        if depth > MAX_DEPTH or size > MAX_BYTES:
+            return False
+    return True
+
+
+def _keys(value: object) -> Iterator[list[str]]:
+    """Those of each depth: there is a list for it as long as there are boxes."""
     level: list[Any] = [value]
-    for _ in range(MAX_DEPTH + 1):
-        below: list[Any] = []
-        for item in level:
-            if isinstance(item, (dict, list, tuple)):
-                below += item.values() if isinstance(item, dict) else item
-        if not below:
-            return True
-        level = below
-    return False
-
-
-def _plain_keys(names: Iterable[Any]) -> int | None:
-    """The length of all keys, or None if orjson would sort them otherwise or refuse them."""
-    try:
-        keys = "".join(names)
-    except TypeError:
-        return None
-    return len(keys) if keys.isascii() or not _ASTRAL.search(keys) else None
+    while True:
+        dicts: list[Any] = [item for item in level if isinstance(item, dict)]
+        lists: list[Any] = [item for item in level if isinstance(item, (list, tuple))]
+        if not dicts and not lists:
+            return
+        yield [key for box in dicts for key in box if isinstance(key, str)]
+        level = [item for box in (*(box.values() for box in dicts), *lists) for item in box]
 
 
 class _Check:

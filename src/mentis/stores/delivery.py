@@ -29,7 +29,7 @@ def check_same_delivery(known: Entry, again: Entry) -> None:
 
 
 def _names(entry: Entry) -> AbstractSet[str]:
-    return entry.fields.keys() - set(LEDGER_FIELDS)
+    return entry.fields.keys() - LEDGER_FIELDS
 
 
 def _same_values(known: Entry, again: Entry) -> bool:

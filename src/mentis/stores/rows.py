@@ -12,7 +12,6 @@ import orjson
 from mentis.codec.forms import parse
 from mentis.errors import BadInput, StoreDamaged
 from mentis.values.entry import Entry, make_entry
-from mentis.values.json import JsonObject
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -68,10 +67,10 @@ def to_entry(row: Row) -> Entry:
 
 def write_object(members: Mapping[str, object]) -> str:
     """JSON that reads back as the same value. Its form commits to nothing: the hashes do that."""
-    plain: JsonObject = members if isinstance(members, dict) else dict(members)
     try:
-        return orjson.dumps(plain).decode()
-    except TypeError:  # an integer of more than 64 bits
+        return orjson.dumps(members).decode()
+    except TypeError:  # an integer of more than 64 bits, or a mapping that is no dict
+        plain = dict(members)
         return json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 

@@ -10,7 +10,7 @@ from .json import JsonObject
 from .value import Value
 
 # Body fields that only the ledger writes: what the clocks said, the identity of the delivery.
-LEDGER_FIELDS = ("clock", "delivery")
+LEDGER_FIELDS = frozenset({"clock", "delivery"})
 
 Attack = Literal[
     "edited",  # a column is not what was stamped

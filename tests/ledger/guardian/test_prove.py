@@ -52,7 +52,13 @@ def test_the_origin_has_its_three_known_conflicts_and_no_other() -> None:
 
 
 def test_a_planted_profile_that_nobody_could_obey_is_refused_with_the_rules() -> None:
-    planted = replace(MENTIS, name="planted", limits=Limits(degraded_cap=0.8), settles=("C3",))
+    planted = replace(
+        MENTIS,
+        name="planted",
+        limits=Limits(degraded_cap=0.8),
+        settles=("C3",),
+        types=("execution", "verification"),
+    )
     with pytest.raises(ProfileConflict) as refusal:
         activate(planted)
     assert refusal.value.facts["rules"] == ["S2-H-RISKSCALE", "S2-H-VERCONF"]
@@ -114,7 +120,8 @@ def test_a_profile_that_was_proved_is_not_proved_again_until_it_changes(
 ) -> None:
     monkeypatch.setenv("MENTIS_CACHE", str(tmp_path / "cache"))
     file = tmp_path / "guardian.toml"
-    file.write_text('[profiles.mine]\nbase = "mentis"\noff = ["S2-W-RESURRECT"]\n')
+    mine_alone = '[profiles.mine]\nbase = "mentis"\ntypes = ["execution"]\noff = ["{}"]\n'
+    file.write_text(mine_alone.format("S2-W-RESURRECT"))
     mine = open_profile(tmp_path, "mine")
     assert len(list((tmp_path / "cache" / "guardian").iterdir())) == 1
 
@@ -123,7 +130,7 @@ def test_a_profile_that_was_proved_is_not_proved_again_until_it_changes(
 
     monkeypatch.setattr("mentis.runtime.guardian.activate", proves)
     assert open_profile(tmp_path, "mine") == mine
-    file.write_text('[profiles.mine]\nbase = "mentis"\noff = ["S2-W-VERSIONS"]\n')
+    file.write_text(mine_alone.format("S2-W-VERSIONS"))
     with pytest.raises(AssertionError):
         open_profile(tmp_path, "mine")
 

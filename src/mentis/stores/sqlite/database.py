@@ -125,8 +125,9 @@ class Database:
             self._use_wal(connection)
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
-            # A file that is written over syncs faster than one that grows: begin anew early.
-            connection.execute("PRAGMA wal_autocheckpoint = 500")
+            # A file that is written over syncs faster than one that grows, so it begins anew before
+            # it is large; but each time all of it is written once more, with two syncs.
+            connection.execute("PRAGMA wal_autocheckpoint = 1000")
             # What is erased is overwritten, not only let go.
             connection.execute("PRAGMA secure_delete = ON")
             if self._check(connection) < VERSION:
