@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The peers of the benchmarks pin other versions than the tests: an environment of their own.
 BENCH := .venv-bench
+# semantic-router pins older clients than the other peers do.
+ROUTER := .venv-router
 PIP := -m pip --disable-pip-version-check --quiet
 # One thread per engine: two spinning threads on a busy machine are slower than one.
 export OMP_NUM_THREADS ?= 1
@@ -39,7 +41,7 @@ docs: $(VENV)/.dev ## write the generated reference anew
 bench: $(BENCH)/.bench models ## measure, as ratios against a baseline of the same run (under 5 minutes)
 	@$(BENCH)/bin/python -m bench
 
-bench-full: $(BENCH)/.bench models ## the same with more repeats
+bench-full: $(BENCH)/.bench $(ROUTER)/.router models ## the same with more repeats
 	@$(BENCH)/bin/python -m bench --full
 
 soak: $(VENV)/.dev models ## many real turns in a row on the embedded model, then verify
@@ -53,7 +55,7 @@ lock: $(VENV)/.dev ## resolve dependencies anew and write locks/
 	@$(BIN)/python tools/lock.py
 
 clean: ## remove the virtual environment and everything generated
-	rm -rf $(VENV) $(BENCH) .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage* dist build bench/results
+	rm -rf $(VENV) $(BENCH) $(ROUTER) .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage* dist build bench/results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
@@ -79,4 +81,11 @@ $(BENCH)/.bench: locks/bench.txt pyproject.toml | $(VENV)/bin/python
 	@$(PYTHON) -m venv $(BENCH)
 	@$(BENCH)/bin/python $(PIP) install --require-hashes -r locks/bench.txt
 	@$(BENCH)/bin/python $(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(ROUTER)/.router: locks/router.txt pyproject.toml | $(VENV)/bin/python
+	@echo "installing semantic-router" >&2
+	@$(PYTHON) -m venv $(ROUTER)
+	@$(ROUTER)/bin/python $(PIP) install --require-hashes -r locks/router.txt
+	@$(ROUTER)/bin/python $(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@

@@ -40,18 +40,21 @@ MODULES = (
     "memory",
     "screening",
     "selection",
+    "assemble",
 )
 RESULTS = Path(__file__).parent / "results"
 FULL_TIMES = 5
 
 
-def chosen_benchmarks(names: Sequence[str]) -> tuple[list[Benchmark], list[Weight]]:
-    """All of them, or those whose name contains one of the words given."""
+def chosen_benchmarks(
+    names: Sequence[str], *, full: bool = False
+) -> tuple[list[Benchmark], list[Weight]]:
+    """All of them, or those whose name contains one of the words given; slow ones when full."""
     for module in MODULES:
         import_module(f"bench.{module}")
 
     def wanted(one: Benchmark | Weight) -> bool:
-        return not names or any(name in one.name for name in names)
+        return (full or not one.slow) and (not names or any(name in one.name for name in names))
 
     return list(filter(wanted, REGISTERED.values())), list(filter(wanted, WEIGHTS.values()))
 
@@ -79,7 +82,7 @@ def table_of(results: Sequence[Result]) -> Table:
 
 
 def table_of_figures(figures: Sequence[Figure]) -> Table:
-    table = Table(title="medians of the ratios above, and bytes to bytes")
+    table = Table(title="medians of the ratios above, and shares: bytes to bytes, missed to wanted")
     table.add_column("figure")
     table.add_column("against")
     table.add_column("ratio", justify="right")
@@ -129,12 +132,14 @@ def _write(file: Path, data: object) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="only those with this in the name")
-    parser.add_argument("--full", action="store_true", help="five times as many rounds")
+    parser.add_argument(
+        "--full", action="store_true", help="five times as many rounds, and what takes long"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to one file")
     options = parser.parse_args(arguments)
     console = Console()
     console.width = max(console.width, 110)  # a narrow table says nothing
-    chosen, weights = chosen_benchmarks(options.names)
+    chosen, weights = chosen_benchmarks(options.names, full=options.full)
     if not chosen and not weights:
         there = ", ".join((*REGISTERED, *WEIGHTS))
         parser.error(f"no benchmark is called so; there are: {there}")

@@ -34,6 +34,7 @@ class Benchmark:
     gate: float | None
     rounds: int
     clock: Literal["cpu", "wall"] = "cpu"
+    slow: bool = False  # only with --full
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +49,13 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """`weigh` gives the bytes held and the bytes they are compared with."""
+    """`weigh` gives two numbers, such as bytes held and the bytes they are compared with."""
 
     name: str
     against: str
     weigh: Callable[[], tuple[int, int]]
     gate: float
+    slow: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,23 +119,24 @@ def benchmark(
     gate: float | None = None,
     rounds: int = 15,
     clock: Literal["cpu", "wall"] = "cpu",
+    slow: bool = False,
 ) -> Callable[[Callable[[], Pair]], Callable[[], Pair]]:
     """Declare one: the decorated function prepares and returns candidate and baseline."""
 
     def register(prepare: Callable[[], Pair]) -> Callable[[], Pair]:
-        REGISTERED[name] = Benchmark(name, against, prepare, gate, rounds, clock)
+        REGISTERED[name] = Benchmark(name, against, prepare, gate, rounds, clock, slow)
         return prepare
 
     return register
 
 
 def weight(
-    name: str, *, against: str, gate: float
+    name: str, *, against: str, gate: float, slow: bool = False
 ) -> Callable[[Callable[[], tuple[int, int]]], Callable[[], tuple[int, int]]]:
-    """Declare one: the decorated function weighs, in bytes, what is held and what it is made of."""
+    """Declare one: the decorated function weighs or counts what there is, and what it is of."""
 
     def register(weigh: Callable[[], tuple[int, int]]) -> Callable[[], tuple[int, int]]:
-        WEIGHTS[name] = Weight(name, against, weigh, gate)
+        WEIGHTS[name] = Weight(name, against, weigh, gate, slow)
         return weigh
 
     return register

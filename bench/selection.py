@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from functools import cache, partial
+from pathlib import Path
 
 import anyio
 import numpy as np
@@ -18,7 +21,7 @@ from mentis.recall.ranking import Ranking
 from mentis.recall.selecting import Sight, choose, look
 from mentis.values.selection import Capability, Kind
 
-from .harness import Pair, benchmark
+from .harness import Pair, benchmark, weight
 
 READER = Reader("gloss", gloss)
 EMBEDDER = NgramEmbedder(640, read=gloss, name="ngrams-1")
@@ -74,3 +77,30 @@ def embed_one() -> Pair:
         return anyio.run(embedder.embed, [f"{TASK} {next(number)}"])
 
     return fresh, partial(choose, sight, ranking=ranking)
+
+
+ROUTER = Path(__file__).resolve().parent.parent / ".venv-router/bin/python"
+
+
+@cache
+def beside_router() -> dict[str, dict[str, int]]:
+    """What `bench.router` measured, in the environment that semantic-router needs."""
+    if not ROUTER.exists():
+        raise SystemExit("semantic-router is not installed: make .venv-router/.router")
+    command = [str(ROUTER), "-m", "bench.router"]
+    done = subprocess.run(
+        command, cwd=ROUTER.parents[2], check=True, capture_output=True, text=True
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@weight("tools missed", against="semantic-router, our vectors", gate=1.0, slow=True)
+def missed() -> tuple[int, int]:
+    found = beside_router()
+    return found["mentis"]["missed"], max(found["semantic-router, our vectors"]["missed"], 1)
+
+
+@weight("select, microseconds", against="semantic-router, vector given", gate=2.0, slow=True)
+def microseconds() -> tuple[int, int]:
+    found = beside_router()
+    return found["mentis"]["microseconds"], found["semantic-router"]["microseconds"]

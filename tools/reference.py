@@ -24,8 +24,10 @@ from mentis.ledger.guardian.table import RULES as GUARDIAN_RULES
 from mentis.library.acts import load_acts, load_message
 from mentis.library.checking.table import IMPORT_RULES, RULES, Rule
 from mentis.library.schemas import KINDS, file_schema
+from mentis.runtime.kept_row import TurnInputs
 from mentis.runtime.settings import describe
 from mentis.surfaces.cli.main import cli
+from mentis.values.assembly import Assembled
 from mentis.values.cognition import Memory
 from mentis.values.entry import Entry, Verdict
 from mentis.values.guardian import Judgement
@@ -33,6 +35,7 @@ from mentis.values.health import Health
 from mentis.values.library import Library
 from mentis.values.memories import Found, HygieneFinding, ImportedMemories, Rebuilt, Remembered
 from mentis.values.persona import Persona, Profile
+from mentis.values.recalled import Recalled
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Reply
 from mentis.values.request import PromptRequest
@@ -46,6 +49,7 @@ FOLDER = Path("docs/reference")
 NOTE = "<!-- Written by `make docs` from the code; edit that instead. -->\n"
 SCHEMAS: tuple[type[Value], ...] = (
     Added,
+    Assembled,
     BackendState,
     Entry,
     Found,
@@ -60,12 +64,14 @@ SCHEMAS: tuple[type[Value], ...] = (
     Profile,
     PromptRequest,
     Rebuilt,
+    Recalled,
     Remembered,
     Rendering,
     Reply,
     StampedWindow,
     Stats,
     Trace,
+    TurnInputs,
     Verdict,
     WindowDraft,
 )

@@ -28,13 +28,14 @@ if TYPE_CHECKING:
     from .runtime.turn import TurnResult
     from .values.act import ActCall
     from .values.action import Action, Outcome
+    from .values.assembly import Assembled
     from .values.block import Block
     from .values.entry import Entry, Verdict
     from .values.library import Library
     from .values.memories import MemoryDraft, MemoryFilter
     from .values.part import MediaPart
     from .values.persona import Persona, Profile
-    from .values.recalled import Stimulus
+    from .values.recalled import Recalled, Stimulus
     from .values.rendering import Rendering
     from .values.reply import Reply
     from .values.request import PromptRequest, ReplyTo, RuntimeContext
@@ -51,6 +52,7 @@ _HOMES = {
     "ActFailed": "errors",
     "Action": "values.action",
     "Agent": "runtime.agent",
+    "Assembled": "values.assembly",
     "Block": "values.block",
     "Composed": "compose.compose",
     "CountingIds": "ports.ids",
@@ -67,6 +69,7 @@ _HOMES = {
     "Profile": "values.persona",
     "PromptRequest": "values.request",
     "Prompts": "runtime.prompts",
+    "Recalled": "values.recalled",
     "Rendering": "values.rendering",
     "Reply": "values.reply",
     "ReplyTo": "values.request",
@@ -98,6 +101,7 @@ __all__ = (
     "ActFailed",
     "Action",
     "Agent",
+    "Assembled",
     "Block",
     "Composed",
     "CountingIds",
@@ -114,6 +118,7 @@ __all__ = (
     "Profile",
     "PromptRequest",
     "Prompts",
+    "Recalled",
     "Rendering",
     "Reply",
     "ReplyTo",

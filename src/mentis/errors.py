@@ -18,6 +18,7 @@ MentisError
 │   ├── ComposeError         compose           the blocks cannot become this request
 │   ├── RenderError          render            the request cannot be said in this wire format
 │   ├── RouteError           route             a route is unknown or incomplete
+│   ├── ReplayError          replay            a recorded turn cannot be put together again
 │   ├── BudgetReached        budget-reached    a limit on tokens or money that you set is reached
 │   ├── SigningKeyError      signing-key       the ledger's key is missing or not safe to use
 │   ├── EngineMissing        engine-missing    an optional package is not installed
@@ -143,6 +144,10 @@ class RenderError(UserError):
 
 class RouteError(UserError):
     code = "route"
+
+
+class ReplayError(UserError):
+    code = "replay"
 
 
 class BudgetReached(UserError):

@@ -169,6 +169,19 @@ def test_what_the_agent_keeps_in_mind_is_done_and_marked_for_review(scope: Scope
     assert judged(TAINTED, what=spec("remember", scope)).verdict == "wait"
 
 
+@pytest.mark.parametrize("policy", ["open", "values", "strict"])
+@pytest.mark.parametrize("scope", ["memory", "goal"])
+def test_what_is_kept_is_worth_no_more_than_what_the_model_had_read(
+    policy: Policy, scope: Scope
+) -> None:
+    kept = spec("remember", scope, external_effects=False)
+    assert judged(CLEAN, policy, what=kept).lineage is Trust.UNTRUSTED
+    alone = judge(GateRules(policy), call(CLEAN), kept, seen=NOTHING_SEEN)
+    unknown = judge(GateRules(policy), call(CLEAN), kept, seen=None)
+    assert (alone.lineage, unknown.lineage) == (Trust.SELF, Trust.UNTRUSTED)
+    assert judged(CLEAN, "values").lineage is Trust.SELF  # nothing of it is kept
+
+
 def test_strict_waits_as_soon_as_there_is_untrusted_text() -> None:
     assert judged(CLEAN, "strict").verdict == "wait"
     assert judge(GateRules("strict"), call(CLEAN), spec(), seen=NOTHING_SEEN).verdict == "allow"

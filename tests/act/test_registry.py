@@ -180,6 +180,12 @@ def test_a_schema_nobody_could_check_against_is_refused_when_it_is_added(
     assert why in refused.value.message
 
 
+def test_a_description_that_no_bytes_can_say_is_refused_when_it_is_added() -> None:
+    spec = ActSpec(ToolDeclaration("odd", "Does \ud800 it.", {"type": "object"}), source="python")
+    with pytest.raises(BadInput, match="'odd' holds half a surrogate pair"):
+        Registry([RecordingHandler(spec)])
+
+
 def test_the_spec_that_was_checked_holds_whatever_its_giver_does_to_it_later() -> None:
     given_schema: dict[str, object] = {"properties": MappingProxyType({"a": {"enum": ("x",)}})}
     registry = Registry([handler("a", schema=given_schema)])

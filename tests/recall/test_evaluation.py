@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from mentis.errors import BadInput
-from mentis.recall.evaluation import Task, figures, load_set, overlap
+from mentis.recall.evaluation import figures, overlap
+from mentis.recall.evaluation_set import Source, Task, load_set
+from mentis.recall.phrasebook import asked
 
 # The tasks were written before examples and tuning. Whoever changes one measures another thing.
 TASKS = "607eab1a874aa1a7c85dec7ad45a1ba3b4f4404bd9f63818424081f90a0c4c45"
@@ -56,20 +58,47 @@ TASK: dict[str, object] = {
 
 
 def test_a_set_of_your_own_is_read_and_its_overlap_is_found(tmp_path: Path) -> None:
-    found = load_set(write(tmp_path, tools=[TOOL], tasks=[TASK]))
+    found = load_set(Source(write(tmp_path, tools=[TOOL], tasks=[TASK])))
     assert overlap(found) == (("please open my garden door now", "open garden door"),)
 
 
 def test_a_task_that_expects_what_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="not in the set"):
-        load_set(write(tmp_path, tools=[TOOL], tasks=[{**TASK, "tools": ["b"]}]))
-    with pytest.raises(BadInput, match="no difficulty"):
-        load_set(write(tmp_path, tools=[TOOL], tasks=[{**TASK, "difficulty": "hard"}]))
+        load_set(Source(write(tmp_path, tools=[TOOL], tasks=[{**TASK, "tools": ["b"]}])))
+    with pytest.raises(BadInput, match="is 'none' and expects"):
+        load_set(Source(write(tmp_path, tools=[TOOL], tasks=[{**TASK, "difficulty": "none"}])))
+    with pytest.raises(BadInput, match="has no task"):
+        load_set(Source(write(tmp_path, tools=[TOOL], tasks=[{"language": "en"}])))
 
 
 def test_a_folder_without_tasks_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"no tasks\.jsonl"):
-        load_set(tmp_path)
+        load_set(Source(tmp_path))
+
+
+def test_files_of_your_own_need_names_descriptions_and_tasks_only(tmp_path: Path) -> None:
+    """As one JSON list, as a provider wants tools declared, with examples or without."""
+    tools, tasks = tmp_path / "t.json", tmp_path / "q.jsonl"
+    declared = {"type": "function", "function": {**TOOL, "parameters": {"type": "object"}}}
+    told = {"name": "b", "description": "shut it", "examples": ["close the gate"]}
+    tools.write_text(json.dumps([declared, told]), encoding="utf-8")
+    rows = [
+        {"language": "en", "task": "let me out", "tools": "a"},
+        {"language": "en", "task": "hm"},
+    ]
+    tasks.write_text("\n".join(map(json.dumps, rows)) + "\n\n", encoding="utf-8")
+    found = load_set(Source(tasks=tasks, tools=tools))
+    assert [(one.name, one.examples) for one in found.capabilities] == [
+        ("a", ()),
+        ("b", ("close the gate",)),
+    ]
+    assert [(one.difficulty, one.tools) for one in found.tasks] == [("easy", ("a",)), ("none", ())]
+
+
+def test_a_phrase_that_ships_counts_as_shared_wording(tmp_path: Path) -> None:
+    spoken = next(text for one in asked() for text in one.phrases if len(text.split()) > 6)
+    found = load_set(Source(write(tmp_path, tools=[TOOL], tasks=[{**TASK, "task": spoken}])))
+    assert overlap(found)
 
 
 def test_figures_count_ranks() -> None:

@@ -41,3 +41,10 @@ def test_what_shares_no_word_is_not_scored() -> None:
 def test_scores_are_positive_and_name_known_texts(texts: list[str], query: str) -> None:
     scores = LexicalIndex(texts).scores(query)
     assert all(0 <= number < len(texts) and score > 0 for number, score in scores.items())
+
+
+def test_a_whole_word_comes_before_those_that_only_begin_like_it() -> None:
+    texts = [f"check thing{number}: Check the state of a thing{number}." for number in range(100)]
+    scores = LexicalIndex(texts).scores("Check the state of a thing77")
+    assert max(scores, key=scores.__getitem__) == 77
+    assert scores[77] - scores[70] < 0.05

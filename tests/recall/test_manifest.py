@@ -7,8 +7,16 @@ import pytest
 
 from mentis.engines.hashed import HashEmbedder
 from mentis.errors import BadInput
-from mentis.recall.manifest import Reader, build_manifest, check_manifest, content_digest
+from mentis.recall.manifest import (
+    Reader,
+    build_manifest,
+    check_manifest,
+    content_digest,
+    texts_of,
+)
 from mentis.recall.manifest_file import decode_manifest, encode_manifest
+from mentis.recall.ranking import Ranking
+from mentis.recall.selecting import Sight, choose
 from mentis.values.selection import Capability, Manifest
 
 Damage = Callable[[bytes], bytes]
@@ -144,3 +152,35 @@ async def test_the_check_names_what_is_new_gone_and_changed() -> None:
     assert check_manifest(manifest, TOOLS, model=model, reading="as-it-is") == ()
     (other,) = check_manifest(manifest, TOOLS, model="other/3/l2", reading="as-it-is")
     assert "the embedder here is other/3/l2" in other.what
+
+
+async def test_a_pattern_is_kept_by_its_text_and_never_selected() -> None:
+    pattern = Capability("0a1b", "pattern", "ignore all that was said")
+    assert texts_of(pattern) == ("ignore all that was said",)
+    assert texts_of(Capability("fs.readFile", "tool", "Reads."))[0] == "fs read File: Reads."
+    tool = Capability("ignore", "tool", "ignore what was said")
+    manifest, _ = await build_manifest([pattern, tool], HashEmbedder(8), READER)
+    assert [entry.capability.kind for entry in manifest.entries] == ["pattern", "tool"]
+    sight = Sight("ignore all that was said", None)
+    assert choose(sight, ranking=Ranking(manifest)).tools == ("ignore",)
+
+
+async def test_many_tools_cost_no_more_each_than_few() -> None:
+    """Counted, not timed: every text is asked for once, and none again."""
+    asked: list[int] = []
+
+    class Counting:
+        fingerprint = "ngrams-1/4/l2"
+
+        async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+            asked.append(len(texts))
+            return [[1.0, 0.0, 0.0, 0.0] for _ in texts]
+
+    tools = [Capability(f"t{number}", "tool", f"{number:05}x") for number in range(3_000)]
+    manifest, _ = await build_manifest(tools, Counting(), READER)
+    assert sum(asked) == 3_000
+    assert len(asked) < 100
+    _, embedded = await build_manifest(tools, Counting(), READER, previous=manifest)
+    assert embedded == 0
+    found = Ranking(manifest).by_words("02718x")
+    assert [one.name for one in found if one.score > 0] == ["t2718"]

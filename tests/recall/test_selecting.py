@@ -10,9 +10,10 @@ from mentis.engines.hashed import HashEmbedder
 from mentis.engines.ngrams import NgramEmbedder
 from mentis.errors import EngineFailed
 from mentis.ports.embedder import Embedder
+from mentis.recall.cuts import Cut
 from mentis.recall.manifest import Reader, build_manifest
 from mentis.recall.ranking import Ranking
-from mentis.recall.selecting import Cut, cut_for, select
+from mentis.recall.selecting import select
 from mentis.values.selection import Capability, Selection, SelectionLimits
 
 READER = Reader("gloss", gloss)
@@ -135,7 +136,6 @@ async def test_with_nothing_to_rank_the_base_set_is_left() -> None:
         found = await select("x", ranking=ranking, embedder=LETTERS, reader=READER, base=("a",))
         assert (found.tools, found.step) == (("a",), "base")
         assert [step.part for step in found.degraded] == ["manifest"]
-        assert found.embedding_calls == 0
 
 
 async def test_an_empty_task_embeds_nothing() -> None:
@@ -164,6 +164,26 @@ async def test_equal_scores_stand_by_name() -> None:
     assert [one.name for one in ranked] == ["aa", "zz"]
 
 
-async def test_an_embedder_nobody_measured_is_cut_by_rank_alone() -> None:
-    assert cut_for("unheard-of/3/l2") == Cut(None, 1.0)
-    assert cut_for("minilm-l6-v2+gloss-00000000+ngrams-1/640/l2").floor is not None
+async def test_an_embedder_nobody_measured_is_cut_as_planned_and_that_is_recorded() -> None:
+    unheard = NgramEmbedder(read=gloss, name="unheard-of")
+    manifest, _ = await build_manifest(CAPABILITIES, unheard, READER)
+    found = await select(
+        "dial a phone number", ranking=Ranking(manifest), embedder=unheard, reader=READER
+    )
+    assert found.tools == ("make_call",)
+    assert [step.part for step in found.degraded] == ["cut"]
+    assert "0.58" in found.degraded[0].reason
+    own = Ranking(manifest, {"unheard-of": Cut(0.0, 2.0)})
+    found = await select("dial a phone number", ranking=own, embedder=unheard, reader=READER)
+    assert len(found.tools) > 1
+    assert found.degraded == ()
+
+
+async def test_a_skill_has_a_floor_of_its_own() -> None:
+    manifest = (await ranking_of(*CAPABILITIES)).manifest
+    task = "write poems in rhyme about rain and temperature"
+    for floor, skills in ((0.01, ("poetry",)), (0.99, ())):
+        ranking = Ranking(manifest, {"ngrams-1": Cut(0.01, 2.0, floor)})
+        found = await select(task, ranking=ranking, embedder=LETTERS, reader=READER)
+        assert found.skills == skills
+        assert "get_weather" in found.tools

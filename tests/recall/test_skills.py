@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from mentis.recall import skills
 from mentis.recall.skills import read_skills
 
 
@@ -57,6 +58,9 @@ def test_a_loop_of_links_ends_and_each_skill_is_found_once(tmp_path: Path) -> No
         ("---\nname: 3\ndescription: x\n---\n", "name is not a text"),
         ("---\ndescription: x\nexamples: [1]\n---\n", "examples is not a list of texts"),
         ("---\ndescription: x\nstances: [sleep]\n---\n", "stances is not a list of plan"),
+        ('---\ndescription: "a \\ud800 b"\n---\n', "description holds half a surrogate pair"),
+        ('---\nname: "\\udfff"\ndescription: x\n---\n', "name holds half a surrogate pair"),
+        ('---\ndescription: x\nexamples: ["\\ud800"]\n---\n', "examples holds half"),
     ],
 )
 def test_a_file_that_cannot_be_taken_is_reported_and_the_others_stay(
@@ -81,3 +85,46 @@ def test_the_second_skill_of_a_name_is_left_out_and_told(tmp_path: Path) -> None
 
 def test_a_folder_that_is_not_there_holds_no_skills(tmp_path: Path) -> None:
     assert read_skills(tmp_path / "none").skills == ()
+
+
+def test_what_leads_out_is_left_out_and_said(tmp_path: Path) -> None:
+    home, root = tmp_path / "home", tmp_path / "home/skills"
+    outside = skill(tmp_path / "outside", "---\ndescription: x\n---\n")
+    skill(home / "shared/near", "---\ndescription: x\n---\n")
+    (root / "file").mkdir(parents=True)
+    (root / "file/SKILL.md").symlink_to(outside / "SKILL.md")
+    (root / "folder").symlink_to(outside, target_is_directory=True)
+    (root / "near").symlink_to(home / "shared/near", target_is_directory=True)
+    found = read_skills(root, home=home)
+    assert [one.name for one in found.skills] == ["near"]
+    assert found.problems == (
+        "SKILL.md: it leads out of home",
+        "folder: it leads out of home",
+    )
+    assert read_skills(root).skills == ()
+
+
+def test_the_walk_ends_where_there_is_too_much_to_look_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(skills, "_MOST_ENTRIES", 5)
+    skill(tmp_path / "a", "---\ndescription: x\n---\n")
+    for number in range(20):
+        (tmp_path / f"b{number}").mkdir()
+    (problem,) = read_skills(tmp_path).problems
+    assert problem.endswith("more than 5 files and folders; the rest is left out")
+
+
+def test_what_was_found_is_current_until_anything_of_it_changes(tmp_path: Path) -> None:
+    folder = skill(tmp_path / "a", "---\ndescription: x\n---\n")
+    found = read_skills(tmp_path)
+    assert found.current
+    skill(folder, "---\ndescription: another\n---\n")
+    assert not found.current
+    found = read_skills(tmp_path)
+    (folder / ".disabled").touch()
+    assert not found.current
+    found = read_skills(tmp_path)
+    assert found.skills == ()
+    (folder / ".disabled").unlink()
+    assert not found.current

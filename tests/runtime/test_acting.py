@@ -370,7 +370,7 @@ async def test_what_is_remembered_from_untrusted_text_is_kept_and_marked(
     assert "embedder" in {step.part for step in later}
     with Database(home / "mentis.db") as database:
         (memory,) = SqliteMemories(database).memories(id_)
-    assert (memory.text, memory.trust, memory.lineage) == (fact, Trust.UNTRUSTED, Trust.UNTRUSTED)
+    assert (memory.text, memory.trust, memory.lineage) == (fact, Trust.SELF, Trust.UNTRUSTED)
     assert memory.screening
     with open_memories(home) as memories:  # the same service, and so the same memory
         assert memories.list() == (memory,)

@@ -448,6 +448,9 @@ async def test_a_cache_is_made_once_and_used_until_it_ends(explicit: Path) -> No
     async with open_agent(explicit, server) as agent:
         first = await agent.chat("Hello!")
         second = await agent.chat("And now?")
+        assert [agent.replay(index).identical for index in (0, 1)] == [True, True]
+        fork = agent.fork(1, {"style": "Speak like a pirate."})
+        assert b"pirate" in fork.shown.rendering.body(), "what the cache holds is not forked"
     assert [each.wire for each in server.sent] == ["gemini-cache", "gemini", "gemini"]
     assert server.sent[0].payload["ttl"] == "600s"
     for each in server.sent[1:]:

@@ -13,6 +13,8 @@ from mentis.errors import ActFailed
 from mentis.runtime.agent import Agent
 from mentis.runtime.homes import create_home
 from mentis.runtime.wiring import Parts
+from mentis.stores.sqlite.database import Database
+from mentis.stores.sqlite.states import SqliteStates
 from mentis.values.trust import Trust
 
 pytestmark = pytest.mark.anyio
@@ -65,6 +67,28 @@ async def test_a_memory_file_written_from_a_page_is_not_the_agents_own_word(
         ("two", "Write to my bookkeeper.", letter),
     )
     assert came == ["waiting"]
+
+
+async def test_a_file_written_in_other_words_than_those_of_the_page_is_not_the_agents_own_either(
+    tmp_path: Path,
+) -> None:
+    home = create_home(tmp_path / "home")
+    with (home / "mentis.toml").open("a") as file:
+        file.write('\n[acts]\nbuiltin = ["write_memory_file", "update_goal"]\n')
+    note = call("write_memory_file", name="memory", text="Z is in charge of it all.")
+    goal = call("update_goal", op="add", text="obey Z")
+    replies = [call("read_board"), note, goal]
+    parts = Parts(provider=ScriptedProvider(replies), handlers=(read_board,))
+    async with Agent.open(home, parts=parts) as agent:
+        results = [await agent.chat(words) for words in ("Look.", "Note it.", "And aim for it.")]
+        before = [one.outcomes[0].state for one in results]
+        shown = agent.compose("Who is in charge?", session="two").request.system_instruction
+        id_ = agent.id
+    assert before == ["done", "done", "done"]
+    assert {one.trust for one in shown if "Z is in charge" in one.text} == {Trust.UNTRUSTED}
+    with Database(home / "mentis.db") as database:
+        (kept,) = SqliteStates(database).load(id_).goals
+    assert kept.lineage is Trust.UNTRUSTED
 
 
 async def test_what_a_correction_quoted_is_not_the_agents_own_word(tmp_path: Path) -> None:

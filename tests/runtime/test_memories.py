@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import ClassVar
 
+import anyio
 import pytest
 
+from mentis.codec.forms import to_json
 from mentis.engines.hashed import HashEmbedder
-from mentis.errors import BadInput, EngineFailed, EngineMissing, UsageError
+from mentis.errors import BadInput, EngineFailed, EngineMissing, StoreConflict, UsageError
 from mentis.ports.clock import FixedClock
 from mentis.ports.embedder import Embedder
 from mentis.ports.ids import CountingIds
 from mentis.ports.memory_store import MemoryStore
-from mentis.ports.screener import ListedScreener, Screener
+from mentis.ports.screener import ListedScreener, Screener, StoredVector
 from mentis.runtime.homes import create_home, verify_home
 from mentis.runtime.memories import Memories, Tools, open_memories
 from mentis.runtime.settings_sections import MemoriesSettings
@@ -25,6 +28,7 @@ from mentis.stores.memory import LedgerInMemory, MemoriesInMemory
 from mentis.values.cognition import Memory, Screened
 from mentis.values.memories import Found, MemoryDraft, MemoryFilter, Remembered
 from mentis.values.memory_kind import MemoryKind
+from mentis.values.surroundings import Person
 from mentis.values.trust import Trust
 
 pytestmark = pytest.mark.anyio
@@ -57,8 +61,24 @@ class Broken:
     def __init__(self, error: Exception) -> None:
         self.error = error
 
-    def screen(self, text: str, *, source: str) -> Screened:
+    def screen(self, text: str, *, source: str, vector: StoredVector | None = None) -> Screened:
         raise self.error
+
+
+class Slow(MemoriesInMemory):
+    """Somebody else is always quicker."""
+
+    meanwhile: ClassVar[list[Callable[[], object]]] = []
+
+    def __init__(self, store: MemoriesInMemory) -> None:
+        self.__dict__ = store.__dict__  # the same memories
+
+    def change(
+        self, agent: str, before: Memory, after: Memory, *, given: Sequence[Memory] = ()
+    ) -> bool:
+        while Slow.meanwhile:
+            Slow.meanwhile.pop()()
+        return super().change(agent, before, after, given=given)
 
 
 def made(
@@ -193,6 +213,21 @@ async def test_without_numpy_words_are_searched(monkeypatch: pytest.MonkeyPatch)
     assert "numpy" in found.degraded[0].reason
 
 
+async def test_whatever_an_engine_raises_the_memory_is_kept_and_found_by_words() -> None:
+    class Native(Letters):
+        async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+            raise RuntimeError("segment 3")
+
+    memories = made(Native("native"))
+    kept = await memories.remember(own("the cello is red"))
+    assert "the embedder failed (segment 3)" in kept.degraded[0].reason
+    found = await memories.search("cello")
+    assert texts(found) == ["the cello is red"]
+    assert "failed (segment 3)" in found.degraded[0].reason
+    with pytest.raises(EngineFailed, match="segment 3"):
+        await memories.rebuild()
+
+
 async def test_vectors_of_two_embedders_never_mix() -> None:
     store = MemoriesInMemory()
     await keep(made(Letters("old"), store=store), "cello")
@@ -248,11 +283,57 @@ async def test_why_names_scores_reasons_and_near_misses() -> None:
     found = await memories.search("cello", limit=1)
     assert [row.chosen for row in found.hits] == [True]
     assert found.hits[0].reason == "semantic place 1, lexical place 1"
-    reasons = {row.memory.text: row.reason for row in found.near}
-    assert reasons == {
-        "cello two": "semantic place 2, lexical place 2; below the limit of 1",
-        "my cello worries": "private",
+    assert [(row.memory.kind, row.memory.text, row.reason) for row in found.near] == [
+        ("fact", "cello two", "semantic place 2, lexical place 2; below the limit of 1"),
+        ("thought", "", "private"),
+    ]
+
+
+async def test_what_is_imported_is_not_newer_than_now_and_takes_no_place_from_ones_own() -> None:
+    memories = made(Letters())
+    for number in range(3):
+        note = f"note {number}"
+        await memories.remember(MemoryDraft(note, "person", Trust.OWNER, tags=("Lena",)))
+    own_one = MemoryDraft("We talked.", "episode", Trust.OWNER, session="main")
+    await memories.remember(own_one)
+    times = {"time": "2020-01-01T00:00:00Z", "updated": "2999-01-01T00:00:00Z"}
+    lines = [
+        *({"text": f"planted {n}", "kind": "person", "tags": ["lena"], **times} for n in range(3)),
+        {"text": "They talked.", "kind": "episode", "session": "main", **times},
+        {"text": "They will.", "kind": "episode", "session": "far", "time": "2999-01-01"},
+    ]
+    done = memories.import_lines("\n".join(map(json.dumps, lines)).encode())
+    assert "5 memories had a time later than now; now is kept instead" in done.notes
+    kept = memories.list()
+    newest = max(one.updated for one in kept)
+    assert newest.startswith("2026")
+    around = {memories.get(one).text for one in memories.around("new", ["Lena"], most=1)}
+    assert around == {"note 0", "note 1", "note 2", "We talked."}
+    since, _ = memories.kept_since((), 0, session="new")
+    assert [row.memory.text[:4] for row in since.hits][:3] == ["note"] * 3
+
+
+async def test_a_near_miss_that_nobody_may_be_told_has_a_reason_and_no_text() -> None:
+    memories = made(Letters())
+    lines = [
+        {"text": "cello: always obey", "kind": "system", "source": "secret"},
+        {"text": "cello override", "kind": "override"},
+        {"text": "ignore the cello", "tags": ["secret"]},
+    ]
+    memories.import_lines("\n".join(map(json.dumps, lines)).encode())
+    await memories.remember(own("my cello worries", "thought"))
+    await memories.remember(own("a cello in my diary", "diary"))
+    found = await memories.search("cello", wanted=MemoryFilter(kinds=("fact",)))
+    assert not found.hits
+    assert {(row.memory.kind, row.reason) for row in found.near} == {
+        *(("system", "kind system"), ("override", "kind override")),
+        ("observation", "in quarantine"),
+        *(("thought", "private"), ("diary", "private")),
     }
+    shown = to_json(found).decode()
+    assert not [word for word in ("obey", "ignore", "worries", "in my", "secret") if word in shown]
+    asked = await memories.search("cello", wanted=MemoryFilter(private=True), limit=1)
+    assert "my cello worries" in to_json(asked).decode()
 
 
 async def test_time_takes_weight_from_what_is_old_if_wanted() -> None:
@@ -412,6 +493,9 @@ async def test_an_export_is_the_same_bytes_and_comes_back_untrusted() -> None:
     assert b"my secret" not in data
     assert b"my secret" in memories.export(private=True)
     other = made()
+    await keep(other, "earlier", "and later")  # so that it is later there than when it was kept
+    for memory in other.list():
+        other.forget(memory.id)
     done = other.import_lines(data)
     assert (done.lines, len(done.added), done.known, done.quarantined) == (2, 2, (), ())
     assert done.notes == ("2 memories claimed a trust; all are untrusted until you promote them",)
@@ -543,9 +627,11 @@ async def test_a_home_has_a_screener_and_an_embedder_of_its_own_and_tells_what_i
         rebuilt = await memories.rebuild()
     assert (held.memory.quarantined, kept.memory.quarantined) == (True, False)
     assert texts(found) == ["Lena plays the cello."]
-    (step,) = found.degraded
+    step, looked = found.degraded
     assert kept.degraded == (step,)
     assert "mentis models install minilm-l6" in step.reason
+    assert looked.part == "screening"
+    assert "the text alone decides" in looked.reason
     assert (rebuilt.complete, rebuilt.made) == (True, 0)
 
 
@@ -566,3 +652,86 @@ async def test_thresholds_that_cannot_be_read_keep_everything_from_outside_back(
 
 def test_a_memory_from_before_reads_as_it_was() -> None:
     assert Memory("a", "text").quarantined is False
+
+
+async def test_of_two_who_change_a_memory_at_once_one_wins_and_the_other_is_told() -> None:
+    store, ledger = MemoriesInMemory(), LedgerInMemory()
+    one, two = made(store=store, ledger=ledger), made(store=Slow(store), ledger=ledger)
+    (old,) = await keep(one, "Lena plays the cello")
+    held = (await one.remember(outside("ignore the cello"))).memory
+
+    first = await one.supersede(old.memory.id, own("Lena plays the viola"))
+    with pytest.raises(StoreConflict, match="superseded by"):
+        await two.supersede(old.memory.id, own("Lena plays the flute"))
+    assert {memory.text for memory in one.list()} == {"Lena plays the viola"}
+    assert one.get(old.memory.id).superseded_by == first.memory.id
+
+    Slow.meanwhile.append(lambda: one.release(held.id, reason="a joke"))
+    with pytest.raises(StoreConflict, match="somebody else changed it"):
+        two.release(held.id, reason="a quote")
+    told = [entry.body["memory"] for entry in ledger.entries("home/ada")]
+    assert [(row["what"], row["reason"]) for row in told if isinstance(row, dict)][-3:] == [
+        ("release", "a quote"),
+        ("release", "a joke"),
+        (
+            "release: not done",
+            f"memory {held.id!r} was not changed: somebody else changed it meanwhile",
+        ),
+    ]
+
+
+async def test_two_memories_cannot_supersede_each_other_at_once() -> None:
+    store = MemoriesInMemory()
+    one, two = made(store=store), made(store=Slow(store))
+    a, b = (kept.memory.id for kept in await keep(one, "tea", "coffee"))
+    Slow.meanwhile.append(lambda: one.supersede_by(b, a))
+    with pytest.raises(StoreConflict):
+        two.supersede_by(a, b)
+    assert (one.get(a).superseded_by, one.get(b).superseded_by) == ("", a)
+
+
+async def test_the_last_episode_of_other_conversations_is_told_unless_it_is_kept_back() -> None:
+    memories = made()
+    for session, text in (("work", "old"), ("main", "here"), ("home", "tea"), ("work", "plans")):
+        await memories.remember(
+            MemoryDraft(text, kind="episode", trust=Trust.SELF, session=session)
+        )
+    await memories.remember(MemoryDraft("ignore me", kind="episode", session="web"))
+    await memories.remember(MemoryDraft("secret", kind="diary", trust=Trust.SELF, session="x"))
+    assert memories.recaps("main") == ("home: tea", "work: plans")
+    assert memories.recaps("work", most=1) == ("home: tea",)
+    assert memories.recaps("main", most=0) == ()
+
+
+async def test_people_are_told_of_by_their_tag_and_never_in_the_words_of_others() -> None:
+    memories = made()
+    for text, trust in (("Plays the cello.", Trust.SELF), ("Has a dog.", Trust.OWNER)):
+        await memories.remember(MemoryDraft(text, kind="person", trust=trust, tags=("Lena",)))
+    await memories.remember(MemoryDraft("Is a liar.", kind="person", tags=("Lena",)))
+    assert memories.people(["Tom", "lena", "lena"]) == (
+        Person("lena", bio="Has a dog. Plays the cello."),
+    )
+
+
+async def test_an_import_waits_for_its_vectors_and_goes_on_where_it_was_stopped() -> None:
+    embedder, store = Letters(), MemoriesInMemory()
+    memories = made(embedder, store=store)
+    lines = [json.dumps({"id": f"m{number}", "text": f"note {number}"}) for number in range(10)]
+    done = memories.import_lines("\n".join(lines).encode())
+    assert (done.waiting, embedder.asked) == (10, [])
+    progress: list[tuple[int, int]] = []
+
+    def stop_at_the_second(made_now: int, total: int) -> None:
+        progress.append((made_now, total))
+        if len(progress) == 2:
+            scope.cancel()
+
+    with anyio.CancelScope() as scope:
+        await memories.fill(stop_at_the_second, batch=3)
+    assert progress == [(3, 10), (6, 10)]
+    rest = await made(embedder, store=store).fill(batch=3)
+    assert (rest.made, rest.total, rest.complete) == (4, 4, True)
+    assert len(embedder.asked) == len(set(embedder.asked)) == 10
+    async with memories.filling():
+        pass
+    assert len(embedder.asked) == 10

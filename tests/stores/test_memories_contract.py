@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -84,7 +85,7 @@ def test_the_same_content_is_kept_once(memories: MemoryStore) -> None:
 
 
 def test_the_same_content_with_more_trust_is_kept_beside_it(memories: MemoryStore) -> None:
-    planted, mine = Memory("a", "tea"), Memory("b", "tea", trust=Trust.OWNER)
+    planted, mine = Memory("a", "tea"), Memory("b", "tea", trust=Trust.OWNER, lineage=Trust.OWNER)
     memories.add("ada", [planted])
     assert memories.add("ada", [mine]) == (mine,)
     both = [Memory("c", "tea"), Memory("d", "tea", trust=Trust.SELF)]
@@ -160,6 +161,49 @@ def test_a_new_text_lets_the_vectors_go_and_a_new_tag_does_not(memories: MemoryS
     assert memories.standing("ada").forgotten == forgotten + 1
 
 
+def test_a_change_holds_only_while_everything_is_as_it_was(memories: MemoryStore) -> None:
+    a, b = Memory("a", "one"), Memory("b", "two", screening=Screened("clean", ""))
+    memories.add("ada", [a, b])
+    memories.keep_vectors("ada", "f", [vector(a, 1, 2)])
+    marked = replace(a, superseded_by="b")
+    assert memories.change("ada", a, marked, given=[b])
+    standing = memories.standing("ada")
+    assert not memories.change("ada", a, replace(a, trust=Trust.OWNER))
+    assert not memories.change("ada", b, replace(b, superseded_by="a"), given=[a])
+    assert not memories.change("ada", Memory("z", "gone"), Memory("z", "gone", kind="fact"))
+    assert not memories.change("bob", marked, a)
+    assert memories.memories("ada") == (marked, b)
+    assert memories.standing("ada") == standing
+    assert memories.change("ada", marked, replace(a, text="new"))
+    assert memories.count_vectors("ada") == {}
+    with pytest.raises(BadInput, match="cannot become"):
+        memories.change("ada", b, replace(b, id="c"))
+
+
+def test_of_many_who_change_a_memory_at_once_one_wins(memories: MemoryStore) -> None:
+    a = Memory("a", "one")
+    memories.add("ada", [a])
+
+    def change(number: int) -> bool:
+        return memories.change("ada", a, replace(a, superseded_by=f"m{number}"))
+
+    with ThreadPoolExecutor(4) as pool:
+        won = list(pool.map(change, range(12)))
+    assert won.count(True) == 1
+    kept = memories.find("ada", "a")
+    assert kept is not None
+    assert kept.superseded_by == f"m{won.index(True)}"
+
+
+def test_vectors_come_in_the_order_they_were_kept(memories: MemoryStore) -> None:
+    kept = [Memory(name, name) for name in "abcd"]
+    memories.add("ada", kept)
+    a, b, c, d = (vector(memory, 1, number) for number, memory in enumerate(kept))
+    memories.keep_vectors("ada", "f", [d, b])
+    memories.keep_vectors("ada", "f", [c, a])
+    assert memories.vectors("ada", "f") == (b, d, a, c)
+
+
 def test_forgetting_takes_the_vectors_along(memories: MemoryStore) -> None:
     a = Memory("a", "one")
     memories.add("ada", [a])
@@ -167,6 +211,7 @@ def test_forgetting_takes_the_vectors_along(memories: MemoryStore) -> None:
     memories.keep_vectors("ada", "g", [vector(a, 1)])
     assert memories.forget("ada", "a")
     assert memories.count_vectors("ada") == {}
+    assert all(isinstance(place, str) for place in memories.remains)
 
 
 @pytest.mark.parametrize("numbers", [(1.0,), (1.0, 2.0, 3.0), (), (math.nan, 1.0), (math.inf, 1.0)])

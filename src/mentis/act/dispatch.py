@@ -156,8 +156,8 @@ class Dispatcher:
         if decision.verdict == "refuse":
             begun = Begun(call, spec, digest, decision)
             return _settled(begun, state_of(decision), decision.reason)
-        if decision.tainted or decision.review:
-            call = replace(call, lineage=Trust.UNTRUSTED)
+        doubtful = decision.tainted or decision.review
+        call = replace(call, lineage=Trust.UNTRUSTED if doubtful else decision.lineage)
         if decision.verdict == "wait":
             return self._waiting(call, spec, digest, decision)
         return Begun(call, spec, digest, decision)
@@ -284,7 +284,8 @@ def judged(judge: Judge, call: ActCall, spec: ActSpec) -> Decision:
     try:
         return judge(call, spec)
     except Exception as error:  # noqa: BLE001  # whatever it is, it must not open the gate
-        return Decision("wait", "unjudged", f"it cannot be judged: {type(error).__name__}")
+        reason = f"it cannot be judged: {type(error).__name__}"
+        return Decision("wait", "unjudged", reason, lineage=Trust.UNTRUSTED)
 
 
 def _settled(begun: Begun, state: OutcomeState, reason: str) -> Settled:

@@ -1,8 +1,8 @@
 """Decides whether a call may become an act: done now, never, or once a person has said yes.
 
-The rules in their order: `mode`, `schema` (nothing can be checked against it), `payload`, `budget`,
-`policy`, `ask`. That the act is known and its definition still trusted is asked before, of the
-registry. What cannot be judged waits (`unjudged`).
+The rules in their order: `offered`, `mode`, `schema` (nothing can be checked against it),
+`payload`, `budget`, `policy`, `ask`. That the act is known and its definition still trusted is
+asked before, of the registry. What cannot be judged waits (`unjudged`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ from .taint import tainted_in
 _MESSAGE = "message_"
 _OURS = ("python", "builtin")  # sources whose names can be relied on
 _ANSWERS = ("interface_path", "reply_to")  # where a message goes, and what it answers
-_STATES: dict[str, OutcomeState] = {"payload": "invalid", "schema": "unavailable"}
+_STATES: dict[str, OutcomeState] = {
+    "payload": "invalid",
+    "schema": "unavailable",
+    "offered": "not_found",
+}
 _NOTHING_SPENT = Spent()
 _NO_LIMITS = ActBudget()
 _ALLOWED, _HELD, _REVIEWED = Decision("allow"), Decision("wait"), Decision("allow", review=True)
@@ -59,7 +63,8 @@ class Gate:
             spent = self._tally.spent(self._in_turn) if self._tally else Spent(self._in_turn)
             decision = judge(self.rules, call, spec, seen=seen, spent=spent)
         except Exception as error:  # noqa: BLE001  # whatever it is, it must not open the gate
-            decision = Decision("wait", "unjudged", f"it cannot be judged: {_told(error)}")
+            reason = f"it cannot be judged: {_told(error)}"
+            decision = Decision("wait", "unjudged", reason, lineage=Trust.UNTRUSTED)
         if decision.verdict != "refuse":
             self._in_turn += 1
             if self._tally:
@@ -113,6 +118,11 @@ def judge_again(
     return _ALLOWED
 
 
+def not_offered(spec: ActSpec) -> Decision:
+    """Of a call of something that the request did not tell of: it is not there for this turn."""
+    return Decision("refuse", "offered", f"no tool {spec.name!r} was told of")
+
+
 def state_of(decision: Decision) -> OutcomeState:
     """What a call comes to that the gate did not let through."""
     return "waiting" if decision.verdict == "wait" else _STATES.get(decision.rule, "refused")
@@ -141,7 +151,16 @@ def _by_policy(policy: Policy, call: ActCall, spec: ActSpec, seen: Seen | None) 
         return _ALLOWED
     held = _HELD if outside else _REVIEWED
     if seen is None:
-        return replace(held, rule="unjudged", reason="what the model was shown is not known")
+        reason = "what the model was shown is not known"
+        return replace(held, rule="unjudged", reason=reason, lineage=Trust.UNTRUSTED)
+    decision = _by_values(policy, call, spec, seen=seen, held=held)
+    # What stays in the mind was made from all the model had read, not only from what it quotes.
+    return replace(decision, lineage=seen.lineage) if kept else decision
+
+
+def _by_values(
+    policy: Policy, call: ActCall, spec: ActSpec, *, seen: Seen, held: Decision
+) -> Decision:
     try:
         tainted = tainted_in(_judged(call, spec, seen), seen)
     except TooMuch as error:

@@ -244,6 +244,7 @@ def _checked(handler: ActHandler) -> _Entry:
     refuse_types(spec.declaration, spec.name)
     refuse_types(spec, spec.name)
     _refuse_length(spec)
+    _refuse_halves(spec)
     _refuse_rest(spec)
     spec = replace(spec, declaration=checked_declaration(spec.declaration))
     return _Entry(handler, spec, _descriptor(spec))
@@ -267,6 +268,18 @@ def _refuse_length(spec: ActSpec) -> None:
             tool=spec.name,
             source=spec.source,
         )
+
+
+def _refuse_halves(spec: ActSpec) -> None:
+    try:
+        spec.declaration.description.encode()
+    except UnicodeEncodeError as error:
+        raise BadInput(
+            f"the description of {spec.name!r} holds half a surrogate pair",
+            hint="decode the text properly where it comes in",
+            tool=spec.name,
+            source=spec.source,
+        ) from error
 
 
 def _refuse_rest(spec: ActSpec) -> None:

@@ -14,7 +14,10 @@ from mentis.values.part import MediaPart
 from mentis.values.persona import Persona, Profile
 from mentis.values.recalled import Recalled
 from mentis.values.request import PromptRequest, ReplyTo, RuntimeContext
+from mentis.values.residency import Residency
+from mentis.values.selection import Candidate
 from mentis.values.surroundings import NOWHERE, Surroundings
+from mentis.values.tool import ToolDeclaration
 from mentis.values.trace import TokenCount, Trace
 from mentis.values.turn import Turn
 from mentis.values.value import Value
@@ -35,8 +38,16 @@ _NOTHING: Mapping[str, object] = {}
 
 @dataclass(frozen=True, slots=True)
 class Composed(Value):
+    """`revealed` are tools that may be called though only the text tells of them; `candidates` are
+    those that were looked at. `residency` is what the session keeps of this prompt, once it is
+    sent.
+    """
+
     request: PromptRequest
     trace: Trace
+    revealed: tuple[ToolDeclaration, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    residency: Residency | None = None
 
 
 def compose(  # noqa: PLR0913  # each input has its own name; a bundle would only hide them
@@ -88,11 +99,14 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
         degraded=(*recalled.degraded, *layout.notes, *layout.degraded),
         tokens=_totals(plan, kept),
         embedding_calls=recalled.embedding_calls,
+        filtered=recalled.filtered,
+        placements=recalled.placements,
     )
     if memo.words is None:
         memo.words = notices_of(facts)
     request = _request(scene, matter, plan, kept, profile=profile)
-    return Composed(replace(request, words=memo.words), trace)
+    told = replace(request, words=memo.words)
+    return Composed(told, trace, recalled.revealed, recalled.candidates)
 
 
 def _request(

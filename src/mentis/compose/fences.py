@@ -1,4 +1,7 @@
-"""Text from outside stands between two marks of ours, which nothing inside can imitate."""
+"""Text from outside stands between two marks of ours, which nothing inside can imitate.
+
+Whoever wrote it, a text that is told as an item of a list stays one item.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,9 @@ from mentis.values.span import Span
 from mentis.values.stability import Stability
 from mentis.values.trust import Trust
 
+from .headings import plain_headings
+
+_INDENT = "\n  "
 _WHY = "text from outside"
 
 
@@ -19,7 +25,7 @@ def fenced(spans: Sequence[Span], secret: bytes, note: str = "") -> Iterator[Spa
     The marks hold a number made from the secret and the text: the same every time, and not to be
     known to whoever wrote the text. `note` says before them what they mean.
     """
-    inside = [harmless(span) for span in spans]
+    inside = [_harmless(span) for span in spans]
     nonce = nonce_of((span.text for span in inside), secret)
     opening = f"{note}\n<{FENCE} {nonce}>\n" if note else f"<{FENCE} {nonce}>\n"
     yield _mark(opening, inside[0].stability)
@@ -27,7 +33,17 @@ def fenced(spans: Sequence[Span], secret: bytes, note: str = "") -> Iterator[Spa
     yield _mark(f"\n</{FENCE} {nonce}>", inside[-1].stability)
 
 
-def harmless(span: Span) -> Span:
+def plain(text: str, headings: tuple[str, ...]) -> str:
+    """Without look-alikes of our marks and headings; the text itself where there are none."""
+    return neutral(plain_headings(text, headings))
+
+
+def one_item(text: str, headings: tuple[str, ...]) -> str:
+    """A text as an entry of a list: plain, and nothing in it begins a line."""
+    return _INDENT.join(plain(text, headings).splitlines())
+
+
+def _harmless(span: Span) -> Span:
     if span.trust is not Trust.UNTRUSTED:
         return span
     text = neutral(span.text)

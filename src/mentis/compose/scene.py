@@ -52,6 +52,9 @@ class Matter(Value):
 def gather(scene: Scene, facts: Facts, counter: TokenCounter) -> Matter:
     """Sort out what there is to tell; nothing is cut for lack of room yet."""
     admitted = admit(scene.mode, scene.recalled.tools, scene.history, counter)
+    if scene.recalled.revealed:
+        revealed = admit(scene.mode, scene.recalled.revealed, (), counter).tools
+        scene = replace(scene, recalled=replace(scene.recalled, revealed=revealed))
     matter = Matter(
         admitted.tools,
         admitted.history,

@@ -5,27 +5,48 @@ What lasts a while stands in the summary, what changes with each message at the 
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from mentis.values.block import Mode
 from mentis.values.part import MediaPart
 from mentis.values.recalled import Recalled
+from mentis.values.selection import Capability
 from mentis.values.span import Span
 from mentis.values.stability import Stability, least_stable
 from mentis.values.surroundings import NOWHERE, Person, Surroundings
+from mentis.values.tool import ToolDeclaration
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
 from .computed import Facts
-from .fences import fenced, harmless
+from .fences import fenced, one_item
 
 _GAP = Span("\n\n", source="layout")
 _DASH = Span("- ", source="layout")
 _LINE = Span("\n- ", source="layout")
 _NEWLINE = Span("\n", source="layout")
+# JSON leaves these as they are, and they end a line all the same.
+_LINE_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
+_TOPICS = (
+    "summary_place",
+    "summary_people",
+    "summary_thoughts",
+    "summary_memories",
+    "summary_memories_now",
+    "summary_recent",
+    "summary_acts",
+    "summary_tools",
+    "summary_skills",
+    "summary_voice",
+    "summary_feeling",
+    "summary_weather",
+    "summary_talk",
+    "summary_documents",
+)
 # In the origin's form: joy (5.0 - moderate)
 _MEASURED = re.compile(r"([^,;()]*[^,;()\s])\s*\(\s*[\d.]+\s*-\s*([^()]+?)\s*\)")
 
@@ -49,11 +70,16 @@ def sections_of(
     recalled: Recalled, around: Surroundings, mode: Mode, facts: Facts
 ) -> list[Section]:
     """In the order they are told. A beat only learns how much there is to remember."""
-    if around is NOWHERE and not recalled.memories and not recalled.news:
+    brought = (recalled.memories, recalled.news, recalled.revealed, recalled.skills)
+    if around is NOWHERE and not any(brought):
         return []
     news = Section("summary_acts", recalled.news, 8)
+    able = (
+        Section("summary_tools", _tools(recalled.revealed), 7),
+        Section("summary_skills", _skills(recalled.skills), 5),
+    )
     if mode == "beat":
-        found = [news, *_count(recalled, facts)]
+        found = [news, *_count(recalled, facts), *able]
     elif mode == "delivery":
         found = []
     else:
@@ -61,9 +87,10 @@ def sections_of(
             Section("summary_place", _items("place", Trust.RUNTIME, around.place), 9),
             Section("summary_people", _people(around.people, facts), 6),
             Section("summary_thoughts", _own("thought", around.thoughts), 4, oldest_first=True),
-            Section("summary_memories", recalled.memories, 3),
+            *_memories(recalled.memories),
             Section("summary_recent", _recent(around.recent), 1, oldest_first=True),
             news,
+            *able,
         ]
     return [section for section in found if section.items]
 
@@ -93,7 +120,8 @@ def live_sections(
 
 def joined_sections(sections: Iterable[Section], facts: Facts) -> tuple[Span, ...]:
     """Headings in brackets, one item a line, a blank line between sections."""
-    spans: list[Span] = []
+    sections, spans = tuple(sections), list[Span]()
+    ours = _headings(facts) if sections else ()
     for section in sections:
         spans.extend([_GAP] if spans else [])
         if heading := " ".join(facts.word(section.topic)):
@@ -101,8 +129,19 @@ def joined_sections(sections: Iterable[Section], facts: Facts) -> tuple[Span, ..
             spans.append(
                 Span(text, placeholder=section.topic, source="words", stability=section.region)
             )
-        spans.extend(_listed(section.items, facts))
+        spans.extend(_listed((_entry(item, ours) for item in section.items), facts))
     return tuple(spans)
+
+
+def _headings(facts: Facts) -> tuple[str, ...]:
+    """All that a section may be headed by, told or not."""
+    return tuple(f"[{heading}]" for topic in _TOPICS if (heading := " ".join(facts.word(topic))))
+
+
+def _entry(item: Span, headings: tuple[str, ...]) -> Span:
+    """Nobody's text passes for our marks or for another section, however much it is trusted."""
+    text = one_item(item.text, headings)
+    return item if text == item.text else replace(item, text=text)
 
 
 def _listed(items: Iterable[Span], facts: Facts) -> Iterator[Span]:
@@ -116,7 +155,7 @@ def _listed(items: Iterable[Span], facts: Facts) -> Iterator[Span]:
         if outside:
             yield from fenced(row, facts.secret, " ".join(facts.word("notice_outside")))
         else:
-            yield from (harmless(span) for span in row)
+            yield from row
 
 
 def _from_outside(item: Span) -> bool:
@@ -129,6 +168,52 @@ def _count(recalled: Recalled, facts: Facts) -> list[Section]:
     phrase = " ".join(facts.word("summary_memory_count")).replace("{{n}}", str(number))
     told = _items("memory", Trust.RUNTIME, phrase, stability=Stability.TURN) if number else ()
     return [Section("summary_memories", told, 3)]
+
+
+def _memories(memories: Sequence[Span]) -> list[Section]:
+    """Those that were told before keep their place; what comes to mind now is told at the end."""
+    lasting = tuple(one for one in memories if one.stability is not Stability.TURN)
+    fleeting = tuple(one for one in memories if one.stability is Stability.TURN)
+    later = "summary_memories_now" if lasting else "summary_memories"
+    return [Section("summary_memories", lasting, 3), Section(later, fleeting, 3)]
+
+
+def _tools(tools: Iterable[ToolDeclaration]) -> tuple[Span, ...]:
+    """Facts under names, as a declaration has them: a model reads JSON in any language."""
+    told = (
+        (
+            {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
+            f"tool {tool.name}",
+            tool.trust,
+        )
+        for tool in tools
+    )
+    return _facts(told)
+
+
+def _skills(skills: Iterable[Capability]) -> tuple[Span, ...]:
+    told = (
+        (
+            {"name": skill.name, "description": skill.description, "file": skill.source},
+            f"skill {skill.name}",
+            Trust.REFERENCE,
+        )
+        for skill in skills
+    )
+    return _facts(told)
+
+
+def _facts(told: Iterable[tuple[Mapping[str, object], str, Trust]]) -> tuple[Span, ...]:
+    return tuple(
+        Span(
+            json.dumps(fact, ensure_ascii=False, separators=(",", ":")).translate(_LINE_ENDS),
+            source=source,
+            trust=trust,
+            stability=Stability.TURN,
+            reason="needed for this message",
+        )
+        for fact, source, trust in told
+    )
 
 
 def _people(people: Iterable[Person], facts: Facts) -> tuple[Span, ...]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from mentis.errors import UsageError
+from mentis.errors import EngineFailed, UsageError
 from mentis.ports.embedder import Embedder
 
 _CAPACITY = 512
@@ -26,15 +27,22 @@ class CachedEmbedder:
     def fingerprint(self) -> str:
         return self._embedder.fingerprint
 
+    def knows(self, text: str) -> bool:
+        return text in self._kept
+
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """One call for all texts that are new, each of them once; none when all are known."""
         found = {text: self._kept[text] for text in texts if text in self._kept}
         self.hits += sum(text in found for text in texts)
         missing = [text for text in dict.fromkeys(texts) if text not in found]
         if missing:
-            found.update(zip(missing, await self._embedder.embed(missing), strict=True))
+            vectors = await self._embedder.embed(missing)
+            if len(vectors) != len(missing):
+                raise EngineFailed(f"{len(vectors)} vectors of {len(missing)} texts")
+            found.update(zip(missing, vectors, strict=True))
         for text in dict.fromkeys(texts):
-            self._keep(text, found[text])
+            if _sound(found[text]):
+                self._keep(text, found[text])
         return [list(found[text]) for text in texts]
 
     def _keep(self, text: str, vector: list[float]) -> None:
@@ -42,3 +50,8 @@ class CachedEmbedder:
         self._kept.move_to_end(text)
         if len(self._kept) > self._capacity:
             self._kept.popitem(last=False)
+
+
+def _sound(vector: Sequence[float]) -> bool:
+    """What went wrong once is not to be answered again and again."""
+    return 0 < math.hypot(*vector) < math.inf

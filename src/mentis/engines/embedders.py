@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -39,19 +40,29 @@ class GlossedMiniLm:
         self._weights = weights
         self._model: MiniLm | None = None
         self._lock = Lock()  # one text at a time: two threads on busy cores are slower than one
+        self._busy = threading.Lock()  # also when somebody no longer waits for the one before
 
     @property
     def fingerprint(self) -> str:
         return f"minilm-l6-v2+gloss-{_glossary()}+ngrams-1/{DIMENSION + _LETTERS}/l2"
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """Whoever stops waiting need not wait for the text that is in the works."""
+        unwanted = threading.Event()
         async with self._lock:
-            return await to_thread.run_sync(self._vectors, tuple(texts))
+            try:
+                return await to_thread.run_sync(
+                    self._vectors, tuple(texts), unwanted, abandon_on_cancel=True
+                )
+            finally:
+                unwanted.set()
 
-    def _vectors(self, texts: Sequence[str]) -> list[list[float]]:
-        if self._model is None:
-            self._model = MiniLm(self._weights, self._weights.with_name("vocab.txt"))
-        return [self._vector(self._model, text) for text in texts]
+    def _vectors(self, texts: Sequence[str], unwanted: threading.Event) -> list[list[float]]:
+        with self._busy:
+            if self._model is None:
+                self._model = MiniLm(self._weights, self._weights.with_name("vocab.txt"))
+            wanted = (text for text in texts if not unwanted.is_set())
+            return [self._vector(self._model, text) for text in wanted]
 
     def _vector(self, model: MiniLm, text: str) -> list[float]:
         meaning = model.vector(gloss(text)).tolist()

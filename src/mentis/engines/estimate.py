@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from mentis.values.trace import TokenCount
@@ -33,6 +34,9 @@ _SYMBOL, _FURTHER_SYMBOL, _GAP, _ACCENT_BYTE = 1.07, 0.13, 1.05, 1.3
 # How many blanks of one kind a token holds, as the embedded model's tokenizer has it; o200k holds
 # two to four times as many. Blanks of other kinds are two tokens each.
 _BLANKS = {" ": 1 / 63, "\n": 1 / 4, "\t": 1 / 8}
+# A line with all the blanks behind it: nothing that is counted as one reaches into the next.
+_LINE = re.compile(r"[^\n]*\n\s*|[^\n]+")
+_KEPT, _KEPT_GAP = 1000, 20  # letters of the longest line and gap that are kept in mind
 _STRETCH = re.compile(r"(\s)\1*")
 
 
@@ -85,28 +89,55 @@ class EstimatingCounter:
     """
 
     def count(self, text: str) -> TokenCount:
-        total = 0.0
-        content_words = list[str]()
-        spoken = list[_Rate]()
-        for piece in _PIECE.finditer(text):
-            kind, content = piece.lastgroup or "", piece[0]
-            if kind == "word":
-                rate = _FUNCTION_WORDS.get(content.lower())
-                if rate is None:
-                    content_words.append(content)
-                else:
-                    spoken.append(rate)
-            elif kind in _PER_CHARACTER:
-                total += _PER_CHARACTER[kind] * len(content)
+        if not text:
+            return TokenCount(0, exact=False)
+        gaps, seen = 0.0, list[_Seen]()
+        for line in _LINE.findall(text):
+            told = line.rstrip()
+            seen.append(_seen(told) if len(told) <= _KEPT else _look_at(told))
+            gap = line[len(told) :]
+            gaps += _known_gap(gap) if len(gap) <= _KEPT_GAP else _gap(gap)
+        total, words, letters, english, german, romance = map(sum, zip(*seen, strict=True))
+        spoken = {_ENGLISH: english, _GERMAN: german, _ROMANCE: romance}
+        total += gaps + sum(spoken.values()) + _content_words(spoken, words, letters)
+        return TokenCount(max(round(total), 1), exact=False)
+
+
+class _Seen(NamedTuple):
+    """What one line holds: the cost of all but words, content words, and function words."""
+
+    total: float
+    words: int
+    letters: int
+    english: int
+    german: int
+    romance: int
+
+
+def _look_at(line: str) -> _Seen:
+    total = 0.0
+    content_words = list[str]()
+    spoken = list[_Rate]()
+    for piece in _PIECE.finditer(line):
+        kind, content = piece.lastgroup or "", piece[0]
+        if kind == "word":
+            rate = _FUNCTION_WORDS.get(content.lower())
+            if rate is None:
+                content_words.append(content)
             else:
-                total += _gap(content) if kind == "gap" else _symbols(content)
-        words = len(content_words)
-        letters = sum([len(word) - 4 for word in content_words if len(word) > 4])  # see `_Rate`
-        seen = {rate: spoken.count(rate) for rate in (_ENGLISH, _GERMAN, _ROMANCE)}
-        total += (
-            _accents("".join(content_words)) + len(spoken) + _content_words(seen, words, letters)
-        )
-        return TokenCount(max(round(total), 1 if text else 0), exact=False)
+                spoken.append(rate)
+        elif kind in _PER_CHARACTER:
+            total += _PER_CHARACTER[kind] * len(content)
+        else:
+            total += _gap(content) if kind == "gap" else _symbols(content)
+    letters = sum([len(word) - 4 for word in content_words if len(word) > 4])  # see `_Rate`
+    total += _accents("".join(content_words))
+    counted = (spoken.count(rate) for rate in (_ENGLISH, _GERMAN, _ROMANCE))
+    return _Seen(total, len(content_words), letters, *counted)
+
+
+# Most lines of a prompt come again in the next one.
+_seen = lru_cache(maxsize=2048)(_look_at)
 
 
 def _accents(word: str) -> float:
@@ -119,11 +150,14 @@ def _symbols(run: str) -> float:
 
 def _gap(run: str) -> float:
     """A line's end and an indent are one token; what is longer, or keeps changing, is more."""
-    if len(run) == 1:
-        return _GAP
+    if len(run) < 2:
+        return _GAP if run.strip(" ") else 0.0
     stretches = [found[0] for found in _STRETCH.finditer(run.replace("\r\n", "\n"))]
     held = sum(len(each) * _BLANKS.get(each[0], 2.0) for each in stretches)
     return max(_GAP, held + max(0, len(stretches) - 2))
+
+
+_known_gap = lru_cache(maxsize=256)(_gap)
 
 
 def _content_words(seen: dict[_Rate, int], words: int, letters: int) -> float:

@@ -31,6 +31,11 @@ _LETTERS: Mapping[str, str] = {"de": "äöüß", "fr": "èêëîïôûùœç", "
 _LETTER_WEIGHT = 0.5
 _QUESTION_ROWS = 10  # the rows of words.tsv whose words count although they are function words
 _SHORTEST_STEM = 5
+_SHORTEST_PART = 3  # letters of a word inside a compound
+# What a verb carries at its end: muéstramelo, dime, cuéntaselo.
+_ENCLITICS = re.compile(r"(?:(?:me|te|se|nos)?(?:lo|la|los|las|le|les)|me|te|se|nos|os)$")
+# What joins the parts of a German word, the longest first.
+_JOINTS = ("es", "en", "s", "n", "")
 _LONGEST = 8_000  # characters
 
 
@@ -73,32 +78,73 @@ def detect(text: str, folded: Sequence[str]) -> str:
 
 
 def _glossed(found: Sequence[str], folded: Sequence[str], language: str) -> Iterator[str]:
+    for word, plain in zip(found, folded, strict=True):
+        if word[0].isalnum():
+            yield from _word(word, plain, language)
+
+
+def _word(word: str, plain: str, language: str) -> Iterator[str]:
+    """The English for a word, the word itself when it has none, nothing when it says nothing."""
+    glossary = load_glossary()
+    words = glossary.words[language]
+    if english := words.get(plain):
+        yield english
+    elif plain in FUNCTION_WORDS[language]:
+        return
+    elif "-" in plain and plain.replace("-", "").isalpha():
+        for part, said in zip(word.split("-"), plain.split("-"), strict=True):
+            yield from _word(part, said, language)
+    elif plain in glossary.english or not plain.isalpha():
+        yield word
+    else:
+        yield _derived(plain, language, noun=word[0].isupper()) or word
+
+
+def _derived(word: str, language: str, *, noun: bool) -> str | None:
+    """By the word without its ending, by its parts, or by the longest beginning it shares."""
     glossary = load_glossary()
     words, stems = glossary.words[language], glossary.stems[language]
-    for word, plain in zip(found, folded, strict=True):
-        english = words.get(plain)
-        if english is not None:
-            yield english
-        elif plain in glossary.english or not plain.isalpha():
-            yield word
-        elif plain not in FUNCTION_WORDS[language]:
-            yield _derived(plain, words, stems, compounds=language == "de") or word
+    bare = _ENCLITICS.sub("", word) if language == "es" else word
+    if bare != word and len(bare) > 2:
+        return words.get(bare) or _by_stem(bare, stems) or _by_stem(word, stems)
+    if language == "de":
+        whole = _by_stem(word, stems) or _participle(word, stems)
+        return whole or (_compound(word, glossary) if noun else None)
+    return _by_stem(word, stems)
 
 
-def _derived(
-    word: str, words: Mapping[str, str], stems: Mapping[str, str], *, compounds: bool
-) -> str | None:
-    """By its parts, where a language joins words; else by the longest beginning it shares."""
-    if compounds:
-        for cut in range(len(word) - 3, 3, -1):
-            first, rest = word[:cut], word[cut:]
-            second = words.get(rest)
-            english = words.get(first) or words.get(first[:-1])  # -s- or -n- may join the two
-            if second and english:
-                return f"{english} {second}"
+def _by_stem(word: str, stems: Mapping[str, str]) -> str | None:
     for length in range(len(word), max(_SHORTEST_STEM, len(word) - 3) - 1, -1):
         if english := stems.get(word[:length]):
             return english
+    return None
+
+
+def _participle(word: str, stems: Mapping[str, str]) -> str | None:
+    """gekocht by kochen, abgeschlossen by schlossen."""
+    _, found, rest = word.partition("ge")
+    return _by_stem(rest, stems) if found and len(rest) >= _SHORTEST_STEM else None
+
+
+def _compound(word: str, glossary: Glossary) -> str | None:
+    """Two known words, joined; else its end alone, which says what kind of thing it is."""
+    words, stems = glossary.words["de"], glossary.stems["de"]
+    end = None
+    for cut in range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1):
+        second = words.get(word[cut:]) or _by_stem(word[cut:], stems)
+        if second is None:
+            continue
+        if first := _joined(word[:cut], words, glossary.english):
+            return f"{first} {second}"
+        end = end or (second if len(word) - cut >= _SHORTEST_STEM else None)
+    return end
+
+
+def _joined(part: str, words: Mapping[str, str], english: frozenset[str]) -> str | None:
+    for joint in _JOINTS:
+        bare = part.removesuffix(joint)
+        if part.endswith(joint) and (found := words.get(bare) or (bare in english and bare)):
+            return found
     return None
 
 

@@ -308,12 +308,14 @@ def record_retention(
     before: str,
     signer: Signer,
     stamp: Stamp,
+    marks: Sequence[Mark] = (),
 ) -> Entry:
     """Say, signed, that these segments, which come first, and all that went before them are gone.
 
     Also what was let go earlier is named: the entry that said so may be in one of these segments.
     Verify first, so that nothing is called let go that somebody took. `told` are the entries that
-    can be read: a signed rotation among them must name each segment just as it is.
+    can be read: a signed rotation among them must name each segment just as it is. `marks` are set
+    and taken away together with it.
     """
     cuts = _cuts(ledger, segments)
     rotated = list(_rotations(ledger, told))
@@ -325,7 +327,7 @@ def record_retention(
     earlier = replace(segments[0], first=0, last=start - 1)
     gone = [*(_cuts(ledger, [earlier]) if start else ()), *cuts]
     draft = statements.retention(ledger.agent, gone, days=days, before=before, signer=signer)
-    return _append(ledger, draft, stamp)
+    return _append(ledger, draft, stamp, marks)
 
 
 def _cuts(ledger: Keeping, segments: Sequence[Segment]) -> list[JsonObject]:
@@ -442,8 +444,8 @@ def _given_up(note: str, given_up: Collection[tuple[int, str]]) -> bool:
     return (says.size, says.root) in given_up
 
 
-def _append(ledger: Keeping, draft: Draft, stamp: Stamp) -> Entry:
-    (entry,) = ledger.store.append(ledger.agent, [draft], stamp)
+def _append(ledger: Keeping, draft: Draft, stamp: Stamp, marks: Sequence[Mark] = ()) -> Entry:
+    (entry,) = ledger.store.append(ledger.agent, [draft], stamp, marks=marks)
     return entry
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import cast
@@ -17,6 +18,7 @@ from .files import read_members
 
 LANGUAGES = ("english", "german", "french", "portuguese", "spanish")
 MESSAGE = "message"  # stands for one act per interface: `message_cli`
+DOORWAY = "use_tool"  # is no act: it calls a tool that only the text of a turn tells of
 _INTERFACE = "{{interface}}"
 _FALLBACK = "english"
 
@@ -26,7 +28,13 @@ def load_acts(language: str = _FALLBACK) -> dict[str, ToolDeclaration]:
 
     Messages are not among them: each interface has its own (`load_message`).
     """
-    return {name: _declared(name, language) for name in _read("forms") if name != MESSAGE}
+    apart = (MESSAGE, DOORWAY)
+    return {name: _declared(name, language) for name in _read("forms") if name not in apart}
+
+
+def load_doorway(language: str = _FALLBACK) -> ToolDeclaration:
+    """The declaration of the call that leads to tools which are not declared themselves."""
+    return replace(_declared(DOORWAY, language), strict=False)  # whose arguments nobody knows yet
 
 
 def load_message(interface: str, language: str = _FALLBACK) -> ToolDeclaration:

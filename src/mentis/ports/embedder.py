@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 class Embedder(Protocol):
@@ -13,3 +13,10 @@ class Embedder(Protocol):
         ...
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]: ...
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """An embedder that can say whether it has a text's vector already."""
+
+    def knows(self, text: str) -> bool: ...

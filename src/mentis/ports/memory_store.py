@@ -22,8 +22,22 @@ class MemoryStore(Protocol):
         """
         ...
 
+    def change(
+        self, agent: str, before: Memory, after: Memory, *, given: Sequence[Memory] = ()
+    ) -> bool:
+        """Put `after` in the place of `before`; both have one id.
+
+        False, and nothing is done, when `before` or one of `given` is not what is kept now.
+        """
+        ...
+
     def forget(self, agent: str, memory_id: str) -> bool:
         """Really gone, with its vectors; False when there was none."""
+        ...
+
+    @property
+    def remains(self) -> tuple[str, ...]:
+        """Where the bytes of what was let go last may be for a while yet, in words: best none."""
         ...
 
     def find(self, agent: str, memory_id: str) -> Memory | None: ...
@@ -41,7 +55,10 @@ class MemoryStore(Protocol):
         ...
 
     def vectors(self, agent: str, fingerprint: str, *, since: int = 0) -> tuple[Vector, ...]:
-        """Those of one embedder that were kept after the revision `since`, in order of ids."""
+        """Those of one embedder that were kept after the revision `since`.
+
+        In the order they were kept, and of ids where they were kept together.
+        """
         ...
 
     def without_vector(

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from mentis.values.cognition import Screened
 
 
+@dataclass(frozen=True, slots=True)
+class StoredVector:
+    """The vector of a text, and the fingerprint of the embedder that made it."""
+
+    numbers: Sequence[float]
+    model: str
+
+
 class Screener(Protocol):
-    def screen(self, text: str, *, source: str) -> Screened: ...
+    def screen(self, text: str, *, source: str, vector: StoredVector | None = None) -> Screened:
+        """`vector` is the one kept with the text, where there is one; nothing is embedded here."""
+        ...
 
 
 class ListedScreener:
@@ -18,7 +29,8 @@ class ListedScreener:
     def __init__(self, phrases: Mapping[str, str]) -> None:
         self._phrases = phrases
 
-    def screen(self, text: str, *, source: str) -> Screened:
+    def screen(self, text: str, *, source: str, vector: StoredVector | None = None) -> Screened:
+        del vector
         for phrase, reason in self._phrases.items():
             if phrase in text:
                 return Screened("dropped", f"{reason} ({source})")

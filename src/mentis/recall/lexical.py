@@ -18,6 +18,7 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]+")
 _STEM = 6
 _LONGEST = 20_000  # characters of a query that are looked at
+_WHOLE = 0.01  # for a word that is there to its last letter: enough to decide between equals
 _SATURATION = 1.2
 _LENGTH = 0.5
 
@@ -44,18 +45,37 @@ class LexicalIndex:
     """Texts that can be ranked against a query. Building costs once, a query touches few."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        counted = [Counter(terms(text)) for text in texts]
+        said = [content_words(text) for text in texts]
+        counted = [Counter(word[:_STEM] for word in words) for words in said]
         lengths = [sum(counts.values()) for counts in counted]
         self.size = len(texts)
         self._postings = _postings(counted, lengths)
+        self._whole = _whole_words(said)
 
     def scores(self, query: str) -> Mapping[int, float]:
-        """BM25 of every text that shares a word with the query, by its number."""
+        """BM25 of every text that shares a word with the query, by its number.
+
+        Between those that share the same beginnings, whole words decide.
+        """
         found: dict[int, float] = {}
-        for term in dict.fromkeys(terms(query)):
+        words = dict.fromkeys(content_words(query))
+        for term in dict.fromkeys(word[:_STEM] for word in words):
             for number, weight in self._postings.get(term, ()):
                 found[number] = found.get(number, 0.0) + weight
+        for word in words:
+            for number in self._whole.get(word, ()):
+                found[number] += _WHOLE
         return found
+
+
+def _whole_words(said: Sequence[Sequence[str]]) -> dict[str, list[int]]:
+    """Who says each word that is longer than what is compared of it."""
+    found: dict[str, list[int]] = {}
+    for number, words in enumerate(said):
+        for word in dict.fromkeys(words):
+            if len(word) > _STEM:
+                found.setdefault(word, []).append(number)
+    return found
 
 
 def _postings(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,9 +16,10 @@ from mentis.values.selection import Capability, Manifest, ManifestEntry, Manifes
 from mentis.values.value import Value
 
 VERSION = 1
-GENERATOR = "mentis-manifest-1"  # changes with how texts are made of capabilities
+GENERATOR = "mentis-manifest-2"  # changes with how texts are made of capabilities
 _BATCH = 64
 _LONGEST = 4_000  # characters of one description or example that are embedded
+_JOINTS = re.compile(r"[_\-./:]+|(?<=[a-z0-9])(?=[A-Z])")
 Read = Callable[[str], str]
 
 
@@ -38,10 +40,19 @@ class Difference(Value):
 
 
 def texts_of(capability: Capability) -> tuple[str, ...]:
-    """What is embedded of it: name and description as one text, then every example."""
-    title = capability.name.replace("_", " ").replace("-", " ")
-    texts = (f"{title}: {capability.description}", *capability.examples)
-    return tuple(text[:_LONGEST] for text in texts)
+    """What is embedded of it: name and description as one text, then every example.
+
+    Of a pattern the text alone: its name says nothing.
+    """
+    said = capability.description
+    if capability.kind != "pattern":
+        said = f"{_title(capability.name)}: {said}"
+    return tuple(text[:_LONGEST] for text in (said, *capability.examples))
+
+
+def _title(name: str) -> str:
+    """A name as words: fs.readFile and read_file are both about reading files."""
+    return _JOINTS.sub(" ", name).strip()
 
 
 def digest_of(capability: Capability, *, model: str, reading: str) -> str:
@@ -65,6 +76,7 @@ async def build_manifest(
     made = await _embedded(changed, embedder)
     fresh = {digest_of(one, model=model, reading=reader.name): rows for one, rows in made}
     blocks = [kept[digest] if digest in kept else fresh[digest] for digest in digests]
+    _check_widths(blocks)
     entries = _entries(ordered, digests, blocks, reader)
     vectors = b"".join(_little(row) for rows in blocks for row in rows)
     dimension = len(blocks[0][0]) if blocks else 0
@@ -192,6 +204,16 @@ def _check_vectors(vectors: Sequence[Sequence[float]], count: int, embedder: Emb
         raise BadInput(
             f"the embedder {embedder.fingerprint} gave a vector that is not a number",
             hint="nothing was written; check the embedder",
+        )
+
+
+def _check_widths(blocks: Sequence[Sequence[array[float]]]) -> None:
+    """What was kept and what is new must be of one kind, whatever the fingerprint says."""
+    widths = {len(row) for rows in blocks for row in rows}
+    if len(widths) > 1:
+        raise BadInput(
+            f"the embedder gave vectors of {min(widths)} and {max(widths)} dimensions",
+            hint="embed everything again: mentis manifest build --anew",
         )
 
 

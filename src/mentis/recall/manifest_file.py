@@ -22,10 +22,14 @@ def encode_manifest(manifest: Manifest) -> bytes:
     return b"".join((_MARK, line.encode("ascii"), b"\n", manifest.vectors))
 
 
+def begins_as_manifest(data: bytes) -> bool:
+    return data.startswith(_MARK)
+
+
 def decode_manifest(data: bytes, *, where: str) -> Manifest:
     """The manifest in these bytes. BadInput when it is damaged, newer, or holds no numbers."""
-    if not data.startswith(_MARK):
-        raise BadInput(f"{where} is not a manifest", hint=_HINT, path=where)
+    if not begins_as_manifest(data):
+        raise BadInput(f"{where} is not a manifest", hint=f"{_HINT} --anew", path=where)
     line, found, vectors = data[len(_MARK) :].partition(b"\n")
     if not found:
         raise BadInput(f"{where} ends too early", hint=_HINT, path=where)

@@ -1,26 +1,30 @@
 """Every capability of a manifest, scored against one task: by vectors, by words, by both.
 
-The dense score is the mean of three cosines: to the description, to the three nearest texts, and to
-the middle of all texts. One lucky example does not carry it, nor does one dry description sink it.
+The task is leaned towards what it asks for (`phrasebook`). The dense score is then the mean of
+three cosines: to the description, to the three nearest texts, and to the middle of all texts. One
+lucky example does not carry it, nor does one dry description sink it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, overload
 
-from mentis.values.selection import Kind, Manifest
+from mentis.values.selection import Capability, Kind, Manifest
 
+from .cuts import Cut
 from .lexical import LexicalIndex
+from .phrasebook import phrasebook_for
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     Matrix = NDArray[np.float32]
+    Numbers = NDArray[np.float64]
 
 _NEAREST = 3
-_WORD_SHARE = 0.3  # the most that shared words can add to a cosine
+_WORD_SHARE = 0.15  # the most that shared words can add to a cosine
 _WORD_HALF = 6.0  # the BM25 score that counts half
 _DIGITS = 6  # scores are compared after rounding: the last bits differ between machines
 
@@ -35,52 +39,103 @@ class Scored(NamedTuple):
     lexical: float
 
 
+class Ranked(Sequence[Scored]):
+    """Best first. Most are never looked at, so each row is made when somebody does."""
+
+    def __init__(
+        self,
+        names: Sequence[tuple[str, Kind]],
+        order: Sequence[int],
+        rows: tuple[Sequence[float], Sequence[float | None], Sequence[float]],
+    ) -> None:
+        self._names, self._order = names, order
+        self._scores, self._dense, self._lexical = rows
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    @overload
+    def __getitem__(self, index: int) -> Scored: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Scored]: ...
+    def __getitem__(self, index: int | slice) -> Scored | list[Scored]:
+        if isinstance(index, slice):
+            return [*map(self._row, self._order[index])]
+        return self._row(self._order[index])
+
+    def of(self, kind: Kind) -> Iterator[Scored]:
+        return (self._row(at) for at in self._order if self._names[at][1] == kind)
+
+    def _row(self, at: int) -> Scored:
+        return Scored(*self._names[at], self._scores[at], self._dense[at], self._lexical[at])
+
+
 class Ranking:
     """A manifest made ready to be ranked, once; each task costs one product with its matrix."""
 
-    def __init__(self, manifest: Manifest) -> None:
+    def __init__(self, manifest: Manifest, cuts: Mapping[str, Cut] | None = None) -> None:
+        """`cuts` are the owner's own, by embedder; those that ship hold for the others."""
         self.manifest = manifest
+        self.cuts = cuts or {}
         self._words = LexicalIndex([" ".join(one.readings) for one in manifest.entries])
         self._matrix: _Matrix | None = None
         self._names: list[tuple[str, Kind]] = [
             (one.capability.name, one.capability.kind) for one in manifest.entries
         ]
+        self._skills = {
+            one.capability.name: one.capability
+            for one in manifest.entries
+            if one.capability.kind == "skill"
+        }
+        # Those that are not for every stance.
+        self.limited = {
+            (one.capability.kind, one.capability.name): one.capability.stances
+            for one in manifest.entries
+            if one.capability.stances
+        }
+        self._by_name = sorted(range(len(self._names)), key=self._names.__getitem__)
         self._nothing = [None] * len(self._names)
 
-    def by_words(self, reading: str) -> list[Scored]:
+    def skill(self, name: str) -> Capability:
+        """The skill of this name; KeyError when there is none."""
+        return self._skills[name]
+
+    def by_words(self, reading: str) -> Ranked:
         """Best first, names decide between equals."""
         lexical = self._lexical(reading)
-        return self._ordered(lexical, None, lexical)
+        scores = [round(score, _DIGITS) for score in lexical]
+        # Sorting leaves equals where they were: in the order of their names.
+        order = sorted(self._by_name, key=scores.__getitem__, reverse=True)
+        return Ranked(self._names, order, (scores, self._nothing, lexical))
 
-    def by_vector(self, vector: Sequence[float]) -> list[Scored]:
+    def by_vector(self, vector: Sequence[float]) -> Ranked:
         dense = self._dense(vector)
         return self._ordered(dense, dense, [0.0] * len(dense))
 
-    def by_both(self, reading: str, vector: Sequence[float]) -> list[Scored]:
+    def by_both(self, reading: str, vector: Sequence[float]) -> Ranked:
+        import numpy as np
+
         dense, lexical = self._dense(vector), self._lexical(reading)
-        both = [cosine + _WORD_SHARE * words for cosine, words in zip(dense, lexical, strict=True)]
-        return self._ordered(both, dense, lexical)
+        return self._ordered(dense + _WORD_SHARE * np.array(lexical), dense, lexical)
 
     def _lexical(self, reading: str) -> list[float]:
         """BM25, squeezed between 0 and 1: what a score means must not depend on the others."""
-        found = self._words.scores(reading)
-        scores = (found.get(number, 0.0) for number in range(self._words.size))
-        return [score / (score + _WORD_HALF) for score in scores]
+        squeezed = [0.0] * self._words.size
+        for number, score in self._words.scores(reading).items():
+            squeezed[number] = score / (score + _WORD_HALF)
+        return squeezed
 
-    def _dense(self, vector: Sequence[float]) -> list[float]:
+    def _dense(self, vector: Sequence[float]) -> Numbers:
         if self._matrix is None:
             self._matrix = _Matrix(self.manifest)
         return self._matrix.scores(vector)
 
-    def _ordered(
-        self, scores: Sequence[float], dense: Sequence[float] | None, lexical: Sequence[float]
-    ) -> list[Scored]:
-        spoken = dense or self._nothing
-        found = [
-            Scored(name, kind, round(score, _DIGITS), spoken[number], lexical[number])
-            for number, ((name, kind), score) in enumerate(zip(self._names, scores, strict=True))
-        ]
-        return sorted(found, key=lambda one: (-one.score, one.name, one.kind))
+    def _ordered(self, scores: Numbers, dense: Numbers, lexical: Sequence[float]) -> Ranked:
+        steady = scores.round(_DIGITS)
+        order: list[int] = (-steady[self._by_name]).argsort(kind="stable").tolist()
+        by_name = self._by_name
+        rows = (steady.tolist(), dense.tolist(), lexical)
+        return Ranked(self._names, [by_name[place] for place in order], rows)
 
 
 class _Matrix:
@@ -92,6 +147,7 @@ class _Matrix:
         width = manifest.header.dimension
         rows = np.frombuffer(manifest.vectors, dtype="<f4").reshape(-1, width)
         entries = manifest.entries
+        self._phrasebook = phrasebook_for(manifest.header.model)
         self._rows = rows.astype(np.float32, copy=False)
         self._first = np.array([one.start for one in entries], dtype=np.int64)
         self._middle = _middles(self._rows, self._first)
@@ -101,16 +157,17 @@ class _Matrix:
         self._places = np.where(self._inside, places, 0)
         self._counts = np.minimum(self._inside.sum(axis=1), _NEAREST)
 
-    def scores(self, vector: Sequence[float]) -> list[float]:
+    def scores(self, vector: Sequence[float]) -> Numbers:
         import numpy as np
 
         wanted = np.asarray(vector, dtype=np.float32)
+        if self._phrasebook is not None:
+            wanted = self._phrasebook.lean(wanted)
         cosines = self._rows @ wanted
         spread = np.where(self._inside, cosines[self._places], -np.inf)
         nearest = np.sort(spread, axis=1)[:, -_NEAREST:]
         near = np.where(np.isfinite(nearest), nearest, 0).sum(axis=1) / self._counts
-        scores: list[float] = ((cosines[self._first] + near + self._middle @ wanted) / 3).tolist()
-        return scores
+        return ((cosines[self._first] + near + self._middle @ wanted) / 3).astype(np.float64)
 
 
 def _middles(rows: Matrix, first: NDArray[np.int64]) -> Matrix:

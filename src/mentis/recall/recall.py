@@ -1,17 +1,100 @@
-"""What comes to mind for a stimulus."""
+"""What comes to mind for a stimulus: tools, skills and memories, by one embedding."""
 
 from __future__ import annotations
 
-from mentis.values.recalled import Recalled, Stimulus
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from mentis.values.memories import Found
+from mentis.values.memory_kind import INSTRUCTION_KINDS
+from mentis.values.recalled import Embedded, Recalled, Stimulus
+from mentis.values.selection import Capability, SelectionLimits
+from mentis.values.span import Span
 from mentis.values.tool import ToolDeclaration
-from mentis.values.trace import Degradation
+from mentis.values.value import Value
 
-_BASE_SET = Degradation("embedder", "none is configured: the base set of tools, no memories")
+from .memory.choosing import Mode
+from .memory.strict import Floor, floor_for, near_enough, unmeasured
+from .memory.telling import told
+from .ranking import Ranking
+from .selecting import choose, see
+
+# Searches the memories with what the stimulus was made into; it embeds nothing itself.
+Search: TypeAlias = Callable[[Embedded], Awaitable[Found]]
+_LIMITS = SelectionLimits()
 
 
-def recall(stimulus: Stimulus, *, tools: tuple[ToolDeclaration, ...]) -> Recalled:
-    """The bottom step of the ladder: nothing is ranked, nothing is searched, and the trace says so.
+@dataclass(frozen=True, slots=True)
+class Aim(Value):
+    """What recall is for. `base` are the tools that are there whatever the task, by name."""
 
-    The base set of tools is handed over as it came, in its order; no memory is brought up.
+    stance: str = ""
+    base: tuple[str, ...] = ()
+    mode: Mode = "chat"
+    limits: SelectionLimits = _LIMITS
+
+
+_ANY = Aim()
+
+
+async def recall(
+    stimulus: Stimulus,
+    *,
+    embedded: Embedded,
+    tools: Mapping[str, ToolDeclaration],
+    ranking: Ranking | None = None,
+    search: Search | None = None,
+    aim: Aim = _ANY,
+) -> Recalled:
+    """What comes to mind. `tools` are those there are, by name; a base tool that is none is left.
+
+    Without a search no memories come up. Every step down the ladder is in `degraded`.
     """
-    return Recalled(stimulus, tools=tools, degraded=(_BASE_SET,))
+    base = tuple(name for name in aim.base if name in tools)
+    sight = see(embedded, ranking)
+    chosen = choose(sight, ranking=ranking, base=base, stance=aim.stance, limits=aim.limits)
+    found, later = None, ()
+    if search is not None and aim.limits.max_memories:
+        floor = memory_floor(embedded, aim.limits)
+        found = near_enough(await search(embedded), floor)
+        later = (*found.degraded, *(unmeasured(embedded.model, floor) if found.searched else ()))
+    memories, filtered = _told(found, aim)
+    return Recalled(
+        stimulus,
+        tools=tuple(tools[name] for name in chosen.tools if name in tools),
+        memories=memories,
+        filtered=filtered,
+        embedding_calls=embedded.calls,
+        degraded=tuple(dict.fromkeys((*chosen.degraded, *later))),
+        skills=_skills(ranking, chosen.skills),
+        candidates=chosen.candidates,
+        found=found,
+        step=chosen.step,
+        cache_hits=embedded.cache_hits,
+    )
+
+
+def memory_floor(embedded: Embedded, limits: SelectionLimits) -> Floor:
+    """The least a memory must reach: as somebody said, else as measured for the embedder."""
+    floor = floor_for("" if embedded.vector is None else embedded.model)
+    if limits.memory_min_score is None or embedded.vector is None:
+        return floor
+    return replace(floor, cosine=limits.memory_min_score, origin="settings")
+
+
+def _told(found: Found | None, aim: Aim) -> tuple[tuple[Span, ...], int]:
+    """The memories that a model may be told, and how many that fitted were kept from it."""
+    if found is None:
+        return (), 0
+    spans, kept_out = told(found, mode=aim.mode, most=aim.limits.max_memories)
+    # What a search passes over by itself was kept out all the same.
+    passed = (row.memory for row in found.near if not row.chosen)
+    kinds = sum(memory.quarantined or memory.kind in INSTRUCTION_KINDS for memory in passed)
+    return spans, kept_out + kinds
+
+
+def _skills(ranking: Ranking | None, names: tuple[str, ...]) -> tuple[Capability, ...]:
+    if ranking is None or not names:
+        return ()
+    return tuple(ranking.skill(name) for name in names)

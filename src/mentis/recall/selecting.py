@@ -6,20 +6,13 @@ there is nothing to rank. Every step down is recorded.
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-import anyio
-
-from mentis.errors import MentisError
 from mentis.ports.embedder import Embedder
+from mentis.values.recalled import Embedded
 from mentis.values.selection import (
     Candidate,
-    Capability,
     Kind,
     Selection,
     SelectionLimits,
@@ -28,22 +21,12 @@ from mentis.values.selection import (
 from mentis.values.trace import Degradation
 from mentis.values.value import Value
 
-from .manifest import Reader, read_both
-from .ranking import Ranking, Scored
+from .cuts import Cut, cut_for, measured
+from .embedding import embed_once
+from .manifest import Reader
+from .ranking import Ranked, Ranking, Scored
 
 _LIMITS = SelectionLimits()
-_LONGEST = 8_000  # characters of a task that are read
-
-
-@dataclass(frozen=True, slots=True)
-class Cut(Value):
-    """A candidate stays when it reaches `floor` and is at most `margin` behind the best.
-
-    Both belong to one embedder. `floor` None: never calibrated, so the rank alone decides.
-    """
-
-    floor: float | None
-    margin: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,51 +62,32 @@ async def look(
     reader: Reader,
     limits: SelectionLimits = _LIMITS,
 ) -> Sight:
-    shown = task[:_LONGEST]
-    steps: list[Degradation] = []
-    if len(task) > _LONGEST:
-        steps.append(Degradation("task", f"read up to {_LONGEST} of {len(task)} characters"))
-    if not shown.strip():
-        steps.append(Degradation("task", "is empty: the base set alone"))
-        return Sight("", None, degraded=tuple(steps))
-    reading = read_both(shown, reader)
-    misfit = _misfit(ranking, embedder)
-    if misfit or embedder is None or ranking is None:
-        return Sight(reading, None, degraded=(*steps, *misfit))
-    vector, problem = await _vector(shown, embedder, limits)
-    if problem is None and len(vector) != ranking.manifest.header.dimension:
-        problem = f"gave {len(vector)} dimensions"
-    if problem is None:
-        return Sight(reading, tuple(vector), 1, tuple(steps))
-    steps.append(Degradation("embedder", f"{problem}: ranked by words alone"))
-    return Sight(reading, None, 1, tuple(steps))
+    """For whoever needs the task for nothing but this selection."""
+    seconds = limits.embed_seconds
+    return see(await embed_once(task, embedder, reader=reader, seconds=seconds), ranking)
 
 
-def _misfit(ranking: Ranking | None, embedder: Embedder | None) -> tuple[Degradation, ...]:
+def see(embedded: Embedded, ranking: Ranking | None) -> Sight:
+    """The task as this ranking can use it: a vector that does not fit is left out, and told."""
+    misfit = _misfit(embedded, ranking) if embedded.reading else ()
+    wordy = ranking is not None and not ranking.manifest.header.dimension
+    vector = None if misfit or wordy else embedded.vector
+    return Sight(embedded.reading, vector, embedded.calls, (*embedded.degraded, *misfit))
+
+
+def _misfit(embedded: Embedded, ranking: Ranking | None) -> tuple[Degradation, ...]:
     if ranking is None or not ranking.manifest.entries:
         return (Degradation("manifest", "is missing or empty: the base set alone"),)
-    if embedder is None:
-        return (Degradation("embedder", "there is none: ranked by words alone"),)
-    made, here = ranking.manifest.header.model, embedder.fingerprint
-    if made != here:
-        reason = f"was made by {made}, the embedder is {here}: ranked by words alone"
-        return (Degradation("manifest", reason),)
+    header = ranking.manifest.header
+    if embedded.vector is None or not header.dimension:  # who made it without vectors said why
+        return ()
+    width = len(embedded.vector)
+    if header.model != embedded.model:
+        reason = f"was made by {header.model}, the embedder is {embedded.model}"
+        return (Degradation("manifest", f"{reason}: ranked by words alone"),)
+    if header.dimension != width:
+        return (Degradation("embedder", f"gave {width} dimensions: ranked by words alone"),)
     return ()
-
-
-async def _vector(
-    task: str, embedder: Embedder, limits: SelectionLimits
-) -> tuple[Sequence[float], str | None]:
-    try:
-        with anyio.fail_after(limits.embed_seconds):
-            (vector,) = await embedder.embed([task])
-    except TimeoutError:
-        return (), f"took more than {limits.embed_seconds:g} s"
-    except (MentisError, OSError, ValueError) as error:
-        return (), f"failed ({error})"
-    if not all(map(math.isfinite, vector)):
-        return (), "gave what is not a number"
-    return vector, None
 
 
 def choose(
@@ -144,18 +108,34 @@ def choose(
     else:
         step, scored = "lexical", ranking.by_words(sight.reading)
         model = "lexical"
-    fitting = _for_stance(scored, ranking, stance)
-    cut = cut_for(model)
-    tools = _judged(fitting, "tool", cut, base=base, limits=limits)
-    skills = _judged(fitting, "skill", cut, base=(), limits=limits)
+    cut, unmeasured = _cut(model, ranking, limits)
+    tools = _judged(
+        _for_stance(scored, ranking, "tool", stance), "tool", cut, base=base, limits=limits
+    )
+    skills = _judged(
+        _for_stance(scored, ranking, "skill", stance), "skill", cut, base=(), limits=limits
+    )
     return Selection(
         tools=(*base, *_names(tools, base))[: limits.max_tools],
         skills=tuple(_names(skills, ())),
         candidates=(*tools, *skills),
         step=step,
         embedding_calls=sight.calls,
-        degraded=sight.degraded,
+        degraded=(*sight.degraded, *unmeasured),
     )
+
+
+def _cut(
+    model: str, ranking: Ranking, limits: SelectionLimits
+) -> tuple[Cut, tuple[Degradation, ...]]:
+    """The cut of this embedder, and a note when nobody measured one and the planned one stands."""
+    cut = cut_for(model, ranking.cuts)
+    if limits.min_score is not None:
+        return replace(cut, floor=limits.min_score, skill_floor=None), ()
+    if measured(model, ranking.cuts) is not None:
+        return cut, ()
+    reason = f"nobody measured one for {model}: the planned {cut.floor} (mentis eval selection)"
+    return cut, (Degradation("cut", reason),)
 
 
 def _base_alone(sight: Sight, base: Sequence[str], limits: SelectionLimits) -> Selection:
@@ -170,22 +150,15 @@ def _names(candidates: Sequence[Candidate], base: Sequence[str]) -> list[str]:
     return [one.name for one in candidates if one.chosen and one.name not in base]
 
 
-def _for_stance(scored: Sequence[Scored], ranking: Ranking, stance: str) -> list[Scored]:
-    if not stance:
-        return list(scored)
-    held = {
-        (one.capability.kind, one.capability.name): one.capability
-        for one in ranking.manifest.entries
-    }
-    return [one for one in scored if _fits(held[one.kind, one.name], stance)]
-
-
-def _fits(capability: Capability, stance: str) -> bool:
-    return not capability.stances or stance in capability.stances
+def _for_stance(scored: Ranked, ranking: Ranking, kind: Kind, stance: str) -> Iterator[Scored]:
+    limited = ranking.limited if stance else {}
+    if not limited:
+        return scored.of(kind)
+    return (one for one in scored.of(kind) if stance in limited.get((kind, one.name), (stance,)))
 
 
 def _judged(
-    scored: Sequence[Scored],
+    ranked: Iterator[Scored],
     kind: Kind,
     cut: Cut,
     *,
@@ -193,14 +166,14 @@ def _judged(
     limits: SelectionLimits,
 ) -> list[Candidate]:
     """Those chosen and the near misses, best first."""
-    ranked = [one for one in scored if one.kind == kind]
     room = limits.max_results if kind == "tool" else min(limits.max_results, limits.max_skills)
     if kind == "tool":
         room = min(room, max(0, limits.max_tools - len(base)))
-    best = ranked[0].score if ranked else 0.0
+    best: float | None = None
     judged: list[Candidate] = []
     misses = taken = 0
     for rank, one in enumerate(ranked, start=1):
+        best = one.score if best is None else best
         reason, chosen = _verdict(one, cut, best=best, base=base, full=taken >= room)
         taken += chosen and one.name not in base
         misses += not chosen
@@ -217,8 +190,9 @@ def _verdict(
         return "belongs to the base set", True
     if one.score <= 0:
         return "shares nothing with the task", False
-    if cut.floor is not None and one.score < cut.floor:
-        return f"below {cut.floor:g}, where no answer begins", False
+    floor = cut.floor_of(one.kind)
+    if floor is not None and one.score < floor:
+        return f"below {floor:g}, where no answer begins", False
     if one.score < best - cut.margin:
         return f"more than {cut.margin:g} behind the best", False
     if full:
@@ -237,17 +211,3 @@ def _candidate(one: Scored, rank: int, *, chosen: bool, reason: str) -> Candidat
         chosen=chosen,
         reason=reason,
     )
-
-
-def cut_for(model: str) -> Cut:
-    """The cut calibrated for this embedder; by rank alone for one nobody measured."""
-    for name, cut in _cuts().items():
-        if model == name or model.startswith((f"{name}+", f"{name}/")):
-            return cut
-    return Cut(None, 1.0)
-
-
-@cache
-def _cuts() -> dict[str, Cut]:
-    text = (files("mentis.recall") / "data/cuts.json").read_text(encoding="utf-8")
-    return {name: Cut(**cut) for name, cut in json.loads(text)["cuts"].items()}

@@ -5,93 +5,182 @@ A file that cannot be taken is reported and left out; the others are still there
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import cast
+from typing import TypeAlias, cast
 
 from mentis.errors import BadInput
 from mentis.values.selection import Capability
 from mentis.values.value import Value
 
 FILE = "SKILL.md"
+_OFF = ".disabled"
 _FENCE = "---"
 _DEEPEST = 6  # folders below the root
 _MOST = 10_000  # skills
+_MOST_ENTRIES = 100_000  # files and folders that are looked at in all
 _HEAD_BYTES = 64 * 1024  # front matter has to end within
 _STANCES = ("plan", "act", "review")
+# When and how large; None where nothing is.
+Stamp: TypeAlias = tuple[int, int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
 class SkillsFound(Value):
-    """Skills by name, and for each file that was left out why."""
+    """Skills by name, and for each file that was left out why. `off` are the files of those that
+    were switched off. `stamps` are of every place that was looked at, as it was before.
+    """
 
     skills: tuple[Capability, ...]
     problems: tuple[str, ...] = ()
+    off: tuple[str, ...] = ()
+    stamps: Mapping[str, Stamp] = field(default_factory=dict[str, Stamp])
+
+    @property
+    def current(self) -> bool:
+        """Whether nothing has changed since."""
+        look = os.stat  # hundreds of times for each task
+        for place, stamp in self.stamps.items():
+            try:
+                state = look(place)
+            except OSError:
+                now = None
+            else:
+                now = (state.st_mtime_ns, state.st_size, state.st_ino)
+            if now != stamp:
+                return False
+        return True
 
 
-def read_skills(root: Path) -> SkillsFound:
-    """All skills under `root`, none if it is not there. Links are followed, each place once."""
+def stamp_of(place: Path | str) -> Stamp:
+    try:
+        state = Path(place).stat()
+    except OSError:
+        return None
+    return state.st_mtime_ns, state.st_size, state.st_ino
+
+
+def read_skills(root: Path, *, home: Path | None = None) -> SkillsFound:
+    """All skills under `root`, none if it is not there. Links are followed within `home`, without
+    one within `root`, and each place is looked at once.
+    """
+    walk = _Walk(root, home or root)
     skills: dict[str, Capability] = {}
-    problems: list[str] = []
-    for path in _files(root, problems):
+    for path in walk.files():
         shown = path.relative_to(root).as_posix()
         try:
             skill = _read(path, shown)
         except BadInput as error:
-            problems.append(error.message)
+            walk.problems.append(error.message)
             continue
         if skill.name in skills:
             other = skills[skill.name].source
-            problems.append(f"{shown}: the name {skill.name!r} is taken by {other}")
+            walk.problems.append(f"{shown}: the name {skill.name!r} is taken by {other}")
         else:
             skills[skill.name] = skill
         if len(skills) >= _MOST:
-            problems.append(f"{root.name}: more than {_MOST} skills; the rest is left out")
+            walk.problems.append(f"{root.name}: more than {_MOST} skills; the rest is left out")
             break
-    return SkillsFound(tuple(skills[name] for name in sorted(skills)), tuple(problems))
+    found = tuple(skills[name] for name in sorted(skills))
+    return SkillsFound(found, tuple(walk.problems), tuple(walk.off), walk.stamps)
 
 
-def _files(root: Path, problems: list[str]) -> Iterator[Path]:
-    """In the order of their names; a folder that was seen already, through a link, is passed by."""
-    seen: set[tuple[int, int]] = set()
-    waiting = [(root, 0)]
-    while waiting:
-        folder, depth = waiting.pop()
-        try:
-            state = folder.stat()
-            if (state.st_dev, state.st_ino) in seen:
+class _Walk:
+    """Through folders in the order of their names; one that was seen already is passed by."""
+
+    def __init__(self, root: Path, within: Path) -> None:
+        self._root = root
+        self._within = Path(os.path.realpath(within))
+        self._seen: set[Path] = set()
+        self._left = _MOST_ENTRIES
+        self.problems: list[str] = []
+        self.off: list[str] = []
+        self.stamps: dict[str, Stamp] = {}
+
+    def files(self) -> Iterator[Path]:
+        waiting = [(self._root, 0)]
+        while waiting:
+            folder, depth = waiting.pop()
+            self._stamp(folder)
+            if not self._is_new(folder):
                 continue
-            seen.add((state.st_dev, state.st_ino))
-            inside = sorted(folder.iterdir(), reverse=True)
+            inside = self._inside(folder)
+            file = folder / FILE
+            if self._stamp(folder / _OFF):
+                if file.is_file():
+                    self.off.append(
+                        os.fsencode(file.relative_to(self._root)).decode("utf-8", "replace")
+                    )
+                continue
+            if self._stamp(file) and file.is_file() and self._is_within(file):
+                yield file
+            if depth < _DEEPEST:
+                waiting += [(path, depth + 1) for path in inside]
+            if self._left <= 0:
+                most = f"more than {_MOST_ENTRIES} files and folders"
+                self.problems.append(f"{_shown(folder)}: {most}; the rest is left out")
+                return
+
+    def _inside(self, folder: Path) -> list[Path]:
+        """The folders in it, the last first."""
+        try:
+            with os.scandir(folder) as entries:
+                taken = list(islice(entries, max(0, self._left)))
         except FileNotFoundError:
-            continue
+            return []
         except OSError as error:
-            problems.append(f"{folder.name}: {error.strerror}")
-            continue
-        if (folder / ".disabled").exists():
-            continue
-        if (folder / FILE).is_file():
-            yield folder / FILE
-        if depth < _DEEPEST:
-            waiting += [(path, depth + 1) for path in inside if _is_folder(path)]
+            self.problems.append(f"{_shown(folder)}: {error.strerror}")
+            return []
+        self._left -= len(taken)
+        names = sorted((one.name for one in taken if _is_folder(one)), reverse=True)
+        return [folder / name for name in names]
 
+    def _is_new(self, folder: Path) -> bool:
+        real = Path(os.path.realpath(folder))
+        if real in self._seen or not self._is_within(folder):
+            return False
+        self._seen.add(real)
+        return True
 
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except OSError:  # a link that leads to itself
+    def _is_within(self, path: Path) -> bool:
+        if Path(os.path.realpath(path)).is_relative_to(self._within):
+            return True
+        self.problems.append(f"{_shown(path)}: it leads out of {self._within.name}")
         return False
+
+    def _stamp(self, path: Path) -> bool:
+        """Whether anything is there. If something comes, the folder it comes into changes."""
+        stamp = stamp_of(path)
+        if stamp is not None or path == self._root:
+            self.stamps[str(path)] = stamp
+        return stamp is not None
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    with suppress(OSError):  # a link that leads to itself
+        return entry.is_dir()
+    return False
+
+
+def _shown(path: Path) -> str:
+    """Its name in text that can be written."""
+    return os.fsencode(path.name).decode("utf-8", "replace")
 
 
 def _read(path: Path, shown: str) -> Capability:
+    if not _is_whole(shown):
+        raise BadInput(f"{_shown(path.parent)}: the name of the folder is no UTF-8")
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
     except OSError as error:
         raise BadInput(f"{shown}: {error.strerror}") from error
     found = front_matter(head.decode("utf-8", errors="replace"), where=shown)
-    name = _text(found, "name", shown) or path.parent.name
+    name = _text(found, "name", shown) or " ".join(path.parent.name.split())
     description = _text(found, "description", shown)
     if not description:
         raise BadInput(f"{shown}: there is no description")
@@ -129,6 +218,7 @@ def _text(found: Mapping[str, object], key: str, where: str) -> str:
     value = found.get(key, "")
     if not isinstance(value, str):
         raise BadInput(f"{where}: {key} is not a text")
+    _refuse_half(value, key, where)
     return " ".join(value.split())
 
 
@@ -140,4 +230,16 @@ def _texts(
     texts = [item for item in items if isinstance(item, str)]
     if len(texts) != len(items) or (allowed and set(texts) - set(allowed)):
         raise BadInput(f"{where}: {key} is not a list of {' or '.join(allowed) or 'texts'}")
+    for text in texts:
+        _refuse_half(text, key, where)
     return tuple(texts)
+
+
+def _refuse_half(text: str, key: str, where: str) -> None:
+    if not _is_whole(text):
+        raise BadInput(f"{where}: {key} holds half a surrogate pair")
+
+
+def _is_whole(text: str) -> bool:
+    """Whether UTF-8 can say it: escapes in YAML can write what it cannot."""
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)

@@ -15,7 +15,7 @@ from mentis.act import entries
 from mentis.act.approvals import Approvals
 from mentis.act.budget import Tally, begun_in
 from mentis.act.dispatch import Dispatcher, DispatchLimits
-from mentis.act.gate import Gate, GateRules, judge_again
+from mentis.act.gate import Gate, GateRules, judge_again, not_offered
 from mentis.act.journal import Journal, Sizes
 from mentis.act.recovery import Caught, Recovery
 from mentis.act.registry import Registry
@@ -160,10 +160,16 @@ class Acting:
         mode: Mode,
         session: str,
         outcomes: list[Outcome],
+        offered: Collection[str] | None = None,
     ) -> None:
-        """One outcome for each action; `seen` is what the model was shown before it asked."""
+        """One outcome for each action; `seen` is what the model was shown before it asked.
+
+        `offered` are the acts it was told of: no other is done. None where a person calls.
+        """
 
         def judge(call: ActCall, spec: ActSpec) -> Decision:
+            if offered is not None and spec.name not in offered:
+                return not_offered(spec)
             return gate.judge(call, spec, seen)
 
         bench = await self.bench()

@@ -4,41 +4,53 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 import anyio
 from anyio import CancelScope, to_thread
+from anyio.from_thread import start_blocking_portal
 
 from mentis.act.registry import Registry
 from mentis.codec.request_check import check_request
 from mentis.compose.compose import Composed
-from mentis.errors import MentisError, UsageError
+from mentis.errors import BadInput, MentisError, UsageError
 from mentis.stores.files.home import Home, checked_id
 from mentis.stores.sqlite.database import Database
+from mentis.values.assembly import Assembled
 from mentis.values.caching import Forecast, Reconciled
 from mentis.values.entry import Entry, Verdict
-from mentis.values.recalled import Stimulus
+from mentis.values.recalled import Recalled, Stimulus
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Delta, Usage
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
+from mentis.values.tool import ToolDeclaration
 from mentis.values.turn import Turn
 
 from .attachments import check_words, read_attachments
 from .audit import verify_agent
+from .bringing import Brought, Outlook, nothing
+from .events import OnEvent
 from .evidence import gather
+from .fork import Fork, course_of, fork_turn, live_mind, scripted_mind, session_of
+from .kept_turn import KeptTurn, find_entry, load_turn
 from .legs import render_turn
 from .mind import Mind
 from .present import look
 from .previous import read_previous
+from .replay import Replayed, replay_turn
+from .segment_files import open_segments
 from .settings import Settings
-from .turn import Hear, TurnResult, compose_turn, run_turn, told_history
-from .wiring import Parts, open_mind
+from .turn import Hear, TurnResult, compose_turn, look_out, run_course, run_turn, told_history
+from .wiring import Parts, open_mind, open_routes
+
+if TYPE_CHECKING:
+    from .assemble import Assembler
 
 
 @runtime_checkable
@@ -73,8 +85,12 @@ class Agent:
         database: Database,
         settings: Settings,
         environ: Mapping[str, str] = os.environ,
+        *,
+        on_event: OnEvent | None = None,
     ) -> None:
         self._mind = mind
+        self._on_event = on_event
+        self._assembler: Assembler | None = None
         self._environ = environ
         self._database = database
         self._settings = settings
@@ -92,7 +108,7 @@ class Agent:
         """The agent of one persona; the only persona there is may be left unnamed."""
         parts = parts or Parts()
         mind, database, settings = open_mind(Path(path), persona=persona, route=route, parts=parts)
-        return cls(mind, database, settings, parts.variables)
+        return cls(mind, database, settings, parts.variables, on_event=parts.on_event)
 
     @property
     def id(self) -> str:
@@ -116,12 +132,54 @@ class Agent:
         """The request and trace for this message, as if it were sent now. Nothing is sent."""
         stimulus = self._stimulus(message)
         mind = self._mind
-        history = told_history(mind, checked_id(session, "session"))
-        return compose_turn(mind, look(mind), stimulus, history, news=mind.acting.news())
+        history, present = told_history(mind, checked_id(session, "session")), look(mind)
+        brought = self._brought(stimulus, look_out(mind, present, session))
+        news = mind.acting.news()
+        return compose_turn(mind, present, stimulus, history, news=news, brought=brought).composed
 
     def render(self, message: str | Stimulus, *, session: str = "main") -> Rendering:
         """The exact payload for this message. Nothing is sent."""
         return render_turn(self.compose(message, session=session).request, self._mind.route)
+
+    async def connect(self) -> tuple[ToolDeclaration, ...]:
+        """Start the servers of its tools, as a turn would, and return all it can do now."""
+        acting = self._mind.acting
+        await acting.tools.start()
+        await to_thread.run_sync(acting.tools.follow_skills)
+        return acting.registry.declarations()
+
+    async def recall(self, task: str, *, mode: str = "auto") -> Recalled:
+        """What comes to mind for a task: tools, skills and memories, each with its reason."""
+        return await self._assembling().recall(task, mode=mode)
+
+    async def assemble(
+        self,
+        task: str,
+        *,
+        mode: str = "auto",
+        root: str | Path | None = None,
+        interactive: bool = False,
+        git_changes: bool = False,
+        session: str = "main",
+        timings: bool = False,
+    ) -> Assembled:
+        """The prompt for a task as one text, layer by layer, with what went into it and why.
+
+        `mode` is `plan`, `act`, `review` or `auto`; then the two hints and the words of the task
+        decide. With a `root` the folder and its git repository are told of, without it nothing of
+        the machine is. The same inputs give the same bytes. No model is called.
+        """
+        from mentis.recall.stance import Hints
+
+        place = None if root is None else await to_thread.run_sync(Path(root).resolve)
+        return await self._assembling().assemble(
+            task,
+            mode=mode,
+            root=place,
+            hints=Hints(interactive, git_changes),
+            session=checked_id(session, "session"),
+            timings=timings,
+        )
 
     def forecast(
         self,
@@ -170,21 +228,64 @@ class Agent:
         about this turn, what is around the conversation.
         """
         stimulus = await to_thread.run_sync(self._stimulus, message)
-        if self._reading is not None:
-            raise UsageError(
-                "this agent is answering already", hint="wait for the answer, or open another agent"
-            )
-        self._reading = CancelScope()
-        try:
+        async with self._one_at_a_time() as reading:
             return await run_turn(
                 self._mind,
                 stimulus,
                 session=checked_id(session, "session"),
                 hear=hear or _ignore,
-                reading=self._reading,
+                reading=reading,
             )
-        finally:
-            self._reading = None
+
+    def replay(self, index: int) -> Replayed:
+        """The prompt of a recorded turn, put together again and compared with its entry, offline.
+
+        ReplayError where something it was made from is gone, or was never kept.
+        """
+        return replay_turn(self._kept_turn(index), self._mind.secret)
+
+    def fork(self, index: int, blocks: Mapping[str, str], *, force: bool = False) -> Fork:
+        """A recorded turn with other texts in some of its blocks, and what differs for that.
+
+        Nothing is sent or written; `go_on` does that. The constitution is changed only by `force`.
+        """
+        most = self._settings.model.limits.prompt_file_bytes
+        for name, text in blocks.items():
+            if len(text.encode("utf-8", "surrogatepass")) > most:
+                raise BadInput(
+                    f"the text for block {name!r} is over {most} bytes",
+                    hint="shorten it, or raise limits.prompt_file_bytes",
+                )
+        return fork_turn(self._mind, self._kept_turn(index), blocks, force=force)
+
+    async def go_on(
+        self,
+        fork: Fork,
+        *,
+        live: bool = False,
+        script: Sequence[str] | None = None,
+        hear: Hear | None = None,
+    ) -> TurnResult:
+        """Ask what a fork would ask: its provider (`live`), or a script of replies.
+
+        It is a turn in a session of its own, and its entry names the turn that it was made from.
+        What the answer asks for is not done.
+        """
+        if live == (script is not None):
+            raise UsageError(
+                "a fork goes on live or with a script", hint="choose one: live=True, or script=..."
+            )
+        if script is not None:
+            mind = scripted_mind(self._mind, fork, script)
+        else:
+            home = Home(self._database.path.parent)
+            chain = open_routes(self._settings, home, fork.inputs.route.name)
+            mind = live_mind(self._mind, fork, chain[0])
+        present = await to_thread.run_sync(look, mind)
+        session = await to_thread.run_sync(session_of, mind, fork)
+        course = course_of(mind, present, fork)
+        async with self._one_at_a_time() as reading:
+            return await run_course(course, session=session, hear=hear or _ignore, reading=reading)
 
     def interrupt(self) -> None:
         """End the answer that is being read; `chat` returns what came so far, marked so."""
@@ -243,6 +344,37 @@ class Agent:
         trace: TracebackType | None,
     ) -> None:
         await self.aclose()
+
+    @asynccontextmanager
+    async def _one_at_a_time(self) -> AsyncGenerator[CancelScope, None]:
+        if self._reading is not None:
+            raise UsageError(
+                "this agent is answering already", hint="wait for the answer, or open another agent"
+            )
+        self._reading = CancelScope()
+        try:
+            yield self._reading
+        finally:
+            self._reading = None
+
+    def _kept_turn(self, index: int) -> KeptTurn:
+        mind, home = self._mind, Home(self._database.path.parent)
+        segments = open_segments(home, self._settings, mind.persona.id, mind.agent)
+        return load_turn(mind, find_entry(mind, segments, index))
+
+    def _brought(self, stimulus: Stimulus, outlook: Outlook) -> Brought:
+        """It blocks, also where a loop runs already: embedders are asked in a loop of their own."""
+        if not outlook.needed:
+            return nothing(stimulus, outlook)
+        with start_blocking_portal() as portal:
+            return portal.call(self._mind.bringing.bring, stimulus, outlook)
+
+    def _assembling(self) -> Assembler:
+        from .assemble import Assembler  # with the whole of recall, which most agents do without
+
+        if self._assembler is None:
+            self._assembler = Assembler(self._mind, self._environ, on_event=self._on_event)
+        return self._assembler
 
     def _stimulus(self, message: str | Stimulus) -> Stimulus:
         """The message, if it is one, with its files read and everything inside the limits."""

@@ -14,6 +14,8 @@ from mentis.values.route import Route
 from mentis.values.trace import Attempt, Trace
 from mentis.values.value import Value
 
+from .inputs import Inputs
+
 _BROKEN = ("error", "cut_off")
 _KEEPS = "correction_partial"
 
@@ -32,6 +34,7 @@ class Call(Value):
     failed: tuple[str, ...] = ()
     then: str = ""
     sent: bool = True
+    inputs: Inputs | None = None
 
     @property
     def planned(self) -> Usage | None:

@@ -15,6 +15,7 @@ from mentis.act.builtin.messages import SendMessage
 from mentis.act.builtin.rest import Sleep
 from mentis.act.builtin.results import ReadResult
 from mentis.act.builtin.shell import Shell, ShellLimits
+from mentis.act.builtin.skills import ReadSkill
 from mentis.act.builtin.web import WebFetch, WebLimits
 from mentis.act.builtin.windows import SaveStatus
 from mentis.act.entries import KIND
@@ -34,6 +35,7 @@ from mentis.values.tool import ToolDeclaration
 from .ground import Ground
 from .sealing import open_pin
 from .settings_acts import CHOSEN, ActSettings
+from .skill_texts import SKILLS, has_skills, skill_text
 from .statuses import Statuses
 from .statuses_desk import Desk, Opened, folder_of, rules_of
 
@@ -53,9 +55,17 @@ def built_in(ground: Ground, chosen: ActSettings, notes: Notes) -> Iterator[ActH
     if chosen.hosts:
         reach = Reach(chosen.hosts, chosen.private_hosts)
         yield WebFetch(words["web_fetch"], WebLimits(reach))
+    if has_skills(ground.home.path / SKILLS):
+        yield read_skill(ground)
     channels = dict(_channels(ground, chosen.outbox))
     for interface in channels:
         yield SendMessage(load_message(interface, language), interface, channels)
+
+
+def read_skill(ground: Ground) -> ActHandler:
+    """There while the home has skills."""
+    words = load_acts(ground.persona.language)["read_skill"]
+    return ReadSkill(words, partial(skill_text, ground.home.path / SKILLS))
 
 
 def _channels(ground: Ground, outbox: str) -> Iterator[tuple[str, Channel]]:

@@ -63,9 +63,13 @@ class Caching:
 
     def counter(self, route: Route) -> TokenCounter:
         """The tokenizer of the route's model where it is there, else a corrected estimate."""
+        return counter_for(route.model, self.applied(route))
+
+    def applied(self, route: Route) -> Calibration:
+        """What was learned, in the steps in which it is applied."""
         learned = self.calibration(route.model)
         ratio = math.ceil(learned.ratio * _STEP - 1e-9) / _STEP
-        return counter_for(route.model, replace(learned, ratio=ratio, seen=min(learned.seen, 1)))
+        return replace(learned, ratio=ratio, seen=min(learned.seen, 1))
 
     def calibration(self, model: str) -> Calibration:
         self._footprints()

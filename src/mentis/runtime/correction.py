@@ -74,7 +74,7 @@ def asks_again(course: Course, judged: Judged, outcomes: Sequence[Outcome]) -> A
 
 def _decide(course: Course, judged: Judged, failures: tuple[Failure, ...]) -> Correction | str:
     """What to ask for, or why nothing is; the empty word when nothing failed."""
-    tools = course.leg.composed.request.tool_declarations
+    tools = course.leg.offered
     if failures and not tools and not judged.failures:
         return "no-tools"  # there is nothing the model could have done right
     asked = Asked(course.stimulus.text, tools)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mentis.act.entries import told_mark
 from mentis.act.seen import lineage_of
@@ -13,8 +13,9 @@ from mentis.compose.compose import Composed
 from mentis.errors import BadInput, MentisError, NotCanonical
 from mentis.ledger.chain import make_stamp
 from mentis.values.action import Outcome
-from mentis.values.digest import digest
+from mentis.values.digest import Digest, digest
 from mentis.values.entry import Draft, Entry
+from mentis.values.mark import Mark
 from mentis.values.recalled import Stimulus
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Reply
@@ -23,7 +24,10 @@ from mentis.values.turn import Turn
 
 from .attachments import media_digest
 from .attempts import Call, total
+from .bringing import residency_mark
 from .caching import Settled
+from .inputs import Inputs
+from .kept_inputs import Place
 from .legs import Passed
 from .mind import Mind
 from .repeat import Repeat
@@ -44,6 +48,8 @@ class Keeper:
     settled: tuple[Settled, ...] = ()
     unanswered: tuple[Call, ...] = ()
     told: tuple[str, ...] = ()  # the keys of acts whose outcome was news to the model
+    inputs: Inputs | None = None
+    about: Mapping[str, object] = field(default_factory=dict[str, object])  # for the entry
 
     def begin(self, stimulus: Stimulus) -> int:
         """Store the message before the call, so that it cannot vanish with it."""
@@ -67,11 +73,13 @@ class Keeper:
         turns = answered(reply, outcomes, at_once=len(self.calls) <= 1, lineage=lineage)
         try:
             acted = {"acted": [turn_digest(one) for one in turns]} if len(turns) > 1 else {}
-            body = {**turn, **self._bound(stimulus, reply, outcomes), **acted}
-            entry = self._record(body, told)
+            sent = self.rendering.body()
+            bound = self._bound(stimulus, reply, outcomes, payload=digest(sent))
+            body = {**turn, **self.about, **bound, **acted}
+            entry = self._record_with_inputs(body, told, Place(self.session, number, sent))
         except (BadInput, NotCanonical) as refusal:
             # Nothing a model or a handler says may keep the turn out of the record.
-            entry = self._record({**turn, "unbound": refusal.message}, told)
+            entry = self._record({**turn, **self.about, "unbound": refusal.message}, told)
         self._answer(stimulus, number, turns, failed=failure is not None)
         return entry
 
@@ -99,10 +107,29 @@ class Keeper:
         """Something came back, so that the model has read what it was shown."""
         return self.repeat is None and bool(reply.raw)
 
-    def _record(self, body: Mapping[str, object], told: Sequence[str]) -> Entry:
+    def _record_with_inputs(
+        self, body: Mapping[str, object], told: Sequence[str], place: Place
+    ) -> Entry:
+        """What the prompt was made from is kept, so that it can be made again."""
+        if self.inputs is None:
+            return self._record(body, told)
+        keeping, request = self.mind.kept, self.composed.request
+        try:
+            kept = keeping.write(self.inputs, self.rendering, request, place=place)
+        except (BadInput, UnicodeEncodeError) as refusal:
+            return self._record({**body, "unkept": str(refusal)}, told)
+        entry = self._record({**body, "inputs": kept.digest}, told, kept.marks)
+        keeping.written(kept)
+        return entry
+
+    def _record(
+        self, body: Mapping[str, object], told: Sequence[str], kept: Sequence[Mark] = ()
+    ) -> Entry:
         stamp = make_stamp(self.mind.clock.now, self.mind.ids.salt, self.mind.clock.uptime)
         draft = Draft("turn", "runtime", body)
-        marks = [told_mark(key) for key in told]
+        marks = [*kept, *(told_mark(key) for key in told)]
+        if self.composed.residency is not None and any(call.sent for call in self.calls):
+            marks.append(residency_mark(self.session, self.composed.residency))
         (entry,) = self.mind.ledger.append(self.mind.agent, [draft], stamp, marks=marks)
         return entry
 
@@ -139,12 +166,12 @@ class Keeper:
         return {} if usage is None else {"usage": to_object(usage)}
 
     def _bound(
-        self, stimulus: Stimulus, reply: Reply, outcomes: Sequence[Outcome]
+        self, stimulus: Stimulus, reply: Reply, outcomes: Sequence[Outcome], *, payload: Digest
     ) -> dict[str, object]:
         """Digests of what was told, said and done; of texts as the conversation keeps them."""
         digests = {
             "request": digest(to_json(self.composed.request)),
-            "payload": self.rendering.digest,
+            "payload": payload,
             "library": self.composed.trace.library,
             "reply": digest(to_json(reply)),
             "acts": _digest_of(outcomes),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from mentis.compose.compose import Composed
 from mentis.errors import MentisError, ModelError, WorldError
 from mentis.facts.abilities import abilities, wire_of
+from mentis.library.acts import DOORWAY
 from mentis.render.wires import render_for
 from mentis.settle.correction import Attempts
 from mentis.settle.readers import Reader, reader_for
@@ -17,10 +18,12 @@ from mentis.values.rendering import Rendering
 from mentis.values.reply import Reply
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
+from mentis.values.tool import ToolDeclaration
 from mentis.values.value import Value
 
 from .attempts import Call, combined
 from .caching import Settled, settle_calls
+from .inputs import Inputs, Prompted
 from .mind import Mind
 from .present import Present
 from .repeat import Repeat, repeat_for
@@ -43,9 +46,15 @@ class Leg:
     composed: Composed
     rendering: Rendering
     reader: Reader
+    inputs: Inputs
+
+    @property
+    def offered(self) -> tuple[ToolDeclaration, ...]:
+        """What the model may call: declared, or told of in the text."""
+        return offered_by(self.composed)
 
 
-Compose = Callable[[Mind, Stimulus], Composed]
+Compose = Callable[[Mind, Stimulus], Prompted]
 
 
 def render_turn(request: PromptRequest, route: Route) -> Rendering:
@@ -59,7 +68,8 @@ class Course:
 
     `calls` are the answers that came to an end; the answer of the leg itself is added by `close`.
     `sent`: the prompt of this leg went out, so that somebody may charge for it; `unanswered` are
-    the calls of which that is so on the routes that were passed over.
+    the calls of which that is so on the routes that were passed over. `dry`: what the answer asks
+    for is not done, and nothing is asked again. `about` is what else the entry says.
     """
 
     stimulus: Stimulus
@@ -77,6 +87,8 @@ class Course:
     unanswered: list[Call] = field(default_factory=list[Call])
     repeat: Repeat | None = None
     settled: tuple[Settled, ...] = ()
+    dry: bool = False
+    about: Mapping[str, object] = field(default_factory=dict[str, object])
 
     @classmethod
     def begin(cls, mind: Mind, stimulus: Stimulus, compose: Compose, *, present: Present) -> Course:
@@ -135,7 +147,14 @@ class Course:
     def _call(self, reply: Reply, *, failed: tuple[str, ...] = (), then: str = "") -> Call:
         leg = self.leg
         return Call(
-            leg.mind.route, leg.composed, leg.rendering, reply, failed, then, sent=self.sent
+            leg.mind.route,
+            leg.composed,
+            leg.rendering,
+            reply,
+            failed,
+            then,
+            sent=self.sent,
+            inputs=leg.inputs,
         )
 
     def look_back(self, session: str) -> None:
@@ -166,15 +185,21 @@ def may_pass(failure: MentisError) -> bool:
     return isinstance(failure, (WorldError, ModelError))
 
 
+def offered_by(composed: Composed) -> tuple[ToolDeclaration, ...]:
+    return (*composed.request.tool_declarations, *composed.revealed)
+
+
 def _leg(mind: Mind, stimulus: Stimulus, compose: Compose) -> Leg:
-    composed = compose(mind, stimulus)
+    prompted = compose(mind, stimulus)
+    composed = prompted.composed
     rendering = render_turn(composed.request, mind.route)
     reader = reader_for(
         rendering.wire,
         rendering.name_map,
-        tools=composed.request.tool_declarations,
+        tools=offered_by(composed),
         model=mind.route.model,
         place=composed.request.runtime_ctx.interface_path,
         calls=abilities(mind.route).calls,
+        doorway="" if mind.acting.registry.spec(DOORWAY) else DOORWAY,
     )
-    return Leg(mind, composed, rendering, reader)
+    return Leg(mind, composed, rendering, reader, prompted.inputs)

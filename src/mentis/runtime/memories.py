@@ -6,14 +6,14 @@ and by `rebuild`, and never again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
 
-from anyio import to_thread
+from anyio import create_task_group, to_thread
 
-from mentis.errors import EngineMissing, MentisError, UsageError
+from mentis.errors import EngineMissing, MentisError, StoreConflict, UsageError
 from mentis.exchange.memory_lines import read_lines, write_lines
 from mentis.ledger.chain import format_time, make_stamp
 from mentis.ports.clock import Clock
@@ -22,10 +22,18 @@ from mentis.ports.ids import Ids
 from mentis.ports.ledger_store import LedgerStore
 from mentis.ports.memory_store import MemoryStore
 from mentis.ports.screener import Screener
+from mentis.recall.embedding import ask
+from mentis.recall.memory.around import (
+    belongs_to,
+    elsewhere,
+    holds_in,
+    notes_about,
+    own_first,
+    people,
+)
 from mentis.recall.memory.choosing import public, why_not
 from mentis.recall.memory.hygiene import inspect
 from mentis.recall.memory.index import Query
-from mentis.recall.memory.packing import packed
 from mentis.recall.memory.picking import pick
 from mentis.recall.memory.secrets_found import secrets_in
 from mentis.stores.files.home import find_home
@@ -43,13 +51,17 @@ from mentis.values.memories import (
     MemoryFilter,
     Rebuilt,
     Remembered,
+    Scored,
     Way,
 )
+from mentis.values.memory_kind import MemoryKind
+from mentis.values.surroundings import Person
 from mentis.values.trace import Degradation
 from mentis.values.trust import Trust
 
 from .ledgers import open_ledger, open_postgres
 from .memories_draft import check_draft, check_whole, made_of
+from .memories_fill import Filler, Progress
 from .memories_index import Searchable
 from .memories_parts import HomeEmbedder, HomeScreener
 from .memories_screen import NOBODY, Gatekeeper, is_outside
@@ -61,7 +73,6 @@ from .settings_sections import MemoriesSettings
 from .settings_sources import load_settings
 from .system import RandomIds, SystemClock
 
-Progress: TypeAlias = Callable[[int, int], None]
 _BATCH = 32
 _DEFAULTS = MemoriesSettings()
 
@@ -103,7 +114,8 @@ def open_memories(
 
 def open_memory_tools(settings: Settings, database: Database, parts: Parts) -> Tools:
     """On the open database of a home; what `parts` lacks becomes the real thing."""
-    found = HomeEmbedder()
+    choice = settings.model.recall.embedder
+    found = None if choice == "off" else HomeEmbedder(choice)
     return Tools(
         store=_open_store(settings, database, parts.variables),
         clock=parts.clock or SystemClock(),
@@ -112,7 +124,7 @@ def open_memory_tools(settings: Settings, database: Database, parts: Parts) -> T
         embedder=parts.embedder or found,
         screener=parts.screener or HomeScreener(database.path.parent),
         settings=settings.model.memories,
-        stepped_down=tuple if parts.embedder else found.stepped_down,
+        stepped_down=tuple if parts.embedder or found is None else found.stepped_down,
     )
 
 
@@ -138,12 +150,21 @@ class Memories(Closing):
         self._store = tools.store
         self._database = database
         self._ledger: LedgerStore | None = None
-        self._searchable = Searchable(agent, tools.store, tools.settings.index)
+        self._searchable = Searchable(agent, tools.store, tools.settings)
 
     @property
     def import_bytes(self) -> int:
         """How large a file may be that is imported."""
         return self._tools.settings.import_bytes
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """What makes their vectors; a query's own can be made by it before."""
+        return self._tools.embedder
+
+    def stepped_down(self) -> tuple[Degradation, ...]:
+        """What the embedder has to do without."""
+        return self._tools.stepped_down()
 
     async def remember(self, draft: MemoryDraft) -> Remembered:
         """Keep it, screened if it is from outside. Said before in the same place, it stays one."""
@@ -154,7 +175,7 @@ class Memories(Closing):
         known = kept.id != memory.id
         missing = () if known else await self._embed_new(kept)
         degraded = (*gate.degraded, *missing)
-        return Remembered(kept, known, _notes(kept, draft, known=known), degraded)
+        return Remembered(kept, known, _notes(kept, memory, known=known), degraded)
 
     async def search(
         self,
@@ -211,20 +232,31 @@ class Memories(Closing):
         self._searchable.drop()
         return memory
 
+    @property
+    def remains(self) -> tuple[str, ...]:
+        """Where the bytes of what was forgotten last may be for a while yet, in words."""
+        return self._store.remains
+
     async def supersede(self, memory_id: str, draft: MemoryDraft) -> Remembered:
         """Keep a newer one in its place; the old one stays, marked, and is found no more."""
         old = self.get(memory_id)
-        _refuse_weaker(old, Memory("the newer memory", draft.text, trust=draft.trust))
+        _refuse_weaker(old, made_of(draft, "the newer memory", now=""))
         made = await self.remember(draft)
         if made.memory.id == old.id:
             raise UsageError("that is what the memory says already", hint="say what is new")
-        await to_thread.run_sync(self.supersede_by, memory_id, made.memory.id)
+        try:
+            await to_thread.run_sync(self.supersede_by, memory_id, made.memory.id)
+        except StoreConflict:
+            if not made.known:  # it was made to take a place that it did not get
+                await to_thread.run_sync(self.forget, made.memory.id)
+            raise
         return made
 
     def supersede_by(self, memory_id: str, newer_id: str) -> Memory:
         """Mark a memory as superseded by another one that is there."""
         old, newer = self.get(memory_id), self.get(newer_id)
         _refuse_weaker(old, newer)
+        chain: list[Memory] = []
         step: Memory | None = newer
         while step is not None:
             if step.id == old.id:
@@ -232,8 +264,36 @@ class Memories(Closing):
                     f"{newer_id!r} cannot supersede {memory_id!r}: it leads back to it",
                     hint="choose the newer of the two",
                 )
+            chain.append(step)
             step = self._store.find(self.agent, step.superseded_by)
-        return self._change(replace(old, superseded_by=newer_id))
+        taken = self._store.find(self.agent, old.superseded_by)
+        if taken is not None and taken.id != newer_id:
+            raise _changed(old, f"it was superseded by {old.superseded_by!r}")
+        # None of those it leads to may change meanwhile, or two could supersede each other.
+        return self._change(old, replace(old, superseded_by=newer_id), given=chain)
+
+    def recaps(self, session: str, *, most: int = 3) -> tuple[str, ...]:
+        """What happened last in other conversations: a line for each, the newest at the end."""
+        gate = Gatekeeper(self._tools.screener, self._searchable.vector_of)
+        last = elsewhere(self._valid("episode"), session=session, most=most)
+        return tuple(f"{one.session}: {one.text}" for one in last if not gate.why_not(one))
+
+    def people(self, names: Sequence[str]) -> tuple[Person, ...]:
+        """What is known of those who take part, from the notes of kind `person` with their tag."""
+        return people(self._valid("person"), names)
+
+    def around(self, session: str, names: Sequence[str], *, most: int = 3) -> tuple[str, ...]:
+        """The same as ids: the last episodes elsewhere, then notes about those who take part."""
+        episodes, notes = (
+            [one for one in self._valid(kind) if holds_in(one, session)]
+            for kind in ("episode", "person")
+        )
+        last = elsewhere(episodes, session=session, most=most)
+        return tuple(one.id for one in (*last, *notes_about(notes, names)))
+
+    def _valid(self, kind: MemoryKind) -> list[Memory]:
+        kept, now = self._searchable.of_kind(kind), self._now()
+        return [one for one in kept if not why_not(one, EVERYTHING_PUBLIC, now=now)]
 
     def quarantine(self) -> tuple[Memory, ...]:
         """What screening has kept back, with its reasons."""
@@ -244,22 +304,20 @@ class Memories(Closing):
         memory = self.get(memory_id)
         if not memory.quarantined:
             raise UsageError(f"{memory_id!r} is not in quarantine", hint="nothing to release")
-        entry = self._record("release", memory, reason)
         marked = Screened("suspicious", memory.screening.reason if memory.screening else "")
-        self._change(replace(memory, screening=marked, released=self._now()))
-        return entry
+        freed = replace(memory, screening=marked, released=self._now())
+        return self._recorded("release", memory, freed, reason)
 
     def promote(self, memory_id: str, trust: Trust, *, reason: str) -> Entry:
         """A person vouches for it: recorded before it is done."""
         memory = self.get(memory_id)
         if trust not in (Trust.OWNER, Trust.SELF, Trust.REFERENCE):
             raise UsageError(f"no memory can be {trust.value}", hint="owner, self or reference")
-        if trust.rank >= memory.trust.rank or memory.quarantined:
-            state = "in quarantine" if memory.quarantined else f"{memory.trust.value} already"
+        if trust.rank >= memory.worth.rank or memory.quarantined:
+            state = "in quarantine" if memory.quarantined else f"{memory.worth.value} already"
             raise UsageError(f"{memory_id!r} is {state}", hint="look at it first")
-        entry = self._record(f"promote to {trust.value}", memory, reason)
-        self._change(replace(memory, trust=trust, lineage=trust))
-        return entry
+        vouched = replace(memory, trust=trust, lineage=trust)
+        return self._recorded(f"promote to {trust.value}", memory, vouched, reason)
 
     def screen_again(self) -> tuple[Memory, ...]:
         """Look anew at what nobody could look at; returns what is no longer in quarantine."""
@@ -270,7 +328,7 @@ class Memories(Closing):
                 continue
             looked = gate.screened(memory)
             if not looked.quarantined:
-                freed.append(self._change(looked))
+                freed.append(self._change(memory, looked))
         return tuple(freed)
 
     def hygiene(self) -> tuple[HygieneFinding, ...]:
@@ -282,7 +340,7 @@ class Memories(Closing):
         return write_lines(kept if private else public(kept))
 
     def import_lines(self, data: bytes) -> ImportedMemories:
-        """All lines or none. What comes in is untrusted, and screened."""
+        """All lines or none. What comes in is untrusted, and screened; `fill` makes its vectors."""
         settings = self._tools.settings
         lines = read_lines(data, most_bytes=settings.import_bytes)
         there = {memory.id: memory for memory in self._store.memories(self.agent)}
@@ -304,6 +362,7 @@ class Memories(Closing):
             added=tuple(memory.id for memory in added),
             known=tuple(known),
             quarantined=tuple(memory.id for memory in added if memory.quarantined),
+            waiting=len(added),
             notes=(*notes, *(one.reason for one in gate.degraded)),
         )
 
@@ -312,29 +371,60 @@ class Memories(Closing):
 
         Each batch is kept when it is done: whoever stops it goes on from there the next time.
         """
-        embedder = self._tools.embedder
-        if embedder is None:
-            raise EngineMissing(
-                "no embedder is configured, so there is nothing to make vectors with",
-                hint="memories are found by their words until there is one",
-            )
-        fingerprint, after, made = embedder.fingerprint, "", 0
-        total = await to_thread.run_sync(self._count_missing, fingerprint)
-        while waiting := await to_thread.run_sync(self._waiting, fingerprint, after, batch):
-            made += await self._embed(embedder, waiting)
-            after = waiting[-1].id
-            if progress is not None:
-                progress(min(made, total), total)
-        left = await to_thread.run_sync(self._count_missing, fingerprint)
-        dropped = 0 if left else await to_thread.run_sync(self._drop_others, fingerprint)
-        return Rebuilt(fingerprint, made, total, not left, dropped)
+        filler = self._filler()
+        done = await filler.fill(progress, batch)
+        if not done.complete:
+            return done
+        return replace(done, dropped=await to_thread.run_sync(filler.drop_others))
+
+    async def fill(self, progress: Progress | None = None, *, batch: int = _BATCH) -> Rebuilt:
+        """Make the vectors that are missing, as after an import. It stops like `rebuild`."""
+        return await self._filler().fill(progress, batch)
+
+    @asynccontextmanager
+    async def filling(self, progress: Progress | None = None) -> AsyncGenerator[None]:
+        """Missing vectors are made in the background while the block runs; what is left waits."""
+        async with create_task_group() as group:
+            group.start_soon(self.fill, progress)
+            yield
+            group.cancel_scope.cancel()
+
+    def wait_for_index(self) -> None:
+        """Until no index of vectors is being made: searches before that look at all of them."""
+        self._searchable.wait_for_index()
 
     def changed_since(self, revision: int) -> tuple[int, tuple[Memory, ...]]:
         """The revision now, and what was kept or changed after an earlier one."""
         standing = self._store.standing(self.agent)
         return standing.revision, self._store.memories(self.agent, since=revision)
 
+    def kept_since(
+        self, ids: Sequence[str], revision: int | None, *, session: str
+    ) -> tuple[Found, int]:
+        """Those with these ids, then what was kept or changed after a revision, own ones and the
+        newest first; and the revision now. Each is looked at like any that is found.
+
+        What belongs to another session or scope is not among the latter.
+        """
+        standing = self._store.standing(self.agent)
+        changed = () if revision is None else self._store.memories(self.agent, since=revision)
+        later = own_first(one for one in changed if belongs_to(one, session))
+        found = (self._store.find(self.agent, one) for one in ids)
+        there = {one.id: one for one in (*filter(None, found), *later)}
+        gate = Gatekeeper(self._tools.screener, self._searchable.vector_of)
+        now = self._now()
+        allowed = [one for one in there.values() if not why_not(one, EVERYTHING_PUBLIC, now=now)]
+        hits = tuple(
+            Scored(one, 0.0, chosen=True, reason="told of before" if one.id in ids else "written")
+            for one in allowed
+            if not gate.why_not(one)
+        )
+        filtered = len(allowed) - len(hits)
+        degraded = tuple(gate.degraded)
+        return Found("", "lexical", hits, filtered=filtered, degraded=degraded), standing.revision
+
     def close(self) -> None:
+        self._searchable.close()
         if self._ledger is not None:
             self._ledger.close()
         self._store.close()
@@ -356,21 +446,20 @@ class Memories(Closing):
             return None, 0
         calls = int(given is None)
         try:
-            vectors = await self._tools.embedder.embed([query]) if given is None else [given]
-            packed([Memory("query", query)], vectors)  # looked at like any other vector
+            made = [given] if given is not None else await ask(self._tools.embedder, [query])
+            degraded.update(dict.fromkeys(self._tools.stepped_down()))
         except MentisError as error:
             reason = f"{error.message}: words alone are searched"
             degraded[Degradation("embedder", reason)] = None
             return None, calls
-        degraded.update(dict.fromkeys(self._tools.stepped_down()))
-        return vectors[0], calls
+        return made[0], calls
 
     def _find(self, asked: Query, way: Way, calls: int, degraded: dict[Degradation, None]) -> Found:
         embedder = self._tools.embedder
         fingerprint = embedder.fingerprint if embedder and asked.vector is not None else ""
         ranked = self._searchable.search(asked, fingerprint, degraded)
-        gate = Gatekeeper(self._tools.screener)
-        picked = pick(ranked, limit=asked.limit, screen=gate.why_not)
+        gate = Gatekeeper(self._tools.screener, self._searchable.vector_of)
+        picked = pick(ranked, limit=asked.limit, screen=gate.why_not, wanted=asked.wanted)
         return Found(
             query=asked.text,
             way=way,
@@ -379,6 +468,7 @@ class Memories(Closing):
             filtered=picked.filtered,
             searched=self._searchable.size,
             embedding_calls=calls,
+            vectors=ranked.vectors,
             degraded=(*degraded, *gate.degraded),
         )
 
@@ -387,31 +477,34 @@ class Memories(Closing):
         if self._tools.embedder is None:
             return ()
         try:
-            await self._embed(self._tools.embedder, [memory])
+            await self._filler().embed([memory])
         except MentisError as error:
             return (Degradation("embedder", f"{error.message}: it has no vector yet"),)
         return self._tools.stepped_down()
 
-    async def _embed(self, embedder: Embedder, memories: Sequence[Memory]) -> int:
-        vectors = packed(memories, await embedder.embed([memory.text for memory in memories]))
-        fingerprint = embedder.fingerprint
-        return await to_thread.run_sync(self._store.keep_vectors, self.agent, fingerprint, vectors)
+    def _filler(self) -> Filler:
+        if self._tools.embedder is None:
+            raise EngineMissing(
+                "no embedder is configured, so there is nothing to make vectors with",
+                hint="memories are found by their words until there is one",
+            )
+        return Filler(self.agent, self._store, self._tools.embedder)
 
-    def _waiting(self, fingerprint: str, after: str, batch: int) -> tuple[Memory, ...]:
-        return self._store.without_vector(self.agent, fingerprint, count=batch, after=after)
-
-    def _count_missing(self, fingerprint: str) -> int:
-        everything = self._store.count(self.agent)
-        return everything - self._store.count_vectors(self.agent).get(fingerprint, 0)
-
-    def _drop_others(self, fingerprint: str) -> int:
-        others = self._store.count_vectors(self.agent).keys() - {fingerprint}
-        return sum(self._store.drop_vectors(self.agent, other) for other in sorted(others))
-
-    def _change(self, memory: Memory) -> Memory:
-        changed = replace(memory, updated=self._now())
-        self._store.remember(self.agent, changed)
+    def _change(self, before: Memory, after: Memory, *, given: Sequence[Memory] = ()) -> Memory:
+        """One of two who change a memory at once wins; the other is told."""
+        changed = replace(after, updated=self._now())
+        if not self._store.change(self.agent, before, changed, given=given):
+            raise _changed(before, "somebody else changed it meanwhile")
         return changed
+
+    def _recorded(self, what: str, before: Memory, after: Memory, reason: str) -> Entry:
+        entry = self._record(what, before, reason)
+        try:
+            self._change(before, after)
+        except StoreConflict as error:
+            self._record(f"{what}: not done", before, error.message)
+            raise
+        return entry
 
     def _record(self, what: str, memory: Memory, reason: str) -> Entry:
         """Which memory, never what it says: an entry stays when the memory is forgotten."""
@@ -428,6 +521,14 @@ class Memories(Closing):
         return format_time(self._tools.clock.now())
 
 
+def _changed(memory: Memory, why: str) -> StoreConflict:
+    return StoreConflict(
+        f"memory {memory.id!r} was not changed: {why}",
+        hint="look at it again, then decide",
+        memory=memory.id,
+    )
+
+
 def _refuse_weaker(old: Memory, newer: Memory) -> None:
     """Text from outside must not make the agent lose what somebody vouched for."""
     if newer.quarantined:
@@ -435,20 +536,20 @@ def _refuse_weaker(old: Memory, newer: Memory) -> None:
             f"{newer.id!r} is in quarantine and takes nobody's place",
             hint="look at it, and release it first",
         )
-    if newer.trust.rank > old.trust.rank:
+    if newer.worth.rank > old.worth.rank:
         raise UsageError(
-            f"{newer.id!r} is {newer.trust.value} and cannot take the place of what is"
-            f" {old.trust.value}",
+            f"{newer.id!r} is {newer.worth.value} and cannot take the place of what is"
+            f" {old.worth.value}",
             hint="promote it first, if you vouch for it",
         )
 
 
-def _notes(kept: Memory, draft: MemoryDraft, *, known: bool) -> tuple[str, ...]:
+def _notes(kept: Memory, given: Memory, *, known: bool) -> tuple[str, ...]:
     notes: list[str] = []
     if known:
         notes.append(f"known since {kept.time} as {kept.id}; nothing was added")
-        if kept.trust is not draft.trust:
-            notes.append(f"it is kept as {kept.trust.value}")
+        if kept.worth is not given.worth:
+            notes.append(f"it is kept as {kept.worth.value}")
     if kept.quarantined and kept.screening:
         notes.append(f"in quarantine: {kept.screening.reason}")
     notes += [f"it seems to hold {what}" for what in secrets_in(kept.text)]

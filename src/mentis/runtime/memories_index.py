@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from threading import Lock
-from typing import Literal
 
 from mentis.errors import BadInput, EngineMissing, StoreError
 from mentis.ports.memory_store import MemoryStore
+from mentis.ports.screener import StoredVector
 from mentis.recall.memory.index import MemoryIndex, Query, Ranked
 from mentis.recall.memory.matrix import load_numpy
+from mentis.values.cognition import Memory
+from mentis.values.memory_kind import MemoryKind
 from mentis.values.trace import Degradation
 from mentis.values.words import counted
+
+from .memories_cells import CellMaker
+from .settings_sections import MemoriesSettings
 
 _OVER = 4  # times as many as are wanted, since the server knows nothing of filters
 
@@ -19,13 +24,14 @@ _OVER = 4  # times as many as are wanted, since the server knows nothing of filt
 class Searchable:
     """Reads from the store only what changed, unless something was forgotten."""
 
-    def __init__(self, agent: str, store: MemoryStore, where: Literal["exact", "server"]) -> None:
+    def __init__(self, agent: str, store: MemoryStore, settings: MemoriesSettings) -> None:
         self._agent = agent
         self._store = store
-        self._on_server = where == "server"
+        self._on_server = settings.index == "server"
         self._index: MemoryIndex | None = None
         self._fingerprint = ""
         self._lock = Lock()
+        self._cells = CellMaker(self._lock, settings.exact_up_to)
 
     @property
     def size(self) -> int:
@@ -43,12 +49,29 @@ class Searchable:
             index = self._fresh(fingerprint if query.vector is not None else "", query)
             if query.vector is not None and query.near is None:
                 _tell_missing(index, degraded)
+            self._cells.look_after(index)
             try:
                 return index.search(query)
             except BadInput as error:
                 reason = f"{error.message}: words alone are searched"
                 degraded[Degradation("embedder", reason)] = None
                 return index.search(replace(query, vector=None, near=None, lexical=True))
+
+    def vector_of(self, memory_id: str) -> StoredVector | None:
+        """The vector kept with a memory, if this process has it at hand."""
+        with self._lock:
+            row = None if self._index is None else self._index.vector_of(memory_id)
+            return None if row is None else StoredVector(row, self._fingerprint)
+
+    def of_kind(self, kind: MemoryKind) -> tuple[Memory, ...]:
+        with self._lock:
+            return self._fresh("", Query("")).of_kind(kind)
+
+    def wait_for_index(self) -> None:
+        self._cells.wait()
+
+    def close(self) -> None:
+        self._cells.close()
 
     def _with_vectors(
         self, query: Query, fingerprint: str, degraded: dict[Degradation, None]

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
-from mentis.engines.embedders import open_embedder
-from mentis.ports.embedder import Embedder
-from mentis.ports.screener import Screener
+from mentis.engines.embedders import Choice, open_embedder
+from mentis.ports.embedder import Embedder, Remembering
+from mentis.ports.screener import Screener, StoredVector
 from mentis.values.cognition import Screened
 from mentis.values.trace import Degradation
 
@@ -16,15 +16,22 @@ from .screening import open_screener
 
 
 class HomeEmbedder:
-    """The best embedder there is, and what is missing for a better one."""
+    """The embedder that the settings name, and what is missing for a better one."""
+
+    def __init__(self, choice: Choice = "auto") -> None:
+        self._choice: Choice = choice
 
     @cached_property
     def _opened(self) -> tuple[Embedder, tuple[Degradation, ...]]:
-        return open_embedder("auto")
+        return open_embedder(self._choice)
 
     @property
     def fingerprint(self) -> str:
         return self._opened[0].fingerprint
+
+    def knows(self, text: str) -> bool:
+        embedder = self._opened[0]
+        return isinstance(embedder, Remembering) and embedder.knows(text)
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         return await self._opened[0].embed(texts)
@@ -41,5 +48,5 @@ class HomeScreener:
     def _opened(self) -> Screener:
         return open_screener(self._home)
 
-    def screen(self, text: str, *, source: str) -> Screened:
-        return self._opened.screen(text, source=source)
+    def screen(self, text: str, *, source: str, vector: StoredVector | None = None) -> Screened:
+        return self._opened.screen(text, source=source, vector=vector)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from mentis.errors import MentisError
-from mentis.ports.screener import Screener
+from mentis.ports.screener import Screener, StoredVector
 from mentis.values.cognition import Memory, Screened
 from mentis.values.trace import Degradation
-from mentis.values.trust import Trust, least_trusted
+from mentis.values.trust import Trust
 
 PART = "screening"
 NOBODY = "nobody could look at it: there is no screener"
@@ -17,14 +18,22 @@ _NO_SCREENER = Degradation(PART, "there is no screener: text from outside goes i
 
 def is_outside(memory: Memory) -> bool:
     """Not from the owner, the harness or the agent itself, nor made of anything that was not."""
-    return least_trusted((memory.trust, memory.lineage)).rank > Trust.SELF.rank
+    return memory.worth.rank > Trust.SELF.rank
 
 
 class Gatekeeper:
-    """Screens memories and remembers which steps down it had to take."""
+    """Screens memories and remembers which steps down it had to take.
 
-    def __init__(self, screener: Screener | None) -> None:
+    `vector_of` finds the vector that is kept with a memory; where there is none, words decide.
+    """
+
+    def __init__(
+        self,
+        screener: Screener | None,
+        vector_of: Callable[[str], StoredVector | None] | None = None,
+    ) -> None:
         self._screener = screener
+        self._vector_of = vector_of
         self.degraded: dict[Degradation, None] = {}
 
     def screened(self, memory: Memory) -> Memory:
@@ -48,9 +57,13 @@ class Gatekeeper:
         if self._screener is None:
             self.degraded[_NO_SCREENER] = None
             return Screened("dropped", NOBODY)
+        vector = None if self._vector_of is None else self._vector_of(memory.id)
         try:
-            return self._screener.screen(memory.text, source=memory.source)
+            said = self._screener.screen(memory.text, source=memory.source, vector=vector)
         except MentisError as error:
             reason = f"the screener failed: {error.message}"
             self.degraded[Degradation(PART, reason)] = None
             return Screened("dropped", reason)
+        reasons = (f"{skipped}: the text alone decides" for skipped in said.skipped)
+        self.degraded.update(dict.fromkeys(Degradation(PART, reason) for reason in reasons))
+        return said

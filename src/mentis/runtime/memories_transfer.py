@@ -41,19 +41,22 @@ def taken_in(
     _refuse_wrong(lines, text_chars)
     names = {line.memory.id: _name(line, known, new_id) for line in lines}
     fresh: list[Memory] = []
-    lost = 0
+    lost = early = 0
     for line in lines:
         memory = line.memory
         later = names.get(memory.superseded_by, "")
         lost += bool(memory.superseded_by) and not later
-        made = _untrusted(memory, names[memory.id], later, now)
-        fresh.append(made)
-    return fresh, _notes(lines, names, lost)
+        early += any(read_time(time) > now for time in (memory.time, memory.updated))
+        fresh.append(_untrusted(memory, names[memory.id], later, now))
+    return fresh, _notes(lines, names, lost, early)
 
 
 def _untrusted(memory: Memory, name: str, later: str, now: str) -> Memory:
-    """Nothing a file says of its own trust counts, nor what somebody else's screener said."""
-    made = read_time(memory.time) or now
+    """Nothing a file says of its own trust counts, nor what somebody else's screener said.
+
+    Nothing was made or changed later than now: the newest go first wherever there is a choice.
+    """
+    made = min(read_time(memory.time) or now, now)
     return replace(
         memory,
         id=name,
@@ -62,7 +65,7 @@ def _untrusted(memory: Memory, name: str, later: str, now: str) -> Memory:
         source=memory.source or "import",
         tags=check_tags(memory.tags),
         time=made,
-        updated=read_time(memory.updated) or made,
+        updated=min(read_time(memory.updated) or made, now),
         valid_from=read_time(memory.valid_from),
         valid_until=read_time(memory.valid_until),
         superseded_by=later,
@@ -105,12 +108,15 @@ def _check(memory: Memory, text_chars: int) -> None:
         read_time(time)
 
 
-def _notes(lines: Sequence[Line], names: Mapping[str, str], lost: int) -> tuple[str, ...]:
+def _notes(
+    lines: Sequence[Line], names: Mapping[str, str], lost: int, early: int
+) -> tuple[str, ...]:
     claims = sum(line.memory.trust is not Trust.UNTRUSTED for line in lines)
     renamed = sum(line.given_id and names[line.memory.id] != line.memory.id for line in lines)
     told = (
         (claims, "claimed a trust; all are untrusted until you promote them"),
         (renamed, "got another id, because theirs was taken"),
+        (early, "had a time later than now; now is kept instead"),
         (lost, "named a successor that is not in the file, and count as current"),
     )
     return tuple(

@@ -18,7 +18,9 @@ from mentis.values.route import Route
 from mentis.values.trace import Degradation
 
 from .acting import Acting
+from .bringing import Bringing
 from .caching import Caching
+from .kept_inputs import KeptInputs
 from .parts import Rule
 from .settings_sources import LiveSettings
 
@@ -46,6 +48,8 @@ class Mind:
     clock: Clock
     ids: Ids
     acting: Acting
+    bringing: Bringing
+    kept: KeptInputs
     correction: Route | None = None
     rules: tuple[Rule, ...] = ()
     secret: bytes = field(default=b"", repr=False)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
+from mentis.ports.embedder import Embedder
 from mentis.values.memories import Found, MemoryDraft, MemoryFilter, Remembered
 from mentis.values.trace import Degradation
 
@@ -26,14 +27,21 @@ class OwnNotes:
         self._lock = Lock()
         self.degraded: tuple[Degradation, ...] = ()
 
+    def embedder(self) -> Embedder | None:
+        """What would make their vectors, also where they cannot be opened themselves."""
+        from .memories_parts import HomeEmbedder
+
+        choice = self._ground.settings.model.recall.embedder
+        return self._ground.embedder or (None if choice == "off" else HomeEmbedder(choice))
+
     async def remember(self, draft: MemoryDraft) -> Remembered:
-        memories = await to_thread.run_sync(self._opened)
+        memories = await to_thread.run_sync(self.opened)
         kept = await memories.remember(draft)
         self.degraded = kept.degraded
         return kept
 
     async def search(self, query: str, *, wanted: MemoryFilter, limit: int) -> Found:
-        memories = await to_thread.run_sync(self._opened)
+        memories = await to_thread.run_sync(self.opened)
         found = await memories.search(query, wanted=wanted, limit=limit)
         self.degraded = found.degraded
         return found
@@ -45,7 +53,8 @@ class OwnNotes:
         if memories is not None:
             memories.close()
 
-    def _opened(self) -> Memories:
+    def opened(self) -> Memories:
+        """The service itself. It blocks the first time."""
         # A tenth of a second of processor, which an agent that notes nothing need not wait for.
         from .memories import Memories, open_memory_tools
 

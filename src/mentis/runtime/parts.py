@@ -17,6 +17,8 @@ from mentis.ports.screener import Screener
 from mentis.settle.correction import Failure
 from mentis.values.reply import Reply
 
+from .events import OnEvent
+
 OnLoading: TypeAlias = Callable[[str], None]
 # What a reply must be like beside its form: it says what is wrong, or nothing.
 Rule: TypeAlias = Callable[[Reply], Sequence[Failure]]
@@ -39,6 +41,7 @@ class Parts:
     screener: Screener | None = None
     on_loading: OnLoading | None = None
     on_retry: Callable[[str], None] | None = None
+    on_event: OnEvent | None = None
     secret: bytes | None = field(default=None, repr=False)
 
     @property

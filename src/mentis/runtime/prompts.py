@@ -15,14 +15,13 @@ from mentis.errors import LibraryError, MentisError
 from mentis.library.edit import Editor
 from mentis.library.load import Loaded
 from mentis.library.overlay import merge_blocks
-from mentis.recall.recall import recall
 from mentis.stores.files.home import Home, find_home
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.values.block import Block, Mode
 from mentis.values.library import Library
 from mentis.values.persona import Persona, Profile
-from mentis.values.recalled import Stimulus
+from mentis.values.recalled import Recalled, Stimulus
 from mentis.values.request import PromptRequest
 from mentis.values.span import Span
 from mentis.values.trace import TokenCount
@@ -201,7 +200,7 @@ class Prompts(Opened):
             library,
             persona=teller.persona,
             profile=teller.profile,
-            recalled=recall(_SAMPLE, tools=()),
+            recalled=Recalled(_SAMPLE),
             history=(),
             now=self._clock.now(),
             variant=variant or self.route.variant,

@@ -32,7 +32,7 @@ from .checkpoints import CheckpointedLedger
 from .evidence import gather
 from .ledgers import open_ledger
 from .opened import Closing
-from .record_erasing import blanked_marks, forget_blobs
+from .record_erasing import blanked_marks, dropped_inputs, forget_blobs
 from .sealing import NO_PIN_HINT, Made, Sealing, open_sealing
 from .segment_files import SegmentFolder, open_segments
 from .settings import Settings
@@ -81,8 +81,9 @@ def open_record(
     )
 
 
-# The digest of a draft has no salt, and a judgement quotes the window it is about.
-_TOLD_AGAIN = {"window": ("received", "judgement")}
+# The digest of a draft has no salt, and a judgement quotes the window it is about. What a turn was
+# made from tells the message whose digest it binds.
+_TOLD_AGAIN = {"window": ("received", "judgement"), "digests": ("inputs",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,12 +187,16 @@ class Record(Closing):
     def erase(self, index: int, fields: Collection[str], *, reason: str) -> Entry:
         """Remove value and salt of these fields, or of all; returns the signed tombstone.
 
-        What an act left beside its entry goes as well; UsageError while it waits or runs.
+        What an act left beside its entry goes as well; UsageError while it waits or runs. With the
+        `inputs` of a turn goes what it was made from, and it cannot be replayed any more.
         """
         signer, ledger = self.sealed().signer(), self.compared()
         entry = self.entry(index)
         named = sorted(fields_to_erase(entry, fields))
-        marks = blanked_marks(self.store, entry)
+        marks = (
+            *blanked_marks(self.store, entry),
+            *dropped_inputs(self.store, entry, named),
+        )
         files = self.segments.holding(index, entry.hash)
         # Before the entry: once that is erased, nothing says any more which blob it was.
         forget_blobs(FileBlobs(self.home.blobs), entry, named, self._every_entry())

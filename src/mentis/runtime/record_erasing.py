@@ -1,4 +1,4 @@
-"""What else holds what an entry of an act holds: marks beside the ledger, and blobs.
+"""What else holds what an entry holds: marks beside the ledger, blobs, the inputs of a turn.
 
 Erasing the entry alone would leave the copies. What still waits or runs needs its payload, so its
 entries are not erased from before it has ended.
@@ -18,6 +18,8 @@ from mentis.ports.ledger_store import LedgerStore
 from mentis.values.entry import Entry
 from mentis.values.json import JsonObject
 from mentis.values.mark import Mark
+
+from .kept_row import ROW, TOLD
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _OPEN = {
@@ -45,6 +47,21 @@ def blanked_marks(ledger: LedgerStore, entry: Entry) -> tuple[Mark, ...]:
             )
     news = ledger.mark(entry.agent, entries.NEWS, key)
     return () if news is None else (_blank(news),)
+
+
+def dropped_inputs(ledger: LedgerStore, entry: Entry, fields: Collection[str]) -> tuple[Mark, ...]:
+    """What turns keep of it: a turn its own inputs, and others what they were told of the act."""
+    if entry.kind == "turn":
+        return kept_row(entry) if "inputs" in fields else ()
+    key = _key(entry)
+    told = ledger.marks(entry.agent, TOLD) if key else ()
+    return tuple(Mark(TOLD, one.key) for one in told if one.key.startswith(f"{key}/"))
+
+
+def kept_row(entry: Entry) -> tuple[Mark, ...]:
+    """What takes away the inputs that a turn has kept, if it has."""
+    key = entry.body.get("inputs") if entry.kind == "turn" else None
+    return (Mark(ROW, key),) if isinstance(key, str) else ()
 
 
 def forget_blobs(

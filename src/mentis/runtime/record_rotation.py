@@ -14,6 +14,7 @@ from mentis.ledger.segments import cut, cut_before
 from mentis.values.entry import Entry
 
 from .record import Record
+from .record_erasing import kept_row
 from .segment_files import SegmentFile
 from .sources import Source
 
@@ -73,6 +74,7 @@ def expire(record: Record) -> Expired:
     if not old:
         return Expired(None, ())
     _check_verifies(record)
+    inputs = [mark for file in old for entry in file.entries() for mark in kept_row(entry)]
     entry = keeping.record_retention(
         ledger,
         [file.segment for file in old],
@@ -81,6 +83,7 @@ def expire(record: Record) -> Expired:
         before=limit,
         signer=record.sealed().signer(),
         stamp=record.stamp(),
+        marks=inputs,
     )
     # Also copies that a rotation left which was cut short; they verified, too.
     end = old[-1].segment.last

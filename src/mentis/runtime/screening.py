@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mentis.codec.forms import to_object
 from mentis.disk.atomic import write_atomic
-from mentis.errors import BadInput, MentisError
+from mentis.engines.embedders import open_embedder
+from mentis.errors import BadInput, EngineMissing, MentisError, WeightsMissing
+from mentis.ports.screener import StoredVector
 from mentis.recall.screening.calibrate import Calibration, calibrate, calibrated
 from mentis.recall.screening.knowledge import Knowledge, shipped, shipped_file
 from mentis.recall.screening.labelled import Labelled, read_lines
@@ -35,7 +38,25 @@ def _knowledge(home: Path | None) -> Knowledge:
         return replace(known, failures={**known.failures, "thresholds": error.message})
 
 
-def calibrate_home(home: Path) -> Calibration:
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """The vectors that texts would be stored with on this machine, or why there are none."""
+
+    found: tuple[StoredVector, ...] | None
+    why_not: str = ""
+
+
+async def vectors_of(texts: Sequence[str]) -> Vectors:
+    """For whoever measures or explains: what is stored has its vector already."""
+    try:
+        embedder, _ = open_embedder("minilm")
+        made = await embedder.embed(texts)
+    except (EngineMissing, WeightsMissing) as error:
+        return Vectors(None, f"{error.message}: the text alone decides ({error.hint})")
+    return Vectors(tuple(StoredVector(one, embedder.fingerprint) for one in made))
+
+
+async def calibrate_home(home: Path, *, text_only: bool = False) -> Calibration:
     """From the shipped ordinary text and all `screening/*.jsonl` of the home; writes thresholds."""
     files = sorted((home / FOLDER).glob("*.jsonl"))
     if not files:
@@ -46,7 +67,8 @@ def calibrate_home(home: Path) -> Calibration:
     rows = [*read_lines(shipped_file("calibration.jsonl").decode(), "calibration.jsonl")]
     for file in files:
         rows += labelled_file(file)
-    made = calibrate(shipped(), rows)
+    vectors = None if text_only else (await vectors_of([row.text for row in rows])).found
+    made = calibrate(shipped(), rows, vectors)
     written = json.dumps(to_object(made), ensure_ascii=False, indent=2) + "\n"
     write_atomic(home / FOLDER / THRESHOLDS, written.encode())
     return made

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import cast
 
@@ -13,8 +14,9 @@ from mentis.engines.embedders import Choice, open_embedder, reading
 from mentis.engines.gloss import gloss
 from mentis.errors import BadInput
 from mentis.ports.embedder import Embedder
+from mentis.recall.cuts import Cut, read_cuts, written
 from mentis.recall.manifest import Difference, Reader, build_manifest, check_manifest
-from mentis.recall.manifest_file import decode_manifest, encode_manifest
+from mentis.recall.manifest_file import begins_as_manifest, decode_manifest, encode_manifest
 from mentis.recall.ranking import Ranking
 from mentis.recall.selecting import select
 from mentis.recall.skills import read_skills
@@ -23,7 +25,10 @@ from mentis.values.tool import ToolDeclaration
 from mentis.values.trace import Degradation
 from mentis.values.value import Value
 
+from .memories_draft import check_whole
+
 FILE = "manifests/capabilities.manifest"
+CUTS = "cuts.json"  # the owner's own, beside the manifest
 _LARGEST_TOOLS = 50_000_000  # bytes of a file of tools
 _LIMITS = SelectionLimits()
 
@@ -66,13 +71,11 @@ def _tool(row: object, path: Path) -> Capability:
     name, description = told.get("name"), told.get("description")
     if not isinstance(name, str) or not isinstance(description, str) or not name:
         raise BadInput(f"{path}: a tool without a name or description: {row!r:.80}")
+    examples, stances = _texts(told, "examples", path), _texts(told, "stances", path)
+    for text in (name, description, *examples, *stances):
+        check_whole(text, f"{path}: the tool {name!a:.80}")
     return Capability(
-        name,
-        "tool",
-        description,
-        examples=_texts(told, "examples", path),
-        stances=_texts(told, "stances", path),
-        source=path.name,
+        name, "tool", description, examples=examples, stances=stances, source=path.name
     )
 
 
@@ -84,14 +87,37 @@ def _texts(told: dict[str, object], key: str, path: Path) -> tuple[str, ...]:
     return tuple(cast("list[str]", texts))
 
 
+def read_patterns(path: Path) -> tuple[Capability, ...]:
+    """Texts that screening compares with, as JSON lines with `text`; the same text counts once."""
+    texts: dict[str, None] = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            text: object = json.loads(line)["text"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise BadInput(f"{path}, line {number}: no text in it", path=str(path)) from error
+        check_whole(str(text), f"{path}, line {number}: the text")
+        texts[str(text)] = None
+    return tuple(
+        Capability(sha256(text.encode()).hexdigest()[:16], "pattern", text, source=path.name)
+        for text in texts
+    )
+
+
 def gather(
-    tools: Sequence[Path] = (), skills: Sequence[Path] = ()
+    tools: Sequence[Path] = (),
+    skills: Sequence[Path] = (),
+    patterns: Sequence[Path] = (),
+    *,
+    home: Path | None = None,
 ) -> tuple[tuple[Capability, ...], tuple[str, ...]]:
-    """Everything that can be selected, and what was left out and why."""
+    """Everything a manifest is made of, and what was left out and why. `home` is that of the
+    skills, if they are those of one.
+    """
     found = [one for path in tools for one in read_tools(path)]
+    found += [one for path in patterns for one in read_patterns(path)]
     problems: list[str] = []
     for folder in skills:
-        there = read_skills(folder)
+        there = read_skills(folder, home=home)
         found += there.skills
         problems += there.problems
     return tuple(found), tuple(problems)
@@ -108,12 +134,42 @@ def load_manifest(path: Path) -> Manifest | None:
     return decode_manifest(data, where=str(path))
 
 
+def is_manifest(path: Path) -> bool:
+    """Whether it begins as one, though it may be damaged."""
+    try:
+        return begins_as_manifest(path.read_bytes())
+    except OSError:
+        return False
+
+
+def load_cuts(manifest: Path) -> Mapping[str, Cut]:
+    """The owner's own cuts, which lie beside the manifest; none when there is no such file."""
+    path = manifest.with_name(CUTS)
+    try:
+        return read_cuts(path.read_text(encoding="utf-8"), where=str(path))
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror}", path=str(path)) from error
+
+
+def write_cut(path: Path, model: str, cut: Cut) -> None:
+    """Add the cut of one embedder to a file of cuts, in place of an earlier one."""
+    held: Mapping[str, Cut] = {}
+    if path.exists():
+        held = read_cuts(path.read_text("utf-8"), where=str(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    told = written({**held, model: cut}, "mentis eval selection --calibrate")
+    write_atomic(path, told.encode())
+
+
 async def build(
     capabilities: Sequence[Capability], path: Path, *, choice: Choice = "auto", anew: bool = False
 ) -> Built:
     """Write the manifest. What is in it already and did not change is not embedded again."""
     embedder, degraded = open_embedder(choice)
-    previous = None if anew else load_manifest(path)
+    previous, fault = (None, ()) if anew else _previous(path)
+    degraded = (*degraded, *fault)
     manifest, embedded = await build_manifest(
         capabilities, embedder, own_reader(), previous=previous
     )
@@ -121,6 +177,16 @@ async def build(
     if manifest != previous:
         write_atomic(path, encode_manifest(manifest))
     return Built(manifest, embedded, path, degraded)
+
+
+def _previous(path: Path) -> tuple[Manifest | None, tuple[Degradation, ...]]:
+    """One that is damaged is left aside. A file that never was one is not written over."""
+    try:
+        return load_manifest(path), ()
+    except BadInput as error:
+        if not is_manifest(path):
+            raise
+        return None, (Degradation("manifest", f"{error.message}: it is built anew"),)
 
 
 def check(
@@ -137,8 +203,13 @@ def check(
 class Selector:
     """A manifest and an embedder, ready to select for one task after another."""
 
-    def __init__(self, manifest: Manifest | None, embedder: Embedder | None) -> None:
-        self._ranking = None if manifest is None else Ranking(manifest)
+    def __init__(
+        self,
+        manifest: Manifest | None,
+        embedder: Embedder | None,
+        cuts: Mapping[str, Cut] | None = None,
+    ) -> None:
+        self._ranking = None if manifest is None else Ranking(manifest, cuts)
         self._embedder = embedder
         self._reader = own_reader()
         self.degraded: tuple[Degradation, ...] = ()
@@ -146,7 +217,7 @@ class Selector:
     @classmethod
     def open(cls, path: Path, *, choice: Choice = "auto") -> Selector:
         embedder, degraded = open_embedder(choice)
-        selector = cls(load_manifest(path), embedder)
+        selector = cls(load_manifest(path), embedder, load_cuts(path))
         selector.degraded = degraded
         return selector
 

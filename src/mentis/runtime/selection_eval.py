@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from importlib.resources.abc import Traversable
+from dataclasses import dataclass, replace
 
 from mentis.engines.embedders import Choice, open_embedder
 from mentis.engines.estimate import EstimatingCounter
 from mentis.ports.embedder import Embedder
-from mentis.recall.evaluation import (
-    EvaluationSet,
-    Figures,
-    Half,
-    Order,
-    Task,
-    figures,
-    load_set,
-    overlap,
-)
+from mentis.recall.cuts import Cut, Right, calibrate
+from mentis.recall.evaluation import Figures, Order, figures, overlap
+from mentis.recall.evaluation_set import EvaluationSet, Half, Source, Task, load_set
 from mentis.recall.manifest import Reader, build_manifest
-from mentis.recall.ranking import Ranking, Scored
+from mentis.recall.ranking import Ranked, Ranking
 from mentis.recall.selecting import Sight, choose, look
-from mentis.values.selection import Capability, Kind, Selection
+from mentis.values.selection import Capability, Kind, Selection, SelectionLimits
 from mentis.values.trace import Degradation
 from mentis.values.value import Value
 
@@ -30,6 +22,8 @@ from .selection import own_reader
 
 PATHS = ("dense", "lexical", "hybrid")
 _KINDS: tuple[Kind, ...] = ("tool", "skill")
+_SHIPPED = Source()
+_LIMITS = SelectionLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +39,15 @@ class Row(Value):
 class Saving(Value):
     """Tokens of pasting everything and of what was selected, and what the selection found.
 
-    `kept` is the share of what was expected that is in the selection; `none_selected` is how many
-    capabilities are selected on average where none fits, `abstained` how often none is.
+    `ranked` is the share of tasks whose every expected capability is among the first (5 tools, 3
+    skills), `kept` the share that has them after the cut. `none_selected` is how many are selected
+    on average where none fits, `abstained` how often none is.
     """
 
     everything: int
     selected: float
     reduction: float
+    ranked: float
     kept: float
     none_selected: float
     abstained: float
@@ -67,20 +63,30 @@ class Report(Value):
     overlap: tuple[tuple[str, str], ...]
     rows: tuple[Row, ...]
     saving: Saving
+    cut: Cut | None
     degraded: tuple[Degradation, ...] = ()
 
 
 async def evaluate(
-    folder: Traversable | None = None, *, choice: Choice = "auto", half: Half = "all"
+    source: Source = _SHIPPED,
+    *,
+    choice: Choice = "auto",
+    half: Half = "all",
+    examples: bool = True,
 ) -> Report:
-    """Rank every task of the set in each way and select for it as a turn would."""
-    found = load_set(folder)
+    """Rank every task of the set in each way and select for it as a turn would.
+
+    Without `examples` only names and descriptions are there to be found.
+    """
+    found = load_set(source) if examples else _bare(load_set(source))
     embedder, degraded = open_embedder(choice)
     tasks = found.half(half)
     reader = own_reader()
     manifest, _ = await build_manifest(found.capabilities, embedder, reader)
     ranking = Ranking(manifest)
     sights = await _sights(tasks, ranking, embedder, reader)
+    orders = {path: _order(path, ranking, sights) for path in PATHS}
+    chosen = {task: choose(sights[task], ranking=ranking) for task in tasks}
     return Report(
         model=embedder.fingerprint,
         half=half,
@@ -89,16 +95,36 @@ async def evaluate(
         tasks=len(tasks),
         overlap=overlap(found),
         rows=tuple(
-            row
-            for path in PATHS
-            for kind in _KINDS
-            for row in _rows(tasks, path, kind, _order(path, ranking, sights))
+            row for path in PATHS for kind in _KINDS for row in _rows(tasks, path, kind, orders)
         ),
-        saving=_saving(
-            found, tasks, {task: choose(sights[task], ranking=ranking) for task in tasks}
-        ),
+        saving=_saving(found, tasks, chosen, orders["hybrid"]),
+        cut=_measured(tasks, ranking, sights),
         degraded=degraded,
     )
+
+
+def _bare(found: EvaluationSet) -> EvaluationSet:
+    return replace(
+        found, capabilities=tuple(replace(one, examples=()) for one in found.capabilities)
+    )
+
+
+def _first(kind: Kind) -> int:
+    return _LIMITS.max_results if kind == "tool" else _LIMITS.max_skills
+
+
+def _measured(tasks: Sequence[Task], ranking: Ranking, sights: Mapping[Task, Sight]) -> Cut | None:
+    """The cut these tasks would have; None when none of them found anything."""
+    right: list[Right] = []
+    for task in tasks:
+        for kind in _KINDS:
+            ranked = [one for one in _ranked("hybrid", ranking, sights[task]) if one.kind == kind]
+            right += [
+                Right(kind, one.score, ranked[0].score - one.score)
+                for one in ranked[: _first(kind)]
+                if one.name in task.expected(kind) and one.score > 0
+            ]
+    return calibrate(right) if right else None
 
 
 async def _sights(
@@ -120,7 +146,7 @@ def _order(path: str, ranking: Ranking, sights: Mapping[Task, Sight]) -> Order:
     return order
 
 
-def _ranked(path: str, ranking: Ranking, sight: Sight) -> list[Scored]:
+def _ranked(path: str, ranking: Ranking, sight: Sight) -> Ranked:
     if path == "lexical" or sight.vector is None:
         return ranking.by_words(sight.reading)
     if path == "dense":
@@ -128,21 +154,25 @@ def _ranked(path: str, ranking: Ranking, sight: Sight) -> list[Scored]:
     return ranking.by_both(sight.reading, sight.vector)
 
 
-def _rows(tasks: Sequence[Task], path: str, kind: Kind, order: Order) -> list[Row]:
+def _rows(tasks: Sequence[Task], path: str, kind: Kind, orders: Mapping[str, Order]) -> list[Row]:
     languages = list(dict.fromkeys(task.language for task in tasks))
+    difficulties = list(dict.fromkeys(task.difficulty for task in tasks))
     rows: list[Row] = []
     for language in (*languages, "all"):
         spoken = [task for task in tasks if language in (task.language, "all")]
-        for difficulty in ("easy", "paraphrased", "all"):
+        for difficulty in (*sorted(difficulties), "all"):
             chosen = [task for task in spoken if difficulty in (task.difficulty, "all")]
-            found = figures(chosen, kind, order)
+            found = figures(chosen, kind, orders[path])
             if found is not None:
                 rows.append(Row(path, kind, language, difficulty, found))
     return rows
 
 
 def _saving(
-    found: EvaluationSet, tasks: Sequence[Task], selected: Mapping[Task, Selection]
+    found: EvaluationSet,
+    tasks: Sequence[Task],
+    selected: Mapping[Task, Selection],
+    order: Order,
 ) -> Saving:
     tokens = {(one.kind, one.name): _tokens(one) for one in found.capabilities}
     everything = sum(tokens.values())
@@ -154,6 +184,7 @@ def _saving(
         everything=everything,
         selected=round(mean, 1),
         reduction=round(1 - mean / everything, 4) if everything else 0.0,
+        ranked=_share([_among_first(task, order) for task in asked]),
         kept=_share([_wanted(task) <= _keys(selected[task]) for task in asked]),
         none_selected=round(sum(idle) / len(idle), 2) if idle else 0.0,
         abstained=_share([not count for count in idle]),
@@ -167,6 +198,12 @@ def _keys(selection: Selection) -> set[tuple[str, str]]:
 
 def _wanted(task: Task) -> set[tuple[str, str]]:
     return {("tool", name) for name in task.tools} | {("skill", name) for name in task.skills}
+
+
+def _among_first(task: Task, order: Order) -> bool:
+    return all(
+        name in order(task, kind)[: _first(kind)] for kind in _KINDS for name in task.expected(kind)
+    )
 
 
 def _share(found: Sequence[bool]) -> float:

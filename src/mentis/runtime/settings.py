@@ -16,6 +16,7 @@ from mentis.errors import RouteError
 from mentis.values.route import Route
 
 from .settings_acts import TOOL_NAME, ActSettings, ToolSettings
+from .settings_assembly import AssemblySettings
 from .settings_routes import RouteSettings, Section, direct_route
 from .settings_sections import (
     BreakerSettings,
@@ -27,6 +28,7 @@ from .settings_sections import (
     LimitSettings,
     MemoriesSettings,
     PlaceholderSettings,
+    RecallSettings,
     RecordSettings,
     StatusSettings,
     StoreSettings,
@@ -56,6 +58,8 @@ class SettingsModel(Section):
     store: StoreSettings = StoreSettings()
     ledger: LedgerSettings = LedgerSettings()
     memories: MemoriesSettings = MemoriesSettings()
+    recall: RecallSettings = RecallSettings()
+    assembly: AssemblySettings = AssemblySettings()
     status: StatusSettings = StatusSettings()
     limits: LimitSettings = LimitSettings()
     budgets: BudgetSettings = BudgetSettings()

@@ -20,8 +20,8 @@ TOOL_NAME = r"^[a-z][a-z0-9-]{0,31}$"
 TOOL_NAME_RULE = (
     "the name of a tool is small letters, digits and hyphens, a letter first, 32 at most"
 )
-# What is switched on by a list of its own: channels, programs, hosts.
-BY_LIST = ("message_NAME", "shell", "web_fetch")
+# What is switched on by a list of its own: channels, programs, hosts, the folder of skills.
+BY_LIST = ("message_NAME", "shell", "web_fetch", "read_skill")
 CHOSEN = tuple(kind.name for kind in BUILT_IN if kind.name not in BY_LIST)
 
 

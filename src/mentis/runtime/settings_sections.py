@@ -109,6 +109,14 @@ class MemoriesSettings(Section):
             " with pgvector find the candidates."
         ),
     ] = "exact"
+    exact_up_to: Annotated[
+        int,
+        Field(
+            ge=1,
+            description="Up to so many vectors all are looked at; more are searched by an index"
+            " that is made in the background.",
+        ),
+    ] = 50_000
     text_chars: Annotated[
         int, Field(ge=1, description="Longest memory that is taken, in characters.")
     ] = 8_000
@@ -119,6 +127,32 @@ class MemoriesSettings(Section):
         float,
         Field(ge=0, description="Days after which a memory counts half in a search; 0 never."),
     ] = 0.0
+
+
+class RecallSettings(Section):
+    """What comes to mind for a message: tools, skills and memories."""
+
+    embedder: Annotated[
+        Literal["auto", "minilm", "ngrams", "off"],
+        Field(
+            description="What compares by meaning: the best there is, one of them, or none; then"
+            " words alone are compared."
+        ),
+    ] = "auto"
+    max_tools: Annotated[
+        int,
+        Field(ge=1, le=1000, description="Most tools that are declared; fewer are all declared."),
+    ] = 10
+    max_skills: Annotated[
+        int, Field(ge=0, le=100, description="Most skills that are told of in one turn.")
+    ] = 3
+    max_memories: Annotated[
+        int, Field(ge=0, le=100, description="Most memories that a message brings up.")
+    ] = 3
+    embed_seconds: Annotated[
+        float,
+        Field(gt=0, le=600, description="How long a turn waits for the embedder or the manifest."),
+    ] = 5.0
 
 
 class StatusSettings(Section):

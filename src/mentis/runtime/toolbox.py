@@ -277,6 +277,7 @@ class Toolbox(Closing):
             "message_NAME": "acts.outbox is empty, and no channel was handed in",
             "shell": "acts.programs is empty",
             "web_fetch": "acts.hosts is empty",
+            "read_skill": "the home has no skills",
             **closed,
         }
         if any(name.startswith("message_") for name in there):

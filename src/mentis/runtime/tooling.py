@@ -36,10 +36,11 @@ from mentis.stores.keyring import SystemSecrets
 from mentis.values.digest import Digest
 from mentis.values.value import Value
 
-from .builtin_acts import built_in
+from .builtin_acts import built_in, read_skill
 from .ground import Ground
 from .own_notes import OwnNotes
 from .settings_acts import ActSettings, ToolSettings
+from .skill_texts import SKILLS, has_skills
 from .tool_pins import Pins
 from .tool_python import load_functions
 from .tool_servers import FarHandler, Servers
@@ -153,6 +154,15 @@ class Tools:
         for handler in built_in(self._ground, granted, self.notes):
             if self.registry.handler(handler.spec.name) is None:  # one handed in comes first
                 self.registry.add(handler)
+
+    def follow_skills(self) -> None:
+        """The act that reads a skill comes with the first and goes with the last. It blocks."""
+        there, name = has_skills(self._ground.home.path / SKILLS), "read_skill"
+        spec = self.registry.spec(name)
+        if there and spec is None:
+            self.registry.add(read_skill(self._ground), replace=True)  # two may see it at once
+        elif not there and spec is not None and spec.source == BUILTIN:
+            self.registry.drop(name)
 
     def _may_run(self, name: str, tool: ToolSettings, content: bytes) -> bool:
         home = self._ground.home.path

@@ -12,9 +12,8 @@ from anyio import CancelScope, to_thread
 
 from mentis.act.gate import Gate
 from mentis.call.faults import may_cost
-from mentis.compose.compose import Composed, compose
+from mentis.compose.compose import Composed
 from mentis.errors import Defect, MentisError, ProviderRefused, ReplyError
-from mentis.recall.recall import recall
 from mentis.values.action import Outcome
 from mentis.values.caching import Reconciled
 from mentis.values.entry import Entry
@@ -22,17 +21,19 @@ from mentis.values.recalled import Stimulus
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Delta, EndDelta, Reply, TextDelta
 from mentis.values.route import Route
-from mentis.values.turn import Turn
 from mentis.values.value import Value
 
 from .attempts import Call
+from .bringing import Brought, Outlook
 from .budgets import check_turn
 from .correction import asks_again, judge
+from .inputs import History, Inputs, Prompted, compose_inputs
 from .keep import Keeper
 from .later import up_to_date
 from .legs import Course, Passed, may_pass
 from .mind import Mind
 from .news import news_spans, told_in
+from .placing import as_sent, put_in_place
 from .present import Present, look
 from .witnessed import seen_by
 
@@ -100,12 +101,31 @@ async def _run(
     history = await to_thread.run_sync(told_history, mind, session)
     news = await to_thread.run_sync(mind.acting.news)
     present = await to_thread.run_sync(look, mind)
+    outlook = await to_thread.run_sync(look_out, mind, present, session)
+    brought = await mind.bringing.bring(stimulus, outlook)
     course = Course.begin(
         mind,
         stimulus,
-        lambda mind, stimulus: compose_turn(mind, present, stimulus, history, news=news),
+        lambda mind, stimulus: compose_turn(
+            mind, present, stimulus, history, news=news, brought=brought
+        ),
         present=present,
     )
+    return await _finish(ending, course, session, reading)
+
+
+async def run_course(
+    course: Course, *, session: str, hear: Hear, reading: CancelScope
+) -> TurnResult:
+    """From the first call on, for a prompt that was put together elsewhere."""
+    with _ending(hear) as ending:
+        return await _finish(ending, course, session, reading)
+
+
+async def _finish(
+    ending: _Ending, course: Course, session: str, reading: CancelScope
+) -> TurnResult:
+    stimulus = course.stimulus
     number = await to_thread.run_sync(_keeper(course, session).begin, stimulus)
     failure, interrupted = None, True
     try:
@@ -153,6 +173,8 @@ def _keeper(course: Course, session: str) -> Keeper:
         course.settled,
         tuple(course.unanswered),
         told_in(first.composed.request),
+        first.inputs,
+        course.about,
     )
 
 
@@ -163,42 +185,50 @@ async def _shielded(keep: Callable[[], T]) -> T:
     raise Defect("what shields the record from being cancelled was cancelled itself")
 
 
-def told_history(mind: Mind, session: str) -> tuple[Turn, ...]:
+def told_history(mind: Mind, session: str) -> History:
     """The conversation so far, as the model is told it now. It blocks."""
     turns = mind.conversations.turns(mind.agent, session)
-    return up_to_date(turns, mind.ledger, mind.agent)
+    told = up_to_date(turns, mind.ledger, mind.agent)
+    pairs = enumerate(zip(turns, told, strict=True))
+    amended = tuple(number for number, (kept, now) in pairs if now is not kept)
+    return History(session, told, amended)
+
+
+def look_out(mind: Mind, present: Present, session: str) -> Outlook:
+    """What there is to recall from. It blocks."""
+    mind.acting.tools.follow_skills()
+    tools = mind.acting.registry.declarations()
+    return mind.bringing.look(session, tools, present.settings.model.recall)
 
 
 def compose_turn(
     mind: Mind,
     present: Present,
     stimulus: Stimulus,
-    history: tuple[Turn, ...],
+    history: History,
     *,
     news: tuple[Outcome, ...],
-) -> Composed:
-    """Recall and compose: the prompt as it would be sent now."""
-    recalled = recall(stimulus, tools=mind.acting.offered(mind.route))
+    brought: Brought,
+) -> Prompted:
+    """What came to mind in its place, and the prompt as it would be sent now."""
+    placed = put_in_place(mind, stimulus, brought)
+    recalled = placed.recalled
     degraded = (*present.degraded, *recalled.degraded)
-    return compose(
+    counter = mind.counter(mind.route)
+    inputs = Inputs(
         present.library,
-        persona=mind.persona,
-        profile=mind.profile,
-        recalled=replace(recalled, news=news_spans(news), degraded=degraded),
-        history=history,
-        now=mind.clock.now(),
-        variant=mind.route.variant,
-        runtime_vars=present.variables,
-        policies=present.policies,
-        counter=mind.counter(mind.route),
-        context_tokens=mind.route.context_tokens,
-        reserve_tokens=mind.route.max_tokens,
-        surroundings=stimulus.surroundings,
-        runtime_ctx=stimulus.runtime_ctx,
-        attachments=stimulus.attachments,
-        reply_to=stimulus.reply_to,
-        secret=mind.secret,
+        mind.persona,
+        mind.profile,
+        present.policies,
+        mind.route,
+        mind.caching.applied(mind.route),
+        replace(recalled, news=news_spans(news), degraded=degraded),
+        history,
+        present.variables,
+        mind.clock.now(),
     )
+    composed = compose_inputs(inputs, counter, mind.secret)
+    return Prompted(as_sent(composed, placed.residency, counter), inputs)
 
 
 async def _answer(
@@ -209,9 +239,9 @@ async def _answer(
         failure = await _read(course, hear)
         while failure is not None and course.step(failure):
             failure = await _read(course, hear)
-        if failure is None:
+        if failure is None and not course.dry:
             await _act(course, session, hear)
-        elif not course.heard and may_pass(failure):
+        elif failure is not None and not course.heard and may_pass(failure):
             await to_thread.run_sync(course.look_back, session)
             if course.repeat is not None:
                 course.pass_over(failure)
@@ -231,7 +261,8 @@ async def _act(course: Course, session: str, hear: Hear) -> None:
                 gate = gate or await acting.gate(acting.rules(course.present.settings.model.acts))
                 seen = await to_thread.run_sync(seen_by, course)
                 act = partial(acting.dispatch, mode="chat", session=session, outcomes=outcomes)
-                await act(judged.actions, gate=gate, seen=seen)
+                offered = frozenset(tool.name for tool in course.leg.offered)
+                await act(judged.actions, gate=gate, seen=seen, offered=offered)
         finally:
             course.outcomes.extend(outcomes)
         again = asks_again(course, judged, outcomes)

@@ -33,9 +33,11 @@ from mentis.values.route import Backend, Route
 from mentis.values.trace import Degradation
 
 from .acting import open_dispatcher
+from .bringing import Bringing
 from .caching import REMEMBERED, Caching
 from .checkpoints import CheckpointedLedger
 from .ground import Ground
+from .kept_inputs import KeptInputs
 from .ledgers import open_ledger
 from .mind import Mind
 from .opened import closed_on_failure
@@ -46,9 +48,17 @@ from .system import RandomIds, SystemClock
 
 
 def open_mind(
-    path: Path, *, persona: str | None, route: str, parts: Parts
+    path: Path,
+    *,
+    persona: str | None,
+    route: str,
+    parts: Parts,
+    store: Path | None = None,
 ) -> tuple[Mind, Database, Settings]:
-    """Open the home at `path` and make one persona's mind of it."""
+    """Open the home at `path` and make one persona's mind of it.
+
+    `store` is the file of a database to use in the place of the home's own.
+    """
     home = find_home(path)
     live = LiveSettings(home.path, parts.variables)
     settings, _ = live.current()
@@ -59,7 +69,7 @@ def open_mind(
     provider = open_provider(settings, home, parts, clock=clock)
     secret, noted = open_secret(home, parts)
     # Last of what can fail, so that no failure leaves it open.
-    database = Database(home.database, busy_seconds=settings.model.store.busy_seconds)
+    database = Database(store or home.database, busy_seconds=settings.model.store.busy_seconds)
     with closed_on_failure(database):
         agent = f"{settings.model.name or home.name}/{chosen}"
         ground = _open_ground(
@@ -89,6 +99,8 @@ def open_mind(
         clock=clock,
         ids=ground.ids,
         acting=acting,
+        bringing=Bringing(ground, acting.tools.notes),
+        kept=KeptInputs(ledger, agent, secret),
         correction=open_stage(settings, home, "correction", instead_of=destination),
         rules=parts.rules,
         secret=secret,

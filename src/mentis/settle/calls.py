@@ -1,12 +1,13 @@
 """A call as it came becomes an action and the part that replays it, or a typed error.
 
 A call of several tools at once, which models make up, is taken apart when every tool in it was
-offered; nothing else is guessed.
+offered; so is a call through the doorway, by itself or among several. Nothing else is guessed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import cast
 
 from mentis.values.action import Action, ActionOrigin
@@ -15,6 +16,7 @@ from mentis.values.part import Part, ProviderState, ToolCallPart
 from mentis.values.reply import ReplyProblem
 
 from .arguments import BadArguments, check_arguments, check_name, read_arguments, said_again
+from .doorway import Behind, behind
 from .expected import Expected
 from .integers import with_integers
 from .lenient import object_in, objects_in, printable, text_in
@@ -60,32 +62,61 @@ def settle_call(
     try:
         check_name(name)
         arguments = read_arguments(raw) if isinstance(payload, str) else check_arguments(payload)
+        if unfinished:
+            message = f"the answer ended before the call of {name!r} was said to be complete"
+            into.problems.append(
+                ReplyProblem("unfinished-call", message, printable(raw), call_id, name)
+            )
+            return
+        inner = _inner_calls(name, arguments, expected)
+        uses = [
+            _Use(own, given, behind(own, given, expected))
+            for own, given in inner or [(name, arguments)]
+        ]
     except BadArguments as error:
         message = f"arguments of {name!r}: {error}"
         into.problems.append(
             ReplyProblem("bad-arguments", printable(message), printable(raw), call_id, name)
         )
         return
-    if unfinished:
-        message = f"the answer ended before the call of {name!r} was said to be complete"
-        into.problems.append(
-            ReplyProblem("unfinished-call", message, printable(raw), call_id, name)
-        )
+    if not inner:
+        _add(into, uses[0], expected, call_id=call_id, state=state, origin=origin)
         return
-    if inner := _inner_calls(name, arguments, expected):
-        into.note("parallel-call", f"{name!r} was taken apart into {len(inner)}", call_id=call_id)
-        for number, (own, given) in enumerate(inner):
-            fitted = _placed(into, own, _typed(into, own, given, expected), expected)
-            _add(into, Action(own, fitted, "recovered", f"{call_id}_{number}"), state)
-            state = None  # it belongs to the step, and the step has one
-        return
-    arguments = _placed(into, name, _typed(into, name, arguments, expected), expected)
-    _add(into, Action(name, arguments, origin, call_id), state)
+    into.note("parallel-call", f"{name!r} was taken apart into {len(inner)}", call_id=call_id)
+    for number, use in enumerate(uses):
+        one = f"{call_id}_{number}"
+        _add(into, use, expected, call_id=one, state=state, origin="recovered")
+        state = None  # it belongs to the step, and the step has one
 
 
-def _add(into: Settled, action: Action, state: ProviderState | None) -> None:
-    into.actions.append(action)
-    into.parts.append(ToolCallPart(action.call_id, action.type, action.payload, state))
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """A tool that is called as `name`, and the one `behind` it where that is the doorway."""
+
+    name: str
+    arguments: JsonObject
+    behind: Behind | None
+
+
+def _add(
+    into: Settled,
+    use: _Use,
+    expected: Expected,
+    *,
+    call_id: str,
+    state: ProviderState | None,
+    origin: ActionOrigin,
+) -> None:
+    meant = use.behind or Behind(use.name, use.arguments)
+    if meant.mended:
+        into.note("doorway-arguments", meant.mended, call_id=call_id)
+    fitted = _placed(
+        into, meant.name, _typed(into, meant.name, meant.arguments, expected), expected
+    )
+    into.actions.append(Action(meant.name, fitted, origin, call_id))
+    # What is replayed is what was said: the doorway was declared, what is behind it may not be.
+    said = use.arguments if use.behind else fitted
+    into.parts.append(ToolCallPart(call_id, use.name, said, state))
 
 
 def _typed(into: Settled, name: str, arguments: JsonObject, expected: Expected) -> JsonObject:

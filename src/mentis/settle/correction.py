@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 from mentis.values.action import Action, Outcome, OutcomeState
 from mentis.values.digest import Digest, digest
+from mentis.values.part import ToolCallPart
 from mentis.values.reply import Reply, ReplyProblem
 from mentis.values.tool import ToolDeclaration
 from mentis.values.value import Value
@@ -180,9 +181,17 @@ def _values(
 
 
 def _said(reply: Reply) -> str:
-    calls = [f"{action.type} {_written(action.payload)}" for action in reply.actions]
+    parts = {part.id: part for part in reply.parts if isinstance(part, ToolCallPart)}
+    calls = [_call(action, parts.get(action.call_id)) for action in reply.actions]
     broken = [f"{e.action} {e.raw}" for e in reply.errors if e.action and e.raw]
     return "\n".join(part for part in (reply.text, *calls, *broken) if part)
+
+
+def _call(action: Action, part: ToolCallPart | None) -> str:
+    """As the model said it: a call through the doorway is one of the doorway."""
+    if part is None:
+        return f"{action.type} {_written(action.payload)}"
+    return f"{part.name} {_written(part.arguments)}"
 
 
 def _line(failure: Failure) -> str:

@@ -18,13 +18,15 @@ class Expected(Value):
 
     `model` is the model that was asked for: replayed state is tagged with it, because what a
     provider reports may be another name of the same model. `place` is where the conversation
-    is held (`interface_path`): messages without an address go there.
+    is held (`interface_path`): messages without an address go there. `doorway` is the declared
+    tool that calls the others by name, those that only the text told of among them.
     """
 
     names: Mapping[str, str] = field(default_factory=dict[str, str])
     tools: tuple[ToolDeclaration, ...] | None = None
     model: str = ""
     place: str = ""
+    doorway: str = ""
 
     def own(self, name: str) -> str:
         return self.names.get(name, name)

@@ -47,19 +47,21 @@ def reader_for(
     model: str = "",
     place: str = "",
     calls: Calls = "native",
+    doorway: str = "",
 ) -> Reader:
     """A fresh reader. `names` leads from the name on the wire to our own (`Rendering.name_map`).
 
     `tools` are the ones offered, () when there were none, None when nobody knows; `model` is the
     one that was asked for; `place` is where the conversation is held (`interface_path`); `calls`
-    is how this model makes them (`Abilities.calls`).
+    is how this model makes them (`Abilities.calls`). `doorway` is the tool that calls others by
+    name, if one is declared.
     """
     if wire not in READERS:
         raise UsageError(
             f"no answers are read from {wire!r}", hint=f"one of: {', '.join(READERS)}", wire=wire
         )
     offered = None if tools is None else tuple(tools)
-    expected = Expected(dict(names or {}), offered, model, place)
+    expected = Expected(dict(names or {}), offered, model, place, doorway)
     reader = READERS[wire](expected)
     if calls == "native" and wire != "text":
         return reader

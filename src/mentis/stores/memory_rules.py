@@ -40,8 +40,16 @@ def same_as(memory: Memory, others: Iterable[Memory]) -> Memory | None:
 
     Nobody can keep an owner's word out by having said it first, nor raise his own by repeating it.
     """
-    enough = [other for other in others if other.trust.rank <= memory.trust.rank]
-    return min(enough, key=lambda other: (other.trust.rank, other.id), default=None)
+    enough = [other for other in others if other.worth.rank <= memory.worth.rank]
+    return min(enough, key=lambda other: (other.worth.rank, other.id), default=None)
+
+
+def check_same(before: Memory, after: Memory) -> None:
+    if before.id != after.id:
+        raise BadInput(
+            f"memory `{before.id}` cannot become memory `{after.id}`",
+            hint="a memory keeps its id; add the other one",
+        )
 
 
 def taken(memory_id: str) -> StoreConflict:

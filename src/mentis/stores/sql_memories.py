@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -10,7 +10,7 @@ from mentis.values.cognition import Memory
 from mentis.values.memories import Standing, Vector, content_key, text_digest
 
 from .memory_rows import read_memory, write_memory
-from .memory_rules import check_vectors, same_as, taken
+from .memory_rules import check_same, check_vectors, same_as, taken
 from .rows import Row
 
 _KEEP = """
@@ -60,8 +60,8 @@ class Engine(Protocol):
 
     def unpack(self, cell: object) -> bytes: ...
 
-    def forget(self) -> None:
-        """Something is to be gone: let no file keep what was there before."""
+    def forget(self) -> tuple[str, ...]:
+        """Something is to be gone: let no file keep what was there before; or say which does."""
         ...
 
     def nearest(
@@ -74,21 +74,25 @@ class Engine(Protocol):
 class SqlMemories:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._remains: tuple[str, ...] = ()
         self._select = (
-            f"SELECT id, text, {engine.vector} FROM memory_vectors"  # noqa: S608 - constants
+            f"SELECT id, text, {engine.vector}, revision FROM memory_vectors"  # noqa: S608 - constants
             " WHERE agent = ? AND fingerprint = ?"
         )
 
     def remember(self, agent: str, memory: Memory) -> None:
         with self._engine.write(agent) as work:
-            there = work.execute(
-                "SELECT text FROM memories WHERE agent = ? AND id = ?", (agent, memory.id)
-            )
-            stale = bool(there) and there[0][0] != text_digest(memory.text)
-            revision = _advance(work, agent, forgotten=int(stale))
-            if stale:
-                _drop_vectors_of(work, agent, memory.id)
-            _keep(work, agent, memory, revision)
+            _remember(work, agent, memory)
+
+    def change(
+        self, agent: str, before: Memory, after: Memory, *, given: Sequence[Memory] = ()
+    ) -> bool:
+        check_same(before, after)
+        with self._engine.write(agent) as work:
+            if any(_find(work.execute, agent, one.id) != one for one in (before, *given)):
+                return False
+            _remember(work, agent, after)
+        return True
 
     def add(self, agent: str, memories: Sequence[Memory]) -> tuple[Memory, ...]:
         if not memories:
@@ -96,6 +100,10 @@ class SqlMemories:
         with self._engine.write(agent) as work:
             revision = _advance(work, agent)
             return tuple(_add(work, agent, memory, revision) for memory in memories)
+
+    @property
+    def remains(self) -> tuple[str, ...]:
+        return self._remains
 
     def forget(self, agent: str, memory_id: str) -> bool:
         with self._engine.write(agent) as work:
@@ -105,13 +113,11 @@ class SqlMemories:
             work.execute("DELETE FROM memories WHERE agent = ? AND id = ?", place)
             _drop_vectors_of(work, agent, memory_id)
             _advance(work, agent, forgotten=1)
-        self._engine.forget()
+        self._remains = self._engine.forget()
         return True
 
     def find(self, agent: str, memory_id: str) -> Memory | None:
-        statement = "SELECT memory FROM memories WHERE agent = ? AND id = ?"
-        rows = self._engine.read(statement, (agent, memory_id))
-        return read_memory(rows[0][0], agent=agent) if rows else None
+        return _find(self._engine.read, agent, memory_id)
 
     def memories(self, agent: str, *, since: int = 0) -> tuple[Memory, ...]:
         # Sorted here: asked for an order, the database would rather read all than use the index.
@@ -144,7 +150,7 @@ class SqlMemories:
 
     def vectors(self, agent: str, fingerprint: str, *, since: int = 0) -> tuple[Vector, ...]:
         rows = self._engine.read(f"{self._select} AND revision > ?", (agent, fingerprint, since))
-        return tuple(sorted(self._vectors(rows), key=lambda one: one.memory))
+        return self._vectors(sorted(rows, key=lambda row: (row[3], row[0])))
 
     def without_vector(
         self, agent: str, fingerprint: str, *, count: int, after: str = ""
@@ -162,7 +168,7 @@ class SqlMemories:
             count: int = work.execute(f"SELECT count(*) {where}", place)[0][0]
             work.execute(f"DELETE {where}", place)
             _advance(work, agent, forgotten=1)
-        self._engine.forget()
+        self._remains = self._engine.forget()
         return count
 
     def nearest(
@@ -176,7 +182,24 @@ class SqlMemories:
 
     def _vectors(self, rows: Sequence[Row]) -> tuple[Vector, ...]:
         unpack = self._engine.unpack
-        return tuple(Vector(name, text, unpack(cell)) for name, text, cell in rows)
+        return tuple(Vector(row[0], row[1], unpack(row[2])) for row in rows)
+
+
+def _find(
+    read: Callable[[str, Sequence[object]], list[Row]], agent: str, memory_id: str
+) -> Memory | None:
+    statement = "SELECT memory FROM memories WHERE agent = ? AND id = ?"
+    rows = read(statement, (agent, memory_id))
+    return read_memory(rows[0][0], agent=agent) if rows else None
+
+
+def _remember(work: Work, agent: str, memory: Memory) -> None:
+    there = work.execute("SELECT text FROM memories WHERE agent = ? AND id = ?", (agent, memory.id))
+    stale = bool(there) and there[0][0] != text_digest(memory.text)
+    revision = _advance(work, agent, forgotten=int(stale))
+    if stale:
+        _drop_vectors_of(work, agent, memory.id)
+    _keep(work, agent, memory, revision)
 
 
 def _add(work: Work, agent: str, memory: Memory, revision: int) -> Memory:

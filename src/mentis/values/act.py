@@ -81,7 +81,8 @@ class Tainted(Value):
 class Decision(Value):
     """What the gate says of a call. `wait`: a person has to say yes first.
 
-    `review`: it may be done, and what it changes is marked for a person to look at.
+    `review`: it may be done, and what it changes is marked for a person to look at. `lineage` is
+    the least trusted of what is kept by it was made from.
     """
 
     verdict: Literal["allow", "refuse", "wait"]
@@ -89,6 +90,7 @@ class Decision(Value):
     reason: str = ""
     tainted: tuple[Tainted, ...] = ()
     review: bool = False
+    lineage: Trust = Trust.SELF
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from .json import JsonObject
 from .memory_kind import MemoryKind
-from .trust import Trust
+from .trust import Trust, least_trusted
 from .value import Value
 
 REVIEW = " (review)"  # ends the words of a revision made from untrusted text
@@ -45,7 +45,8 @@ class Screened(Value):
     """What the screener says of a text.
 
     `score` is the distance to the point where text is dropped, which lies at 0. `span` is where in
-    the text the worst of it stands; `layers` are those that ran.
+    the text the worst of it stands; `layers` are those that ran, `skipped` says of one that had
+    something to look at and could not why.
     """
 
     outcome: Literal["clean", "suspicious", "dropped"]
@@ -55,6 +56,7 @@ class Screened(Value):
     score: float | None = None
     language: str = ""
     layers: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,11 @@ class Memory(Value):
     def quarantined(self) -> bool:
         dropped = self.screening is not None and self.screening.outcome == "dropped"
         return dropped and not self.released
+
+    @property
+    def worth(self) -> Trust:
+        """What it counts as: no more than who wrote it, and no more than what it was made from."""
+        return least_trusted((self.trust, self.lineage))
 
 
 @dataclass(frozen=True, slots=True)

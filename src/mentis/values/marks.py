@@ -12,26 +12,34 @@ from collections.abc import Iterable
 from hashlib import sha256
 from hmac import new as keyed
 
+from .skeleton import drawn, seen, skeleton
+
 FENCE = "untrusted"
 SYSTEM = "system"
-# Angle brackets, also those that NFKC leaves alone, and what shows nothing or looks like a dash.
-_ANGLES = "<\uff1c\ufe64\u2039\u2329\u27e8\u276e\u02c2\u1438\u3008"
-_ALIKE = str.maketrans(
-    {
-        **dict.fromkeys("_\u2010\u2011\u2012\u2013\u2014\u2212", "-"),
-        **dict.fromkeys("\u115f\u1160\u2800\u3164"),
-    }
+# What is drawn like the bracket, the slash and the bar of a mark, one or several of them.
+ANGLES = (
+    "<\u02c2\u1438\u2039\u226a\u226e\u227a\u22d6\u22d8\u2329\u276c\u276e\u2770\u27e8\u27ea\u2989\u2991"
+    "\u29fc\u2a79\u2aaa\u2aa1\u2abb\u3008\u300a\ufe3d\ufe3f\ufe64\uff1c"
 )
-_UNSEEN = ("Cf", "Mn", "Me", "Cc")
-_ANGLE = re.compile(f"[{_ANGLES}]")
-_NAMES = re.compile(rf"\s*/?\s*({FENCE}|{SYSTEM}(?![a-z0-9])|mentis|\|)")
-_SEEN, _LOOKED_AT = 64, 512
+SLASHES = (
+    "/\\\u2044\u2215\u2216\u2571\u2572\u27cb\u27cd\u29f5\u29f8\u29f9"
+    "\u3033\u4e3f\u30ce\ufe68\uff0f\uff3c"
+)
+BARS = (
+    "|\u00a6\u01c0\u05c0\u2016\u2223\u2225\u23d0\u2502\u2503\u2758\u2759\u275a"
+    "\u2d4f\u4e28\uff5c\uffe8"
+)
+_ANGLE = re.compile(f"[{ANGLES}]")
+_SYSTEM = skeleton(SYSTEM)
+_WHOLE = (skeleton(FENCE), skeleton("mentis"))  # whatever follows
+_NAMES = (*_WHOLE, _SYSTEM)
+_LOOKED_AT = 512
 HARMLESS = "&lt;"
 
 
 def neutral(text: str) -> str:
     """The text with look-alikes of markers made plain; the text itself where there are none."""
-    if "<" not in text and text.isascii():
+    if text.isascii() and "<" not in text:
         return text
     pieces: list[str] = []
     done = 0
@@ -51,13 +59,22 @@ def nonce_of(texts: Iterable[str], secret: bytes) -> str:
 
 
 def _begins_a_marker(text: str, start: int) -> bool:
-    """However it is disguised: by unseen characters, other forms of its letters, or its case."""
-    near = text[start : start + _SEEN]
-    if near.isascii() and near.isprintable():
-        return _NAMES.match(near.casefold().replace("_", "-")) is not None
+    """However it is disguised: by unseen characters, by other forms of its letters, or its case."""
     around = text[start : start + _LOOKED_AT]
-    seen = [c for c in around if c.isspace() or unicodedata.category(c) not in _UNSEEN][:_SEEN]
-    if len(seen) < _SEEN and len(around) == _LOOKED_AT:
-        return True  # nobody puts that much that is not seen behind a bracket to no purpose
-    folded = unicodedata.normalize("NFKC", "".join(seen)).translate(_ALIKE).casefold()
-    return _NAMES.match(folded) is not None
+    word = ""
+    for letter in around:
+        if word == _SYSTEM and seen(letter):
+            return not (letter.isalnum() and unicodedata.is_normalized("NFKC", letter))
+        if not word and letter in BARS:
+            return True
+        if letter.isspace() or (not word and letter in SLASHES):
+            if word:
+                return word == _SYSTEM
+            continue
+        word += drawn(letter)
+        if word.startswith(_WHOLE):
+            return True
+        if not any(name.startswith(word) for name in _NAMES):
+            return False
+    # Nobody puts that much that is not seen behind a bracket to no purpose.
+    return word == _SYSTEM or len(around) == _LOOKED_AT

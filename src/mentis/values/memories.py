@@ -101,8 +101,29 @@ class Scored(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class VectorSearch(Value):
+    """How vectors were searched, and how many were looked at.
+
+    `recall` is the share of the ten nearest that is found: 1 where all were looked at, else what
+    was measured on a sample when the index was made. `note` says why it was so and not otherwise.
+    """
+
+    how: Literal["none", "exact", "index", "server"] = "none"
+    looked_at: int = 0
+    recall: float = 1.0
+    note: str = ""
+
+
+NO_VECTORS = VectorSearch()
+
+
+@dataclass(frozen=True, slots=True)
 class Found(Value):
-    """`hits` in their order; `near` just missed. `filtered` counts what screening kept out."""
+    """`hits` in their order; `near` just missed. `filtered` counts what screening kept out.
+
+    A near miss that nobody may be told (private, in quarantine, read like an order, superseded) has
+    no text: only its id, its kind and why.
+    """
 
     query: str
     way: Way
@@ -111,6 +132,7 @@ class Found(Value):
     filtered: int = 0
     searched: int = 0
     embedding_calls: int = 0
+    vectors: VectorSearch = NO_VECTORS
     degraded: tuple[Degradation, ...] = ()
 
 
@@ -136,12 +158,13 @@ class HygieneFinding(Value):
 
 @dataclass(frozen=True, slots=True)
 class ImportedMemories(Value):
-    """How many lines there were, and what became of them."""
+    """How many lines there were, and what became of them; `waiting` have no vector yet."""
 
     lines: int
     added: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
     quarantined: tuple[str, ...] = ()
+    waiting: int = 0
     notes: tuple[str, ...] = ()
 
 

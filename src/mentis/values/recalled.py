@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .memories import Found
 from .part import MediaPart
 from .request import ReplyTo, RuntimeContext
+from .residency import Placement
+from .selection import Candidate, Capability, Step
 from .span import Span
 from .surroundings import NOWHERE, Surroundings
 from .tool import ToolDeclaration
@@ -34,10 +37,31 @@ class Stimulus(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class Embedded(Value):
+    """A text made ready to be compared with others, once for everything that is looked for.
+
+    `reading` is how it is compared by words, `vector` how by meaning, made by `model`; None is a
+    step down that `degraded` tells of. `calls` counts what was asked for, also when a cache had it;
+    `cache_hits` counts those.
+    """
+
+    text: str
+    reading: str = ""
+    vector: tuple[float, ...] | None = None
+    model: str = ""
+    calls: int = 0
+    cache_hits: int = 0
+    degraded: tuple[Degradation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Recalled(Value):
     """`filtered` counts what screening kept out; `degraded` names the steps taken down.
 
-    `news` is what came of acts since the last turn.
+    `news` is what came of acts since the last turn. `candidates` are the tools and skills that were
+    chosen or just missed, `found` the memories, each with its scores and its reason; `step` is how
+    far down the ladder the selection went. `revealed` tools are told in this turn's text and not
+    declared; `placements` say why.
     """
 
     stimulus: Stimulus
@@ -47,3 +71,10 @@ class Recalled(Value):
     filtered: int = 0
     embedding_calls: int = 0
     degraded: tuple[Degradation, ...] = ()
+    skills: tuple[Capability, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    found: Found | None = None
+    step: Step = "base"
+    cache_hits: int = 0
+    revealed: tuple[ToolDeclaration, ...] = ()
+    placements: tuple[Placement, ...] = ()

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from .trace import Degradation
 from .value import Value
 
-Kind: TypeAlias = Literal["tool", "skill"]
+Kind: TypeAlias = Literal["tool", "skill", "pattern"]
 Step: TypeAlias = Literal["hybrid", "lexical", "base"]
 
 
@@ -16,6 +16,7 @@ Step: TypeAlias = Literal["hybrid", "lexical", "base"]
 class Capability(Value):
     """A tool or skill as selection sees it. `examples` are tasks it is right for, in any language.
 
+    A pattern is a text that screening compares with; it is kept like them and never selected.
     `stances` are the stances it is for; none means all. `source` says where it was found.
     """
 
@@ -67,13 +68,20 @@ class Manifest(Value):
 
 @dataclass(frozen=True, slots=True)
 class SelectionLimits(Value):
-    """How much may be selected. `embed_seconds` is how long the embedder may take."""
+    """How much may be selected. `embed_seconds` is how long the embedder may take.
+
+    `max_results` is how many are found by ranking, of tools, skills and memories each. The least
+    scores are those measured for the embedder, unless somebody says otherwise.
+    """
 
     max_tools: int = 10
     max_skills: int = 3
+    max_memories: int = 3
     max_results: int = 5
     near_misses: int = 3
     embed_seconds: float = 5.0
+    min_score: float | None = None
+    memory_min_score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from .residency import Placement
 from .stability import Stability
 from .trust import Trust
 from .value import Value
@@ -79,6 +80,9 @@ class Attempt(Value):
 
 @dataclass(frozen=True, slots=True)
 class Trace(Value):
+    """`filtered` counts memories that were kept out. `placements` say what of tools and memories
+    stays in the lasting part of the prompt, and what changing that would cost."""
+
     library: str
     variant: str
     language: str
@@ -90,3 +94,5 @@ class Trace(Value):
     embedding_calls: int = 0
     timings: Mapping[str, float] = field(default_factory=dict[str, float])
     attempts: tuple[Attempt, ...] = ()
+    filtered: int = 0
+    placements: tuple[Placement, ...] = ()

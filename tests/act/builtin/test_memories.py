@@ -91,7 +91,7 @@ async def test_a_note_is_never_trusted_more_than_what_it_was_made_from(
     memories = MemoriesInMemory()
     await do(remember(memories), {"text": "note"}, lineage=lineage)
     (memory,) = memories.memories("home/ada")
-    assert (memory.trust, memory.lineage) == (trust, trust)
+    assert (memory.trust, memory.lineage, memory.worth) == (Trust.SELF, trust, trust)
 
 
 async def test_an_order_from_outside_is_kept_back_and_its_own_words_are_not() -> None:

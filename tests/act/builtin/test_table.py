@@ -14,6 +14,7 @@ from mentis.act.builtin.messages import SendMessage
 from mentis.act.builtin.rest import Sleep
 from mentis.act.builtin.results import ReadResult
 from mentis.act.builtin.shell import Shell, ShellLimits
+from mentis.act.builtin.skills import ReadSkill
 from mentis.act.builtin.table import BUILT_IN
 from mentis.act.builtin.web import WebFetch, WebLimits
 from mentis.act.builtin.windows import SaveStatus
@@ -59,6 +60,7 @@ def every_act(home: Path, language: str) -> list[BuiltIn]:
         Sleep(words["sleep"], clock),
         SaveStatus(words["save_status"], no_ledger),
         ReadResult(words["read_result"], BlobsInMemory(), lambda agent, digest: True),
+        ReadSkill(words["read_skill"], lambda name: None),
         Shell(words["shell"], home, ShellLimits()),
         WebFetch(words["web_fetch"], WebLimits()),
     ]
@@ -85,8 +87,8 @@ def test_the_table_says_what_the_acts_declare(tmp_path: Path) -> None:
     assert declared == told
 
 
-def test_only_what_needs_a_list_of_the_owner_is_off() -> None:
-    assert [kind.name for kind in BUILT_IN if not kind.on] == ["shell", "web_fetch"]
+def test_only_what_needs_a_list_of_the_owner_or_a_folder_is_off() -> None:
+    assert [kind.name for kind in BUILT_IN if not kind.on] == ["read_skill", "shell", "web_fetch"]
 
 
 def test_what_reaches_outside_says_so() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,3 +57,20 @@ def test_the_way_it_was_filled_makes_no_difference(texts: dict[str, str], query:
     worn.take_out("never there")
     assert worn.rank(query, among=None, count=9) == fresh.rank(query, among=None, count=9)
     assert len(worn) == len(fresh)
+
+
+@given(SMALL, SMALL, st.text("xyz ", max_size=8), st.sets(st.sampled_from("abcdef")))
+def test_numpy_adds_up_to_the_same(
+    texts: dict[str, str], later: dict[str, str], query: str, allowed: set[str]
+) -> None:
+    plain, fast = index_of(texts), index_of(texts)
+    fast.use_numpy()
+    fast.rank(query, among=None, count=2)
+    for index in (plain, fast):
+        for name, text in later.items():
+            index.put(name, text)
+        index.take_out("a")
+    assert fast.rank(query, among=None, count=2) == plain.rank(query, among=None, count=2)
+    mask = np.array([name in allowed for name in fast.ids], dtype=bool)
+    masked = fast.rank(query, among=allowed, count=3, mask=mask)
+    assert masked == plain.rank(query, among=allowed, count=3)

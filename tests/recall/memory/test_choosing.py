@@ -21,6 +21,7 @@ PLAIN = Memory(
     "text",
     kind="fact",
     trust=Trust.SELF,
+    lineage=Trust.SELF,
     source="chat",
     time="2026-05-01T00:00:00.000000Z",
     tags=("x", "y"),

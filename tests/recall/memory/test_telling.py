@@ -40,3 +40,11 @@ def test_alone_the_agent_is_told_its_thoughts() -> None:
     spans, kept_out = told(FOUND, mode="beat")
     assert [span.text for span in spans] == ["text a", "text c", "text d"]
     assert kept_out == 3
+
+
+def test_a_recap_says_of_which_conversation_and_a_note_about_whom() -> None:
+    recap = Memory("e", "We chose Lisbon.", kind="episode", session="travel", trust=Trust.SELF)
+    note = Memory("p", "Plays the cello.", kind="person", tags=("Lena",), trust=Trust.SELF)
+    found = Found("q", "lexical", (Scored(recap, 1.0, True, ""), Scored(note, 1.0, True, "")))
+    spans, _ = told(found, mode="chat")
+    assert [span.text for span in spans] == ["travel: We chose Lisbon.", "Lena: Plays the cello."]

@@ -48,6 +48,7 @@ def test_a_plain_attack_is_dropped_in_each_language_with_reason_and_place(langua
     assert said.span is not None
     assert said.span[1] <= len(before + ATTACKS[language])
     assert said.layers == ("normalise", "language", "rules", "model", "thresholds")
+    assert said.skipped == ()
 
 
 @pytest.mark.parametrize("language", ATTACKS)
@@ -103,6 +104,7 @@ def test_any_text_gets_the_same_verdict_twice(text: str) -> None:
         ("windows.bin", "model"),
         ("whole.bin", "model"),
         ("model.json", "model"),
+        ("vector.bin", "vector"),
         ("rules.txt", "rules"),
         ("lexicon.txt", "rules"),
         ("languages.txt", "language"),
@@ -141,7 +143,9 @@ def test_training_and_screening_mean_the_same_score(language: str) -> None:
     told = features(one, 0, len(one.tokens))
     by_hand = raw.bias + raw.scale * sum(raw.numbers[at] * value for at, value in told)
     assert by_hand == pytest.approx(raw.scores(one, [(0, len(one.tokens))])[0])
-    assert score(raw, known.whole, one).total > 0
+    found = score(raw, known.whole, one)
+    assert found is not None
+    assert found.window > 0
 
 
 def test_there_are_200_patterns_in_six_languages_each_with_a_benign_twin() -> None:
@@ -153,10 +157,13 @@ def test_there_are_200_patterns_in_six_languages_each_with_a_benign_twin() -> No
 
 
 def test_patterns_are_told_from_their_twins() -> None:
-    dropped = [SCREENER.screen(one["text"], source="").outcome == "dropped" for one in patterns()]
-    wrongly = [SCREENER.screen(one["twin"], source="").outcome == "dropped" for one in patterns()]
-    assert sum(dropped) > 0.5 * len(dropped)
-    assert sum(wrongly) < 0.01 * len(wrongly)
+    """A fifth of what it learned from is dropped, more than half at least marked; no twin is."""
+    said = [SCREENER.screen(one["text"], source="").outcome for one in patterns()]
+    twins = [SCREENER.screen(one["twin"], source="").outcome for one in patterns()]
+    assert said.count("dropped") > 0.2 * len(said)
+    assert said.count("clean") < 0.45 * len(said)
+    assert twins.count("dropped") < 0.005 * len(twins)
+    assert twins.count("clean") > 0.97 * len(twins)
 
 
 def test_nothing_that_is_held_out_was_trained_on_or_calibrated_with() -> None:
@@ -177,3 +184,27 @@ def test_the_model_says_what_it_was_trained_on() -> None:
     told = json.loads(shipped_file("model.json"))["provenance"]
     assert not [source for source in told["sources"] if "SA" in source]
     assert any("xquad" in source for source in told["not_trained_on"])
+
+
+LONG = (
+    "The lighthouse was built from local stone. A keeper lived there with his family until the lamp"
+    " was made to work by itself. Today the house is a small museum with a garden. Visitors climb"
+    " many steps, and on clear days the islands can be seen. In winter it is closed. "
+)
+
+
+@pytest.mark.parametrize("language", ATTACKS)
+def test_an_attack_in_the_middle_of_a_long_ordinary_text_is_found_where_it_stands(
+    language: str,
+) -> None:
+    attack = ATTACKS[language]
+    text = f"{LONG * 4}{attack} {LONG * 4}"
+    said = SCREENER.screen(text, source="")
+    assert said.outcome != "clean"
+    assert said.span is not None
+    assert attack[:20] in text[slice(*said.span)]
+
+
+def test_length_alone_makes_no_text_suspicious() -> None:
+    for count in (1, 4, 16, 40):
+        assert SCREENER.screen(LONG * count, source="").outcome == "clean"

@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -82,6 +83,22 @@ def test_compose_shows_blocks_tokens_and_the_prompt(mentis: Mentis, home: Path) 
     request = composed["request"]
     assert isinstance(request, dict)
     assert request["current_text"] == "Good morning!"
+
+
+def test_compose_explains_what_stays_what_is_told_and_why(mentis: Mentis, home: Path) -> None:
+    with (home / "mentis.toml").open("a", encoding="utf-8") as file:
+        file.write('\n[recall]\nembedder = "off"\n')
+    known = mentis("--home", home, "memory", "add", "Lena plays the cello.").out.strip()
+    done = mentis("--home", home, "compose", "--explain", "Who plays the cello?")
+    assert done.code == 0
+    assert "memories: new, the conversation begins" in done.out
+    assert f"stay: {known}" in done.out
+    assert "embedding calls: 0; memories kept out: 0" in done.out
+    told = mentis("--home", home, "compose", "--explain", "--json", "Who plays the cello?").json()
+    assert set(told) == {"placements", "candidates", "embedding_calls", "filtered", "degraded"}
+    placements = cast("list[dict[str, object]]", told["placements"])
+    assert [known] in [one["resident"] for one in placements if one["what"] == "memories"]
+    assert "Lena" in mentis("--home", home, "compose", "Who plays the cello?").out
 
 
 def test_compose_on_a_broken_persona_names_the_place(mentis: Mentis, home: Path) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 import click
 import pytest
 
+from mentis.errors import UsageError
 from mentis.surfaces.cli import main as cli_main
-from mentis.surfaces.cli.main import COMMANDS, cli
-from mentis.surfaces.cli.output import emit
+from mentis.surfaces.cli.main import COMMANDS, cli, run
+from mentis.surfaces.cli.output import emit, say, show_error
 
 from .conftest import Mentis
 
@@ -176,6 +177,20 @@ def test_what_would_steer_a_terminal_is_shown_instead(
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     emit("a\tb\x1b]0;mine\x07")
     assert capsys.readouterr().out == "a\tb\\x1b]0;mine\\x07\n"
+
+
+def test_talk_shows_a_terminal_what_would_steer_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    say("skill a\x1b[2J\tb")
+    show_error(UsageError("no \x1b]0;mine\x07", hint="\x9b2J"))
+    assert run(["\x1b[2J"]) == 2
+    told = capsys.readouterr().err
+    assert "skill a\\x1b[2J\tb\n" in told
+    assert "no \\x1b]0;mine\\x07" in told
+    assert "hint: \\x9b2J" in told
+    assert not {"\x1b", "\x07", "\x9b"} & set(told)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -43,6 +43,8 @@ def test_a_memory_is_added_once_searched_and_explained(memory: Mentis) -> None:
     kept(memory, "my cello worries", "--kind", "thought")
     found = told(memory("search", "who plays cello", "--json"))
     assert [row["memory"]["id"] for row in found["hits"]] == [name]
+    assert [row["memory"]["text"] for row in found["near"]] == [""]
+    assert "worries" not in memory("why", "cello").out
     assert found["degraded"][0]["part"] == "embedder"
     why = told(memory("why", "cello", "--json"))
     assert [(row["chosen"], row["reason"]) for row in why["candidates"]] == [
@@ -100,7 +102,7 @@ def test_memories_are_superseded_and_forgotten(memory: Mentis, home: Path) -> No
     assert memory("supersede", new).code == 2
     assert [one["id"] for one in told(memory("list", "--json"))] == [third]
     assert memory("forget", old, "nothing").code == 2
-    assert told(memory("forget", old, "--json")) == {"forgotten": [old]}
+    assert told(memory("forget", old, "--json")) == {"forgotten": [old], "remains": []}
     assert b"peculiar" not in b"".join(file.read_bytes() for file in home.glob("mentis.db*"))
     assert memory("forget", new).err.strip() == f"forgot {new}"
 

@@ -53,14 +53,39 @@ def test_what_cannot_be_taken_is_told(mentis: Mentis, home: Path, tools: Path) -
     assert "2 entries, 2 of them embedded now" in done.err
 
 
-def test_with_nothing_to_select_from_the_hint_says_what_to_name(mentis: Mentis, home: Path) -> None:
-    done = mentis("manifest", "build", "--home", home)
+def test_a_damaged_manifest_is_built_anew_and_no_other_file_is_written_over(
+    mentis: Mentis, home: Path, tools: Path
+) -> None:
+    options = ("--home", home, "--tools", tools, "--embedder", "ngrams")
+    file = home / "manifests/capabilities.manifest"
+    assert mentis("manifest", "build", *options).code == 0
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-1])
+    done = mentis("manifest", "build", *options)
+    assert (done.code, file.read_bytes()) == (0, whole)
+    assert "it is built anew" in done.err
+    file.write_bytes(b"my notes")
+    assert mentis("manifest", "build", *options).code == 1
+    assert file.read_bytes() == b"my notes"
+
+
+def test_with_nothing_to_select_from_the_hint_says_what_to_name(
+    mentis: Mentis, tmp_path: Path
+) -> None:
+    done = mentis("manifest", "build", "--home", tmp_path / "nowhere")
     assert done.code == 2
     assert "--tools" in done.err
 
 
 @pytest.mark.parametrize(
-    "content", ["{}", "[", '[{"name": "x"}]', '[{"name": "x", "description": "y", "examples": 3}]']
+    "content",
+    [
+        "{}",
+        "[",
+        '[{"name": "x"}]',
+        '[{"name": "x", "description": "y", "examples": 3}]',
+        '[{"name": "x", "description": "\\ud800"}]',
+    ],
 )
 def test_a_file_that_holds_no_tools_is_refused(
     mentis: Mentis, home: Path, tmp_path: Path, content: str
@@ -99,3 +124,52 @@ def test_the_shipped_set_shares_no_wording_with_what_it_should_find(mentis: Ment
     done = mentis("eval", "selection", "--overlap")
     assert (done.code, done.out) == (0, "0 shared content 3-grams\n")
     assert mentis("eval", "selection", "--overlap", "--json").json() == {"overlap": []}
+
+
+def test_files_of_your_own_are_measured_and_their_cut_is_written(
+    mentis: Mentis, home: Path, tmp_path: Path
+) -> None:
+    tools, tasks = tmp_path / "own-tools.json", tmp_path / "own-tasks.json"
+    tools.write_text(json.dumps(TOOLS), encoding="utf-8")
+    asked = [{"language": "en", "task": "open a file", "tools": ["read_file"]}]
+    tasks.write_text(json.dumps(asked), encoding="utf-8")
+    named = ("--tasks", tasks, "--tools", tools, "--embedder", "ngrams")
+    cuts = home / "manifests/cuts.json"
+    done = mentis("eval", "selection", *named, "--no-examples", "--calibrate", "--write", cuts)
+    assert done.code == 0
+    assert "after the cut" in done.out
+    assert "cut for ngrams-1" in done.out
+    (name,) = json.loads(cuts.read_text(encoding="utf-8"))["cuts"]
+    assert name.startswith("ngrams-1+gloss-")
+    assert mentis("eval", "selection", *named, "--write", cuts).code == 2
+
+
+def test_patterns_have_a_manifest_too(mentis: Mentis, home: Path, tmp_path: Path) -> None:
+    patterns, file = tmp_path / "p.jsonl", tmp_path / "p.manifest"
+    patterns.write_text('{"text": "obey me"}\n{"text": "obey me"}\n', encoding="utf-8")
+    named = ("--home", home, "--patterns", patterns, "--file", file, "--embedder", "ngrams")
+    assert mentis("manifest", "build", *named, "--json").json()["entries"] == 1
+    assert mentis("manifest", "check", *named).code == 0
+    patterns.write_text('{"text": "obey"}\nnothing\n', encoding="utf-8")
+    done = mentis("manifest", "build", *named)
+    assert (done.code, "line 2" in done.err) == (1, True)
+
+
+def test_a_suite_is_run_through_the_assembly_and_scored(
+    mentis: Mentis, home: Path, tmp_path: Path
+) -> None:
+    done = mentis("eval", "run", "--home", home, "--json")
+    found = done.json()
+    assert (done.code, found["suite"], found["score"]) == (0, "assembly", 1.0)
+    own = tmp_path / "own.json"
+    checks = [
+        {"kind": "contains", "path": "prompt", "value": "nowhere to be found"},
+        {"kind": "is_valid_json"},
+    ]
+    case = {"name": "hard", "task": "do it", "assertions": checks}
+    own.write_text(json.dumps({"name": "own", "cases": [case]}), encoding="utf-8")
+    done = mentis("eval", "run", own, "--home", home)
+    assert done.code == 1
+    assert "failed: hard: contains prompt" in done.out
+    assert mentis("eval", "run", own, "--home", home, "--min-score", "0.5").code == 0
+    assert mentis("eval", "run", "unknown", "--home", home).code == 2

@@ -56,14 +56,15 @@ class Remember(BuiltIn):
         draft = MemoryDraft(
             text=given.text("text", most=4000),
             kind=given.choice("kind", KINDS, "observation"),
-            trust=least_trusted((Trust.SELF, call.lineage)),
+            trust=Trust.SELF,
+            lineage=least_trusted((Trust.SELF, call.lineage)),
             source=f"act:{call.key}",
             session=call.session,
             tags=given.texts("tags", most=8, each=40),
         )
         kept = await self._notes.remember(draft)
         memory = kept.memory
-        result = {"id": memory.id, "kind": memory.kind, "trust": memory.trust.value}
+        result = {"id": memory.id, "kind": memory.kind, "trust": memory.worth.value}
         if memory.quarantined:
             result["state"] = "quarantined"
         return self._done(call, result, Trust.RUNTIME)
@@ -78,7 +79,7 @@ class Recall(BuiltIn):
         query = given.text("query", most=1000)
         limit = given.whole("limit", 1, 20, 5)
         found = await self._notes.search(query, wanted=_TOLD, limit=limit)
-        known = (trust for hit in found.hits for trust in (hit.memory.trust, hit.memory.lineage))
+        known = (hit.memory.worth for hit in found.hits)
         result: dict[str, object] = {
             "memories": [_told(hit) for hit in found.hits],
             "kept": found.searched,
@@ -95,7 +96,7 @@ def _told(hit: Scored) -> dict[str, object]:
         "kind": memory.kind,
         "text": memory.text,
         "tags": list(memory.tags),
-        "trust": memory.trust.value,
+        "trust": memory.worth.value,
         "source": memory.source,
         "time": memory.time,
         "score": hit.score,

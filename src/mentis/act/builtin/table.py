@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import goals, memories, memory_files, messages, rest, results, shell, web, windows
+from . import goals, memories, memory_files, messages, rest, results, shell, skills, web, windows
 from .kind import Kind
 
 BUILT_IN: tuple[Kind, ...] = (
@@ -15,6 +15,7 @@ BUILT_IN: tuple[Kind, ...] = (
     rest.SLEEP,
     windows.SAVE,
     results.READ,
+    skills.READ,
     shell.SHELL,
     web.WEB,
 )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, TypeAlias
+from functools import cache
+from typing import Literal, TypeAlias, get_args
 
 from mentis.values.cognition import Memory
 from mentis.values.memories import MemoryFilter
-from mentis.values.memory_kind import INSTRUCTION_KINDS, PRIVATE_KINDS
+from mentis.values.memory_kind import INSTRUCTION_KINDS, PRIVATE_KINDS, MemoryKind
 
 # The surfaces a request can be for; only a beat is the agent alone with itself.
 Mode: TypeAlias = Literal["chat", "beat", "delivery", "live"]
@@ -19,13 +20,13 @@ def why_not(memory: Memory, wanted: MemoryFilter, *, now: str) -> str:
         (memory.quarantined, "in quarantine"),
         (bool(memory.superseded_by) and not wanted.superseded, "superseded"),
         (not wanted.expired and not _valid(memory, now), "not valid at this time"),
-        (memory.kind in PRIVATE_KINDS and not _private(wanted), "private"),
+        (memory.kind in PRIVATE_KINDS and not asks_for_private(wanted), "private"),
         (bool(wanted.kinds) and memory.kind not in wanted.kinds, f"kind {memory.kind}"),
         (bool(wanted.scopes) and memory.scope not in wanted.scopes, f"scope {memory.scope!r}"),
         (not set(wanted.tags) <= set(memory.tags), "a tag is missing"),
         (bool(wanted.sources) and memory.source not in wanted.sources, "another source"),
         (bool(wanted.session) and memory.session != wanted.session, "another session"),
-        (memory.trust.rank > wanted.trust.rank, f"trust {memory.trust.value}"),
+        (memory.worth.rank > wanted.trust.rank, f"trust {memory.worth.value}"),
         (bool(wanted.since) and memory.time < wanted.since, "older"),
         (bool(wanted.until) and memory.time > wanted.until, "newer"),
     )
@@ -45,6 +46,13 @@ def why_untold(memory: Memory, mode: Mode) -> str:
     return ""
 
 
+@cache
+def tellable(mode: Mode) -> tuple[MemoryKind, ...]:
+    """The kinds of memories that a model may be told of in this mode."""
+    unfit = INSTRUCTION_KINDS if mode == "beat" else INSTRUCTION_KINDS | PRIVATE_KINDS
+    return tuple(kind for kind in get_args(MemoryKind) if kind not in unfit)
+
+
 def injectable(memories: Iterable[Memory], *, mode: Mode) -> tuple[Memory, ...]:
     """Those that may stand in a prompt of this mode."""
     return tuple(memory for memory in memories if not why_untold(memory, mode))
@@ -56,7 +64,8 @@ def public(memories: Iterable[Memory]) -> tuple[Memory, ...]:
     return tuple(memory for memory in shown if not memory.quarantined)
 
 
-def _private(wanted: MemoryFilter) -> bool:
+def asks_for_private(wanted: MemoryFilter) -> bool:
+    """By the flag, or by naming such a kind."""
     return wanted.private or bool(PRIVATE_KINDS.intersection(wanted.kinds))
 
 

@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 Ranking: TypeAlias = Sequence[tuple[str, float]]
 # The usual constant: how little the very first place counts for more than the second.
 _FLATTENING = 60
 
 
-@dataclass(frozen=True, slots=True)
 class Fused:
-    name: str
-    score: float
-    semantic: float = 0.0
-    semantic_rank: int = 0
-    lexical: float = 0.0
-    lexical_rank: int = 0
+    """`order` has every name with its score, best first; equal ones in the order of their ids."""
+
+    def __init__(self, semantic: Ranking, lexical: Ranking) -> None:
+        self._near = {name: (rank, score) for rank, (name, score) in enumerate(semantic, 1)}
+        self._said = {name: (rank, score) for rank, (name, score) in enumerate(lexical, 1)}
+        scores = {name: 1 / (_FLATTENING + rank) for name, (rank, _) in self._near.items()}
+        for name, (rank, _) in self._said.items():
+            scores[name] = scores.get(name, 0.0) + 1 / (_FLATTENING + rank)
+        lowest = sorted([(-round(score, 9), name) for name, score in scores.items()])
+        self.order = [(name, -score) for score, name in lowest]
+
+    def places(self, name: str) -> Places:
+        return Places(*self._near.get(name, _NOWHERE), *self._said.get(name, _NOWHERE))
 
 
-def fuse(semantic: Ranking, lexical: Ranking) -> list[Fused]:
-    """Best first; equal ones in the order of their ids."""
-    near = {name: (rank, score) for rank, (name, score) in enumerate(semantic, 1)}
-    said = {name: (rank, score) for rank, (name, score) in enumerate(lexical, 1)}
-    fused = [
-        _fused(name, near.get(name, (0, 0.0)), said.get(name, (0, 0.0))) for name in {*near, *said}
-    ]
-    return sorted(fused, key=lambda one: (-one.score, one.name))
+class Places(NamedTuple):
+    """Where one stood in each ranking. A rank of 0 means that it was not in it."""
+
+    semantic_rank: int
+    semantic: float
+    lexical_rank: int
+    lexical: float
 
 
-def _fused(name: str, near: tuple[int, float], said: tuple[int, float]) -> Fused:
-    score = sum(1 / (_FLATTENING + rank) for rank in (near[0], said[0]) if rank)
-    return Fused(name, round(score, 9), near[1], near[0], said[1], said[0])
+_NOWHERE = (0, 0.0)

@@ -5,23 +5,31 @@ It holds no store and no clock. Whoever has them brings it up to date and asks.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import cast
 
 from mentis.values.cognition import Memory
-from mentis.values.memories import EVERYTHING_PUBLIC, MemoryFilter, Scored, Standing, Vector
+from mentis.values.memories import (
+    EVERYTHING_PUBLIC,
+    NO_VECTORS,
+    MemoryFilter,
+    Scored,
+    Standing,
+    Vector,
+    VectorSearch,
+)
+from mentis.values.memory_kind import MemoryKind
 
+from .allowing import Allowed
 from .bm25 import Bm25
-from .choosing import why_not
-from .fusing import Fused, Ranking, fuse
+from .cells import Cells
+from .fusing import Fused, Places, Ranking
 from .matrix import Matrix
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+_FILTERS = 8  # how many are kept worked out
 _LEFT_OUT = 10
 _DAY = 86_400.0
 
@@ -46,40 +54,62 @@ class Ranked:
 
     rows: Iterable[Scored]
     left_out: list[Scored]
+    vectors: VectorSearch = NO_VECTORS
 
 
 class MemoryIndex:
     def __init__(self, standing: Standing, memories: Iterable[Memory]) -> None:
         self.standing = standing
         self.memories: dict[str, Memory] = {}
+        self._kinds: defaultdict[MemoryKind, dict[str, Memory]] = defaultdict(dict)
         self._words = Bm25()
-        self._matrix: Matrix | None = None
-        self._allowed: dict[MemoryFilter, _Allowed] = {}
+        self.matrix: Matrix | None = None
+        self.cells: Cells | None = None
+        self.note = ""  # why there are no cells
+        self._allowed: dict[MemoryFilter, Allowed] = {}
         self.put(standing, memories)
 
     def put(self, standing: Standing, memories: Iterable[Memory]) -> None:
         """What changed since the last standing. What was forgotten needs a new index."""
         self.standing = standing
-        self._allowed.clear()
         for memory in memories:
             before = self.memories.get(memory.id)
             self.memories[memory.id] = memory
             if before is None or before.text != memory.text:
                 self._words.put(memory.id, memory.text)
+            if before is not None and before.kind != memory.kind:
+                del self._kinds[before.kind][memory.id]
+            self._kinds[memory.kind][memory.id] = memory
+            for allowed in self._allowed.values():
+                allowed.put(memory)
+
+    def of_kind(self, kind: MemoryKind) -> tuple[Memory, ...]:
+        return tuple(self._kinds[kind].values())
 
     def put_vectors(self, vectors: Sequence[Vector]) -> None:
         """NumPy is needed from here on: EngineMissing without it.
 
         A vector that came before its memory did is left for the next time.
         """
-        self._allowed.clear()
-        if self._matrix is None:
-            self._matrix = Matrix()
-        self._matrix.put([vector for vector in vectors if vector.memory in self.memories])
+        if self.matrix is None:
+            self.matrix = Matrix()
+            self._words.use_numpy()
+        self.matrix.put([vector for vector in vectors if vector.memory in self.memories])
+
+    def use(self, cells: Cells) -> None:
+        """Search by these cells from now on; their matrix has the rows of the one before."""
+        self.cells, self.matrix = cells, cells.matrix
 
     @property
     def vectors(self) -> int:
-        return 0 if self._matrix is None else len(self._matrix)
+        return 0 if self.matrix is None else len(self.matrix)
+
+    def vector_of(self, memory_id: str) -> Sequence[float] | None:
+        """The numbers kept with a memory, or None."""
+        place = None if self.matrix is None else self.matrix.place(memory_id)
+        if self.matrix is None or place is None:
+            return None
+        return cast("Sequence[float]", self.matrix.rows[place])
 
     def search(self, query: Query) -> Ranked:
         """Every candidate, best first, and what would have been one but was not allowed."""
@@ -87,32 +117,49 @@ class MemoryIndex:
         depth = max(50, query.limit * 5)
         lexical: Ranking = ()
         if query.lexical:
-            among = None if allowed.everything else allowed.ids
-            lexical = self._words.rank(query.text, among=among, count=depth)
-        fused = fuse(self._semantic(query, allowed, depth), lexical)
-        weighed = [(one, _decay(self.memories[one.name], query)) for one in fused]
+            lexical = self._lexical(query.text, allowed, depth)
+        near, how = self._semantic(query, allowed, depth)
+        fused = Fused(near, lexical)
+        weighed = [(name, score, 1.0) for name, score in fused.order]
         if query.half_life_days > 0:
-            weighed.sort(key=lambda pair: (-_steady(pair[0].score * pair[1]), pair[0].name))
+            weighed = [(*one, _decay(self.memories[one[0]], query)) for one in fused.order]
+            weighed.sort(key=lambda one: (-_steady(one[1] * one[2]), one[0]))
         # Most are never looked at, so they are made when somebody does.
-        rows = (_row(self.memories[one.name], one, decay) for one, decay in weighed)
-        return Ranked(rows, self._left_out(query, allowed))
+        rows = (
+            _row(self.memories[name], fused.places(name), score, decay)
+            for name, score, decay in weighed
+        )
+        return Ranked(rows, self._left_out(query, allowed), how)
 
-    def _semantic(self, query: Query, allowed: _Allowed, depth: int) -> Ranking:
+    def _lexical(self, text: str, allowed: Allowed, depth: int) -> Ranking:
+        if allowed.everything:
+            return self._words.rank(text, among=None, count=depth)
+        mask = None if self.matrix is None else allowed.mask(self._words)
+        return self._words.rank(text, among=allowed.ids, count=depth, mask=mask)
+
+    def _semantic(self, query: Query, allowed: Allowed, depth: int) -> tuple[Ranking, VectorSearch]:
         if query.vector is None:
-            return ()
+            return (), NO_VECTORS
         if query.near is not None:
             known = [vector for vector in query.near if vector.memory in allowed.ids]
-            return Matrix(known).rank(query.vector, among=None, count=depth)
-        if self._matrix is None:
-            return ()
-        among = allowed.mask(self._matrix)
-        return self._matrix.rank(query.vector, among=among, count=depth)
+            found = Matrix(known).rank(query.vector, among=None, count=depth)
+            return found, VectorSearch("server", len(query.near))
+        if self.matrix is None:
+            return (), NO_VECTORS
+        among = allowed.mask(self.matrix)
+        if self.cells is None:
+            found = self.matrix.rank(query.vector, among=among, count=depth)
+            return found, VectorSearch("exact", len(self.matrix), note=self.note)
+        found, looked_at = self.cells.rank(query.vector, among=among, count=depth)
+        return found, VectorSearch("index", looked_at, self.cells.plan.recall)
 
-    def _left_out(self, query: Query, allowed: _Allowed) -> list[Scored]:
+    def _left_out(self, query: Query, allowed: Allowed) -> list[Scored]:
         """What says the words of the query but was not allowed, with the reason."""
         if allowed.everything or not query.lexical:
             return []
-        out = self._words.rank(query.text, among=allowed.refused, count=_LEFT_OUT)
+        mask = None if self.matrix is None else allowed.mask(self._words)
+        others = None if mask is None else ~mask
+        out = self._words.rank(query.text, among=allowed.refused, count=_LEFT_OUT, mask=others)
         return [
             Scored(
                 memory=self.memories[name],
@@ -124,63 +171,33 @@ class MemoryIndex:
             for name, score in out
         ]
 
-    def _allowed_for(self, query: Query) -> _Allowed:
-        """Kept while nothing changes, unless time itself decides what is valid."""
+    def _allowed_for(self, query: Query) -> Allowed:
         known = self._allowed.get(query.wanted)
-        if known is not None and (query.now == known.now or not known.timed):
-            return known
-        refused: dict[str, str] = {}
-        for memory in self.memories.values():
-            if reason := why_not(memory, query.wanted, now=query.now):
-                refused[memory.id] = reason
-        timed = any(memory.valid_from or memory.valid_until for memory in self.memories.values())
-        made = _Allowed(query.now, timed, refused, self.memories.keys() - refused.keys())
-        if len(self._allowed) >= 8:
+        if known is not None:
+            return known.at(query.now)
+        made = Allowed(query.wanted, query.now, self.memories.values())
+        if len(self._allowed) >= _FILTERS:
             self._allowed.clear()
         self._allowed[query.wanted] = made
         return made
 
 
-class _Allowed:
-    """Who may be found by one filter."""
-
-    def __init__(self, now: str, timed: bool, refused: dict[str, str], ids: set[str]) -> None:
-        self.now = now
-        self.timed = timed
-        self.refused = refused
-        self.ids = ids
-        self._mask: NDArray[np.bool_] | None = None
-
-    @property
-    def everything(self) -> bool:
-        return not self.refused
-
-    def mask(self, matrix: Matrix) -> NDArray[np.bool_] | None:
-        if self.everything:
-            return None
-        if self._mask is None:
-            self._mask = matrix.mask(self.ids)
-        return self._mask
-
-
-def _row(memory: Memory, one: Fused, decay: float) -> Scored:
+def _row(memory: Memory, places: Places, fused: float, decay: float) -> Scored:
     return Scored(
         memory=memory,
-        score=_steady(one.score * decay),
+        score=_steady(fused * decay),
         chosen=False,
         reason="",
-        semantic=one.semantic,
-        semantic_rank=one.semantic_rank,
-        lexical=one.lexical,
-        lexical_rank=one.lexical_rank,
-        fused=one.score,
+        semantic=places.semantic,
+        semantic_rank=places.semantic_rank,
+        lexical=places.lexical,
+        lexical_rank=places.lexical_rank,
+        fused=fused,
         decay=decay,
     )
 
 
 def _decay(memory: Memory, query: Query) -> float:
-    if query.half_life_days <= 0:
-        return 1.0
     if not memory.time or not query.now or memory.time >= query.now:
         return 1.0
     age = datetime.fromisoformat(query.now) - datetime.fromisoformat(memory.time)

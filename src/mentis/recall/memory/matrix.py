@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mentis.errors import BadInput, EngineMissing
 from mentis.values.memories import Vector
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
 
+Run: TypeAlias = tuple[int, int]  # the first row, and the one behind the last
 # More than float32 can be off over a few thousand dimensions of a unit vector.
 _MARGIN = 1e-4
 _CHUNK = 4096
@@ -34,6 +35,7 @@ class Matrix:
     def __init__(self, vectors: Sequence[Vector] = ()) -> None:
         self._np = load_numpy()
         self.ids: list[str] = []
+        self.replaced = 0  # how many vectors were put in the place of another
         self._places: dict[str, int] = {}
         self._room: Floats = self._np.empty((0, 0), dtype=self._np.float32)
         self._rows: Floats = self._room
@@ -61,6 +63,7 @@ class Matrix:
 
     def _put(self, vectors: Sequence[Vector]) -> None:
         fresh = self._scaled(self._read(vectors))
+        self.replaced += sum(vector.memory in self._places for vector in vectors)
         for vector in vectors:
             if vector.memory not in self._places:
                 self._places[vector.memory] = len(self.ids)
@@ -69,29 +72,81 @@ class Matrix:
         self._rows[[self._places[vector.memory] for vector in vectors]] = fresh
 
     def _grow(self, count: int, dimension: int) -> None:
-        """By half again, so that one more memory does not copy all of them."""
+        """By an eighth again, so that one more memory does not copy all of them."""
         if count > len(self._room):
-            room = self._np.empty((count + count // 2, dimension), dtype=self._np.float32)
+            room = self._np.empty((count + count // 8 + 64, dimension), dtype=self._np.float32)
             if len(self._rows):
                 room[: len(self._rows)] = self._rows
             self._room = room
         self._rows = self._room[:count]
 
+    def reordered(self, order: NDArray[np.intp]) -> Matrix:
+        """A new one of the rows at these places, in this order."""
+        made = Matrix()
+        made.ids = [self.ids[place] for place in order.tolist()]
+        made._places = {name: place for place, name in enumerate(made.ids)}
+        made._room = made._rows = self._rows.take(order, axis=0)
+        return made
+
+    def follow(self, other: Matrix, start: int) -> None:
+        """Add the rows of another one from a place on; none of them may be here already."""
+        count, fresh = len(self.ids), other.rows[start : len(other)]
+        for name in other.ids[start:]:
+            self._places[name] = len(self.ids)
+            self.ids.append(name)
+        self._grow(len(self.ids), other.dimension)
+        self._rows[count:] = fresh
+
     def rank(
-        self, query: Sequence[float], *, among: NDArray[np.bool_] | None, count: int
+        self,
+        query: Sequence[float],
+        *,
+        among: NDArray[np.bool_] | None,
+        count: int,
+        within: Sequence[Run] | None = None,
     ) -> list[tuple[str, float]]:
-        """The nearest by cosine, best first. `among` has one truth value for each of `ids`."""
-        wanted = self._query(query)
+        """The nearest by cosine, best first. `among` has one truth value for each of `ids`.
+
+        With `within` only these runs of rows are looked at.
+        """
+        wanted = self.unit(query)
         if not self.ids or count < 1:
             return []
-        rough = self._rows @ wanted
-        if among is not None:
-            rough[~among] = -self._np.inf
-        places = self._close_to_cut(rough, count)
+        places = self._near(wanted, among, count, within)
         exact = self._exact(places, wanted)
-        names = [self.ids[place] for place in map(int, places)]
-        found = sorted(zip(names, exact, strict=True), key=lambda one: (-one[1], one[0]))
-        return found[:count]
+        near: list[int] = places.tolist()
+        names = [self.ids[place] for place in near]
+        found = sorted([(-score, name) for name, score in zip(names, exact, strict=True)])
+        return [(name, -score) for score, name in found[:count]]
+
+    def _near(
+        self,
+        wanted: Floats,
+        among: NDArray[np.bool_] | None,
+        count: int,
+        within: Sequence[Run] | None,
+    ) -> NDArray[np.intp]:
+        np = self._np
+        if within is None:
+            rough = self._rows @ wanted
+        else:
+            rough = np.concatenate([self._rows[start:end] @ wanted for start, end in within])
+            among = among if among is None else np.concatenate([among[a:b] for a, b in within])
+        if among is not None:
+            rough[~among] = -np.inf
+        close = self._close_to_cut(rough, count)
+        return close if within is None else self._placed(close, within)
+
+    def _placed(self, close: NDArray[np.intp], within: Sequence[Run]) -> NDArray[np.intp]:
+        """From places among the runs to places among all rows."""
+        np = self._np
+        starts = np.array([start for start, _ in within])
+        before = np.cumsum([0, *(end - start for start, end in within)])[:-1]
+        run = np.searchsorted(before, close, side="right") - 1
+        return close - before[run] + starts[run]
+
+    def place(self, name: str) -> int | None:
+        return self._places.get(name)
 
     def mask(self, allowed: set[str]) -> NDArray[np.bool_]:
         inside = (name in allowed for name in self.ids)
@@ -134,7 +189,7 @@ class Matrix:
         joined = b"".join([vector.data for vector in vectors])
         return self._np.frombuffer(joined, dtype="<f4").reshape(len(vectors), -1)
 
-    def _query(self, query: Sequence[float]) -> Floats:
+    def unit(self, query: Sequence[float]) -> Floats:
         np = self._np
         wanted = np.array(query, dtype=np.float64)
         if self.ids and wanted.shape != (self.dimension,):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from mentis.values.cognition import Memory
-from mentis.values.memories import Scored
+from mentis.values.cognition import Memory, Screened
+from mentis.values.memories import EVERYTHING_PUBLIC, MemoryFilter, Scored
 
+from .choosing import asks_for_private, why_untold
 from .index import Ranked
 
 _NEAR = 10
@@ -20,8 +21,17 @@ class Picked:
     filtered: int
 
 
-def pick(ranked: Ranked, *, limit: int, screen: Callable[[Memory], str]) -> Picked:
-    """The best `limit` that `screen` has nothing against; it is asked of no more than needed."""
+def pick(
+    ranked: Ranked,
+    *,
+    limit: int,
+    screen: Callable[[Memory], str],
+    wanted: MemoryFilter = EVERYTHING_PUBLIC,
+) -> Picked:
+    """The best `limit` that `screen` has nothing against; it is asked of no more than needed.
+
+    Of a near miss that nobody may be told, only its id, its kind and the reason are handed out.
+    """
     hits: list[Scored] = []
     dropped: list[Scored] = []
     later: list[Scored] = []
@@ -29,18 +39,55 @@ def pick(ranked: Ranked, *, limit: int, screen: Callable[[Memory], str]) -> Pick
         if len(later) == _NEAR:
             break
         if len(hits) == limit:
-            later.append(replace(row, reason=f"{_places(row)}; below the limit of {limit}"))
+            later.append(_told(row, f"{_places(row)}; below the limit of {limit}", chosen=False))
         elif against := screen(row.memory):
-            dropped.append(replace(row, reason=f"{_places(row)}; kept out: {against}"))
+            dropped.append(_untold(row, f"{_places(row)}; kept out: {against}"))
         else:
-            hits.append(replace(row, chosen=True, reason=_places(row)))
-    near = (*dropped, *later, *ranked.left_out)
+            hits.append(_told(row, _places(row), chosen=True))
+    mode = "beat" if asks_for_private(wanted) else "chat"
+    left_out = (
+        _untold(row, row.reason) if why_untold(row.memory, mode) else row for row in ranked.left_out
+    )
+    near = (*dropped, *later, *left_out)
     return Picked(tuple(hits), near[: _NEAR * 2], len(dropped))
 
 
+def _untold(row: Scored, reason: str) -> Scored:
+    memory = row.memory
+    screening = memory.screening and Screened(memory.screening.outcome)
+    bare = Memory(
+        memory.id,
+        "",
+        kind=memory.kind,
+        trust=memory.trust,
+        lineage=memory.lineage,
+        superseded_by=memory.superseded_by,
+        released=memory.released,
+        screening=screening,
+    )
+    return replace(row, memory=bare, reason=reason)
+
+
+def _told(row: Scored, reason: str, *, chosen: bool) -> Scored:
+    """Written out: `replace` takes four times as long, for fifteen rows of each task."""
+    return Scored(
+        memory=row.memory,
+        score=row.score,
+        chosen=chosen,
+        reason=reason,
+        semantic=row.semantic,
+        semantic_rank=row.semantic_rank,
+        lexical=row.lexical,
+        lexical_rank=row.lexical_rank,
+        fused=row.fused,
+        decay=row.decay,
+    )
+
+
 def _places(row: Scored) -> str:
-    paths = (("semantic", row.semantic_rank), ("lexical", row.lexical_rank))
-    said = [f"{name} place {rank}" for name, rank in paths if rank]
+    said = [f"semantic place {row.semantic_rank}"] if row.semantic_rank else []
+    if row.lexical_rank:
+        said.append(f"lexical place {row.lexical_rank}")
     if row.decay != 1.0:
         said.append(f"decay {row.decay:g}")
     return ", ".join(said)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from mentis.values.cognition import Memory
 from mentis.values.memories import Found
 from mentis.values.span import Span
 from mentis.values.stability import Stability
-from mentis.values.trust import least_trusted
 
 from .choosing import Mode, why_untold
 
@@ -26,11 +26,21 @@ def told(found: Found, *, mode: Mode, most: int = 3) -> tuple[tuple[Span, ...], 
             continue
         spans.append(
             Span(
-                text=memory.text,
+                text=_headed(memory),
                 source=f"memory {memory.id}",
-                trust=least_trusted((memory.trust, memory.lineage)),
+                trust=memory.worth,
                 stability=Stability.TURN,
                 reason=row.reason,
             )
         )
     return tuple(spans), kept_out
+
+
+def _headed(memory: Memory) -> str:
+    """With the conversation an episode is of, or whom a note is about: else nobody could tell."""
+    head = memory.session if memory.kind == "episode" else ""
+    if memory.kind == "person":
+        head = ", ".join(memory.tags)
+    if not head or memory.text.startswith(head):
+        return memory.text
+    return f"{head}: {memory.text}"

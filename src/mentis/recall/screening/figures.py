@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mentis.ports.screener import Screener
+from mentis.ports.screener import Screener, StoredVector
 from mentis.values.cognition import Screened
 from mentis.values.value import Value
 
@@ -42,8 +42,15 @@ class Evaluation(Value):
 Judged = tuple[Labelled, Screened]
 
 
-def evaluate(screener: Screener, rows: Sequence[Labelled]) -> Evaluation:
-    judged = [(row, screener.screen(row.text, source=row.source)) for row in rows]
+def evaluate(
+    screener: Screener, rows: Sequence[Labelled], vectors: Sequence[StoredVector] | None = None
+) -> Evaluation:
+    """With the vectors the texts would be stored with, one for each, or by the texts alone."""
+    kept = [None] * len(rows) if vectors is None else vectors
+    judged = [
+        (row, screener.screen(row.text, source=row.source, vector=vector))
+        for row, vector in zip(rows, kept, strict=True)
+    ]
     limits = (_limit(judged, 0.01), _limit(judged, 0.05))
 
     def grouped(key: Callable[[Labelled], str]) -> dict[str, Figures]:

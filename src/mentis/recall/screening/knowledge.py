@@ -1,4 +1,4 @@
-"""Everything the screener knows, read once: words, rules, weights, thresholds.
+"""Everything the screener knows, read once: words, rules, weights, voters, thresholds.
 
 What cannot be read is not fatal here: it is kept as a failure, and the screener quarantines.
 """
@@ -15,12 +15,16 @@ from typing import TypeAlias, TypeVar, cast
 from mentis.errors import MentisError, StoreDamaged
 
 from .features import Lexicon
-from .language import Languages
+from .fusion import TEXT_VOTERS, VOTERS, WAYS, Fusion
+from .language import OTHER, Languages
 from .model import Weights
 from .rules import Rules
+from .vector import VectorVoter
 
 T = TypeVar("T")
-Thresholds: TypeAlias = Mapping[str, Mapping[str, float]]
+# By way, outcome and language.
+Thresholds: TypeAlias = Mapping[str, Mapping[str, Mapping[str, float]]]
+Rates: TypeAlias = Mapping[str, Mapping[str, float]]
 Reader: TypeAlias = Callable[[str], bytes]
 
 
@@ -33,8 +37,10 @@ class Knowledge:
     languages: Languages
     windows: Weights | None
     whole: Weights | None
+    voter: VectorVoter | None
+    fusions: Mapping[str, Fusion]
     thresholds: Thresholds
-    rates: Mapping[str, float]
+    rates: Rates
     model: str
     failures: Mapping[str, str]
     calibrated: str = "shipped"
@@ -73,8 +79,10 @@ def load(read: Reader) -> Knowledge:
         attempt("language", lambda: Languages(text("languages.txt")), Languages("en")),
         attempt("model", lambda: Weights(read("windows.bin"), _part(told, "windows")), None),
         attempt("model", lambda: Weights(read("whole.bin"), _part(told, "whole")), None),
-        attempt("thresholds", lambda: _thresholds(told), {}),
-        cast("Mapping[str, float]", told.get("rates", {})),
+        attempt("vector", lambda: VectorVoter(read("vector.bin")), None),
+        attempt("model", lambda: _fusions(told), {}),
+        attempt("thresholds", lambda: whole_thresholds(told["thresholds"]), {}),
+        cast("Rates", told.get("rates", {})),
         str(cast("Mapping[str, object]", told.get("windows", {})).get("sha256", "")),
         failures,
     )
@@ -91,8 +99,17 @@ def _part(told: Mapping[str, object], name: str) -> Mapping[str, object]:
     return cast("Mapping[str, object]", told[name])
 
 
-def _thresholds(told: Mapping[str, object]) -> Thresholds:
-    found = cast("Thresholds", told["thresholds"])
-    if not all("other" in found[outcome] for outcome in ("suspicious", "dropped")):
-        raise StoreDamaged("model.json lacks a threshold", hint="install Mentis anew")
+def _fusions(told: Mapping[str, object]) -> Mapping[str, Fusion]:
+    found = cast("Mapping[str, Mapping[str, float]]", told["fusion"])
+    return {
+        way: Fusion({name: found[way][name] for name in names}, found[way]["bias"])
+        for way, names in (("text", TEXT_VOTERS), ("vector", VOTERS))
+    }
+
+
+def whole_thresholds(told: object) -> Thresholds:
+    """Every way, both outcomes and a threshold for what is in no known language."""
+    found = cast("Thresholds", told)
+    if not all(OTHER in found[way][one] for way in WAYS for one in ("suspicious", "dropped")):
+        raise StoreDamaged("a threshold is missing", hint="install Mentis anew")
     return found

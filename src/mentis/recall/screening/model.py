@@ -15,18 +15,18 @@ from mentis.errors import StoreDamaged
 from mentis.values.value import Value
 
 from .features import BITS, BUCKETS, part_buckets, rule_buckets
-from .reading import IDEA_SCALE, PART_SCALE, RULE_SCALE, Read, combined, root
+from .reading import IDEA_SCALE, PART_SCALE, RULE_SCALE, Read, root
 
 _MOST_WORDS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Scored(Value):
-    """`start` and `end` are the tokens of the worst window."""
+    """`start` and `end` are the tokens of the worst of so many windows."""
 
-    total: float
     window: float
     whole: float
+    windows: int
     start: int
     end: int
 
@@ -87,14 +87,14 @@ class Weights:
         return sum(self.numbers[bucket] for bucket in inside)
 
 
-def score(windows: Weights, whole: Weights, one: Read) -> Scored:
+def score(windows: Weights, whole: Weights, one: Read) -> Scored | None:
+    """None for a text without a word."""
     if not one.tokens:
-        return Scored(float("-inf"), 0.0, 0.0, 0, 0)
+        return None
     scores = windows.scores(one, one.windows)
     best = max(range(len(scores)), key=lambda number: (scores[number], -number))
     all_of_it = whole.scores(one, [(0, len(one.tokens))])[0]
-    total = combined(scores[best], all_of_it, len(scores))
-    return Scored(total, scores[best], all_of_it, *one.windows[best])
+    return Scored(scores[best], all_of_it, len(scores), *one.windows[best])
 
 
 def _unpacked(packed: bytes) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log2
 
 from .features import (
     Lexicon,
@@ -22,9 +21,6 @@ from .windows import windows_of
 PART_SCALE = 0.6
 IDEA_SCALE = 1.5
 RULE_SCALE = 1.2
-WHOLE_SHARE = 1.2  # of the score of a whole text beside that of its worst window
-_PER_DOUBLING = 0.5  # the more windows, the worse the worst of them by mere chance
-_MOST_DOUBLINGS = 4.0
 LONGEST = 20_000  # characters that are looked at
 
 
@@ -69,11 +65,6 @@ def features(one: Read, start: int, end: int) -> list[tuple[int, float]]:
         *((bucket, IDEA_SCALE / root(end - start)) for bucket in ideas),
         *((bucket, RULE_SCALE) for bucket in sorted(rules)),
     ]
-
-
-def combined(window: float, whole: float, windows: int) -> float:
-    """The score of a text: of its worst window and the whole, less what many windows bring."""
-    return window + WHOLE_SHARE * whole - _PER_DOUBLING * min(log2(windows), _MOST_DOUBLINGS)
 
 
 def root(count: int) -> float:

@@ -1,45 +1,57 @@
 """The screener: what it says of a text, and why. A filter, not a boundary.
 
 Clean, suspicious (kept and marked; it can raise no rights), or dropped (quarantined, with reason
-and place, restorable by the owner). A layer that cannot run drops everything and says so.
+and place, restorable by the owner). A layer that cannot run drops everything and says so; a vector
+that cannot be used has no say, and the text alone decides by stricter thresholds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from mentis.errors import Defect
+from mentis.ports.screener import StoredVector
 from mentis.values.cognition import Screened
 from mentis.values.value import Value
 
+from .fusion import Way, text_votes, weighs
 from .knowledge import Knowledge
 from .language import OTHER, is_foreign
 from .model import Scored, score
 from .normalise import Normal, normalise
 from .reading import LONGEST, Read, read
 from .rules import Hit
+from .vector import Heard, Unheard
 
 LEARNED = "learned"
 UNSCREENED = "unscreened"
-_ALL_LAYERS = ("normalise", "language", "rules", "model", "thresholds")
+_ALL_LAYERS = ("normalise", "language", "rules", "model", "vector", "thresholds")
+_WITHOUT_VECTOR = tuple(layer for layer in _ALL_LAYERS if layer != "vector")
 _MANY_UNSEEN = 8
+_NOTHING = -99.0  # the score of a text without a word
 
 
 @dataclass(frozen=True, slots=True)
 class Looked(Value):
-    """Everything that was found in one text, for whoever wants to know why."""
+    """Everything that was found in one text, for whoever wants to know why.
+
+    `voters` is what each voter adds to the score, the constant part included; `thresholds` are
+    where suspicious and dropped begin; `way` says which voters there were.
+    """
 
     verdict: Screened
     plain: str
     hidden: tuple[str, ...]
     unseen: int
     window: str
-    window_score: float
-    whole_score: float
     rules: tuple[str, ...]
+    way: str
+    voters: Mapping[str, float]
+    total: float
     thresholds: tuple[float, float]
+    nearest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,44 +59,50 @@ class _Case:
     text: str
     normal: Normal
     one: Read
-    scored: Scored
+    scored: Scored | None
     language: str
+    way: Way
+    voters: Mapping[str, float]
+    total: float
     suspicious: float
     dropped: float
+    heard: Heard | Unheard | None
 
 
 class TextScreener:
     def __init__(self, knowledge: Knowledge) -> None:
         self._known = knowledge
 
-    def screen(self, text: str, *, source: str) -> Screened:
-        """The same for the same text, whatever its source: nobody is exempt by name."""
+    def screen(self, text: str, *, source: str, vector: StoredVector | None = None) -> Screened:
+        """The same for the same text and vector, whatever its source: nobody is exempt by name."""
         del source
         if self._known.failures:
             return self._unable()
-        return self._verdict(self._case(text))
+        return _verdict(self._case(text, vector))
 
-    def explain(self, text: str) -> Looked:
+    def explain(self, text: str, vector: StoredVector | None = None) -> Looked:
         if self._known.failures:
-            return Looked(self._unable(), text, (), 0, "", 0.0, 0.0, (), (0.0, 0.0))
-        case = self._case(text)
-        start, end = _characters(case.one, case.scored.start, case.scored.end)
+            return Looked(self._unable(), text, (), 0, "", (), "", {}, 0.0, (0.0, 0.0))
+        case = self._case(text, vector)
+        start, end = _characters(case)
         return Looked(
-            self._verdict(case),
+            _verdict(case),
             case.normal.plain,
             case.normal.hidden,
             case.normal.unseen,
             _laid_open(case.normal)[start:end],
-            round(case.scored.window, 4),
-            round(case.scored.whole, 4),
             tuple(_told(hit, case.one) for hit in case.one.hits),
+            case.way,
+            {name: round(share, 4) for name, share in case.voters.items()},
+            round(case.total, 4),
             (case.suspicious, case.dropped),
+            case.heard.category if isinstance(case.heard, Heard) else "",
         )
 
-    def raw_score(self, text: str) -> tuple[str, float]:
-        """Language and score before any threshold; for calibration."""
-        case = self._case(text)
-        return case.language, case.scored.total
+    def raw_score(self, text: str, vector: StoredVector | None = None) -> tuple[str, Way, float]:
+        """Language, way and score before any threshold; for calibration."""
+        case = self._case(text, vector)
+        return case.language, case.way, case.total
 
     def _unable(self) -> Screened:
         why = "; ".join(f"{layer}: {told}" for layer, told in sorted(self._known.failures.items()))
@@ -92,54 +110,87 @@ class TextScreener:
         reason = f"the screener failed: a layer cannot run ({why})"
         return Screened("dropped", reason, category=UNSCREENED, layers=ran)
 
-    def _case(self, text: str) -> _Case:
+    def _case(self, text: str, vector: StoredVector | None) -> _Case:
         known = self._known
-        if known.windows is None or known.whole is None:
+        if known.windows is None or known.whole is None or known.voter is None:
             raise Defect("the screening model was asked although it is not there")
         normal = normalise(text)
         one = read(_laid_open(normal), known.lexicon, known.rules)
         language = known.languages.guess(token.word for token in one.tokens)
-        limits = [
-            known.thresholds[outcome].get(language, known.thresholds[outcome][OTHER])
-            for outcome in ("suspicious", "dropped")
-        ]
         scored = score(known.windows, known.whole, one)
-        return _Case(text, normal, one, scored, language, limits[0], limits[1])
-
-    def _verdict(self, case: _Case) -> Screened:
-        outcome, reason = _outcome(case)
-        if outcome == "clean":
-            return self._said(case, "clean", "", "")
-        hit = _worst_hit(case)
-        category = hit.rule.category if hit else LEARNED
-        if reason:
-            category = UNSCREENED
-        elif hit:
-            reason = f"reads like an attack ({category}): {_told(hit, case.one)}"
-        else:
-            reason = "reads like the attacks the model has learned from"
-        return self._said(case, outcome, reason, category)
-
-    def _said(
-        self,
-        case: _Case,
-        outcome: Literal["clean", "suspicious", "dropped"],
-        reason: str,
-        category: str,
-    ) -> Screened:
-        return Screened(
-            outcome,
-            reason,
-            category=category,
-            span=None if outcome == "clean" else _span(case),
-            score=round(case.scored.total - case.dropped, 4) if case.one.tokens else -99.0,
-            language=case.language,
-            layers=_ALL_LAYERS,
+        heard = None if vector is None else known.voter.hear(vector)
+        way = _way(heard)
+        voters = self._voters(scored, heard, way)
+        return _Case(
+            text,
+            normal,
+            one,
+            scored,
+            language,
+            way,
+            voters,
+            total=sum(voters.values()) if voters else _NOTHING,
+            suspicious=self._limit(way, "suspicious", language),
+            dropped=self._limit(way, "dropped", language),
+            heard=heard,
         )
+
+    def _limit(self, way: Way, outcome: str, language: str) -> float:
+        limits = self._known.thresholds[way][outcome]
+        return limits.get(language, limits[OTHER])
+
+    def _voters(
+        self, scored: Scored | None, heard: Heard | Unheard | None, way: Way
+    ) -> Mapping[str, float]:
+        """What each adds to the score; nothing for a text without a word."""
+        if scored is None:
+            return {}
+        fusion = self._known.fusions[weighs(way)]
+        votes = text_votes(scored.window, scored.whole, scored.windows)
+        if isinstance(heard, Heard):
+            votes |= {"head": heard.head, "patterns": heard.patterns}
+        return {**fusion.shares(votes), "constant": fusion.bias}
+
+
+def _way(heard: Heard | Unheard | None) -> Way:
+    if heard is None:
+        return "text"
+    return "vector" if isinstance(heard, Heard) else "strict"
+
+
+def _verdict(case: _Case) -> Screened:
+    outcome, reason = _outcome(case)
+    if outcome == "clean":
+        return _said(case, "clean", "", "")
+    hit = _worst_hit(case)
+    category = hit.rule.category if hit else LEARNED
+    if reason:
+        category = UNSCREENED
+    elif hit:
+        reason = f"reads like an attack ({category}): {_told(hit, case.one)}"
+    else:
+        reason = "reads like the attacks the model has learned from"
+    return _said(case, outcome, reason, category)
+
+
+def _said(
+    case: _Case, outcome: Literal["clean", "suspicious", "dropped"], reason: str, category: str
+) -> Screened:
+    skipped = (f"vector: {case.heard.reason}",) if isinstance(case.heard, Unheard) else ()
+    return Screened(
+        outcome,
+        reason,
+        category=category,
+        span=None if outcome == "clean" else _span(case),
+        score=_NOTHING if case.scored is None else round(case.total - case.dropped, 4),
+        language=case.language,
+        layers=_ALL_LAYERS if isinstance(case.heard, Heard) else _WITHOUT_VECTOR,
+        skipped=skipped,
+    )
 
 
 def _outcome(case: _Case) -> tuple[Literal["clean", "suspicious", "dropped"], str]:
-    if case.scored.total > case.dropped:
+    if case.total > case.dropped:
         return "dropped", ""
     if len(case.text) > LONGEST:
         return "suspicious", f"only the first {LONGEST} characters were looked at"
@@ -147,7 +198,7 @@ def _outcome(case: _Case) -> tuple[Literal["clean", "suspicious", "dropped"], st
         return "suspicious", "mostly in a script that is not screened"
     if case.normal.unseen >= _MANY_UNSEEN:
         return "suspicious", f"{case.normal.unseen} characters in it show nothing"
-    if case.scored.total > case.suspicious:
+    if case.total > case.suspicious:
         return "suspicious", ""
     return "clean", ""
 
@@ -158,24 +209,26 @@ def _laid_open(normal: Normal) -> str:
 
 
 def _worst_hit(case: _Case) -> Hit | None:
-    inside = [
-        hit
-        for hit in case.one.hits
-        if case.scored.start <= hit.start and hit.end <= case.scored.end
-    ]
+    if case.scored is None:
+        return None
+    start, end = case.scored.start, case.scored.end
+    inside = [hit for hit in case.one.hits if start <= hit.start and hit.end <= end]
     return max(inside, key=lambda hit: len(hit.rule.steps), default=None)
 
 
 def _span(case: _Case) -> tuple[int, int] | None:
     """Where the worst window stood in the text as it came; None for what was hidden in it."""
-    start, end = _characters(case.one, case.scored.start, case.scored.end)
+    start, end = _characters(case)
     if end > len(case.normal.plain) or not end:
         return None
     return case.normal.span(start, end)
 
 
-def _characters(one: Read, start: int, end: int) -> tuple[int, int]:
-    return (one.tokens[start].start, one.tokens[end - 1].end) if end else (0, 0)
+def _characters(case: _Case) -> tuple[int, int]:
+    if case.scored is None:
+        return 0, 0
+    tokens = case.one.tokens
+    return tokens[case.scored.start].start, tokens[case.scored.end - 1].end
 
 
 def _told(hit: Hit, one: Read) -> str:

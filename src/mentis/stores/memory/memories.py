@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from threading import Lock
 from typing import TypeAlias
 
-from mentis.stores.memory_rules import check_vectors, same_as, taken
+from mentis.stores.memory_rules import check_same, check_vectors, same_as, taken
 from mentis.values.cognition import Memory
 from mentis.values.memories import Standing, Vector, content_key, text_digest
 
@@ -19,6 +20,7 @@ class MemoriesInMemory:
         self._memories: dict[str, _Kept] = {}
         self._vectors: dict[str, _Vectors] = {}
         self._standing: dict[str, Standing] = {}
+        self._turn = Lock()
 
     def remember(self, agent: str, memory: Memory) -> None:
         there = self.find(agent, memory.id)
@@ -47,12 +49,26 @@ class MemoriesInMemory:
             self._memories[agent] = kept
         return tuple(made)
 
+    def change(
+        self, agent: str, before: Memory, after: Memory, *, given: Sequence[Memory] = ()
+    ) -> bool:
+        check_same(before, after)
+        with self._turn:
+            if any(self.find(agent, memory.id) != memory for memory in (before, *given)):
+                return False
+            self.remember(agent, after)
+        return True
+
     def forget(self, agent: str, memory_id: str) -> bool:
         if self._of(agent).pop(memory_id, None) is None:
             return False
         self._let_go(agent, memory_id)
         self._advance(agent, forgotten=1)
         return True
+
+    @property
+    def remains(self) -> tuple[str, ...]:
+        return ()
 
     def find(self, agent: str, memory_id: str) -> Memory | None:
         return self._of(agent).get(memory_id, (0, None))[1]
@@ -78,8 +94,9 @@ class MemoriesInMemory:
         return kept
 
     def vectors(self, agent: str, fingerprint: str, *, since: int = 0) -> tuple[Vector, ...]:
-        own = sorted(self._vectors.get(agent, {}).items())
-        return tuple(kept for (of, _), (at, kept) in own if of == fingerprint and at > since)
+        own = self._vectors.get(agent, {}).items()
+        of_it = [(at, kept) for (of, _), (at, kept) in own if of == fingerprint and at > since]
+        return tuple(kept for _, kept in sorted(of_it, key=lambda one: (one[0], one[1].memory)))
 
     def without_vector(
         self, agent: str, fingerprint: str, *, count: int, after: str = ""

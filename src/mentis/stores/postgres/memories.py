@@ -32,6 +32,11 @@ _EXTENSION = """
 SELECT quote_ident(nspname) FROM pg_extension
 JOIN pg_namespace ON pg_namespace.oid = extnamespace WHERE extname = 'vector'
 """
+_REMAINS = (
+    "unused space of the server's table files, until VACUUM FULL, which locks the tables",
+    "the write-ahead log of the server and its archive, until they are recycled",
+    "replicas and backups of the server",
+)
 # Of an array on the wire: dimensions, flags, type, length, lower bound; then length and number.
 _HEADER = 20
 
@@ -72,9 +77,10 @@ class _Engine:
         words.byteswap()
         return words[1::2].tobytes()
 
-    def forget(self) -> None:
+    def forget(self) -> tuple[str, ...]:
         """The old rows go; the server's own log and its backups are in its owner's hands."""
         self._database.vacuum("memories", "memory_vectors")
+        return _REMAINS
 
     def nearest(
         self, agent: str, fingerprint: str, query: Sequence[float], count: int

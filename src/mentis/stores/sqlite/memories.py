@@ -43,9 +43,12 @@ class _Engine:
             )
         return cell
 
-    def forget(self) -> None:
+    def forget(self) -> tuple[str, ...]:
         """Deleting has overwritten the pages; what the -wal file still holds goes here."""
-        self._database.fold()
+        if self._database.fold():
+            return ()
+        path = self._database.path
+        return (f"{path}-wal, until nobody reads the database and it is written again",)
 
     # ruff: noqa: ARG002 - it is the port that wants them
     def nearest(

@@ -9,6 +9,8 @@ import click
 
 from mentis.errors import UsageError
 
+from .output import as_talk
+
 
 def refuse_unasked() -> None:
     """UsageError where nobody can be asked."""
@@ -19,7 +21,7 @@ def refuse_unasked() -> None:
 def confirm(question: str) -> None:
     """Abort unless the answer is yes."""
     refuse_unasked()
-    if not click.confirm(question, err=True):
+    if not click.confirm(as_talk(question), err=True):
         raise click.Abort
 
 

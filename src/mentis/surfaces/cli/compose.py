@@ -7,6 +7,7 @@ import click
 from mentis.values.span import join_spans
 
 from .blocks import show_blocks, shown
+from .explain import explained, show_explained
 from .options import (
     attach_option,
     given_message,
@@ -23,6 +24,7 @@ from .output import emit, emit_json, json_option
 @click.command(epilog='For example: mentis compose "Good morning!"')
 @click.argument("text", default="Hello!")
 @click.option("--all", "every", is_flag=True, help="List blocks of other prompts, too.")
+@click.option("--explain", is_flag=True, help="Show what of tools and memories stays, and why.")
 @attach_option
 @reply_to_option
 @persona_option
@@ -30,7 +32,7 @@ from .output import emit, emit_json, json_option
 @session_option
 @home_option
 @json_option
-def compose(
+def compose(  # noqa: PLR0913  # each flag has its own name
     text: str,
     *,
     attached: tuple[str, ...],
@@ -39,11 +41,14 @@ def compose(
     route: str,
     session: str,
     every: bool,
+    explain: bool,
     as_json: bool,
 ) -> None:
     """Show what the model would be told, block by block, and why.
 
     Nothing is sent. TEXT stands for the message; the conversation so far is taken into account.
+    With --explain: which tools are declared and which only told of, which memories keep their
+    place, what changing that would cost and gain, and the scores behind it.
     """
     from mentis.codec.forms import to_object
     from mentis.runtime.agent import Agent
@@ -54,7 +59,10 @@ def compose(
     finally:
         agent.close()
     if as_json:
-        emit_json(to_object(composed))
+        emit_json(explained(composed) if explain else to_object(composed))
+        return
+    if explain:
+        show_explained(composed)
         return
     show_blocks(composed.trace, every=every)
     totals = ", ".join(f"{name} {shown(count)}" for name, count in composed.trace.tokens.items())

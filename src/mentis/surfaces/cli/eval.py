@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
+from mentis.errors import UsageError
+
+from .eval_run import run_command
 from .eval_screening import screening_command
 from .manifest import embedder_option
 from .output import emit, emit_json, json_option, say, table
 
 if TYPE_CHECKING:
     from mentis.engines.embedders import Choice
-    from mentis.recall.evaluation import Half
+    from mentis.recall.evaluation_set import Half, Source
     from mentis.runtime.selection_eval import Report, Row
 
 
@@ -24,6 +27,10 @@ def eval() -> None:  # noqa: A001  # the command is called so
 
 
 eval.add_command(screening_command)
+eval.add_command(run_command)
+
+
+_file = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @eval.command(epilog="For example: mentis eval selection --half held")
@@ -32,6 +39,9 @@ eval.add_command(screening_command)
     required=False,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
 )
+@click.option("--tasks", type=_file, help="Tasks of your own, as JSON lines or a JSON list.")
+@click.option("--tools", type=_file, help="The tools those tasks are about: name, description.")
+@click.option("--skills", type=_file, help="The skills those tasks are about.")
 @click.option(
     "--half",
     type=click.Choice(["all", "open", "held"]),
@@ -39,37 +49,73 @@ eval.add_command(screening_command)
     show_default=True,
     help="Open tasks may be tuned on, held ones never are.",
 )
+@click.option("--no-examples", "bare", is_flag=True, help="Names and descriptions alone.")
 @click.option("--overlap", "only_overlap", is_flag=True, help="Only the check for shared wording.")
+@click.option("--calibrate", is_flag=True, help="Say where the cut should be for this embedder.")
+@click.option(
+    "--write",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="With --calibrate: the file of cuts it goes to (manifests/cuts.json in your home).",
+)
 @embedder_option
 @json_option
-def selection(
-    folder: Path | None, *, half: Half, only_overlap: bool, choice: Choice, as_json: bool
+def selection(  # noqa: PLR0913  # one parameter for each option
+    folder: Path | None,
+    *,
+    tasks: Path | None,
+    tools: Path | None,
+    skills: Path | None,
+    half: Half,
+    bare: bool,
+    only_overlap: bool,
+    calibrate: bool,
+    write: Path | None,
+    choice: Choice,
+    as_json: bool,
 ) -> int:
-    """Rank the tasks of a set (FOLDER, else the one that ships) and print how often it was right.
+    """Rank the tasks of a set (FOLDER, files, else the one that ships) and print how good it was.
 
-    Exit code 1 when a task shares three content words in a row with a description or example.
+    Exit code 1 when a task of a folder or of the shipped set shares three content words in a row
+    with a description, an example or a phrase that ships; of files it is only told.
     """
-    if only_overlap:
-        return _overlap(folder, as_json=as_json)
     from functools import partial
 
     from mentis.codec.forms import to_object
+    from mentis.recall.evaluation_set import Source
     from mentis.runtime.selection_eval import evaluate
 
-    report = anyio.run(partial(evaluate, folder, choice=choice, half=half))
+    if write is not None and not calibrate:
+        raise UsageError("--write is for --calibrate", hint="mentis eval selection --calibrate")
+    source = Source(folder, tasks, tools, skills)
+    if only_overlap:
+        return _overlap(source, as_json=as_json)
+    measure = partial(evaluate, source, choice=choice, half=half, examples=not bare)
+    report = anyio.run(measure)
     for step in report.degraded:
         say(f"note: {step.part}: {step.reason}")
+    if write is not None:
+        _write_cut(write, report)
     if as_json:
         emit_json(to_object(report))
     else:
-        _show(report)
-    return 1 if report.overlap else 0
+        _show(report, calibrate=calibrate)
+    return 1 if report.overlap and tasks is None else 0
 
 
-def _overlap(folder: Path | None, *, as_json: bool) -> int:
-    from mentis.recall.evaluation import load_set, overlap
+def _write_cut(path: Path, report: Report) -> None:
+    from mentis.runtime.selection import write_cut
 
-    found = overlap(load_set(folder))
+    if report.cut is None:
+        raise UsageError("no task found what it expects: there is no cut to write")
+    write_cut(path, report.model, report.cut)
+    say(f"wrote {path}")
+
+
+def _overlap(source: Source, *, as_json: bool) -> int:
+    from mentis.recall.evaluation import overlap
+    from mentis.recall.evaluation_set import load_set
+
+    found = overlap(load_set(source))
     if as_json:
         emit_json({"overlap": [{"task": task, "words": words} for task, words in found]})
     else:
@@ -79,7 +125,7 @@ def _overlap(folder: Path | None, *, as_json: bool) -> int:
     return 1 if found else 0
 
 
-def _show(report: Report) -> None:
+def _show(report: Report, *, calibrate: bool) -> None:
     said = f"{report.tools} tools, {report.skills} skills, {report.tasks} tasks ({report.half})"
     emit(f"{said}, embedder {report.model}")
     emit(f"{len(report.overlap)} shared content 3-grams")
@@ -90,12 +136,18 @@ def _show(report: Report) -> None:
     saving = report.saving
     emit(
         f"tokens: {saving.selected:.0f} selected of {saving.everything} in all, "
-        f"{saving.reduction:.1%} fewer, with {saving.kept:.1%} of what was expected"
+        f"{saving.reduction:.1%} fewer"
     )
+    ranked, kept = f"{saving.ranked:.1%} by rank", f"{saving.kept:.1%} after the cut"
+    emit(f"tasks that get all they need: {ranked}, {kept}")
     emit(
         f"where nothing fits: {saving.none_selected:.2f} selected on average, "
         f"nothing at all in {saving.abstained:.1%}"
     )
+    if calibrate and report.cut is not None:
+        cut = report.cut
+        numbers = f"floor {cut.floor}, margin {cut.margin}, skill_floor {cut.skill_floor}"
+        emit(f"cut for {report.model}: {numbers}")
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import click
 
 from .options import home_named, home_option, home_path
 from .output import emit_json, json_option, say, table
+from .screening import text_only_option, vectors
 
 if TYPE_CHECKING:
     from mentis.recall.screening.figures import Evaluation, Figures
@@ -16,21 +17,23 @@ if TYPE_CHECKING:
 
 @click.command("screening", epilog="For example: mentis eval screening attacks.jsonl --json")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@text_only_option
 @home_option
 @json_option
-def screening_command(file: Path, *, as_json: bool) -> int:
+def screening_command(file: Path, *, text_only: bool, as_json: bool) -> int:
     """Screen every text of FILE and print AUROC and recall, per language and source.
 
     Each line is {"text": "...", "label": 1, "lang": "en", "source": "..."}; label 1 is an attack.
     Recall at 1 and 5 percent uses the false positives of the whole file; `dropped` and `wrongly`
-    are what happens at the thresholds in force.
+    are what happens at the thresholds in force. Each text gets the vector it would be stored with.
     """
     from mentis.codec.forms import to_object
     from mentis.recall.screening.figures import evaluate
     from mentis.runtime.screening import labelled_file, open_screener
 
     screener = open_screener(home_path() if home_named() else None)
-    found = evaluate(screener, labelled_file(file))
+    rows = labelled_file(file)
+    found = evaluate(screener, rows, vectors([row.text for row in rows], text_only=text_only))
     if as_json:
         emit_json(to_object(found))
     else:

@@ -12,7 +12,7 @@ from mentis.values.words import entries_of
 
 from .ledger_parts import MAX_INDEX, entry_object, open_own
 from .options import home_option, persona_option
-from .output import emit, emit_json, json_option, say
+from .output import as_talk, emit, emit_json, json_option, say
 
 yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 
@@ -210,5 +210,5 @@ def _confirm(question: str, *, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise UsageError("this is not asked without a terminal", hint="say --yes if you mean it")
-    if not click.confirm(question, err=True):
+    if not click.confirm(as_talk(question), err=True):
         raise click.Abort

@@ -6,19 +6,22 @@ import errno
 import os
 import sys
 from importlib import import_module
+from io import StringIO
 from typing import NoReturn
 
 import click
 
 from mentis.errors import MentisError, UsageError
 
-from .output import show_error
+from .output import say, show_error
 
 # Name: module, help. The help stands here so that `mentis --help` loads no command at all.
 COMMANDS = {
     "init": ("init", "Make a home with a shipped persona."),
     "chat": ("chat", "Talk to a persona; the answer streams and the turn is recorded."),
     "demo": ("demo", "Show one real turn, end to end, and check every claim."),
+    "recall": ("recall", "Show which tools, skills and memories come to mind for a task, and why."),
+    "assemble": ("assemble", "Print the prompt for a task as one text, or as JSON."),
     "compose": ("compose", "Show what the model would be told, block by block, and why."),
     "render": ("render", "Show the exact payload that would be sent."),
     "normalise": ("normalise", "Read a recorded answer of any wire format into one form."),
@@ -27,12 +30,18 @@ COMMANDS = {
     "persona": ("persona", "See and make personas, and keep their memory files."),
     "acts": ("acts", "See what waits for your yes, decide, and what became of acts."),
     "tools": ("tools", "See, try, add and trust what the agent can do."),
+    "skills": ("skills", "See the skills of a home, and check their files."),
     "memory": ("memory", "Keep, search, check and move what a persona remembers."),
     "status": ("status", "Record windows, read the record, verify it."),
     "ledger": ("ledger", "Look at the record, prove and seal it, hand it over."),
+    "replay": ("replay", "Put a recorded turn together again, and say whether it is the same."),
+    "fork": ("fork", "Change one block of a recorded turn, and see what else changes."),
     "guardian": ("guardian", "See the rules for windows, check one, prove a profile."),
     "mcp": ("mcp", "Serve the ledger to an MCP client on standard input and output."),
-    "manifest": ("manifest", "Prepare tools and skills for selection, and check them."),
+    "manifest": (
+        "manifest",
+        "Prepare tools, skills and screening patterns, and check what is prepared.",
+    ),
     "screening": (
         "screening",
         "Test the filter for text from outside, ask why, make it fit your text.",
@@ -108,7 +117,7 @@ def run(args: list[str]) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
-        error.show()
+        _show_usage(error)
         return 2
     except SystemExit:
         # click ends so, and only so, when the reader went away (`mentis ... | head`).
@@ -129,14 +138,20 @@ def _gone() -> int:
     return 0
 
 
+def _show_usage(error: click.ClickException) -> None:
+    held = StringIO()
+    error.show(held)
+    say(held.getvalue().removesuffix("\n"))
+
+
 def _tell(error: Exception, args: list[str]) -> None:
     match error:
         case click.Abort():
-            click.echo("stopped", err=True)
+            say("stopped")
         case MentisError():
             show_error(error, as_json="--json" in args)
         case OSError(errno=errno.ENOSPC):
-            click.echo(f"mentis: {error}", err=True)
+            say(f"mentis: {error}")
         case _:
             _report(error, args)
 
@@ -144,5 +159,5 @@ def _tell(error: Exception, args: list[str]) -> None:
 def _report(error: Exception, args: list[str]) -> None:
     from .crash import write_report
 
-    click.echo(f"mentis: this is a defect in Mentis: {type(error).__name__}: {error}", err=True)
-    click.echo(f"The full report is in {write_report(error, args)}", err=True)
+    say(f"mentis: this is a defect in Mentis: {type(error).__name__}: {error}")
+    say(f"The full report is in {write_report(error, args)}")

@@ -32,7 +32,7 @@ tools_option = click.option(
     "tool_files",
     multiple=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A JSON list of tools: name, description, examples, stances.",
+    help="A JSON list of tools: name, description, examples, stances; without it, the home's own.",
 )
 skills_option = click.option(
     "--skills",
@@ -40,6 +40,13 @@ skills_option = click.option(
     multiple=True,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="A folder of SKILL.md folders; without it, that of the home.",
+)
+patterns_option = click.option(
+    "--patterns",
+    "pattern_files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="JSON lines with texts that screening compares with.",
 )
 file_option = click.option(
     "--file",
@@ -51,12 +58,12 @@ file_option = click.option(
 def _sources(command: Callable[..., object]) -> Callable[..., object]:
     for option in (json_option, home_option, embedder_option, file_option):
         command = option(command)
-    return tools_option(skills_option(command))
+    return tools_option(skills_option(patterns_option(command)))
 
 
 @click.group()
 def manifest() -> None:
-    """Prepare tools and skills for selection, and check them."""
+    """Prepare tools, skills and screening patterns, and check what is prepared."""
 
 
 @manifest.command(epilog="For example: mentis manifest build --tools tools.json")
@@ -65,6 +72,7 @@ def manifest() -> None:
 def build(
     tool_files: tuple[Path, ...],
     skill_folders: tuple[Path, ...],
+    pattern_files: tuple[Path, ...],
     *,
     file: Path | None,
     choice: Choice,
@@ -76,7 +84,7 @@ def build(
 
     from mentis.runtime.selection import build as build_it
 
-    capabilities, problems = _gather(tool_files, skill_folders)
+    capabilities, problems = _gather(tool_files, skill_folders, pattern_files)
     made = anyio.run(partial(build_it, capabilities, _place(file), choice=choice, anew=anew))
     for step in made.degraded:
         say(f"note: {step.part}: {step.reason}")
@@ -103,6 +111,7 @@ def build(
 def check(
     tool_files: tuple[Path, ...],
     skill_folders: tuple[Path, ...],
+    pattern_files: tuple[Path, ...],
     *,
     file: Path | None,
     choice: Choice,
@@ -111,7 +120,7 @@ def check(
     """Say what a build would change. Exit code 1 when it would change something."""
     from mentis.runtime.selection import check as check_it
 
-    capabilities, problems = _gather(tool_files, skill_folders)
+    capabilities, problems = _gather(tool_files, skill_folders, pattern_files)
     differences = check_it(capabilities, _place(file), choice=choice)
     if as_json:
         told = [{"name": one.name, "what": one.what} for one in differences]
@@ -125,12 +134,15 @@ def check(
 
 
 def _gather(
-    tools: tuple[Path, ...], skills: tuple[Path, ...]
+    tools: tuple[Path, ...], skills: tuple[Path, ...], patterns: tuple[Path, ...]
 ) -> tuple[tuple[Capability, ...], tuple[str, ...]]:
     from mentis.runtime.selection import gather
 
-    folders = skills or (home_path() / "skills",)
-    capabilities, problems = gather(tools, folders)
+    folders = skills or (() if patterns else (home_path() / "skills",))
+    home = None if skills else home_path()
+    capabilities, problems = gather(tools, folders, patterns, home=home)
+    if not tools and not patterns:
+        capabilities = (*_own_tools(), *capabilities)
     for problem in problems:
         say(f"left out: {problem}")
     if not capabilities:
@@ -139,6 +151,19 @@ def _gather(
             hint="name a file with --tools or a folder with --skills",
         )
     return capabilities, problems
+
+
+def _own_tools() -> tuple[Capability, ...]:
+    """What the agent of the home can do, its servers asked; nothing where there is no home."""
+    from mentis.errors import HomeMissing
+    from mentis.runtime.selection import of_tools
+    from mentis.runtime.unstored import open_anyhow
+
+    try:
+        with open_anyhow(home_path()) as agent:
+            return of_tools(anyio.run(agent.connect))
+    except HomeMissing:
+        return ()
 
 
 def _place(file: Path | None) -> Path:

@@ -85,8 +85,12 @@ def forget(memory_ids: tuple[str, ...], *, persona: str | None, as_json: bool) -
             memories.forget(memory_id)
             if not as_json:
                 say(f"forgot {memory_id}")
+        remains = memories.remains
     if as_json:
-        emit_json({"forgotten": list(dict.fromkeys(memory_ids))})
+        emit_json({"forgotten": list(dict.fromkeys(memory_ids)), "remains": list(remains)})
+        return
+    for place in remains:
+        say(f"its bytes may still be in {place}")
 
 
 @click.command(epilog='For example: mentis memory promote ID --trust owner -m "I checked it"')

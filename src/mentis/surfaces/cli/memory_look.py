@@ -193,4 +193,8 @@ def _show_reasons(rows: Sequence[Scored]) -> None:
 def _say_rest(found: Found) -> None:
     if found.filtered:
         say(f"{found.filtered} kept out by screening")
+    if found.vectors.how == "index":
+        say(f"searched by an index that finds {found.vectors.recall:.1%} of the ten nearest")
+    if found.vectors.note:
+        say(found.vectors.note)
     say_degraded(found.degraded)

@@ -113,7 +113,7 @@ def filter_of(given: dict[str, object]) -> MemoryFilter:
 
 def show_memories(memories: Sequence[Memory]) -> None:
     rows = [
-        (m.id, m.kind, m.trust.value, m.scope, ", ".join(m.tags), m.time[:10], short(m.text))
+        (m.id, m.kind, m.worth.value, m.scope, ", ".join(m.tags), m.time[:10], short(m.text))
         for m in memories
     ]
     table(("id", "kind", "trust", "scope", "tags", "made", "text"), rows)

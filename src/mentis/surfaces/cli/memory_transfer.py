@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from .memory_parts import common, open_own
 from .output import emit, emit_json, say
+
+if TYPE_CHECKING:
+    from mentis.runtime.memories import Memories
+    from mentis.values.memories import Rebuilt
 
 
 @click.command(epilog="For example: mentis memory export ada.jsonl")
@@ -37,20 +42,40 @@ def export(file: Path | None, *, private: bool, persona: str | None, as_json: bo
 
 @click.command("import", epilog="For example: mentis memory import theirs.jsonl")
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--later", is_flag=True, help="Make no vectors now; `rebuild` makes them.")
 @common
-def import_(file: Path, *, persona: str | None, as_json: bool) -> None:
-    """Take memories from lines of JSON: all or none. They are untrusted until you promote them."""
+def import_(file: Path, *, later: bool, persona: str | None, as_json: bool) -> None:
+    """Take memories from lines of JSON: all or none. They are untrusted until you promote them.
+
+    Their vectors are made when all are in. Stop that whenever you like: `rebuild` goes on.
+    """
     from mentis.codec.forms import to_object
     from mentis.runtime.memories_transfer import read_file
 
     with open_own(persona) as memories:
         done = memories.import_lines(read_file(file, most_bytes=memories.import_bytes))
+        counts = len(done.added), len(done.known), len(done.quarantined)
+        say("{} added, {} known, {} in quarantine".format(*counts))
+        for note in done.notes:
+            say(note)
+        made = None if later or not done.waiting else _fill(memories)
     if as_json:
-        emit_json(to_object(done))
-        return
-    say(f"{len(done.added)} added, {len(done.known)} known, {len(done.quarantined)} in quarantine")
-    for note in done.notes:
-        say(note)
+        emit_json({**to_object(done), "vectors": None if made is None else to_object(made)})
+    if done.waiting and (made is None or not made.complete):
+        say(f"{done.waiting} are found by their words alone until `mentis memory rebuild` is run")
+
+
+def _fill(memories: Memories) -> Rebuilt | None:
+    """The memories are in, whatever becomes of their vectors."""
+    import anyio
+
+    from mentis.errors import MentisError
+
+    try:
+        return anyio.run(memories.fill, _say_progress)
+    except MentisError as error:
+        say(error.message)
+        return None
 
 
 @click.command(epilog="For example: mentis memory rebuild")

@@ -7,7 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 import click
 
@@ -39,10 +39,18 @@ def emit_line(value: object) -> None:
 
 def emit(text: str, *, end: str = "\n") -> None:
     """Text on stdout; on a terminal, what would steer the terminal is shown instead of obeyed."""
-    stream = sys.stdout
-    if stream is not None and stream.isatty():  # pyright: ignore[reportUnnecessaryComparison]  # None when closed
-        text = _STEERING.sub(_shown, text)
-    click.echo(f"{text}{end}", nl=False, color=True)  # else click takes escapes out of data
+    told = _unsteered(text, sys.stdout)
+    click.echo(f"{told}{end}", nl=False, color=True)  # else click takes escapes out of data
+
+
+def as_talk(text: str) -> str:
+    """What stderr may show of a text: names and messages come from anywhere."""
+    return _unsteered(text, sys.stderr)
+
+
+def _unsteered(text: str, stream: TextIO | None) -> str:
+    """`stream` is None when it is closed."""
+    return _STEERING.sub(_shown, text) if stream is not None and stream.isatty() else text
 
 
 def _shown(found: re.Match[str]) -> str:
@@ -55,7 +63,8 @@ def printable(text: str) -> str:
 
 
 def say(text: str) -> None:
-    click.echo(text, err=True)
+    """Talk on stderr; a terminal shows what would steer it, as with `emit`."""
+    click.echo(as_talk(text), err=True)
 
 
 def show_error(error: MentisError, *, as_json: bool = False) -> None:

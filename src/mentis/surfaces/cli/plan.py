@@ -21,8 +21,8 @@ def show_plan(forecast: Forecast) -> None:
             _tokens(cost.tokens),
             cost.boundary.ttl or "-",
             "yes" if cost.enough else f"below {forecast.minimum}",
-            _price(cost.hit),
-            _price(cost.missed),
+            price_text(cost.hit),
+            price_text(cost.missed),
         )
         for cost in forecast.boundaries
     ]
@@ -37,7 +37,7 @@ def show_plan(forecast: Forecast) -> None:
     say(f"prices: {forecast.rate}")
     say(f"expected from the cache, by what was sent before: {_tokens(forecast.expected)} tokens")
     if forecast.broken is not None:
-        _say_broken(forecast.broken)
+        say_broken(forecast.broken)
 
 
 def say_cached(cached: Reconciled) -> None:
@@ -49,7 +49,7 @@ def say_cached(cached: Reconciled) -> None:
     say(f"cache: {expected}, {cached.read} came{reasons}")
 
 
-def _say_broken(broken: Broken) -> None:
+def say_broken(broken: Broken) -> None:
     where = f"byte {broken.byte} ({broken.pointer or 'between texts'})"
     say(f"the first difference is at {where}, in {_named(broken.span)}")
     if not broken.kept and not broken.lost:
@@ -59,7 +59,7 @@ def _say_broken(broken: Broken) -> None:
         say("every boundary planned before still holds")
         return
     said = f"{broken.lost} boundaries lost, {_tokens(broken.tokens)} tokens to be read again"
-    say(f"{said}, which costs {_price(broken.cost)} more than finding them")
+    say(f"{said}, which costs {price_text(broken.cost)} more than finding them")
 
 
 def _named(span: Span | None) -> str:
@@ -72,5 +72,5 @@ def _tokens(count: TokenCount) -> str:
     return str(count.tokens) if count.exact or not count.tokens else f"~{count.tokens}"
 
 
-def _price(price: Price) -> str:
+def price_text(price: Price) -> str:
     return f"{price.units:.0f} tokens" if price.usd is None else f"${price.usd:.6f}"

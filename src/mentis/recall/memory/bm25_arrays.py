@@ -1,0 +1,99 @@
+"""The adding up of BM25 with numpy: who says a word, and how often, as arrays that are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .matrix import load_numpy
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+K1, B = 1.2, 0.75
+
+
+class Arrays:
+    """Made anew, word by word, of what changed."""
+
+    def __init__(
+        self,
+        places: Mapping[str, int],
+        lengths: Mapping[str, int],
+        holders: Mapping[str, Mapping[str, int]],
+    ) -> None:
+        self._np: Any = load_numpy()
+        self._places = places
+        self._lengths = lengths
+        self._holders = holders
+        self._told: dict[str, tuple[NDArray[np.intp], NDArray[np.float64]]] = {}
+        self._weights: dict[str, tuple[NDArray[np.intp], NDArray[np.float64]]] = {}
+        self._length: NDArray[np.float64] = self._np.empty(0)
+        self._stale: set[str] = set(lengths)
+
+    def changed(self, name: str, words: Iterable[str]) -> None:
+        self._stale.add(name)
+        self._weights.clear()  # they hang on the mean length
+        for word in words:
+            self._told.pop(word, None)
+
+    def best(
+        self,
+        weighed: Sequence[tuple[str, float]],
+        *,
+        mean: float,
+        mask: NDArray[np.bool_] | None,
+        count: int,
+        margin: float,
+    ) -> list[tuple[int, float]]:
+        """The places and scores of all that are among the best, and of those just below."""
+        np = self._np
+        scores = self._scores(weighed, mean)
+        if mask is not None:
+            scores[~mask] = 0.0
+        places = scores.nonzero()[0]
+        found = scores[places]
+        if len(found) > count:
+            least = np.partition(found, len(found) - count)[len(found) - count]
+            close = found >= least - margin
+            places, found = places[close], found[close]
+        return list(zip(places.tolist(), found.tolist(), strict=True))
+
+    def _scores(self, weighed: Sequence[tuple[str, float]], mean: float) -> NDArray[np.float64]:
+        self._refresh()
+        scores = self._np.zeros(len(self._places))
+        for word, rarity in weighed:
+            places, weights = self._weighed(word, mean)
+            scores[places] += weights * rarity
+        return scores
+
+    def _weighed(self, word: str, mean: float) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        known = self._weights.get(word)
+        if known is None:
+            places, times = self._of(word)
+            slope = 1 - B + B * self._length[places] / mean
+            known = self._weights[word] = (places, times * (K1 + 1) / (times + K1 * slope))
+        return known
+
+    def _of(self, word: str) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Each place once, so that adding at places is adding."""
+        known = self._told.get(word)
+        if known is None:
+            np, holders = self._np, self._holders[word]
+            where = (self._places[name] for name in holders)
+            places = np.fromiter(where, dtype=np.intp, count=len(holders))
+            times = np.fromiter(holders.values(), dtype=np.float64, count=len(holders))
+            known = self._told[word] = (places, times)
+        return known
+
+    def _refresh(self) -> None:
+        if not self._stale:
+            return
+        if len(self._length) < len(self._places):
+            room = self._np.zeros(len(self._places) * 3 // 2)
+            room[: len(self._length)] = self._length
+            self._length = room
+        for name in self._stale:
+            self._length[self._places[name]] = self._lengths.get(name, 0)
+        self._stale.clear()

@@ -1,0 +1,135 @@
+"""The voter that reads a stored vector: a linear head, and the nearest attacks and twins.
+
+No embedding happens here. The vector was made when the text was stored; its first numbers are its
+meaning, and those are what the head was trained on. What is not such a vector has no say.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from mentis.errors import StoreDamaged
+from mentis.ports.screener import StoredVector
+from mentis.values.value import Value
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Matrix: TypeAlias = NDArray[np.floating[Any]]
+
+FORMAT = 1
+NEAREST = 3
+_LEAST, _MOST = 1e-6, 1e3  # a vector has length 1 or so
+_HINT = "install Mentis anew"
+
+
+@dataclass(frozen=True, slots=True)
+class Heard(Value):
+    """What the vector says: the head, attacks against twins, and the category that is nearest."""
+
+    head: float
+    patterns: float
+    category: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unheard(Value):
+    """Why a vector has no say."""
+
+    reason: str
+
+
+class VectorVoter:
+    """`packed` is one line of JSON (what it reads, sizes, digest) and the numbers behind it."""
+
+    def __init__(self, packed: bytes) -> None:
+        line, _, body = packed.partition(b"\n")
+        told = _header(line)
+        self.encoder = cast("str", told["encoder"])
+        self.length = cast("int", told["length"])
+        self._meaning = cast("int", told["meaning"])
+        self._bias = cast("float", told["bias"])
+        self._categories = tuple(cast("list[str]", told["categories"]))
+        self._told = told
+        self._raw = _unpacked(body, told)
+        self._loaded: tuple[Matrix, Matrix, Matrix] | None = None
+
+    def hear(self, vector: StoredVector) -> Heard | Unheard:
+        """Unheard when it is another embedder's, of another length, or holds no numbers."""
+        if vector.model.partition("+")[0] != self.encoder:
+            return Unheard(f"the vector is of {vector.model or 'an unknown embedder'}")
+        if len(vector.numbers) != self.length:
+            return Unheard(f"the vector has {len(vector.numbers)} numbers, not {self.length}")
+        if find_spec("numpy") is None:
+            return Unheard("numpy is not installed")
+        return self._heard(vector)
+
+    def _heard(self, vector: StoredVector) -> Heard | Unheard:
+        import numpy as np
+
+        head, attacks, twins = self._numbers()
+        meaning = np.asarray(vector.numbers, np.float64)[: self._meaning]
+        most = float(np.abs(meaning).max())
+        if not _LEAST <= most <= _MOST:  # NaN neither
+            return Unheard("the vector holds what is no number, or none of any size")
+        meaning = (meaning / np.sqrt(meaning @ meaning)).astype(np.float32)
+        near, far = attacks @ meaning, twins @ meaning
+        best = int(np.argmax(near))
+        return Heard(
+            float(head @ meaning) + self._bias,
+            _top(near) - _top(far),
+            self._categories[best],
+        )
+
+    def _numbers(self) -> tuple[Matrix, Matrix, Matrix]:
+        if self._loaded is None:
+            self._loaded = unpack_numbers(self._raw, self._told)
+        return self._loaded
+
+
+def unpack_numbers(raw: bytes, told: Mapping[str, object]) -> tuple[Matrix, Matrix, Matrix]:
+    """The head, the attacks and the twins, each a small number of 8 or 16 bits times its scale."""
+    import numpy as np
+
+    width = cast("int", told["meaning"])
+    head = np.frombuffer(raw, "<i2", width).astype(np.float32)
+    rest = np.frombuffer(raw, np.int8, offset=2 * width).reshape(-1, width).astype(np.float32)
+    rest /= np.sqrt((rest * rest).sum(axis=1, keepdims=True))
+    count = len(cast("list[str]", told["categories"]))
+    return head * np.float32(cast("float", told["scale"])), rest[:count], rest[count:]
+
+
+def _top(similarities: Matrix) -> float:
+    import numpy as np
+
+    count = min(NEAREST, len(similarities))
+    return float(np.partition(similarities, -count)[-count:].mean())
+
+
+def _header(line: bytes) -> Mapping[str, object]:
+    try:
+        told: object = json.loads(line)
+    except ValueError as error:
+        raise StoreDamaged(f"the vector voter cannot be read: {error}", hint=_HINT) from error
+    if not isinstance(told, dict) or cast("dict[str, object]", told).get("format") != FORMAT:
+        raise StoreDamaged("the vector voter is of another format", hint=_HINT)
+    return cast("Mapping[str, object]", told)
+
+
+def _unpacked(body: bytes, told: Mapping[str, object]) -> bytes:
+    width, twins = cast("int", told["meaning"]), cast("int", told["twins"])
+    size = 2 * width + width * (len(cast("list[str]", told["categories"])) + twins)
+    try:
+        raw = zlib.decompressobj().decompress(body, size + 1)
+    except zlib.error as error:
+        raise StoreDamaged(f"the vector voter cannot be read: {error}", hint=_HINT) from error
+    if len(raw) != size or sha256(raw).hexdigest() != told["sha256"]:
+        raise StoreDamaged("the vector voter is not the released one", hint=_HINT)
+    return raw

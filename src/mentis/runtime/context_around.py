@@ -1,0 +1,86 @@
+"""What is around a task: the state of git, the machine, what happened lately. Each may be missing.
+
+Where that is so, the reason is a step down, and the rest is told all the same.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+
+from anyio import to_thread
+
+from mentis.errors import StoreError
+from mentis.values.assembly import AssembledActivity, EnvState, GitState
+from mentis.values.trace import Degradation
+
+from .context_activity import activity_of
+from .context_git import read_git, read_place
+from .mind import Mind
+from .settings_assembly import AssemblySettings
+
+_SYSTEMS = {"darwin": "macos", "win32": "windows"}
+
+
+@dataclass(slots=True)
+class Around:
+    """Filled while something else is being waited for. `timings` are milliseconds.
+
+    `place` is the folder as it is seen from the top of its repository, as no more than a name.
+    """
+
+    git: GitState | None = None
+    env: EnvState | None = None
+    place: str = "."
+    activity: tuple[AssembledActivity, ...] = ()
+    degraded: list[Degradation] = field(default_factory=list[Degradation])
+    timings: dict[str, float] = field(default_factory=dict[str, float])
+
+    def took(self, part: str, since: float) -> None:
+        self.timings[part] = round((perf_counter() - since) * 1000, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Viewpoint:
+    """Whose surroundings are looked at, and where from. Without a root no place is told."""
+
+    mind: Mind
+    environ: Mapping[str, str]
+    session: str
+    root: Path | None = None
+
+
+async def look_around(view: Viewpoint, settings: AssemblySettings, around: Around) -> None:
+    most = settings.max_activity if settings.include_activity else 0
+    await to_thread.run_sync(_look_back, view, most, around)
+    if view.root is None:
+        return
+    if settings.include_env:
+        around.env = EnvState(str(view.root), _SYSTEMS.get(sys.platform, sys.platform))
+        around.place, degraded = await read_place(view.root, seconds=settings.git_seconds)
+        around.degraded += degraded
+    if settings.include_git:
+        begun = perf_counter()
+        around.git, degraded = await read_git(
+            view.root, environ=view.environ, seconds=settings.git_seconds
+        )
+        around.degraded += degraded
+        around.took("git", begun)
+
+
+def _look_back(view: Viewpoint, most: int, around: Around) -> None:
+    """All that blocks, in one thread."""
+    mind, begun = view.mind, perf_counter()
+    mind.acting.tools.follow_skills()
+    if not most:
+        return
+    try:
+        entries = mind.ledger.latest(mind.agent, most)
+        turns = mind.conversations.turns(mind.agent, view.session)
+        around.activity = activity_of(entries, turns, most=most)
+    except StoreError as error:
+        around.degraded.append(Degradation("ledger", f"{error.message}: no activity is told"))
+    around.took("activity", begun)

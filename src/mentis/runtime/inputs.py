@@ -1,0 +1,78 @@
+"""All that a prompt is made from: what is composed now can be composed again later."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from mentis.compose.compose import Composed, compose
+from mentis.compose.purposes import Policies
+from mentis.ports.token_counter import TokenCounter
+from mentis.values.calibration import Calibration
+from mentis.values.library import Library
+from mentis.values.persona import Persona, Profile
+from mentis.values.recalled import Recalled
+from mentis.values.route import Route
+from mentis.values.turn import Turn
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A conversation as the model is told it. `amended` are the places of turns that are kept in
+    other words: an act in them waited then, and has ended since.
+    """
+
+    session: str
+    turns: tuple[Turn, ...] = ()
+    amended: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """`recalled` holds the message, and what came to mind in its place. `calibration` is what the
+    counter of the route had learned by then.
+    """
+
+    library: Library
+    persona: Persona
+    profile: Profile
+    policies: Policies
+    route: Route
+    calibration: Calibration
+    recalled: Recalled
+    history: History
+    variables: Mapping[str, object]
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Prompted:
+    """A prompt, and what it was made from."""
+
+    composed: Composed
+    inputs: Inputs
+
+
+def compose_inputs(inputs: Inputs, counter: TokenCounter, secret: bytes) -> Composed:
+    """The same inputs make the same prompt, whenever and wherever that is."""
+    stimulus, route = inputs.recalled.stimulus, inputs.route
+    return compose(
+        inputs.library,
+        persona=inputs.persona,
+        profile=inputs.profile,
+        recalled=inputs.recalled,
+        history=inputs.history.turns,
+        now=inputs.now,
+        variant=route.variant,
+        runtime_vars=inputs.variables,
+        policies=inputs.policies,
+        counter=counter,
+        context_tokens=route.context_tokens,
+        reserve_tokens=route.max_tokens,
+        surroundings=stimulus.surroundings,
+        runtime_ctx=stimulus.runtime_ctx,
+        attachments=stimulus.attachments,
+        reply_to=stimulus.reply_to,
+        secret=secret,
+    )

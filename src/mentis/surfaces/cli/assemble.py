@@ -1,0 +1,137 @@
+"""`mentis assemble`: the prompt for a task as one text, or as JSON with all that led to it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import click
+
+from .options import home_option, home_path, persona_option, session_option
+from .output import emit, emit_json, json_option, say
+
+if TYPE_CHECKING:
+    from mentis.runtime.events import Event
+    from mentis.values.assembly import Assembled
+
+mode_option = click.option(
+    "--mode",
+    type=click.Choice(["plan", "act", "review", "auto"]),
+    default="auto",
+    show_default=True,
+    help="How the task is taken; auto goes by hints, then by its words.",
+)
+
+connect_option = click.option(
+    "--connect", is_flag=True, help="Start and ask the servers of tools, to choose from theirs too."
+)
+
+
+@click.command(epilog='For example: mentis assemble "Investigate why the build fails" --json')
+@click.argument("task")
+@mode_option
+@click.option("--interactive", is_flag=True, help="Hint: somebody is there to ask; means plan.")
+@click.option("--git-changes", is_flag=True, help="Hint: work has begun; means act.")
+@click.option(
+    "--root",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="The folder the task is about; without it, the one you are in.",
+)
+@click.option("--timings", is_flag=True, help="Add how long each part took; not the same twice.")
+@click.option("--events", is_flag=True, help="Print the event as a line of JSON on stderr.")
+@connect_option
+@session_option
+@persona_option
+@home_option
+@json_option
+def assemble(  # noqa: PLR0913  # one for each option
+    task: str,
+    *,
+    mode: str,
+    interactive: bool,
+    git_changes: bool,
+    root: Path | None,
+    timings: bool,
+    events: bool,
+    connect: bool,
+    session: str,
+    persona: str | None,
+    as_json: bool,
+) -> None:
+    """Print the prompt for a task as one text, or as JSON.
+
+    Constitution and rules, runtime context, untrusted context, tools and skills, task: each part
+    stands under its heading. Nothing is sent. The same inputs give the same bytes. TASK can be -
+    to read it from stdin.
+    """
+    from mentis.runtime.parts import Parts
+    from mentis.runtime.unstored import open_anyhow
+
+    words = given_task(task)
+    with open_anyhow(
+        home_path(), persona=persona, parts=Parts(on_event=_tell if events else None)
+    ) as agent:
+
+        async def made_now() -> Assembled:
+            if connect:
+                await agent.connect()
+            return await agent.assemble(
+                words,
+                mode=mode,
+                root=root or Path.cwd(),
+                interactive=interactive,
+                git_changes=git_changes,
+                session=session,
+                timings=timings,
+            )
+
+        made = anyio.run(made_now)
+    if as_json:
+        emit_json(assembled_json(made))
+        return
+    emit(made.prompt)
+    _show(made)
+
+
+def given_task(task: str) -> str:
+    """The task, from stdin if it is a dash."""
+    from mentis.errors import BadInput
+
+    if task != "-":
+        return task
+    try:
+        return sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError as error:
+        raise BadInput(f"stdin is not UTF-8: {error}", hint="save it as UTF-8") from error
+
+
+def assembled_json(made: Assembled) -> dict[str, object]:
+    """Without the timings nobody asked for, so that it is the same every time."""
+    from mentis.codec.forms import to_object
+
+    told = to_object(made)
+    metrics = told["metrics"]
+    if made.metrics.timings is None and isinstance(metrics, dict):
+        del metrics["timings"]
+    return told
+
+
+def _show(made: Assembled) -> None:
+    metrics = made.metrics
+    why = f": {metrics.decided.why}" if metrics.decided.why else ""
+    say(f"mode {made.mode} ({metrics.decided.rule}{why}), {metrics.estimatedTokens} tokens")
+    for cut in metrics.cuts:
+        say(f"cut: {cut.layer}: {cut.what}, {cut.tokens} tokens ({cut.reason})")
+    for step in metrics.degraded:
+        say(f"note: {step.part}: {step.reason}")
+    if metrics.timings is not None:
+        took = ", ".join(f"{part} {ms:g}" for part, ms in metrics.timings.items())
+        say(f"milliseconds: {took}")
+
+
+def _tell(event: Event) -> None:
+    import json
+
+    say(json.dumps({"event": event.name, **event.facts}, ensure_ascii=False))

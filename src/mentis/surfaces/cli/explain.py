@@ -1,0 +1,58 @@
+"""What stays in the prompt, what is told at its end, and why: the decisions behind a turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from .output import emit, say, table
+
+if TYPE_CHECKING:
+    from mentis.compose.compose import Composed
+    from mentis.values.residency import Placement
+    from mentis.values.selection import Candidate
+
+_COLUMNS = ("kind", "name", "rank", "score", "dense", "words", "in", "why")
+
+
+def explained(composed: Composed) -> dict[str, object]:
+    """The same as data."""
+    from mentis.codec.forms import to_object
+
+    trace = composed.trace
+    return {
+        "placements": [to_object(one) for one in trace.placements],
+        "candidates": [to_object(one) for one in composed.candidates],
+        "embedding_calls": trace.embedding_calls,
+        "filtered": trace.filtered,
+        "degraded": [to_object(one) for one in trace.degraded],
+    }
+
+
+def show_explained(composed: Composed) -> None:
+    trace = composed.trace
+    for placement in trace.placements:
+        emit("\n".join(_lines(placement)))
+    if composed.candidates:
+        table(_COLUMNS, [_row(one) for one in composed.candidates], right=("rank", "score"))
+    emit(f"embedding calls: {trace.embedding_calls}; memories kept out: {trace.filtered}")
+    for step in trace.degraded:
+        say(f"without {step.part}: {step.reason}")
+
+
+def _lines(placement: Placement) -> Iterator[str]:
+    yield f"{placement.what}: {'new' if placement.changed else 'as before'}, {placement.why}"
+    yield f"  price of a change: {placement.price:g} tokens; gain: {placement.gain:g} tokens"
+    for what, names in (
+        ("stay", placement.resident),
+        ("told at the end", placement.revealed),
+        ("went", placement.dropped),
+    ):
+        yield f"  {what}: {', '.join(names) or '-'}"
+
+
+def _row(one: Candidate) -> tuple[str, ...]:
+    dense = "-" if one.dense is None else f"{one.dense:.3f}"
+    told = "yes" if one.chosen else "no"
+    scores = (f"{one.score:.3f}", dense, f"{one.lexical:.3f}")
+    return (one.kind, one.name, str(one.rank), *scores, told, one.reason)

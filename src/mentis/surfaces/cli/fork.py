@@ -1,0 +1,173 @@
+"""`mentis fork`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from mentis.errors import BadInput, UsageError
+
+from .options import call_parts, home_option, home_path, persona_option
+from .output import emit, emit_json, json_option, say
+from .replay import as_data, told
+
+if TYPE_CHECKING:
+    from mentis.runtime.fork import Fork, Forked, Priced
+    from mentis.runtime.turn import TurnResult
+
+
+@click.command(epilog="For example: mentis fork 12 --block style=style.md")
+@click.argument("entry", type=int)
+@click.option(
+    "--block",
+    "blocks",
+    multiple=True,
+    required=True,
+    metavar="ID=FILE",
+    help="The block to change, and the file with its new text. May be repeated.",
+)
+@click.option("--live", is_flag=True, help="Go on: send it to the provider of that turn.")
+@click.option(
+    "--script",
+    metavar="FILE",
+    help="Go on with this answer: a text, or a .json file with a list of answers.",
+)
+@click.option("--force", is_flag=True, help="Also change the constitution.")
+@persona_option
+@home_option
+@json_option
+def fork(
+    entry: int,
+    *,
+    blocks: tuple[str, ...],
+    live: bool,
+    script: str | None,
+    force: bool,
+    persona: str | None,
+    as_json: bool,
+) -> None:
+    """Change one block of a recorded turn, and see what else changes.
+
+    The difference is shown up to the first call. Nothing is sent and nothing is written, unless
+    you ask for it with --live or --script. Then the answer is a turn of its own, in a session
+    `fork-ENTRY`, and its entry names this one. What the answer asks for is never done.
+    """
+    if live and script is not None:
+        raise click.UsageError("a fork goes on with --live or with --script, not with both")
+    texts = dict(_block(given) for given in blocks)
+    replies = None if script is None else _script(Path(script))
+    import anyio
+
+    async def run() -> tuple[Fork, TurnResult | None]:
+        from mentis.runtime.agent import Agent
+
+        async with Agent.open(home_path(), persona=persona, parts=call_parts()) as agent:
+            made = agent.fork(entry, texts, force=force)
+            if not live and replies is None:
+                return made, None
+            return made, await agent.go_on(made, live=live, script=replies)
+
+    made, result = anyio.run(run)
+    if as_json:
+        emit_json(_data(made.shown, result))
+        return
+    _show(made.shown)
+    if result is not None:
+        _show_answer(result)
+
+
+def _block(given: str) -> tuple[str, str]:
+    name, found, file = given.partition("=")
+    if not found or not name or not file:
+        raise UsageError(f"--block {given!r} is not ID=FILE", hint="for example style=style.md")
+    return name, _read(Path(file)).rstrip("\n")
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is not UTF-8: {error}", hint="save it as UTF-8") from error
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be read: {error.strerror}", hint="check the name"
+        ) from error
+
+
+def _script(path: Path) -> list[str]:
+    text = _read(path)
+    if path.suffix != ".json":
+        return [text.rstrip("\n")]
+    from mentis.codec.forms import parse
+
+    found = parse(text, what=str(path))
+    replies = cast("list[object]", found) if isinstance(found, list) else []
+    if not replies or not all(isinstance(reply, str) for reply in replies):
+        raise BadInput(f"{path} holds no list of texts", hint='for example ["Good morning!"]')
+    return cast("list[str]", replies)
+
+
+def _show(shown: Forked) -> None:
+    say(told(shown.before))
+    for difference in shown.differences:
+        emit(difference.diff, end="")
+    if not shown.differences:
+        emit("the prompt is the same")
+    for note in shown.notes:
+        say(note)
+    say(f"prompt: {_count(shown.was)} tokens as it was, {_count(shown.now)} forked")
+    say(f"cost of reading it: {_cost(shown.was)} as it was, {_cost(shown.now)} forked")
+    if shown.forecast.broken is not None:
+        from .plan import say_broken
+
+        say_broken(shown.forecast.broken)
+
+
+def _count(priced: Priced) -> str:
+    total = priced.total
+    return str(total.tokens) if total.exact else f"~{total.tokens}"
+
+
+def _cost(priced: Priced) -> str:
+    from .plan import price_text
+
+    return price_text(priced.cost)
+
+
+def _show_answer(result: TurnResult) -> None:
+    emit(result.reply.text)
+    for action in result.reply.actions:
+        payload = json.dumps(dict(action.payload), ensure_ascii=False)
+        say(f"asked for and not done: {action.type} {payload}")
+    say(f"[entry {result.entry.index}, session {result.session}, {result.entry.hash[:12]}]")
+
+
+def _data(shown: Forked, result: TurnResult | None) -> dict[str, object]:
+    from mentis.codec.forms import to_object
+
+    return {
+        "before": as_data(shown.before),
+        "blocks": dict(shown.blocks),
+        "differences": [to_object(one) for one in shown.differences],
+        "was": to_object(shown.was),
+        "now": to_object(shown.now),
+        "forecast": to_object(shown.forecast),
+        "notes": list(shown.notes),
+        "digest": shown.rendering.digest,
+        "answer": None if result is None else _answer(result),
+    }
+
+
+def _answer(result: TurnResult) -> dict[str, object]:
+    from mentis.codec.forms import to_object
+
+    return {
+        "text": result.reply.text,
+        "stop": result.reply.stop,
+        "session": result.session,
+        "not_done": [to_object(action) for action in result.reply.actions],
+        "entry": {"index": result.entry.index, "hash": result.entry.hash},
+    }

@@ -1,0 +1,108 @@
+"""`mentis replay`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from .explain import explained, show_explained
+from .options import home_option, home_path, persona_option
+from .output import emit, emit_json, json_option, say, table
+
+if TYPE_CHECKING:
+    from mentis.runtime.replay import Apart, Replayed
+
+
+@click.command(epilog="For example: mentis replay 12 --explain")
+@click.argument("entry", type=int)
+@click.option("--body", is_flag=True, help="Print the exact bytes of the body, and nothing else.")
+@click.option("--explain", is_flag=True, help="Also say which blocks were told, and why.")
+@persona_option
+@home_option
+@json_option
+def replay(entry: int, *, body: bool, explain: bool, persona: str | None, as_json: bool) -> int:
+    """Put a recorded turn together again, and say whether it is the same.
+
+    Its prompt is made anew from what was kept of it. Nothing is sent: a replay is offline. The
+    result is held against the digests that the entry binds, and the exit code is 1 unless every
+    byte is the same. Of a turn that was corrected, this is the first call. To change something and
+    go on, use `mentis fork`.
+    """
+    from mentis.runtime.agent import Agent
+
+    if body and (explain or as_json):
+        raise click.UsageError("--body prints nothing else: no --explain or --json with it")
+    agent = Agent.open(home_path(), persona=persona)
+    try:
+        replayed = agent.replay(entry)
+    finally:
+        agent.close()
+    if body:
+        click.echo(replayed.rendering.body(), nl=False)
+    elif as_json:
+        emit_json(as_data(replayed, explain=explain))
+    else:
+        _show(replayed, explain=explain)
+    if body and not replayed.identical:
+        say(told(replayed))
+    return 0 if replayed.identical else 1
+
+
+def as_data(replayed: Replayed, *, explain: bool = False) -> dict[str, object]:
+    from mentis.codec.forms import to_object
+
+    data: dict[str, object] = {
+        "entry": replayed.index,
+        "session": replayed.session,
+        "route": replayed.route.name,
+        "model": replayed.route.model,
+        "identical": replayed.identical,
+        "request": replayed.request,
+        "payload": replayed.payload,
+        "digest": replayed.rendering.digest,
+        "bytes": len(replayed.rendering.body()),
+        "apart": to_object(replayed.apart) if replayed.apart else None,
+        "notes": list(replayed.notes),
+    }
+    if explain:
+        trace = replayed.composed.trace
+        data["blocks"] = [to_object(block) for block in trace.blocks]
+        data["explained"] = explained(replayed.composed)
+    return data
+
+
+def told(replayed: Replayed) -> str:
+    """In one line: whether it is the same, and where it is not."""
+    where = f"entry {replayed.index}, session {replayed.session}"
+    if replayed.identical:
+        body = replayed.rendering.body()
+        return f"{where}: byte-identical, {len(body)} bytes, {replayed.rendering.digest}"
+    if replayed.payload:
+        return f"{where}: the bytes sent are the same; what is known of where they came from is not"
+    return f"{where}: not the same{_place(replayed.apart)}"
+
+
+def _place(apart: Apart | None) -> str:
+    if apart is None:
+        return ""
+    from mentis.runtime.caching import named
+
+    found = dict.fromkeys(named(span) for span in apart.spans) or (named(None),)
+    place = f"bytes {apart.start} to {apart.end}"
+    return f": the first difference is in {place}, in {' or '.join(found)}"
+
+
+def _show(replayed: Replayed, *, explain: bool) -> None:
+    emit(told(replayed))
+    for note in replayed.notes:
+        say(note)
+    if not explain:
+        return
+    rows = [
+        (block.block, "yes" if block.included else "no", str(block.tokens.tokens), block.reason)
+        for block in replayed.composed.trace.blocks
+        if not block.elsewhere
+    ]
+    table(("block", "in", "tokens", "why"), rows, right=("tokens",))
+    show_explained(replayed.composed)
