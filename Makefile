@@ -44,8 +44,10 @@ bench: $(BENCH)/.bench models ## measure, as ratios against a baseline of the sa
 bench-full: $(BENCH)/.bench $(ROUTER)/.router models ## the same with more repeats
 	@$(BENCH)/bin/python -m bench --full
 
-soak: $(VENV)/.dev models ## many real turns in a row on the embedded model, then verify
+soak: $(VENV)/.dev models ## many real turns and ticks in a row on the embedded model, then verify
 	@$(BIN)/python -m bench.soak
+	@$(BIN)/python -m bench.soak_loop
+	@$(BIN)/python tests/runtime/cortex/embedded_tasks.py
 
 models: $(VENV)/.dev
 	@$(BIN)/mentis models install

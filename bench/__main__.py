@@ -37,6 +37,7 @@ MODULES = (
     "settle",
     "ledger",
     "act",
+    "tick",
     "memory",
     "screening",
     "selection",

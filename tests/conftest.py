@@ -45,15 +45,17 @@ def _no_own_variables(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: igno
 
 @pytest.fixture(scope="session", autouse=True)
 def _keys_of_their_own() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]  # used by pytest
-    """Tests make homes, and a home has a signing key: not among those of whoever runs them."""
-    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        before = os.environ.get("MENTIS_CONFIG")
-        os.environ["MENTIS_CONFIG"] = folder
+    """Tests make homes, and a home has a signing key: not among those of whoever runs them.
+
+    An agent that is handed an empty environment asks the system where they are.
+    """
+    with (
+        TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        pytest.MonkeyPatch.context() as m,
+    ):
+        m.setenv("MENTIS_CONFIG", folder)
+        m.setenv("XDG_CONFIG_HOME", folder)
         yield
-        if before is None:
-            del os.environ["MENTIS_CONFIG"]
-        else:
-            os.environ["MENTIS_CONFIG"] = before
 
 
 @pytest.fixture(scope="session")

@@ -28,7 +28,7 @@ from mentis.runtime.kept_row import TurnInputs
 from mentis.runtime.settings import describe
 from mentis.surfaces.cli.main import cli
 from mentis.values.assembly import Assembled
-from mentis.values.cognition import Memory
+from mentis.values.cognition import CognitionState, Memory
 from mentis.values.entry import Entry, Verdict
 from mentis.values.guardian import Judgement
 from mentis.values.health import Health
@@ -40,6 +40,7 @@ from mentis.values.rendering import Rendering
 from mentis.values.reply import Reply
 from mentis.values.request import PromptRequest
 from mentis.values.status import Added, BackendState, Imported, Stats
+from mentis.values.tick import TickReport
 from mentis.values.trace import Trace
 from mentis.values.value import Value
 from mentis.values.window import StampedWindow, WindowDraft
@@ -51,6 +52,7 @@ SCHEMAS: tuple[type[Value], ...] = (
     Added,
     Assembled,
     BackendState,
+    CognitionState,
     Entry,
     Found,
     Health,
@@ -70,6 +72,7 @@ SCHEMAS: tuple[type[Value], ...] = (
     Reply,
     StampedWindow,
     Stats,
+    TickReport,
     Trace,
     TurnInputs,
     Verdict,

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from .runtime.acts import open_acts
     from .runtime.agent import Agent
     from .runtime.attachments import attach
+    from .runtime.cortex.cortex import Ticked
     from .runtime.homes import create_home
+    from .runtime.loop.queue import SenseQueue
+    from .runtime.loop.sources import LoopChoice
     from .runtime.memories import open_memories
     from .runtime.personas import Personas
     from .runtime.prompts import Prompts
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from .values.action import Action, Outcome
     from .values.assembly import Assembled
     from .values.block import Block
+    from .values.cognition import Sense
     from .values.entry import Entry, Verdict
     from .values.library import Library
     from .values.memories import MemoryDraft, MemoryFilter
@@ -59,6 +63,7 @@ _HOMES = {
     "Entry": "values.entry",
     "FixedClock": "ports.clock",
     "Library": "values.library",
+    "LoopChoice": "runtime.loop.sources",
     "MediaPart": "values.part",
     "MemoryDraft": "values.memories",
     "MemoryFilter": "values.memories",
@@ -75,10 +80,13 @@ _HOMES = {
     "ReplyTo": "values.request",
     "RuntimeContext": "values.request",
     "ScriptedProvider": "call.scripted",
+    "Sense": "values.cognition",
+    "SenseQueue": "runtime.loop.queue",
     "Span": "values.span",
     "Stability": "values.stability",
     "StampedWindow": "values.window",
     "Stimulus": "values.recalled",
+    "Ticked": "runtime.cortex.cortex",
     "ToolDeclaration": "values.tool",
     "Trace": "values.trace",
     "Trust": "values.trust",
@@ -108,6 +116,7 @@ __all__ = (
     "Entry",
     "FixedClock",
     "Library",
+    "LoopChoice",
     "MediaPart",
     "MemoryDraft",
     "MemoryFilter",
@@ -124,10 +133,13 @@ __all__ = (
     "ReplyTo",
     "RuntimeContext",
     "ScriptedProvider",
+    "Sense",
+    "SenseQueue",
     "Span",
     "Stability",
     "StampedWindow",
     "Stimulus",
+    "Ticked",
     "ToolDeclaration",
     "Trace",
     "Trust",

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from mentis.act.registry import Registry, spec_digest
 from mentis.errors import BadInput
 from mentis.ports.act_handler import ActHandler, RecordingHandler
-from mentis.values.act import ActDescriptor, ActSpec
+from mentis.values.act import ActSpec
+from mentis.values.tick import Descriptor
 from mentis.values.tool import NO_PARAMETERS, ToolDeclaration
 
 
@@ -257,9 +258,9 @@ def test_descriptors_say_where_an_act_is_done() -> None:
     registry = Registry([handler("b", "mcp:z"), handler("a"), handler("c", endpoint="door")])
     schema = dict(NO_PARAMETERS)
     assert registry.descriptors() == (
-        ActDescriptor("door", "c", "Does it.", schema),
-        ActDescriptor("mcp:z", "b", "Does it.", schema),
-        ActDescriptor("python", "a", "Does it.", schema),
+        Descriptor("act", "door", "c", schema, "Does it."),
+        Descriptor("act", "mcp:z", "b", schema, "Does it."),
+        Descriptor("act", "python", "a", schema, "Does it."),
     )
 
 

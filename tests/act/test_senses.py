@@ -23,6 +23,7 @@ def test_a_failure_is_sensed_with_its_state_and_reason() -> None:
                 "reason": "after 60 s",
             },
             "trust": "untrusted",
+            "endpoint": "",
         }
     )
 

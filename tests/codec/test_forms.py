@@ -52,7 +52,8 @@ def test_a_turn_is_written_compactly_in_field_order_with_letters_as_they_are() -
         '"state":null,"kind":"tool_call"},'
         '{"call_id":"1","name":"look","text":"nothing","failed":true,"kind":"tool_result"},'
         '{"text":"hm","state":{"provider":"p","model":"m","data":{"signature":"s"}},'
-        '"kind":"reasoning"}],"lineage":"owner","state":"complete"}'
+        '"kind":"reasoning"}],"lineage":"owner","state":"complete",'
+        '"kind":"said","replaces":null,"until":null}'
     )
 
 
@@ -65,13 +66,20 @@ def test_text_and_bytes_are_read_alike() -> None:
 
 
 def test_a_value_inside_its_own_kind_comes_back() -> None:
-    goal = Goal("a", "live", children=(Goal("b", "learn", 0.5),))
+    goal = Goal("a", "live", children=(Goal("b", "learn", 5),))
     assert from_json(Goal, to_json(goal)) == goal
 
 
 def test_the_object_form_holds_only_what_json_has() -> None:
     assert to_object(Goal("a", "live")) == snapshot(
-        {"id": "a", "text": "live", "weight": 1.0, "children": [], "lineage": "self"}
+        {
+            "id": "a",
+            "text": "live",
+            "weight": 0,
+            "children": [],
+            "lineage": "self",
+            "review": False,
+        }
     )
 
 
@@ -111,7 +119,7 @@ def test_a_value_that_contains_itself_is_refused() -> None:
         ('{"id": "a"}', "Goal: text: Field required", ("text",), 1),
         (
             '{"id": "a", "text": "b", "wight": 1, "weight": "1"}',
-            "Goal: weight: Input should be a valid number (and 1 more)",
+            "Goal: weight: Input should be a valid integer (and 1 more)",
             ("weight",),
             2,
         ),

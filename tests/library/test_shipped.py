@@ -103,7 +103,14 @@ KNOWN = {
 # One line that only marks a place or begins an answer.
 LINES = {"history", "history_bridge", "remember", "summary_prefill"}
 # Read by a stage or a repair, never seen by a person, and in one language.
-INNER = {*STAGES, "cortex_primary_input", "correction", "correction_partial", "correction_json"}
+INNER = {
+    *STAGES,
+    "cortex_primary_tools",
+    "cortex_primary_input",
+    "correction",
+    "correction_partial",
+    "correction_json",
+}
 PLACES = {
     "system_prompt": {"system_prompt", "system_prompt_append"},
     "message": {"first_assistant", "consent_dialog", "user_message", "history"},
@@ -337,6 +344,16 @@ def test_helpers_name_their_sections_and_give_bare_arrays() -> None:
     for name, wanted in sections.items():
         assert [one for one in wanted if f"`<{one}>`" not in default(name)] == [], name
         assert ("bare JSON array" in default(name)) == ("output-ir" in wanted), name
+
+
+def test_every_stage_has_a_short_wording_with_the_same_sections() -> None:
+    for name in STAGES:
+        wording = block_of(name).variants
+        short, long = wording["compact"].content, wording["default"].content
+        assert len(short) < len(long) / 1.5, name
+        sections = set(re.findall(r"`<([a-z0-9-]+)>`", long)) - {"input-ir", "output-ir"}
+        told = set(re.findall(r"<([a-z0-9-]+)>", short))
+        assert sections <= told, name
 
 
 def test_a_stage_is_told_alone_and_the_memory_update_without_any() -> None:

@@ -53,7 +53,9 @@ def test_a_listed_screener_drops_what_is_listed_and_says_why() -> None:
 async def test_listed_senses_come_batch_by_batch_and_then_none() -> None:
     sense = Sense("1", "mail", {})
     source = ListedSenses([(sense,), ()])
-    assert [await source.take() for _ in range(3)] == [(sense,), (), ()]
+    assert [await source.take(9) for _ in range(2)] == [(sense,), (sense,)]
+    await source.done(["1"])
+    assert [await source.take(9) for _ in range(2)] == [(), ()]
 
 
 def test_listed_secrets_know_only_what_they_were_told() -> None:

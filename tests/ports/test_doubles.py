@@ -15,6 +15,7 @@ from mentis.engines.hashed import HashEmbedder
 from mentis.ports.accepted_acts import AcceptedActs
 from mentis.ports.act_handler import ActHandler, RecordingHandler
 from mentis.ports.blob_store import BlobStore
+from mentis.ports.chance import Chance, ListedChance
 from mentis.ports.channel import Channel, RecordingChannel
 from mentis.ports.clock import Clock, FixedClock
 from mentis.ports.conversation_store import ConversationStore
@@ -45,6 +46,7 @@ accepted_acts: type[AcceptedActs] = AcceptedInMemory
 act_handler: type[ActHandler] = RecordingHandler
 blob_store: type[BlobStore] = BlobsInMemory
 channel: type[Channel] = RecordingChannel
+chance: type[Chance] = ListedChance
 clock: type[Clock] = FixedClock
 conversation_store: type[ConversationStore] = ConversationsInMemory
 embedder: type[Embedder] = HashEmbedder

@@ -188,6 +188,23 @@ async def test_an_interrupted_answer_is_returned_kept_and_marked(home: Path) -> 
         assert agent.verify().intact
 
 
+async def test_a_question_that_is_broken_off_before_the_first_word_is_unanswered(
+    home: Path,
+) -> None:
+    class Silent(EventsProvider):
+        async def _play(self) -> AsyncIterator[str]:
+            agent.interrupt()
+            async for event in super()._play():
+                yield event
+
+    async with open_agent(home, Silent(then="wait")) as agent:
+        result = await agent.chat("Tell me a story.")
+        assert (result.reply.text, result.reply.stop) == ("", "interrupted")
+        assert [turn.state for turn in agent.history()] == ["failed"]
+        assert agent.sessions()[0].unanswered == (0,)
+        assert agent.verify().intact
+
+
 async def test_cancelling_from_outside_keeps_the_part_too(home: Path) -> None:
     async with open_agent(home, EventsProvider(said("Once upon"), then="wait")) as agent:
         with anyio.CancelScope() as scope:

@@ -12,9 +12,11 @@ from mentis.call.scripted import ScriptedProvider
 from mentis.errors import ActFailed
 from mentis.runtime.agent import Agent
 from mentis.runtime.homes import create_home
+from mentis.runtime.system import SystemClock
 from mentis.runtime.wiring import Parts
 from mentis.stores.sqlite.database import Database
-from mentis.stores.sqlite.states import SqliteStates
+from mentis.stores.sqlite.revisions import SqliteRevisions
+from mentis.stores.states import States
 from mentis.values.trust import Trust
 
 pytestmark = pytest.mark.anyio
@@ -87,7 +89,8 @@ async def test_a_file_written_in_other_words_than_those_of_the_page_is_not_the_a
     assert before == ["done", "done", "done"]
     assert {one.trust for one in shown if "Z is in charge" in one.text} == {Trust.UNTRUSTED}
     with Database(home / "mentis.db") as database:
-        (kept,) = SqliteStates(database).load(id_).goals
+        states = States(SqliteRevisions(database), SystemClock())
+        (kept,) = states.load(id_).goals.user.children
     assert kept.lineage is Trust.UNTRUSTED
 
 

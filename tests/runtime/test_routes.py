@@ -507,7 +507,7 @@ async def test_the_check_says_what_each_route_is_used_for(home: Path) -> None:
     used = {check.name: check.stages for check in checks}
     assert used == {
         "correction": ("correction",),
-        "default": ("turn", "beat", "afterthought", "helper"),
+        "default": ("turn", "beat", "afterthought", "persona_update", "primary"),
     }
 
 

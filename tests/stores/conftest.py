@@ -23,17 +23,17 @@ from mentis.stores.memory import (
     LedgerInMemory,
     MemoriesInMemory,
     RevisionsInMemory,
-    StatesInMemory,
 )
 from mentis.stores.postgres.database import PostgresDatabase
 from mentis.stores.postgres.ledger import PostgresLedger
 from mentis.stores.postgres.memories import PostgresMemories
+from mentis.stores.postgres.revisions import PostgresRevisions
 from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.stores.sqlite.memories import SqliteMemories
 from mentis.stores.sqlite.revisions import SqliteRevisions
-from mentis.stores.sqlite.states import SqliteStates
+from mentis.stores.states import States
 
 _SCHEMAS = count(1)
 
@@ -80,12 +80,12 @@ def memories(request: pytest.FixtureRequest) -> MemoryStore:
     return _made(request)
 
 
-@pytest.fixture(params=[StatesInMemory, SqliteStates])
-def states(request: pytest.FixtureRequest) -> StateStore:
-    return _made(request)
+@pytest.fixture
+def states(revisions: Revisions) -> StateStore:
+    return States(revisions, FixedClock())
 
 
-@pytest.fixture(params=[RevisionsInMemory, SqliteRevisions])
+@pytest.fixture(params=[RevisionsInMemory, SqliteRevisions, PostgresRevisions])
 def revisions(request: pytest.FixtureRequest) -> Revisions:
     return _made(request)
 

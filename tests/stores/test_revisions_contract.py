@@ -20,6 +20,9 @@ def test_a_history_is_told_oldest_first(revisions: Revisions) -> None:
     revisions.save(revision("prompts/b", 1))
     assert revisions.history("prompts/a") == tuple(saved)
     assert revisions.history("prompts/none") == ()
+    assert revisions.history("prompts/a", last=1) == (saved[1],)
+    assert revisions.history("prompts/a", last=9) == tuple(saved)
+    assert [revisions.at("prompts/a", n) for n in (0, 1, 2, 3)] == [None, *saved, None]
 
 
 @pytest.mark.parametrize("number", [0, 1, 3])

@@ -40,13 +40,17 @@ _ALLOWED, _HELD, _REVIEWED = Decision("allow"), Decision("wait"), Decision("allo
 class GateRules(Value):
     """`ask` lists acts that a person always approves: by name, by source, or `*` for all.
 
-    `outreach`: a beat may send messages.
+    `outreach`: messages may be sent that nobody asked for. `unasked`: what may be done when nobody
+    asked; None: whatever the other rules allow. That is so in beats and ticks, and in a turn of
+    another mode that is not `asked` for, as an afterthought.
     """
 
     policy: Policy = "values"
     ask: tuple[str, ...] = ()
     outreach: bool = False
     budget: ActBudget = _NO_LIMITS
+    unasked: tuple[str, ...] | None = None
+    asked: bool = True
 
 
 class Gate:
@@ -137,8 +141,11 @@ def _not_in(mode: Mode, spec: ActSpec, rules: GateRules) -> str:
     messages = scope_of(spec) == "message"
     if mode == "delivery" and not (spec.scope == "message" or (messages and _kind(spec) in _OURS)):
         return "a delivery may only send messages"
-    if mode == "beat" and messages and not rules.outreach:
-        return "a beat may not send messages"
+    alone = mode == "beat" or not rules.asked
+    if alone and messages and not rules.outreach:
+        return "a beat may not send messages" if mode == "beat" else "nobody asked for a message"
+    if alone and rules.unasked is not None and spec.name not in rules.unasked:
+        return f"{spec.name!r} is not among acts.unasked, and nobody asked"
     if spec.modes and mode not in spec.modes:
         return f"{spec.name!r} is for {' and '.join(spec.modes)}, and this is {mode}"
     return ""

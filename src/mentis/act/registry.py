@@ -16,9 +16,10 @@ from typing import Any, cast, get_args
 
 from mentis.errors import BadInput
 from mentis.ports.act_handler import ActHandler
-from mentis.values.act import ActDescriptor, ActSpec, Scope
+from mentis.values.act import ActSpec, Scope
 from mentis.values.block import Mode
 from mentis.values.digest import Digest, digest
+from mentis.values.tick import Descriptor
 from mentis.values.tool import ToolDeclaration
 
 from .options import refuse_types
@@ -33,7 +34,7 @@ _SAFE_INTEGER = 2**53 - 1
 class _Entry:
     handler: ActHandler
     spec: ActSpec
-    descriptor: ActDescriptor
+    descriptor: Descriptor
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Registry:
         self._state = _State()
         self._version = 0
         self._declarations: tuple[ToolDeclaration, ...] | None = None
-        self._descriptors: tuple[ActDescriptor, ...] | None = None
+        self._descriptors: tuple[Descriptor, ...] | None = None
         self._digests: dict[str, Digest] = {}
         self._away: Callable[[str], str] = _not_known
         for handler in handlers:
@@ -146,7 +147,7 @@ class Registry:
                 self._declarations = tuple([entry.spec.declaration for entry in self._told()])
             return self._declarations
 
-    def descriptors(self) -> tuple[ActDescriptor, ...]:
+    def descriptors(self) -> tuple[Descriptor, ...]:
         """The same for the cortex, sorted by endpoint and name; without an endpoint of its own an
         act is done at its source.
         """
@@ -324,6 +325,7 @@ def _taken(there: ActSpec, new: ActSpec) -> BadInput:
     )
 
 
-def _descriptor(spec: ActSpec) -> ActDescriptor:
+def _descriptor(spec: ActSpec) -> Descriptor:
     told = spec.declaration
-    return ActDescriptor(spec.endpoint or spec.source, told.name, told.description, told.parameters)
+    place = spec.endpoint or spec.source
+    return Descriptor("act", place, told.name, told.parameters, told.description, told.trust)

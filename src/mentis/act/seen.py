@@ -185,6 +185,7 @@ def texts_in(
         yield from _of_media(part, said)
     if request.reply_to is not None:
         yield request.reply_to.said, quoted, "the message that is answered"
+    yield from _of_spans(request.prefill, said)
     words = Trust.UNTRUSTED if corrects else said
     yield request.current_text, words, "the current message"
     for tool in request.tool_declarations:

@@ -5,14 +5,16 @@ They choose by `order` alone; only `compose` moves what changes often behind wha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Literal, TypeAlias
 
 from mentis.values.block import Category
+from mentis.values.given import Given
 
 from .assembler import NO_VARIABLES, Assembler, Variables, built_messages
 from .built import Built, BuiltMessages, Step, StepPlan, SummaryPrompt
 from .fate import Fate, choose_in_groups
+from .input_ir import InputIr
 from .purposes import (
     ALONE_MESSAGES,
     APPEND,
@@ -173,11 +175,26 @@ class Builder(Assembler):
         """What makes it write again, after `inner_dialogue` and `elapsed_time`."""
         return self._named("afterthought_followup", variant, runtime_vars)
 
+    def build_beat(
+        self, kind: str, variant: str = "default", runtime_vars: Variables = NO_VARIABLES
+    ) -> Built:
+        """The occasion of a beat of that kind; nothing where the owner has switched it off."""
+        return self._named(f"beat_{kind}", variant, runtime_vars)
+
     def build_correction(
         self, block_id: str, variant: str = "default", runtime_vars: Variables = NO_VARIABLES
     ) -> Built:
         """What asks for a reply again; nothing where the owner has switched the block off."""
         return self._named(block_id, variant, runtime_vars)
+
+    def build_cortex_stage(self, block_id: str, variant: str = "default") -> Built:
+        """The system prompt of one stage of a tick; nothing where the owner has switched it off."""
+        return self._named(block_id, variant, {block_id: "on"})
+
+    def build_cortex_input(self, ir: InputIr, variant: str = "default") -> Built:
+        """The message of the primary: the sections of a tick, and what is asked for."""
+        given = {one.name: Given(getattr(ir, one.name)) for one in fields(ir)}
+        return self._named("cortex_primary_input", variant, given)
 
     def build_spec_autofill_prompt(
         self,

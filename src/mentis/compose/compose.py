@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from mentis.errors import ComposeError
 from mentis.ports.token_counter import TokenCounter
@@ -18,17 +19,19 @@ from mentis.values.residency import Residency
 from mentis.values.selection import Candidate
 from mentis.values.surroundings import NOWHERE, Surroundings
 from mentis.values.tool import ToolDeclaration
-from mentis.values.trace import TokenCount, Trace
+from mentis.values.trace import BlockTrace, TokenCount, Trace
 from mentis.values.turn import Turn
 from mentis.values.value import Value
 
 from .budget import Plan
+from .builders import Builder
 from .computed import SHIPPED, Computed, Facts
 from .history import FRAMING_TOKENS, Kept, add, history_tokens, keep_newest
 from .judge import Judge
 from .layout import lay_out
-from .memo import memo_for
+from .memo import Memo, memo_for
 from .notices import notices_of
+from .opening import NO_OPENING, Opening, open_with, openers
 from .placeholders import Values
 from .purposes import KEEP, Occasion, Policies
 from .scene import PLAIN, Matter, Scene, gather, in_one_text, with_gaps
@@ -87,16 +90,19 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     layout = lay_out(library, Judge(occasion, values, memo), counter)
     scene = Scene(recalled, history, mode, surroundings, runtime_ctx, attachments, reply_to)
     matter = gather(scene, facts, counter)
-    plan = Plan(layout, matter.sections, facts, counter, fixed=matter.tokens)
+    builder = partial(Builder, library, persona, profile, now, counter, policies=policies)
+    opening = _open(memo, occasion, library, lambda: builder(computed=computed), given=runtime_vars)
+    fixed = {**matter.tokens, **opening.tokens(counter)}
+    plan = Plan(layout, matter.sections, facts, counter, fixed=fixed)
     kept = _fit(plan, matter.history, counter, context=context_tokens, reserve=reserve_tokens)
     trace = Trace(
         library=library.revision,
         variant=variant,
         language=occasion.language,
-        blocks=plan.blocks,
+        blocks=_with_opening(plan.blocks, opening),
         cuts=(*matter.cuts, *layout.cuts, *plan.cuts, *kept.cuts),
-        unresolved=plan.unresolved,
-        degraded=(*recalled.degraded, *layout.notes, *layout.degraded),
+        unresolved=(*plan.unresolved, *opening.unresolved),
+        degraded=(*recalled.degraded, *layout.notes, *layout.degraded, *opening.degraded),
         tokens=_totals(plan, kept),
         embedding_calls=recalled.embedding_calls,
         filtered=recalled.filtered,
@@ -105,8 +111,37 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     if memo.words is None:
         memo.words = notices_of(facts)
     request = _request(scene, matter, plan, kept, profile=profile)
-    told = replace(request, words=memo.words)
-    return Composed(told, trace, recalled.revealed, recalled.candidates)
+    told = replace(_opened(request, opening), words=memo.words)
+    return Composed(told, trace, matter.revealed, recalled.candidates)
+
+
+def _open(
+    memo: Memo,
+    occasion: Occasion,
+    library: Library,
+    builder: Callable[[], Builder],
+    *,
+    given: Mapping[str, object],
+) -> Opening:
+    """Most libraries have nothing that opens a conversation, which is looked at once."""
+    if memo.openers is None:
+        memo.openers = openers(library, occasion.variant)
+    if not memo.openers or occasion.mode != "chat":
+        return NO_OPENING
+    return open_with(builder(), occasion.variant, given)
+
+
+def _opened(request: PromptRequest, opening: Opening) -> PromptRequest:
+    if opening is NO_OPENING:
+        return request
+    history = opening.before(request.conversation_history)
+    return replace(request, conversation_history=history, prefill=opening.prefill)
+
+
+def _with_opening(blocks: tuple[BlockTrace, ...], opening: Opening) -> tuple[BlockTrace, ...]:
+    """Blocks that are no part of the system text, and told all the same."""
+    told = {trace.block: trace for trace in opening.told}
+    return tuple(told.get(trace.block, trace) for trace in blocks) if told else blocks
 
 
 def _request(

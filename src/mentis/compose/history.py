@@ -24,6 +24,8 @@ from mentis.values.value import Value
 from .media import media_tokens
 
 NO_ROOM = "no room left in the context"
+_HEADLESS = "what it answers was left out"
+_GONE = (NO_ROOM, _HEADLESS)
 # What a chat template puts around each message, generously: roles, markers, line ends.
 FRAMING_TOKENS = 8
 
@@ -116,13 +118,19 @@ def _first_that_fits(reasons: Sequence[str], counts: Sequence[TokenCount], room:
 
 
 def _drop_headless(history: Sequence[Turn], reasons: list[str]) -> None:
-    """An answer without its question, or a result without its call, cannot come first."""
+    """An answer whose question had to go, or a result without its call, cannot come first.
+
+    An answer to nothing can: then it is the agent who began.
+    """
     for index, turn in enumerate(history):
         if reasons[index]:
             continue
-        if turn.role == "user" and not any(isinstance(p, ToolResultPart) for p in turn.parts):
+        result = any(isinstance(part, ToolResultPart) for part in turn.parts)
+        if turn.role == "user" and not result:
             return
-        reasons[index] = "what it answers was left out"
+        if not result and not any(reason in _GONE for reason in reasons[:index]):
+            return
+        reasons[index] = _HEADLESS
 
 
 def _part_text(part: Part) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from mentis.values.block import Block
 from mentis.values.span import Span
 from mentis.values.trace import BlockTrace, Cut, Degradation, TokenCount, Unresolved
 
@@ -46,9 +47,9 @@ class Layout:
 
 class Memo:
     """Known values, the last fate of each block, what it cost and what of it fits into its own
-    limit, the last layout or sheet, the words for renderers."""
+    limit, the last layout or sheet, the words for renderers, the blocks that open a talk."""
 
-    __slots__ = ("costs", "fates", "known", "layout", "sheet", "short", "words")
+    __slots__ = ("costs", "fates", "known", "layout", "openers", "sheet", "short", "words")
 
     def __init__(self) -> None:
         self.known = Known()
@@ -58,6 +59,7 @@ class Memo:
         self.layout: Layout | None = None
         self.sheet: Sheet | None = None
         self.words: Mapping[str, str] | None = None
+        self.openers: tuple[Block, ...] | None = None
 
 
 def memo_for(occasion: Occasion, *objects: object) -> Memo:

@@ -122,7 +122,7 @@ class RequestBuilder:
         """What an action brought, to be told to the person: no history, `message_` tools only."""
         if not action_type.strip():
             raise ComposeError("the action has no name", hint="pass the type of the action")
-        brought = Stimulus(_outputs(action_outputs), author=action_type, trust=Trust.UNTRUSTED)
+        brought = Stimulus(outputs_text(action_outputs), author=action_type, trust=Trust.UNTRUSTED)
         recalled = Recalled(brought, tools)
         others = {tool.name for tool in tools} - {action_type}  # it has run, and runs only once
         return self.build_prompt_request(
@@ -216,7 +216,8 @@ class RequestBuilder:
         return replace(reply_to, text=" ".join(spoken or english))
 
 
-def _outputs(action_outputs: Sequence[object]) -> str:
+def outputs_text(action_outputs: Sequence[object]) -> str:
+    """The message of a delivery: what came, as JSON."""
     try:
         return json.dumps(
             {"action_outputs": list(action_outputs)}, ensure_ascii=False, allow_nan=False

@@ -17,6 +17,7 @@ from mentis.values.trace import Cut, TokenCount
 from mentis.values.turn import Turn
 from mentis.values.value import Value
 
+from .beside import read_beside
 from .computed import Facts
 from .history import add, count, tool_text
 from .media import media_tokens
@@ -40,27 +41,33 @@ class Scene(Value):
 
 @dataclass(frozen=True, slots=True)
 class Matter(Value):
-    """`tokens` are of what is never cut; `cuts` of what the mode leaves out."""
+    """`tokens` are of what is never cut; `cuts` of what the mode leaves out; `revealed` are tools
+    that are told of and not declared.
+    """
 
     tools: tuple[ToolDeclaration, ...]
     history: tuple[Turn, ...]
     sections: Sequence[Section]
     cuts: tuple[Cut, ...] = ()
     tokens: Mapping[str, TokenCount] = field(default_factory=dict[str, TokenCount])
+    revealed: tuple[ToolDeclaration, ...] = ()
 
 
 def gather(scene: Scene, facts: Facts, counter: TokenCounter) -> Matter:
     """Sort out what there is to tell; nothing is cut for lack of room yet."""
-    admitted = admit(scene.mode, scene.recalled.tools, scene.history, counter)
+    beside = read_beside(scene.history, facts)
+    admitted = admit(scene.mode, scene.recalled.tools, beside.history, counter)
     if scene.recalled.revealed:
         revealed = admit(scene.mode, scene.recalled.revealed, (), counter).tools
         scene = replace(scene, recalled=replace(scene.recalled, revealed=revealed))
+    around = sections_of(scene.recalled, scene.surroundings, scene.mode, facts)
     matter = Matter(
         admitted.tools,
         admitted.history,
-        sections_of(scene.recalled, scene.surroundings, scene.mode, facts),
+        around if scene.mode != "chat" else [*beside.sections, *around],
         admitted.cuts,
         dict(_fixed(scene, admitted.tools, counter)),
+        scene.recalled.revealed,
     )
     return _aloud(scene, matter, facts, counter) if scene.mode == "live" else matter
 

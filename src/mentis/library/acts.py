@@ -1,6 +1,7 @@
 """What a model is told of the built-in acts. What they may do stands beside their code.
 
-`shipped/acts/forms.json` says what each takes, one file per language says it in words.
+`shipped/acts/forms.json` says what each takes, one file per language says it in words;
+`shipped/cortex_tools` does the same for the tools of a tick.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ MESSAGE = "message"  # stands for one act per interface: `message_cli`
 DOORWAY = "use_tool"  # is no act: it calls a tool that only the text of a turn tells of
 _INTERFACE = "{{interface}}"
 _FALLBACK = "english"
+_ACTS, _CORTEX = "acts", "cortex_tools"
 
 
 def load_acts(language: str = _FALLBACK) -> dict[str, ToolDeclaration]:
@@ -42,10 +44,19 @@ def load_message(interface: str, language: str = _FALLBACK) -> ToolDeclaration:
     return _declared(MESSAGE, language, interface)
 
 
-def _declared(name: str, language: str, interface: str = "") -> ToolDeclaration:
-    words = cast("Mapping[str, object]", _words(language)[name])
+def load_cortex_tools(language: str = _FALLBACK) -> dict[str, ToolDeclaration]:
+    """The tools by which a tick changes goals and memory, and writes down what was decided."""
+    return {
+        name: _declared(name, language, folder=_CORTEX) for name in _read("forms", folder=_CORTEX)
+    }
+
+
+def _declared(
+    name: str, language: str, interface: str = "", *, folder: str = _ACTS
+) -> ToolDeclaration:
+    words = cast("Mapping[str, object]", _words(language, folder)[name])
     told = cast("Mapping[str, str]", words["parameters"])
-    form = dict(cast("JsonObject", _read("forms")[name]))
+    form = dict(cast("JsonObject", _read("forms", folder=folder)[name]))
     fields = cast("Mapping[str, JsonObject]", form["properties"])
     form["properties"] = {
         field: {**schema, "description": told[field].replace(_INTERFACE, interface)}
@@ -58,11 +69,11 @@ def _declared(name: str, language: str, interface: str = "") -> ToolDeclaration:
     )
 
 
-def _words(language: str) -> JsonObject:
+def _words(language: str, folder: str) -> JsonObject:
     plain = language.strip().casefold()
-    return _read(plain if plain in LANGUAGES else _FALLBACK)
+    return _read(plain if plain in LANGUAGES else _FALLBACK, folder=folder)
 
 
 @cache
-def _read(name: str) -> JsonObject:
-    return read_members(files("mentis.library") / "shipped" / "acts", f"{name}.json")[1]
+def _read(name: str, *, folder: str = _ACTS) -> JsonObject:
+    return read_members(files("mentis.library") / "shipped" / folder, f"{name}.json")[1]

@@ -10,16 +10,18 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC
 
 from mentis.errors import LibraryError
 from mentis.ports.clock import Clock
 from mentis.ports.revisions import Revisions
-from mentis.values.cognition import Revision
+from mentis.values.cognition import Revision, utc_text
 from mentis.values.digest import digest
 
 OUTSIDE = "changed outside"
 NOTHING = "null"  # the content of a revision that says: the owner's layer has no such thing
+# A person has looked at the state that stands, and vouches for it: nothing changes, and nothing of
+# it is undone.
+ACCEPTED = re.compile(r"accept \d+(?:: .*)?", re.DOTALL)
 _BACK = re.compile(r"(undo|redo) (\d+)(?: \(forced\))?")
 
 
@@ -41,13 +43,12 @@ class History:
         return self._revisions.history(key)
 
     def append(self, key: str, content: str, words: str) -> Revision:
-        moment = self._clock.now().astimezone(UTC).replace(tzinfo=None)
         revision = Revision(
             key=key,
             number=len(self.of(key)) + 1,
             content=content,
             digest=digest(content.encode()),
-            time=f"{moment.isoformat(timespec='microseconds')}Z",
+            time=utc_text(self._clock.now()),
             words=words,
         )
         self._revisions.save(revision)
@@ -76,6 +77,8 @@ def undo_target(revisions: Sequence[Revision]) -> Target | None:
     standing: list[int] = []
     for revision in revisions:
         match _back(revision):
+            case _ if ACCEPTED.fullmatch(revision.words):
+                continue
             case ("undo", number) if number in standing:
                 standing.remove(number)
             case ("redo", number):
@@ -83,6 +86,12 @@ def undo_target(revisions: Sequence[Revision]) -> Target | None:
             case _:
                 standing.append(revision.number)
     return _before(revisions, standing[-1]) if standing else None
+
+
+def undone_by(revision: Revision) -> int:
+    """The number of the edit that this one took back; 0 if it took none back."""
+    back = _back(revision)
+    return back[1] if back and back[0] == "undo" else 0
 
 
 def redo_target(revisions: Sequence[Revision]) -> Target | None:

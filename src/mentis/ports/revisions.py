@@ -12,6 +12,10 @@ class Revisions(Protocol):
         """Keep it as the newest of its key; its number must be the next one, else StoreConflict."""
         ...
 
-    def history(self, key: str) -> tuple[Revision, ...]:
-        """All revisions of a key, oldest first."""
+    def history(self, key: str, *, last: int | None = None) -> tuple[Revision, ...]:
+        """The revisions of a key, oldest first: all, or the `last` so many."""
+        ...
+
+    def at(self, key: str, number: int) -> Revision | None:
+        """One of them."""
         ...

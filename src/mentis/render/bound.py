@@ -42,7 +42,7 @@ def bound_answer(tools: Sequence[ToolDeclaration], choice: ToolChoice = _FREE) -
     if choice.mode != "none":
         named = [tool for tool in tools if choice.mode != "one" or tool.name == choice.name]
         calls = [walk.call(tool, f"t{number}") for number, tool in enumerate(named)]
-        counts = {"minItems": 1, "maxItems": _MOST_CALLS}
+        counts = {"minItems": 1, "maxItems": 1 if choice.mode == "one" else _MOST_CALLS}
         forms.append(_only("actions", {"type": "array", "items": {"anyOf": calls}, **counts}))
     if choice.mode in ("auto", "none"):
         forms.append(_only("text", {"type": "string"}))

@@ -10,7 +10,7 @@ from mentis.facts.ability import Abilities
 from mentis.values.rendering import Loss
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
-from mentis.values.span import Span
+from mentis.values.span import Span, join_spans
 from mentis.values.stability import Stability
 from mentis.values.tool import ToolDeclaration
 from mentis.values.turn import Turn
@@ -92,6 +92,7 @@ def lay_out(
     tail = _joined(head, current)
     if head or tail or not (may_be_silent and _is_written(request)):
         _ended(head, tail, able, notices=notices, losses=losses)
+    _begin_answer(request, tail, able, losses)
     if told.begins and not able.assistant_first and head and head[0].role == "assistant":
         losses.append(Loss("assistant-first", "a user message was put before the assistant's"))
         head.insert(0, told.begins)
@@ -154,6 +155,19 @@ def _ended(
     told = notices.say("notice_continue")
     span = notice(told, Stability.TURN, why="the model must be spoken to")
     tail.append(Message("user", [of(span)]))
+
+
+def _begin_answer(
+    request: PromptRequest, tail: list[Message], able: Abilities, losses: list[Loss]
+) -> None:
+    """The first words of the answer, as the last message, for those who go on from there."""
+    if not join_spans(request.prefill).strip():
+        return
+    if not able.prefill:
+        losses.append(Loss("prefill", "this model does not go on from its own words"))
+        return
+    tail.append(Message("assistant", [of(*(sound(span, losses) for span in request.prefill))]))
+    _without_end_blanks(tail, losses)
 
 
 def _without_end_blanks(head: list[Message], losses: list[Loss]) -> None:

@@ -20,6 +20,7 @@ from mentis.act.journal import Journal, Sizes
 from mentis.act.recovery import Caught, Recovery
 from mentis.act.registry import Registry
 from mentis.act.seen import Seen
+from mentis.compose.modes import writes_to_people
 from mentis.errors import StoreDamaged
 from mentis.facts.abilities import abilities
 from mentis.ledger.chain import format_time
@@ -107,7 +108,7 @@ class Acting:
             self._beginning.cancel()
 
     async def _recover(self) -> Caught:
-        if not await to_thread.run_sync(self._marks, entries.OPEN):
+        if not await to_thread.run_sync(self.marks, entries.OPEN):
             return Caught()
         return await (await self.bench()).recovery.recover()
 
@@ -128,7 +129,7 @@ class Acting:
         """
         here, elsewhere = set[str](), list[WaitingAct]()
         now = format_time(self.ground.clock.now())
-        for mark in self._marks(entries.APPROVED):
+        for mark in self.marks(entries.APPROVED):
             if keys is not None and mark.key not in keys:
                 continue
             act = _read(mark)
@@ -138,7 +139,7 @@ class Acting:
                 elsewhere.append(act)
         return frozenset(here), tuple(elsewhere)
 
-    def _marks(self, kind: str) -> tuple[Mark, ...]:
+    def marks(self, kind: str) -> tuple[Mark, ...]:
         return self.ground.ledger.marks(self.ground.agent, kind)
 
     # In a turn
@@ -179,14 +180,25 @@ class Acting:
             actions, judge=judge, mode=mode, session=session, outcomes=outcomes
         )
 
-    def offered(self, route: Route) -> tuple[ToolDeclaration, ...]:
+    def offered(self, route: Route, *, asked: bool = True) -> tuple[ToolDeclaration, ...]:
         """What a model is told of on that route. A small one is not told of the acts every agent
-        has, unless the settings name them.
+        has, unless the settings name them; one that nobody asked only of what `acts.unasked` says.
         """
-        told = self.registry.declarations()
+        told = self._asked(asked=asked)
         if self.ground.chosen.builtin is not None or _takes_tools(route):
             return told
         return tuple(one for one in told if not self._is_plain(one.name))
+
+    def allowed(self, mode: Mode, *, asked: bool = True) -> tuple[ToolDeclaration, ...]:
+        """What there is to choose from, on whatever route: a beat writes to nobody."""
+        told = self._asked(asked=asked)
+        return told if mode != "beat" else tuple(t for t in told if not writes_to_people(t.name))
+
+    def _asked(self, *, asked: bool) -> tuple[ToolDeclaration, ...]:
+        told, unasked = self.registry.declarations(), self.ground.chosen.unasked
+        if asked or unasked is None:
+            return told
+        return tuple(one for one in told if one.name in unasked)
 
     def _is_plain(self, name: str) -> bool:
         spec = self.registry.spec(name)
@@ -195,7 +207,7 @@ class Acting:
     def news(self) -> tuple[Outcome, ...]:
         """What came of acts outside of a turn, and was not told yet. It blocks."""
         told: list[Outcome] = []
-        for mark in self._marks(entries.NEWS):
+        for mark in self.marks(entries.NEWS):
             try:
                 told.append(entries.news(mark))
             except StoreDamaged as fault:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
@@ -19,35 +21,65 @@ from mentis.act.registry import Registry
 from mentis.codec.request_check import check_request
 from mentis.compose.compose import Composed
 from mentis.errors import BadInput, MentisError, UsageError
+from mentis.ports.chance import Chance
+from mentis.ports.clock import Clock
+from mentis.ports.sense_source import SenseSource
 from mentis.stores.files.home import Home, checked_id
 from mentis.stores.sqlite.database import Database
+from mentis.values.action import Outcome
 from mentis.values.assembly import Assembled
 from mentis.values.caching import Forecast, Reconciled
+from mentis.values.cognition import Sense
 from mentis.values.entry import Entry, Verdict
+from mentis.values.persona_update import PersonaUpdate, Progress, Trigger
 from mentis.values.recalled import Recalled, Stimulus
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Delta, Usage
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
+from mentis.values.session import Session
+from mentis.values.surroundings import NOWHERE, Surroundings
 from mentis.values.tool import ToolDeclaration
+from mentis.values.trace import Degradation
 from mentis.values.turn import Turn
 
+from .afterthought import Afterthought, think_again
+from .alone import alone
 from .attachments import check_words, read_attachments
 from .audit import verify_agent
+from .beat import SESSION as BEATS
+from .beat import Beat, BeatRecord, beat_log, due_at, make_beat, pulse_of
 from .bringing import Brought, Outlook, nothing
+from .builtin_acts import open_states
+from .conversations import anew, first_message, sessions_of, set_title
+from .cortex.cortex import Cortex, Ticked, Waiting
+from .cortex.events import Emit, silent
+from .delivery import deliverable, make_delivery, place_of
 from .events import OnEvent
 from .evidence import gather
 from .fork import Fork, course_of, fork_turn, live_mind, scripted_mind, session_of
 from .kept_turn import KeptTurn, find_entry, load_turn
 from .legs import render_turn
+from .live import Live
+from .loop.loop import Loop
+from .loop.pause import Pause
+from .loop.sources import LoopChoice, open_loop
 from .mind import Mind
+from .persona_reading import progress
+from .persona_update import Upkeep, update_persona
 from .present import look
 from .previous import read_previous
+from .quiet import Plan, Quiet, Tell
 from .replay import Replayed, replay_turn
+from .schedule import Pulse
 from .segment_files import open_segments
-from .settings import Settings
+from .settings import Settings, Stage
+from .summaries import Summarised, Titled, make_title, summarise
+from .system import RandomChance
+from .talking import mode_of, summary_due, with_left, with_note
 from .turn import Hear, TurnResult, compose_turn, look_out, run_course, run_turn, told_history
-from .wiring import Parts, open_mind, open_routes
+from .underway import at_turn
+from .wiring import Parts, open_mind, open_routes, open_stage
 
 if TYPE_CHECKING:
     from .assemble import Assembler
@@ -95,6 +127,7 @@ class Agent:
         self._database = database
         self._settings = settings
         self._reading: CancelScope | None = None
+        self._updates: set[CancelScope] = set()
 
     @classmethod
     def open(
@@ -132,8 +165,9 @@ class Agent:
         """The request and trace for this message, as if it were sent now. Nothing is sent."""
         stimulus = self._stimulus(message)
         mind = self._mind
-        history, present = told_history(mind, checked_id(session, "session")), look(mind)
-        brought = self._brought(stimulus, look_out(mind, present, session))
+        history = told_history(mind, checked_id(session, "session"), stimulus.replaces)
+        present = look(mind)
+        brought = self._brought(stimulus, look_out(mind, present, session, stimulus))
         news = mind.acting.news()
         return compose_turn(mind, present, stimulus, history, news=news, brought=brought).composed
 
@@ -228,14 +262,124 @@ class Agent:
         about this turn, what is around the conversation.
         """
         stimulus = await to_thread.run_sync(self._stimulus, message)
-        async with self._one_at_a_time() as reading:
-            return await run_turn(
-                self._mind,
-                stimulus,
-                session=checked_id(session, "session"),
-                hear=hear or _ignore,
-                reading=reading,
+        async with self._answering(session) as (reading, left):
+            result = await run_turn(
+                self._mind, stimulus, session=session, hear=hear or _ignore, reading=reading
             )
+        result = with_left(result, left)
+        if summary_due(result, self._mind.settings):
+            result = await self._summed_up(result)
+        return result
+
+    async def regenerate(self, *, session: str = "main", hear: Hear | None = None) -> TurnResult:
+        """Ask once more with the last message; the earlier answer is kept, and no longer told."""
+        stimulus = await to_thread.run_sync(anew, self._mind, checked_id(session, "session"))
+        return await self.chat(stimulus, session=session, hear=hear)
+
+    async def edit(
+        self, number: int, text: str, *, session: str = "main", hear: Hear | None = None
+    ) -> TurnResult:
+        """Say message `number` in other words; what followed it is kept, and no longer told."""
+        checked_id(session, "session")
+        stimulus = await to_thread.run_sync(anew, self._mind, session, number, text)
+        return await self.chat(stimulus, session=session, hear=hear)
+
+    async def first(self, *, session: str = "main", hear: Hear | None = None) -> TurnResult:
+        """Let the agent begin the conversation; only what it says is kept."""
+        mind = self._mind
+        checked_id(session, "session")
+        present = await to_thread.run_sync(look, mind)
+        stimulus = await to_thread.run_sync(first_message, mind, present, session)
+        return await self.chat(stimulus, session=session, hear=hear)
+
+    async def afterthought(
+        self, *, session: str = "main", hear: Hear | None = None
+    ) -> Afterthought:
+        """Let the agent think about the conversation now, and write once more if it wants to."""
+        mind = self._staged("afterthought")
+        async with self._answering(session) as (reading, _):
+            return await think_again(mind, session, hear=hear or _ignore, reading=reading)
+
+    async def update_memory(
+        self, *, session: str = "main", trigger: Trigger = "hand"
+    ) -> PersonaUpdate | None:
+        """Let the persona bring its memory files up to date from a conversation.
+
+        With the trigger `share` only if one is due, else None. It may run beside `chat`.
+        """
+        mind = self._staged("persona_update")
+        checked_id(session, "session")
+        scope = CancelScope()
+        self._updates.add(scope)
+        try:
+            return await update_persona(mind, session, trigger=trigger, reading=scope)
+        finally:
+            self._updates.discard(scope)
+
+    def update_progress(self, *, session: str = "main") -> Progress:
+        """How far a session is from the next update of the memory files."""
+        settings = self._mind.settings.current()[0]
+        return progress(self._mind, settings, checked_id(session, "session"))
+
+    def upkeep(self, tell: Callable[[PersonaUpdate | MentisError], None]) -> Upkeep:
+        """What updates the memory files in the background: `run` it beside the talk."""
+
+        async def update(session: str, trigger: Trigger) -> PersonaUpdate | None:
+            return await self.update_memory(session=session, trigger=trigger)
+
+        return Upkeep(update, tell=tell)
+
+    def quiet(self, tell: Tell, *, chance: Chance | None = None, hear: Hear | None = None) -> Quiet:
+        """What thinks again while nobody writes, as the settings say: `run` it beside the talk."""
+        plan = Plan(mode_of(self._mind.settings.current()[0]), chance or RandomChance())
+
+        async def think(session: str) -> Afterthought:
+            return await self.afterthought(session=session, hear=hear)
+
+        return Quiet(think, plan, self._mind.clock, tell=tell)
+
+    async def title(self, *, session: str = "main") -> Titled:
+        """A title for the session from the model; where none comes, its first words, noted so."""
+        present = await to_thread.run_sync(look, self._mind)
+        async with self._answering(session) as (reading, _):
+            return await make_title(self._mind, present, session, reading=reading)
+
+    def set_title(self, title: str, *, session: str = "main") -> Entry:
+        """Your own title for the session."""
+        return set_title(self._mind, checked_id(session, "session"), title)
+
+    async def summarise(self, *, session: str = "main") -> Summarised | None:
+        """Have all but the newest turns told as a summary from now on; None if there are none."""
+        present = await to_thread.run_sync(look, self._mind)
+        async with self._answering(session) as (reading, _):
+            return await summarise(self._mind, present, session, reading=reading)
+
+    def sessions(self) -> tuple[Session, ...]:
+        """The conversations of this persona, the oldest first."""
+        return sessions_of(self._mind)
+
+    async def _summed_up(self, result: TurnResult) -> TurnResult:
+        """Where no summary comes, what did not fit stays left out: the turn is not lost for it."""
+        try:
+            await self.summarise(session=result.session)
+        except MentisError as error:
+            return with_note(result, Degradation("summary", f"none was made: {error.message}"))
+        return result
+
+    def _staged(self, stage: Stage) -> Mind:
+        """The mind on the route that the stage has of its own, if it has one."""
+        mind, home = self._mind, self._mind.acting.ground.home
+        route = open_stage(self._settings, home, stage, instead_of=mind.route)
+        return mind if route is None else replace(mind, route=route, fallbacks=())
+
+    @asynccontextmanager
+    async def _answering(
+        self, session: str
+    ) -> AsyncGenerator[tuple[CancelScope, tuple[Entry, ...]], None]:
+        """One answer at a time; what another process left behind in the session is settled."""
+        checked_id(session, "session")
+        async with self._one_at_a_time() as reading, at_turn(self._mind, session) as left:
+            yield reading, left
 
     def replay(self, index: int) -> Replayed:
         """The prompt of a recorded turn, put together again and compared with its entry, offline.
@@ -284,11 +428,124 @@ class Agent:
         present = await to_thread.run_sync(look, mind)
         session = await to_thread.run_sync(session_of, mind, fork)
         course = course_of(mind, present, fork)
-        async with self._one_at_a_time() as reading:
+        async with self._answering(session) as (reading, _):
             return await run_course(course, session=session, hear=hear or _ignore, reading=reading)
 
+    async def beat(
+        self, kind: str | None = None, *, chance: Chance | None = None, hear: Hear | None = None
+    ) -> Beat:
+        """Let it have a moment of its own: of that kind, or of one that chance draws.
+
+        Nothing of it goes to anybody. There is one at a time, over all processes.
+        """
+        mind = self._staged("beat")
+        async with self._answering(BEATS) as (reading, _):
+            with alone(mind, "beat"):
+                return await make_beat(
+                    mind,
+                    kind,
+                    chance=chance or RandomChance(),
+                    hear=hear or _ignore,
+                    reading=reading,
+                )
+
+    def next_beat(self) -> datetime:
+        """When a beat is due, whoever makes it; `beats.enabled` is about `mentis run` alone."""
+        return due_at(self._mind, self._mind.settings.current()[0].model.beats)
+
+    def pulse(self) -> Pulse:
+        """The same for `next_due`: on the clock that only goes on, and never if not enabled."""
+        return pulse_of(self._mind, self._mind.settings.current()[0].model.beats)
+
+    def beats(self, count: int = 20) -> tuple[BeatRecord, ...]:
+        """The log: the last beats, the oldest first."""
+        return beat_log(self._mind, count)
+
+    async def deliver(
+        self, outcome: Outcome, *, session: str | None = None, hear: Hear | None = None
+    ) -> TurnResult:
+        """Tell whoever asked what came of an act after its turn: in one message, once.
+
+        It is told in the session that asked for it, unless another is named.
+        """
+        mind = self._mind
+        place = session or await to_thread.run_sync(place_of, mind, outcome)
+        async with self._answering(place) as (reading, _):
+            with alone(mind, "delivery"):
+                return await make_delivery(
+                    mind, outcome, session=place, hear=hear or _ignore, reading=reading
+                )
+
+    async def deliverable(self) -> tuple[Outcome, ...]:
+        """What came of acts that somebody waits for, and can be delivered. What a person has
+        approved meanwhile is done first.
+        """
+        await self._mind.acting.begin()
+        return await to_thread.run_sync(deliverable, self._mind)
+
+    async def live(self, *, session: str = "main", surroundings: Surroundings = NOWHERE) -> Live:
+        """Open a spoken conversation: its instructions as one text, and updates of them."""
+        return await Live.open(self._mind, checked_id(session, "session"), surroundings)
+
+    async def tick(
+        self,
+        senses: Sequence[Sense] = (),
+        *,
+        strict: bool | None = None,
+        emit: Emit = silent,
+        taken: Sequence[str] = (),
+    ) -> Ticked:
+        """Let it think for one moment: it may act, change its goals, keep something in mind.
+
+        What an earlier tick left to be sensed is sensed too. `strict` makes a tick come to nothing
+        whose answer breaks the contract anywhere (by default as `cortex.strict` says); `emit` gets
+        every event as it happens; `taken` are deliveries that its entry says were taken.
+        """
+        async with self._one_at_a_time() as reading:
+            return await self._cortex.run(
+                senses, emit=emit, strict=strict, taken=taken, reading=reading
+            )
+
+    async def waiting(self) -> Waiting:
+        """What it has to think about without a new sense; a tick with nothing costs nothing."""
+        return await self._cortex.waiting()
+
+    def taken(self) -> tuple[str, ...]:
+        """Deliveries of senses that recorded ticks took, the last ones."""
+        return self._cortex.taken()
+
+    def loop(
+        self,
+        sources: Sequence[SenseSource] = (),
+        *,
+        choice: LoopChoice | None = None,
+        emit: Emit = silent,
+        pause: Pause | None = None,
+    ) -> Loop:
+        """What lets it go on ticking: `run` it. Beside `sources` it listens to its own folder, to
+        its timers, and to what `choice` names.
+        """
+        return open_loop(self, self._mind, sources, choice, emit=emit, pause=pause)
+
+    @property
+    def clock(self) -> Clock:
+        return self._mind.clock
+
+    def secrets(self) -> tuple[str, ...]:
+        """What must not be shown or written: the keys of its routes, where it can see them."""
+        return self._cortex.secrets()
+
+    @cached_property
+    def _cortex(self) -> Cortex:
+        ground = self._mind.acting.ground
+        return Cortex(self._mind, ground.home, open_states(ground), ground.blobs)
+
     def interrupt(self) -> None:
-        """End the answer that is being read; `chat` returns what came so far, marked so."""
+        """End the answer that is being read; `chat` returns what came so far, marked so. A tick
+        ends too: what was not decided by then is not, and what it was told of comes again.
+        """
+        for update in self._updates if self._reading is None else ():
+            update.cancel()
         if self._reading is not None:
             self._mind.acting.interrupt()
             self._reading.cancel()

@@ -24,7 +24,8 @@ _KEEPS = "correction_partial"
 class Call(Value):
     """`failed` is what was wrong with the answer; `then` the block that asked again, or why not.
 
-    `sent` False: the request was refused or never left, so that nobody charges for it.
+    `sent` False: the request was refused or never left, so that nobody charges for it. `whole` are
+    the words with the window they open with, where one was asked for.
     """
 
     route: Route
@@ -35,6 +36,7 @@ class Call(Value):
     then: str = ""
     sent: bool = True
     inputs: Inputs | None = None
+    whole: str | None = None
 
     @property
     def planned(self) -> Usage | None:
@@ -89,7 +91,7 @@ def combined(calls: Sequence[Call]) -> Reply:
     """
     if len(calls) == 1:
         return calls[0].reply
-    replies = [call.reply for call in _standing(calls)]
+    replies = [call.reply for call in standing(calls)]
     return replace(
         replies[-1],
         text="\n\n".join(reply.text for reply in replies if reply.text),
@@ -111,12 +113,13 @@ def total(usages: Iterable[Usage | None]) -> Usage | None:
     return Usage(**{name: sum(getattr(usage, name) for usage in known) for name in names})
 
 
-def _standing(calls: Sequence[Call]) -> list[Call]:
-    standing: list[Call] = []
+def standing(calls: Sequence[Call]) -> list[Call]:
+    """Those whose answers count: none that another one took the place of."""
+    kept: list[Call] = []
     for call in calls:
-        if standing and call.reply.stop in _BROKEN:
+        if kept and call.reply.stop in _BROKEN:
             continue
-        if standing and standing[-1].then != _KEEPS:
-            standing.pop()
-        standing.append(call)
-    return standing
+        if kept and kept[-1].then != _KEEPS:
+            kept.pop()
+        kept.append(call)
+    return kept

@@ -20,14 +20,19 @@ from .said import acts, turn_digest
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """What one entry says of one turn: its number, and the digests of what was said."""
+    """What one entry says of one turn: its number, and the digests of what was said.
+
+    `message` is None where nobody said anything: the agent began, thought, or wrote once more.
+    """
 
     index: int
     number: object
-    message: str
+    message: str | None
     answer: str | None
     attached: tuple[str, ...]
     acted: tuple[str, ...]
+    replaces: object = None
+    failed: bool = False
 
 
 @dataclass(slots=True)
@@ -48,11 +53,13 @@ class Said:
 
     def take(self, entry: Entry) -> None:
         told, bound = _object(entry.body.get("turn")), _object(entry.body.get("digests"))
+        if "tick" in entry.fields and "turn" not in entry.fields:
+            return  # a tick is no part of a conversation
         if "session" not in told:
             self._loose = True
             return
         session = self._sessions[str(told["session"])]
-        if "message" not in bound:
+        if ("instruction" if "inner" in told else "message") not in bound:
             session.loose = True
             return
         answer = bound.get("answer")
@@ -60,10 +67,12 @@ class Said:
             _Claim(
                 index=entry.index,
                 number=told.get("number"),
-                message=str(bound["message"]),
+                message=None if "inner" in told else str(bound["message"]),
                 answer=None if answer is None else str(answer),
                 attached=_texts(entry.body.get("attachments")),
                 acted=_texts(entry.body.get("acted")),
+                replaces=told.get("replaces"),
+                failed="failure" in told and "answer" not in bound,
             )
         )
 
@@ -91,6 +100,7 @@ class Said:
                 continue
             odd = [finding for claim in said.claims for finding in turns.check(claim)]
             found.extend(odd)
+            found.extend(_replaced(name, said.claims))
             if not (odd or said.loose or self._loose):
                 left = turns.unexplained(name, whole)
                 found.extend(map(_excused, left) if self.gave_up else left)
@@ -107,7 +117,7 @@ class _Turns:
         self._texts = [digest(turn.text.encode()) for turn in turns]
         self._places: defaultdict[str, list[int]] = defaultdict(list)  # of answers and acts
         for number, turn in enumerate(turns):
-            if acts(turn):
+            if acts(turn) or turn.kind != "said":
                 self._places[turn_digest(turn)].append(number)
             elif turn.role == "assistant":
                 self._places[self._texts[number]].append(number)
@@ -115,7 +125,10 @@ class _Turns:
 
     def check(self, claim: _Claim) -> Iterator[Finding]:
         number = claim.number if isinstance(claim.number, int) else -1
-        yield from self._check_message(claim, number)
+        if claim.message is None:
+            number -= 1  # the answer itself may have that number
+        else:
+            yield from self._check_message(claim, claim.message, number)
         if claim.acted:
             if not self._find(claim.acted, number):
                 message = (
@@ -138,12 +151,14 @@ class _Turns:
             else:
                 yield Finding(0, "conversation", f"{place} is in no entry", "inserted")
 
-    def _check_message(self, claim: _Claim, number: int) -> Iterator[Finding]:
+    def _check_message(self, claim: _Claim, message: str, number: int) -> Iterator[Finding]:
         there = self._turns[number] if 0 <= number < len(self._turns) else None
-        if there is None or there.role != "user" or self._texts[number] != claim.message:
-            yield self._missing(claim, "message", claim.message)
+        if there is None or there.role != "user" or self._texts[number] != message:
+            yield self._missing(claim, "message", message)
             return
         self._told.add(number)
+        if there.kind != "said" or there.replaces != claim.replaces:
+            yield _changed(claim, "the message of this turn replaces others than it did")
         media = [media_digest(part) for part in there.parts if isinstance(part, MediaPart)]
         if len(media) > len(claim.attached):
             yield _changed(claim, "this turn has attachments that it did not have")
@@ -172,6 +187,16 @@ class _Turns:
             message = f"the {what} of this turn does not stand where it was said"
             return _changed(claim, message, "reordered")
         return _changed(claim, f"the {what} of this turn is not in the conversation as it was")
+
+
+def _replaced(session: str, claims: Sequence[_Claim]) -> Iterator[str]:
+    """What is kept and no longer told, because it was said anew."""
+    for claim in claims:
+        if claim.message is not None and claim.replaces is not None and not claim.failed:
+            yield (
+                f"turn {claim.replaces} of session {session!r} and what followed it were said anew"
+                f" as turn {claim.number} (entry {claim.index})"
+            )
 
 
 def _excused(left: Finding | str) -> str:

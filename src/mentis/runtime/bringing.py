@@ -16,6 +16,7 @@ from mentis.errors import MentisError, StoreError
 from mentis.library.acts import DOORWAY
 from mentis.recall.stance import load_stances
 from mentis.stores.sqlite.memories import SqliteMemories
+from mentis.values.block import Mode
 from mentis.values.mark import Mark
 from mentis.values.recalled import Recalled, Stimulus
 from mentis.values.residency import Residency
@@ -44,7 +45,10 @@ _MOST_WRITTEN = 5  # memories written since, told before anybody asks for them
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What there is to look through, seen without loading anything for it."""
+    """What there is to look through, seen without loading anything for it.
+
+    `passing`: nothing is chosen or recalled, and the session keeps nothing of it.
+    """
 
     session: str
     residency: Residency
@@ -53,6 +57,7 @@ class Outlook:
     memories: bool = False
     skills: bool = False
     degraded: tuple[Degradation, ...] = ()
+    passing: bool = False
 
     @property
     def chooses(self) -> bool:
@@ -95,9 +100,19 @@ class Bringing:
         self._recalling: Recalling | None = None
 
     def look(
-        self, session: str, tools: tuple[ToolDeclaration, ...], chosen: RecallSettings
+        self,
+        session: str,
+        tools: tuple[ToolDeclaration, ...],
+        chosen: RecallSettings,
+        *,
+        mode: Mode = "chat",
     ) -> Outlook:
-        """It blocks."""
+        """It blocks. A delivery goes to whoever waits for a result and is shown nothing private; a
+        voice is opened before anybody has said what it will be about.
+        """
+        if mode in ("delivery", "live"):
+            everything = SelectionLimits(max_tools=len(tools), max_skills=0, max_memories=0)
+            return Outlook(session, Residency(), everything, tools, passing=True)
         residency, degraded = self._residency(session)
         limits = SelectionLimits(
             max_tools=chosen.max_tools,

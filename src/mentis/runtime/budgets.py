@@ -18,8 +18,9 @@ from mentis.values.rendering import Rendering
 from mentis.values.reply import Usage
 from mentis.values.route import Backend, Route
 
-from .attempts import planned, prompt_tokens
+from .attempts import Call, planned, prompt_tokens
 from .legs import Course
+from .mind import Mind
 from .prices import NOT_INSTALLED, call_price
 from .settings import Settings
 from .settings_sections import BudgetSettings
@@ -50,7 +51,16 @@ class Spent:
 
 def check_turn(course: Course) -> None:
     """Nothing is sent that could go over a budget. Without budgets the record is not read."""
-    mind, settings = course.leg.mind, course.present.settings
+    calls = ((call.route, call.reply.usage or call.planned) for call in _calls(course))
+    used = [(route, usage) for route, usage in calls if usage is not None]
+    prompt = prompt_tokens(course.leg.composed.trace)
+    check_asking(course.leg.mind, course.present.settings, used, prompt=prompt)
+
+
+def check_asking(
+    mind: Mind, settings: Settings, used: Iterable[tuple[Route, Usage]], *, prompt: int
+) -> None:
+    """The same for a call to the mind's route, after what was `used` already in this turn."""
     budgets = settings.model.budgets
     priced, spent = _in_money(budgets), Spent()
     if _lasts(budgets):
@@ -58,13 +68,16 @@ def check_turn(course: Course) -> None:
         routes = (*own, *settings.every_route())
         entries = mind.ledger.entries(mind.agent)
         spent = spent_by(entries, mind.clock.now(), priced=priced, routes=routes)
-    for call in (*course.calls, *course.unanswered):
-        usage = call.reply.usage or call.planned
-        if usage is not None:
-            spent = spent.and_now(
-                usage.input + usage.output, price_of(usage, call.route) if priced else Decimal(0)
-            )
-    check_budgets(budgets, spent, mind.route, prompt=prompt_tokens(course.leg.composed.trace))
+    for route, usage in used:
+        spent = spent.and_now(
+            usage.input + usage.output, price_of(usage, route) if priced else Decimal(0)
+        )
+    check_budgets(budgets, spent, mind.route, prompt=prompt)
+
+
+def _calls(course: Course) -> Iterator[Call]:
+    yield from course.calls
+    yield from course.unanswered
 
 
 def check_call(

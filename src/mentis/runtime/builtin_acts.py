@@ -25,8 +25,10 @@ from mentis.net.reach import Reach
 from mentis.ports.act_handler import ActHandler
 from mentis.ports.channel import Channel
 from mentis.ports.ledger_store import LedgerStore
+from mentis.settle.patches import patch_goal
 from mentis.stores.sqlite.conversations import SqliteConversations
-from mentis.stores.sqlite.states import SqliteStates
+from mentis.stores.sqlite.revisions import SqliteRevisions
+from mentis.stores.states import States
 from mentis.values.entry import Entry
 from mentis.values.json import JsonObject
 from mentis.values.status import Added
@@ -78,18 +80,23 @@ def _channels(ground: Ground, outbox: str) -> Iterator[tuple[str, Channel]]:
 
 def _makers(ground: Ground, notes: Notes) -> Mapping[str, Make]:
     files, results = ground.memory, ToldResults(ground.ledger)
+    patched = partial(patch_goal, limits=ground.settings.model.cortex.patch_limits())
     return {
         "remember": lambda words: Remember(words, notes),
         "recall": lambda words: Recall(words, notes),
         "read_memory_file": lambda words: ReadMemoryFile(words, files),
         "write_memory_file": lambda words: WriteMemoryFile(words, files),
-        "update_goal": lambda words: UpdateGoal(words, SqliteStates(ground.database)),
+        "update_goal": lambda words: UpdateGoal(words, open_states(ground), patched),
         "sleep": lambda words: Sleep(words, ground.clock),
         "save_status": lambda words: SaveStatus(words, partial(_add, _windows(ground))),
         "read_result": lambda words: ReadResult(
             words, ground.blobs, results.told, inline_bytes=ground.chosen.inline_bytes
         ),
     }
+
+
+def open_states(ground: Ground) -> States:
+    return States(SqliteRevisions(ground.database), ground.clock)
 
 
 def _windows(ground: Ground) -> Statuses:

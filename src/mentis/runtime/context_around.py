@@ -21,6 +21,7 @@ from .context_activity import activity_of
 from .context_git import read_git, read_place
 from .mind import Mind
 from .settings_assembly import AssemblySettings
+from .threads import told
 
 _SYSTEMS = {"darwin": "macos", "win32": "windows"}
 
@@ -79,8 +80,9 @@ def _look_back(view: Viewpoint, most: int, around: Around) -> None:
         return
     try:
         entries = mind.ledger.latest(mind.agent, most)
-        turns = mind.conversations.turns(mind.agent, view.session)
-        around.activity = activity_of(entries, turns, most=most)
+        turns = told(mind.conversations.turns(mind.agent, view.session))
+        said = [turn for turn in turns if turn.kind == "said"]
+        around.activity = activity_of(entries, said, most=most)
     except StoreError as error:
         around.degraded.append(Degradation("ledger", f"{error.message}: no activity is told"))
     around.took("activity", begun)

@@ -23,6 +23,7 @@ from mentis.values.action import Action, Outcome, OutcomeState
 from mentis.values.reply import AgainDelta, Reply
 
 from .legs import Course
+from .windows_model import window_failures
 
 # What came to one of these has not happened, so it may be asked for again.
 _NOTHING_HAPPENED: tuple[OutcomeState, ...] = ("invalid", "not_found")
@@ -43,6 +44,7 @@ def judge(course: Course) -> Judged:
     reply = without_repeats(course.leg.reader.finish(), tried)
     rules = course.leg.mind.rules
     failures = tuple(failure for rule in rules for failure in rule(reply))
+    failures += window_failures(course.leg.opening, course.present.window, course.attempts)
     if any(not failure.call_id for failure in failures):
         return Judged(reply, failures, ())
     barred = {failure.call_id for failure in failures}

@@ -144,7 +144,8 @@ def live_mind(mind: Mind, fork: Fork, current: Route) -> Mind:
 def course_of(mind: Mind, present: Present, fork: Fork) -> Course:
     """Ready for its first call. What the answer asks for is not done: a fork only shows."""
     prompted = Prompted(fork.shown.composed, replace(fork.inputs, route=mind.route))
-    stimulus = fork.inputs.recalled.stimulus
+    # It says nothing anew in its own session, and what it tells reaches nobody.
+    stimulus = replace(fork.inputs.recalled.stimulus, replaces=None, delivers="")
     course = Course.begin(mind, stimulus, lambda _mind, _stimulus: prompted, present=present)
     entry = fork.kept.entry
     course.dry = True
@@ -191,6 +192,7 @@ def _sections(request: PromptRequest) -> Iterator[tuple[str, str]]:
     yield "history", "\n".join(map(_said, request.conversation_history))
     yield from _blocks("turn", request.runtime_ctx.spans)
     yield "message", request.current_text
+    yield from _blocks("prefill", request.prefill)
 
 
 def _blocks(layer: str, spans: Sequence[Span]) -> Iterator[tuple[str, str]]:

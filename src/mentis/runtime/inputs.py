@@ -19,12 +19,15 @@ from mentis.values.turn import Turn
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A conversation as the model is told it. `amended` are the places of turns that are kept in
-    other words: an act in them waited then, and has ended since.
+    """A conversation as the model is told it: not all that is in the session, and a summary first.
+
+    `numbers` are those of the turns in it. `amended` are the places, among `turns`, of those that
+    are kept in other words: an act in them waited then, and has ended since.
     """
 
     session: str
     turns: tuple[Turn, ...] = ()
+    numbers: tuple[int, ...] = ()
     amended: tuple[int, ...] = ()
 
 
@@ -48,10 +51,10 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Prompted:
-    """A prompt, and what it was made from."""
+    """A prompt, and what it was made from; None where that is not kept."""
 
     composed: Composed
-    inputs: Inputs
+    inputs: Inputs | None = None
 
 
 def compose_inputs(inputs: Inputs, counter: TokenCounter, secret: bytes) -> Composed:
@@ -65,6 +68,7 @@ def compose_inputs(inputs: Inputs, counter: TokenCounter, secret: bytes) -> Comp
         history=inputs.history.turns,
         now=inputs.now,
         variant=route.variant,
+        mode=stimulus.mode,
         runtime_vars=inputs.variables,
         policies=inputs.policies,
         counter=counter,

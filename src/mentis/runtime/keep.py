@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from mentis.act.entries import told_mark
 from mentis.act.seen import lineage_of
 from mentis.codec.forms import to_json, to_object
 from mentis.compose.compose import Composed
 from mentis.errors import BadInput, MentisError, NotCanonical
-from mentis.ledger.chain import make_stamp
 from mentis.values.action import Outcome
 from mentis.values.digest import Digest, digest
 from mentis.values.entry import Draft, Entry
@@ -23,7 +23,7 @@ from mentis.values.trust import Trust
 from mentis.values.turn import Turn
 
 from .attachments import media_digest
-from .attempts import Call, total
+from .attempts import Call, standing, total
 from .bringing import residency_mark
 from .caching import Settled
 from .inputs import Inputs
@@ -31,7 +31,8 @@ from .kept_inputs import Place
 from .legs import Passed
 from .mind import Mind
 from .repeat import Repeat
-from .said import answered, asked, asked_text, turn_digest
+from .said import BROKEN, answered, asked, asked_text, turn_digest
+from .windows_model import WindowAsked, turn_stamp, window_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +51,15 @@ class Keeper:
     told: tuple[str, ...] = ()  # the keys of acts whose outcome was news to the model
     inputs: Inputs | None = None
     about: Mapping[str, object] = field(default_factory=dict[str, object])  # for the entry
+    window: WindowAsked | None = None
 
     def begin(self, stimulus: Stimulus) -> int:
-        """Store the message before the call, so that it cannot vanish with it."""
+        """Store the message before the call, so that it cannot vanish with it.
+
+        Of what nobody said only the number is taken that its answer will have, or one after it.
+        """
+        if stimulus.inner:
+            return len(self.mind.conversations.turns(self.mind.agent, self.session))
         turn = asked(stimulus, "pending")
         return self.mind.conversations.add(self.mind.agent, self.session, turn)
 
@@ -66,22 +73,60 @@ class Keeper:
         failure: MentisError | None,
     ) -> Entry:
         """The entry first, then the conversation: what was said is never without its record."""
-        turn = self._turn(number, reply, failure)
-        told = self.told if self._heard(reply) else ()
+        turn = self._turn(stimulus, number, reply, failure=failure)
+        # A beat writes to nobody: what is news stays so, until somebody can be told.
+        told = self.told if self._heard(reply) and stimulus.mode != "beat" else ()
+        if stimulus.delivers and failure is None and delivered(reply, outcomes):
+            told = (*told, stimulus.delivers)
         turn |= {"told": list(told)} if told else {}
+        waits = [one.key for one in outcomes if one.state == "waiting"]
+        turn |= {"waits": waits} if stimulus.delivers and waits else {}
         lineage = self._lineage(stimulus)
         turns = answered(reply, outcomes, at_once=len(self.calls) <= 1, lineage=lineage)
         try:
             acted = {"acted": [turn_digest(one) for one in turns]} if len(turns) > 1 else {}
             sent = self.rendering.body()
             bound = self._bound(stimulus, reply, outcomes, payload=digest(sent))
-            body = {**turn, **self.about, **bound, **acted}
+            body = {**turn, **self.about, **bound, **acted, **self._windowed(reply, outcomes)}
             entry = self._record_with_inputs(body, told, Place(self.session, number, sent))
         except (BadInput, NotCanonical) as refusal:
             # Nothing a model or a handler says may keep the turn out of the record.
             entry = self._record({**turn, **self.about, "unbound": refusal.message}, told)
-        self._answer(stimulus, number, turns, failed=failure is not None)
+        broken = failure is not None or reply.stop in BROKEN
+        self._answer(stimulus, number, turns, failed=broken)
         return entry
+
+    def note(
+        self,
+        stimulus: Stimulus,
+        turn: Turn | None,
+        *,
+        reply: Reply,
+        failure: MentisError | None,
+        facts: Mapping[str, object],
+        marks: Sequence[Mark] = (),
+    ) -> Entry:
+        """Record what was asked beside the conversation, then keep what came of it, if it did.
+
+        `facts` are added to what the entry says of the turn.
+        """
+        number = self.begin(stimulus)
+        body = self._turn(stimulus, number, reply, failure=failure, **facts)
+        try:
+            sent = self.rendering.body()
+            bound = self._bound(stimulus, reply, (), payload=digest(sent))
+            bound["digests"].pop("answer", None)
+            acted = {"acted": [turn_digest(turn)]} if turn is not None else {}
+            place = Place(self.session, number, sent)
+            entry = self._record_with_inputs({**body, **bound, **acted}, (), place, also=marks)
+        except (BadInput, NotCanonical) as refusal:
+            return self._record({**body, "unbound": refusal.message}, (), marks)
+        if turn is not None:
+            self.mind.conversations.add(self.mind.agent, self.session, turn)
+        return entry
+
+    def lineage(self, stimulus: Stimulus) -> Trust:
+        return self._lineage(stimulus)
 
     def _lineage(self, stimulus: Stimulus) -> Trust:
         """Of the answer. What an answer that is given once more was made from is not known here.
@@ -96,7 +141,12 @@ class Keeper:
         self, stimulus: Stimulus, number: int, turns: tuple[Turn, ...], *, failed: bool
     ) -> None:
         talk, agent = self.mind.conversations, self.mind.agent
-        # A question that got part of an answer stays in the conversation, together with the part.
+        if stimulus.inner:
+            for turn in turns:
+                talk.add(agent, self.session, turn)
+            return
+        # A question that got part of an answer stays in the conversation, together with the part;
+        # one that got none is unanswered, also where somebody broke it off before the first word.
         unanswered = failed and not turns
         question = asked(stimulus, "failed" if unanswered else "complete")
         talk.replace(agent, self.session, number, question)
@@ -107,35 +157,63 @@ class Keeper:
         """Something came back, so that the model has read what it was shown."""
         return self.repeat is None and bool(reply.raw)
 
+    def _windowed(self, reply: Reply, outcomes: Sequence[Outcome]) -> dict[str, object]:
+        declared = self.composed.request.tool_declarations
+        return window_fields(
+            self.window if self.repeat is None else None,
+            [call.whole for call in standing(self.calls)],
+            outcomes,
+            known=[tool.name for tool in (*declared, *self.composed.revealed)],
+            broken=reply.stop in BROKEN,
+        )
+
     def _record_with_inputs(
-        self, body: Mapping[str, object], told: Sequence[str], place: Place
+        self,
+        body: Mapping[str, object],
+        told: Sequence[str],
+        place: Place,
+        *,
+        also: Sequence[Mark] = (),
     ) -> Entry:
         """What the prompt was made from is kept, so that it can be made again."""
         if self.inputs is None:
-            return self._record(body, told)
+            return self._record(body, told, also)
         keeping, request = self.mind.kept, self.composed.request
         try:
             kept = keeping.write(self.inputs, self.rendering, request, place=place)
         except (BadInput, UnicodeEncodeError) as refusal:
-            return self._record({**body, "unkept": str(refusal)}, told)
-        entry = self._record({**body, "inputs": kept.digest}, told, kept.marks)
+            return self._record({**body, "unkept": str(refusal)}, told, also)
+        entry = self._record({**body, "inputs": kept.digest}, told, (*kept.marks, *also))
         keeping.written(kept)
         return entry
 
     def _record(
-        self, body: Mapping[str, object], told: Sequence[str], kept: Sequence[Mark] = ()
+        self, body: Mapping[str, object], told: Sequence[str], also: Sequence[Mark] = ()
     ) -> Entry:
-        stamp = make_stamp(self.mind.clock.now, self.mind.ids.salt, self.mind.clock.uptime)
+        stamp = turn_stamp(self.mind, self.window)
         draft = Draft("turn", "runtime", body)
-        marks = [*kept, *(told_mark(key) for key in told)]
+        marks = [*also, *(told_mark(key) for key in told)]
         if self.composed.residency is not None and any(call.sent for call in self.calls):
             marks.append(residency_mark(self.session, self.composed.residency))
         (entry,) = self.mind.ledger.append(self.mind.agent, [draft], stamp, marks=marks)
         return entry
 
-    def _turn(self, number: int, reply: Reply, failure: MentisError | None) -> dict[str, object]:
+    def _turn(
+        self,
+        stimulus: Stimulus,
+        number: int,
+        reply: Reply,
+        *,
+        failure: MentisError | None,
+        **facts: object,
+    ) -> dict[str, object]:
         route = self.mind.route
         turn: dict[str, object] = {"session": self.session, "number": number, "stop": reply.stop}
+        if stimulus.inner:
+            turn["inner"] = stimulus.inner
+        if stimulus.replaces is not None:
+            turn["replaces"] = stimulus.replaces
+        turn |= {**of_mode(stimulus), **facts}
         if failure is not None:
             turn["failure"] = failure.code
         if self.repeat is not None:
@@ -167,7 +245,7 @@ class Keeper:
 
     def _bound(
         self, stimulus: Stimulus, reply: Reply, outcomes: Sequence[Outcome], *, payload: Digest
-    ) -> dict[str, object]:
+    ) -> dict[str, Any]:
         """Digests of what was told, said and done; of texts as the conversation keeps them."""
         digests = {
             "request": digest(to_json(self.composed.request)),
@@ -175,12 +253,29 @@ class Keeper:
             "library": self.composed.trace.library,
             "reply": digest(to_json(reply)),
             "acts": _digest_of(outcomes),
-            "message": digest(asked_text(stimulus).encode()),
+            "instruction" if stimulus.inner else "message": digest(asked_text(stimulus).encode()),
         }
         if reply.text:
             digests["answer"] = digest(reply.text.encode())
         attached = [media_digest(part) for part in stimulus.attachments]
         return {"digests": digests, **({"attachments": attached} if attached else {})}
+
+
+def delivered(reply: Reply, outcomes: Sequence[Outcome]) -> bool:
+    """Whether somebody was told: in words of the whole answer, or by a message that went out.
+
+    One that waits for a yes has told nobody yet.
+    """
+    went = any(outcome.state == "done" for outcome in outcomes)
+    return went or (bool(reply.text) and reply.stop not in BROKEN)
+
+
+def of_mode(stimulus: Stimulus) -> dict[str, object]:
+    """What the entry says of a turn that is no message of a conversation."""
+    if stimulus.mode == "chat":
+        return {}
+    told = {"mode": stimulus.mode, "beat": stimulus.runtime_ctx.beat_type}
+    return {k: v for k, v in {**told, "delivers": stimulus.delivers}.items() if v}
 
 
 def _digest_of(outcomes: Sequence[Outcome]) -> str:

@@ -47,6 +47,7 @@ from .kept_row import (
     prints_of,
     read_as,
     read_library,
+    runs_of,
     write_library,
     write_row,
 )
@@ -92,6 +93,7 @@ class KeptInputs:
             tools=self._part("tools", Tools(recalled.tools), parts),
             revealed=self._part("revealed", Tools(recalled.revealed), parts),
             variables=self._part("variables", _variables(inputs.variables), parts),
+            given=_given(inputs.variables),
             nonces=nonces_in(request),
             cached=str(rendering.payload.get("cachedContent", "")),
         )
@@ -99,7 +101,7 @@ class KeptInputs:
         written = write_row(row)
         key = key_of(written)
         marks = [Mark(PART, name, value) for name, value in parts.items()]
-        marks += [Mark(TOLD, name, value) for name, value in _news(recalled.news)]
+        marks += [Mark(TOLD, name, value) for name, value in _told(recalled)]
         # The prints are not bound: in another home the same turn would have others.
         prints = to_object(prints_of(place.body, self._secret))
         return Kept(key, (Mark(ROW, key, {"inputs": written, "prints": prints}), *marks))
@@ -200,14 +202,30 @@ def installed() -> str:
 
 
 def _variables(values: Mapping[str, object]) -> Variables | None:
-    return Variables(cast("Mapping[str, Given]", dict(values))) if values else None
+    """What many turns have in common: values that say where they came from."""
+    lasting = {name: value for name, value in values.items() if isinstance(value, Given)}
+    return Variables(lasting) if lasting else None
+
+
+def _given(values: Mapping[str, object]) -> dict[str, str]:
+    """The others, which are of one turn."""
+    given = {name: value for name, value in values.items() if not isinstance(value, Given)}
+    for name, value in given.items():
+        if not isinstance(value, str):
+            raise BadInput(f"the value {name!r} is no text, so it cannot be kept")
+    return cast("dict[str, str]", given)
 
 
 def _with_message(row: TurnInputs, stimulus: Stimulus) -> TurnInputs:
+    delivery = _delivery(stimulus)
     return replace(
         row,
-        text=stimulus.text,
+        text="" if delivery else stimulus.text,
         author=stimulus.author,
+        mode=stimulus.mode,
+        inner=stimulus.inner,
+        delivers=stimulus.delivers,
+        delivery=delivery[0] if delivery else "",
         reply_to=stimulus.reply_to,
         runtime_ctx=None if stimulus.runtime_ctx == _PLAIN else stimulus.runtime_ctx,
         surroundings=None if stimulus.surroundings == NOWHERE else stimulus.surroundings,
@@ -220,7 +238,7 @@ def _with_history(row: TurnInputs, inputs: Inputs) -> TurnInputs:
     return replace(
         row,
         before="" if history.session == row.session else history.session,
-        told=len(history.turns),
+        told=runs_of(history.numbers),
         amended=history.amended,
         pending=tuple(number for number, state in states if state == "pending"),
     )
@@ -245,7 +263,20 @@ def _with_recalled(row: TurnInputs, recalled: Recalled) -> TurnInputs:
     )
 
 
+def _told(recalled: Recalled) -> list[tuple[str, JsonObject]]:
+    delivery = _delivery(recalled.stimulus)
+    return [*_news(recalled.news), *((delivery,) if delivery else ())]
+
+
 def _news(spans: tuple[Span, ...]) -> list[tuple[str, JsonObject]]:
-    """Under the key of the act first, so that it goes when the act is erased."""
+    """Under the key of the act first, so that it goes when the act is erased; or of the window."""
     written = [(span.source.removeprefix(_ACT), to_object(News(span))) for span in spans]
     return [(f"{act}/{key_of(value)}", value) for act, value in written]
+
+
+def _delivery(stimulus: Stimulus) -> tuple[str, JsonObject] | None:
+    """The words of a delivery are what came of its act, and go with it."""
+    if not stimulus.delivers:
+        return None
+    span = Span(stimulus.text, source=f"{_ACT}{stimulus.delivers}", trust=stimulus.trust)
+    return _news((span,))[0]

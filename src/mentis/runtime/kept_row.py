@@ -9,14 +9,15 @@ from __future__ import annotations
 import base64
 import binascii
 import zlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b, sha256
 from typing import TypeVar
 
 from mentis.codec.forms import from_json, to_json, to_object
 from mentis.compose.purposes import Policies
 from mentis.errors import BadInput, StoreDamaged
+from mentis.values.block import Mode
 from mentis.values.calibration import Calibration
 from mentis.values.digest import Digest, digest
 from mentis.values.given import Given
@@ -68,7 +69,7 @@ class Variables(Value):
 
 @dataclass(frozen=True, slots=True)
 class News(Value):
-    """What a turn was told of one act."""
+    """What a turn was told of one act, or of the window of one turn."""
 
     span: Span
 
@@ -99,8 +100,11 @@ class Prints(Value):
 
 @dataclass(frozen=True, slots=True)
 class TurnInputs(Value):
-    """`told` turns of the session came before; `pending` of them had no answer yet. Attachments are
-    those of turn `number`. `nonces` are the marks around text from outside, in their order.
+    """`told` are the turns of the session that came before, as runs: the first number and the one
+    behind the last, in pairs. `pending` and `amended` are places among them: those had no answer
+    yet, these were told in other words. Attachments are those of turn `number`, unless it is an
+    `inner` one. `given` are values of this turn alone, `delivery` names the text of one. `nonces`
+    are the marks around text from outside, in their order.
     """
 
     version: int
@@ -116,13 +120,18 @@ class TurnInputs(Value):
     reply_to: ReplyTo | None = None
     runtime_ctx: RuntimeContext | None = None
     surroundings: Surroundings | None = None
+    mode: Mode = "chat"
+    inner: str = ""
+    delivers: str = ""
+    delivery: str = ""
     before: str = ""  # the session of the turns told, where it is another
-    told: int = 0
+    told: tuple[int, ...] = ()
     amended: tuple[int, ...] = ()
     pending: tuple[int, ...] = ()
     tools: str = ""
     revealed: str = ""
     variables: str = ""
+    given: Mapping[str, str] = field(default_factory=dict[str, str])
     memories: tuple[Recollection, ...] = ()
     news: tuple[str, ...] = ()
     skills: tuple[Capability, ...] = ()
@@ -140,6 +149,22 @@ class TurnInputs(Value):
 def write_row(row: TurnInputs) -> JsonObject:
     """Without what is empty, which is most of it."""
     return {name: told for name, told in to_object(row).items() if told not in _EMPTY}
+
+
+def runs_of(numbers: Sequence[int]) -> tuple[int, ...]:
+    """Numbers as runs of neighbours, each by its first and the one behind its last."""
+    runs: list[int] = []
+    for number in numbers:
+        if runs and runs[-1] == number:
+            runs[-1] = number + 1
+        else:
+            runs += (number, number + 1)
+    return tuple(runs)
+
+
+def numbers_in(runs: Sequence[int]) -> tuple[int, ...]:
+    pairs = zip(runs[::2], runs[1::2], strict=True)
+    return tuple(number for first, end in pairs for number in range(first, end))
 
 
 def key_of(written: JsonObject) -> Digest:

@@ -21,7 +21,16 @@ from mentis.values.tool import ToolDeclaration
 from mentis.values.turn import Turn
 
 from .inputs import History, Inputs
-from .kept_row import VERSION, Prints, Recollection, Setting, Tools, TurnInputs, Variables
+from .kept_row import (
+    VERSION,
+    Prints,
+    Recollection,
+    Setting,
+    Tools,
+    TurnInputs,
+    Variables,
+    numbers_in,
+)
 from .later import up_to_date
 from .mind import Mind
 from .segment_files import SegmentFolder
@@ -104,9 +113,12 @@ def _bound(entry: Entry) -> tuple[str, Mapping[str, str]]:
         raise _gone(entry, f"its `{erased[0]}` were erased")
     if "inputs" not in entry.body:
         why = entry.body.get("unkept") or entry.body.get("unbound")
+        inner = cast("JsonObject", entry.body.get("turn") or {}).get("inner")
         raise ReplayError(
             f"entry {entry.index} has no kept inputs{f': {why}' if why else ''}",
-            hint="turns that were made by an older Mentis cannot be put together again",
+            hint=f"what was asked as `{inner}` may be kept as its digests alone"
+            if inner
+            else "turns that were made by an older Mentis cannot be put together again",
             index=entry.index,
         )
     digests = cast("JsonObject", entry.body["digests"])
@@ -155,29 +167,39 @@ class _Reading:
     def _history(self) -> History:
         """As it was told then: a turn that got its answer later had none yet."""
         row, mind = self.row, self.mind
-        session = row.before or row.session
-        turns = list(self._talk(session)[: row.told])
-        if len(turns) < row.told:
-            raise _gone(self.entry, f"session {session!r} has only {len(turns)} turns left")
+        session, numbers = row.before or row.session, numbers_in(row.told)
+        talk = self._talk(session)
+        if max(numbers, default=-1) >= len(talk):
+            raise _gone(self.entry, f"session {session!r} has only {len(talk)} turns left")
+        turns = [talk[number] for number in numbers]
         for place in row.pending:
             turns[place] = replace(turns[place], state="pending")
         for place in row.amended:
             (turns[place],) = up_to_date(turns[place : place + 1], mind.ledger, mind.agent)
-        return History(session, tuple(turns), row.amended)
+        return History(session, tuple(turns), numbers, row.amended)
 
     def _stimulus(self) -> Stimulus:
         row = self.row
-        asked = self._talk(row.session)[row.number : row.number + 1]
+        asked = () if row.inner else self._talk(row.session)[row.number : row.number + 1]
         parts = asked[0].parts if asked else ()
         return Stimulus(
-            row.text,
+            self._text(),
             row.author,
             tuple(part for part in parts if isinstance(part, MediaPart)),
             row.reply_to,
             row.runtime_ctx or RuntimeContext(),
             row.surroundings or NOWHERE,
             row.trust,
+            inner=row.inner,
+            mode=row.mode,
+            delivers=row.delivers,
         )
+
+    def _text(self) -> str:
+        key = self.row.delivery
+        if not key:
+            return self.row.text
+        return self._there(self.mind.kept.news(key), f"what came of act {key}").text
 
     def _recalled(self) -> Recalled:
         row, kept = self.row, self.mind.kept
@@ -203,9 +225,10 @@ class _Reading:
 
     def _variables(self) -> Mapping[str, object]:
         if not self.row.variables:
-            return {}
+            return self.row.given
         found = self.mind.kept.part(Variables, self.row.variables)
-        return self._there(found, "what the persona remembered").values
+        lasting = self._there(found, "what the persona remembered").values
+        return {**lasting, **self.row.given}
 
     def _memory(self, told: Recollection) -> Span:
         try:

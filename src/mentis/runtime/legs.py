@@ -12,6 +12,7 @@ from mentis.library.acts import DOORWAY
 from mentis.render.wires import render_for
 from mentis.settle.correction import Attempts
 from mentis.settle.readers import Reader, reader_for
+from mentis.settle.window import Opening
 from mentis.values.action import Outcome
 from mentis.values.recalled import Stimulus
 from mentis.values.rendering import Rendering
@@ -27,6 +28,7 @@ from .inputs import Inputs, Prompted
 from .mind import Mind
 from .present import Present
 from .repeat import Repeat, repeat_for
+from .windows_model import opening_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,8 @@ class Leg:
     composed: Composed
     rendering: Rendering
     reader: Reader
-    inputs: Inputs
+    inputs: Inputs | None = None
+    opening: Opening | None = None
 
     @property
     def offered(self) -> tuple[ToolDeclaration, ...]:
@@ -136,6 +139,10 @@ class Course:
         mind = replace(mind, route=mind.correction or mind.route)
         return _leg(mind, replace(self.stimulus, text=text, reply_to=None), self.compose)
 
+    def once_more(self) -> None:
+        """Another leg on the same route, with what has to be told by now."""
+        self.go_on(_leg(self.leg.mind, self.stimulus, self.compose))
+
     def go_on(self, leg: Leg) -> None:
         self.leg, self.open = leg, True
 
@@ -155,6 +162,7 @@ class Course:
             then,
             sent=self.sent,
             inputs=leg.inputs,
+            whole=leg.opening.whole if leg.opening is not None else None,
         )
 
     def look_back(self, session: str) -> None:
@@ -193,6 +201,7 @@ def _leg(mind: Mind, stimulus: Stimulus, compose: Compose) -> Leg:
     prompted = compose(mind, stimulus)
     composed = prompted.composed
     rendering = render_turn(composed.request, mind.route)
+    opening = opening_for(composed.request)
     reader = reader_for(
         rendering.wire,
         rendering.name_map,
@@ -201,5 +210,6 @@ def _leg(mind: Mind, stimulus: Stimulus, compose: Compose) -> Leg:
         place=composed.request.runtime_ctx.interface_path,
         calls=abilities(mind.route).calls,
         doorway="" if mind.acting.registry.spec(DOORWAY) else DOORWAY,
+        opening=opening,
     )
-    return Leg(mind, composed, rendering, reader, prompted.inputs)
+    return Leg(mind, composed, rendering, reader, prompted.inputs, opening)

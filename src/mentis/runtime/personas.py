@@ -8,16 +8,22 @@ from pathlib import Path
 from typing import Self
 
 from mentis.disk.atomic import write_atomic
-from mentis.errors import PersonaError
+from mentis.errors import PersonaError, UsageError
+from mentis.ledger.chain import make_stamp
 from mentis.library.load import load_persona, shipped_persona, shipped_personas
-from mentis.library.memory.files import PersonaMemory
+from mentis.library.memory.files import PersonaMemory, Written
 from mentis.stores.files.home import Home, find_home
 from mentis.stores.sqlite.database import Database
+from mentis.values.cognition import trust_of
+from mentis.values.digest import digest
+from mentis.values.entry import Draft
 from mentis.values.persona import Persona
+from mentis.values.trust import Trust
 
+from .ledgers import open_ledger
 from .opened import Opened
 from .settings_sources import load_settings
-from .system import SystemClock
+from .system import RandomIds, SystemClock
 from .wiring import Parts, open_memory, read_persona
 
 # The first line that sets a field: the rest of the file, comments included, stays as it is.
@@ -39,7 +45,9 @@ class Personas(Opened):
         super().__init__(database)
         self._home = home
         self._settings = load_settings(home.path, parts.variables)
+        self._parts = parts
         self._clock = parts.clock or SystemClock()
+        self._ids = parts.ids or RandomIds()
 
     @classmethod
     def open(cls, path: str | Path, *, parts: Parts | None = None) -> Self:
@@ -68,6 +76,34 @@ class Personas(Opened):
             settings=self._settings,
             clock=self._clock,
         )
+
+    def accept(self, persona_id: str, name: str, *, reason: str) -> Written:
+        """The owner vouches for a memory file as it stands: recorded before it is done.
+
+        What was made from outside text counts as the persona's own from then on.
+        """
+        if not reason.strip():
+            raise UsageError("say why: it is recorded", hint="give a reason")
+        chosen, memory = self.pick(persona_id), self.memory(persona_id)
+        file = memory.read(name)
+        if not memory.unseen(name) and trust_of(memory.history(name)) is not Trust.UNTRUSTED:
+            raise PersonaError(f"{file.name}.md: there is nothing to accept", name=file.name)
+        body: dict[str, object] = {
+            "what": "accept",
+            "file": f"{file.name}.md",
+            "revision": file.number,
+            "digest": digest(file.text.encode()),
+            "reason": reason,
+        }
+        index = self._record(chosen, Draft("persona", "owner", {"persona": body}))
+        return memory.accept(file.name, file.number, words=f"entry {index}")
+
+    def _record(self, persona_id: str, draft: Draft) -> int:
+        agent = f"{self._settings.model.name or self._home.name}/{persona_id}"
+        ledger = open_ledger(self._settings, self._database, self._parts.variables)
+        stamp = make_stamp(self._clock.now, self._ids.salt, self._clock.uptime)
+        (entry,) = ledger.append(agent, [draft], stamp)
+        return entry.index
 
     def create(self, persona_id: str, *, name: str, source: str) -> Path:
         """A new persona, made from one of this home or from a shipped one."""

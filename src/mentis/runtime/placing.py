@@ -38,7 +38,7 @@ class Placed:
 def put_in_place(mind: Mind, stimulus: Stimulus, brought: Brought) -> Placed:
     """For the route of this mind; the words may be those of a correction."""
     counter, kept = mind.counter(mind.route), brought.outlook.residency
-    tools, revealed, residents, chosen = _tools(mind, brought, counter)
+    tools, revealed, residents, chosen = _tools(mind, brought, counter, asked=stimulus.asked)
     told = tell(
         kept.memories,
         brought.spans,
@@ -89,11 +89,12 @@ def as_sent(composed: Composed, residency: Residency, counter: TokenCounter) -> 
 
 
 def _tools(
-    mind: Mind, brought: Brought, counter: TokenCounter
+    mind: Mind, brought: Brought, counter: TokenCounter, *, asked: bool
 ) -> tuple[tuple[ToolDeclaration, ...], tuple[ToolDeclaration, ...], Residents, Placement]:
-    outlook, offered = brought.outlook, mind.acting.offered(mind.route)
+    outlook, offered = brought.outlook, mind.acting.offered(mind.route, asked=asked)
     kept = outlook.residency
-    most = None if len(offered) <= outlook.limits.max_tools else outlook.limits.max_tools
+    most = outlook.limits.max_tools if outlook.chooses else None
+    most = None if most is None or len(offered) <= most else most
     wanted = [tool.name for tool in brought.recalled.tools] if most else []
     door = () if most is None or leads_elsewhere(offered) else (_doorway(mind),)
     lately = (name for turn in kept.tools.recent for name in turn)

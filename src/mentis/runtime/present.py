@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from mentis.compose.purposes import Policies
+from mentis.values.block import Mode
 from mentis.values.given import Given
 from mentis.values.library import Library
 from mentis.values.location import Problem
@@ -13,6 +14,7 @@ from mentis.values.trace import Degradation
 
 from .mind import Mind
 from .settings import Settings
+from .windows_model import WindowAsked, ask_for_windows
 
 _MOST = 20
 _NOTHING: Mapping[str, Given] = {}
@@ -27,6 +29,13 @@ class Present:
     variables: Mapping[str, object]
     settings: Settings
     degraded: tuple[Degradation, ...] = ()
+    window: WindowAsked | None = None
+
+    def told_in(self, mode: Mode) -> Mapping[str, object]:
+        """What a request of that mode may tell. A delivery goes to whoever waits for a result: what
+        the persona keeps about itself and others has no place in it.
+        """
+        return _NOTHING if mode == "delivery" else self.variables
 
 
 def look(mind: Mind) -> Present:
@@ -41,7 +50,12 @@ def look(mind: Mind) -> Present:
         remembered = mind.memory.remember()
         variables = remembered.values
         degraded.extend(_each("persona memory", remembered.problems))
-    return Present(loaded.library, settings.policies, variables, settings, tuple(degraded))
+    window = ask_for_windows(mind, settings)
+    if isinstance(window, Degradation):
+        degraded.append(window)
+        window = None
+    policies = settings.policies
+    return Present(loaded.library, policies, variables, settings, tuple(degraded), window)
 
 
 def _each(part: str, problems: tuple[Problem, ...]) -> Iterator[Degradation]:

@@ -83,7 +83,11 @@ def open_record(
 
 # The digest of a draft has no salt, and a judgement quotes the window it is about. What a turn was
 # made from tells the message whose digest it binds.
-_TOLD_AGAIN = {"window": ("received", "judgement"), "digests": ("inputs",)}
+_TOLD_AGAIN = {
+    "window": ("received", "judgement", "claims"),
+    "refused_window": ("judgement", "claims", "refusal"),
+    "digests": ("inputs",),
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from mentis.values.mark import Mark
 from .kept_row import ROW, TOLD
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_CLAIMS = "claims"
 _OPEN = {
     entries.WAITING: "it waits for a person: `mentis acts deny {key}` ends that",
     entries.APPROVED: "it was approved and has not begun: `mentis acts run` does it",
@@ -52,9 +53,17 @@ def blanked_marks(ledger: LedgerStore, entry: Entry) -> tuple[Mark, ...]:
 def dropped_inputs(ledger: LedgerStore, entry: Entry, fields: Collection[str]) -> tuple[Mark, ...]:
     """What turns keep of it: a turn its own inputs, and others what they were told of the act."""
     if entry.kind == "turn":
-        return kept_row(entry) if "inputs" in fields else ()
+        rows = kept_row(entry) if "inputs" in fields else ()
+        return (
+            *rows,
+            *(_told_of(ledger, entry, f"window {entry.index}") if _CLAIMS in fields else ()),
+        )
     key = _key(entry)
-    told = ledger.marks(entry.agent, TOLD) if key else ()
+    return _told_of(ledger, entry, key) if key else ()
+
+
+def _told_of(ledger: LedgerStore, entry: Entry, key: str) -> tuple[Mark, ...]:
+    told = ledger.marks(entry.agent, TOLD)
     return tuple(Mark(TOLD, one.key) for one in told if one.key.startswith(f"{key}/"))
 
 
@@ -100,8 +109,9 @@ def _blank(news: Mark) -> Mark:
 
 
 def _named(entry: Entry) -> frozenset[str]:
-    result = entry.body.get("result") if entry.kind == entries.KIND else None
-    if not isinstance(result, Mapping):
+    # Of an act what it brought; of a tick the senses that it left to the next one.
+    result = entry.body.get("result" if entry.kind == entries.KIND else "next")
+    if entry.kind not in (entries.KIND, "turn") or not isinstance(result, Mapping):
         return frozenset()
     told = cast("JsonObject", result)
     return frozenset(_DIGEST.findall(f"{told.get('blob', '')} {told.get('text', '')}"))

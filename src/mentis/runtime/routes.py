@@ -23,7 +23,7 @@ from mentis.values.route import Route
 from mentis.values.value import Value
 
 from .legs import render_turn
-from .settings import Settings, Stage
+from .settings import HELPERS, Settings, Stage
 from .settings_sources import load_settings
 from .system import SystemClock
 from .wiring import Parts, open_provider, open_routes
@@ -90,8 +90,15 @@ def _check(settings: Settings, home: Home, name: str, parts: Parts) -> RouteChec
 
 def _stages(settings: Settings, name: str) -> tuple[str, ...]:
     work = ("turn",) if name == "default" else ()
-    stages: tuple[Stage, ...] = get_args(Stage)
-    return (*work, *(stage for stage in stages if settings.stage(stage).name == name))
+    every: tuple[Stage, ...] = get_args(Stage)
+    asked: list[Stage] = [stage for stage in every if _is_model(settings, stage)]
+    there = [stage for stage in asked if settings.stage(stage).name == name]
+    return (*work, *there)
+
+
+def _is_model(settings: Settings, stage: Stage) -> bool:
+    """A helper is one only with a route of its own."""
+    return settings.helped(stage) or stage not in (*HELPERS, "helper")
 
 
 def _problems(route: Route, parts: Parts) -> Iterator[str]:

@@ -6,9 +6,10 @@ that what was sent before stays the beginning of what is sent next.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from mentis.codec.forms import to_json
+from mentis.codec.forms import to_object
 from mentis.values.action import Outcome
 from mentis.values.digest import Digest, digest
 from mentis.values.part import Part, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
@@ -19,7 +20,8 @@ from mentis.values.turn import Turn, TurnState
 
 from .later import outcome_text, waiting_text
 
-_BROKEN = ("interrupted", "cut_off", "error")
+BROKEN = ("interrupted", "cut_off", "error")
+_PLAIN = Turn("user", ())
 
 
 def asked_text(stimulus: Stimulus) -> str:
@@ -32,7 +34,7 @@ def asked(stimulus: Stimulus, state: TurnState) -> Turn:
     """Attachments first, as in the message that was sent; who is quoted vouches for nothing."""
     parts = (*stimulus.attachments, TextPart(asked_text(stimulus)))
     lineage = stimulus.trust if stimulus.reply_to is None else Trust.UNTRUSTED
-    return Turn("user", parts, lineage, state)
+    return Turn("user", parts, lineage, state, replaces=stimulus.replaces)
 
 
 def answered(
@@ -49,7 +51,7 @@ def answered(
     `lineage`: the least trusted of what the answer was made from.
     """
     came = {outcome.action.call_id: outcome for outcome in outcomes if outcome.action.call_id}
-    whole = reply.stop not in _BROKEN
+    whole = reply.stop not in BROKEN
     calls = _calls(reply.parts, came)
     parts = _in_order(reply, calls) if whole and at_once else ()
     if "".join(part.text for part in parts if isinstance(part, TextPart)) != reply.text:
@@ -67,8 +69,15 @@ def answered(
 
 
 def turn_digest(turn: Turn) -> Digest:
-    """Of the whole turn with its calls or results, whose texts are not all that matters."""
-    return digest(to_json(turn))
+    """Of the whole turn with its calls or results, whose texts are not all that matters.
+
+    What most turns do not say is left out, as it was before any could.
+    """
+    told = to_object(turn)
+    for name in ("kind", "replaces", "until"):
+        if told[name] == getattr(_PLAIN, name):
+            del told[name]
+    return digest(json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode())
 
 
 def acts(turn: Turn) -> bool:

@@ -17,7 +17,12 @@ from mentis.values.route import Route
 
 from .settings_acts import TOOL_NAME, ActSettings, ToolSettings
 from .settings_assembly import AssemblySettings
+from .settings_beats import BeatSettings, DeliverySettings
+from .settings_conversations import AfterthoughtSettings, ConversationSettings
+from .settings_cortex import CortexSettings
+from .settings_persona import PersonaUpdateSettings
 from .settings_routes import RouteSettings, Section, direct_route
+from .settings_run import RunSettings
 from .settings_sections import (
     BreakerSettings,
     BudgetSettings,
@@ -38,7 +43,29 @@ FORMAT = 1
 
 
 # Work that may have a route of its own: a route with this name.
-Stage: TypeAlias = Literal["correction", "beat", "afterthought", "helper"]
+Stage: TypeAlias = Literal[
+    "correction",
+    "beat",
+    "afterthought",
+    "persona_update",
+    "helper",
+    "primary",
+    "sense_helper",
+    "act_descriptor_helper",
+    "goal_tree_helper",
+    "acts_helper",
+    "goal_tree_patch_helper",
+    "l1_memory_patch_helper",
+]
+# Those that work without a model unless they, or `helper`, have a route.
+HELPERS: tuple[Stage, ...] = (
+    "sense_helper",
+    "act_descriptor_helper",
+    "goal_tree_helper",
+    "acts_helper",
+    "goal_tree_patch_helper",
+    "l1_memory_patch_helper",
+)
 # The keys that lead to a setting; a key may itself hold a dot.
 KeyPath: TypeAlias = tuple[str, ...]
 
@@ -69,7 +96,14 @@ class SettingsModel(Section):
     record: RecordSettings = RecordSettings()
     features: FeatureSettings = FeatureSettings()
     placeholders: PlaceholderSettings = PlaceholderSettings()
+    conversations: ConversationSettings = ConversationSettings()
+    afterthought: AfterthoughtSettings = AfterthoughtSettings()
+    persona_update: PersonaUpdateSettings = PersonaUpdateSettings()
+    beats: BeatSettings = BeatSettings()
+    delivery: DeliverySettings = DeliverySettings()
     acts: ActSettings = ActSettings()
+    cortex: CortexSettings = CortexSettings()
+    run: RunSettings = RunSettings()
     tools: Annotated[
         dict[Annotated[str, Field(pattern=TOOL_NAME)], ToolSettings],
         Field(description="Sources of acts by name: small letters, digits and hyphens."),
@@ -147,12 +181,26 @@ class Settings:
         return stage in self.model.routes
 
     def stage(self, stage: Stage) -> Route:
-        """The route of a stage: the one that has its name, else `default`."""
-        return self.route(stage if stage in self.model.routes else "default")
+        """The route of a stage: the one that has its name, else `default`; a helper's is `helper`
+        before that.
+        """
+        names = (stage, "helper", "default") if stage in HELPERS else (stage, "default")
+        return self.route(
+            next(name for name in names if name in self.model.routes or name == "default")
+        )
+
+    def helped(self, stage: Stage) -> bool:
+        """Whether a helper is a model: it has a route, or all of them have one."""
+        return self.has_stage(stage) or self.has_stage("helper")
 
     def _finished(self, route: Route) -> Route:
-        caching = route.caching and self.model.features.prompt_caching
-        return replace(route, caching=caching)
+        features = self.model.features
+        experimental = features.experimentalMode and route.variant == "default"
+        return replace(
+            route,
+            caching=route.caching and features.prompt_caching,
+            variant="experimental" if experimental else route.variant,
+        )
 
     @property
     def policies(self) -> Policies:

@@ -43,8 +43,16 @@ class ActSettings(Section):
         ),
     ] = ()
     outreach: Annotated[
-        bool, Field(description="Whether a beat may send messages that nobody asked for.")
+        bool, Field(description="Whether messages may be sent that nobody asked for.")
     ] = False
+    unasked: Annotated[
+        tuple[str, ...] | None,
+        Field(
+            description="Names of the acts that may be done when nobody asked: in beats and ticks,"
+            " in afterthoughts and first messages. Left out: all that send no messages; empty:"
+            " none."
+        ),
+    ] = None
     approval_hours: Annotated[
         float, Field(gt=0, le=8760, description="How long an act waits for a yes.")
     ] = 72.0
@@ -126,7 +134,7 @@ class ActSettings(Section):
 
     def rules(self) -> GateRules:
         budget = ActBudget(self.per_turn, self.per_hour, dict(self.hourly))
-        return GateRules(self.policy, self.ask, self.outreach, budget)
+        return GateRules(self.policy, self.ask, self.outreach, budget, self.unasked)
 
 
 class OverrideSettings(Section):

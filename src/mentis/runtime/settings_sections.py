@@ -158,6 +158,13 @@ class RecallSettings(Section):
 class StatusSettings(Section):
     """Status windows and how they come in."""
 
+    window: Annotated[
+        Literal["off", "model"],
+        Field(
+            description="Whether the model opens its answers with a window (`model`), which is kept"
+            " out of the text, judged, held against what was done and recorded with the turn."
+        ),
+    ] = "off"
     profile: Annotated[
         str,
         Field(
@@ -302,6 +309,20 @@ class FeatureSettings(Section):
         bool,
         Field(description="Whether the persona's own memory files are read and told."),
     ] = True
+    experimentalMode: Annotated[  # noqa: N815  # the name this switch has always had
+        bool,
+        Field(
+            description="Whether routes of the variant `default` are told the variant"
+            " `experimental`; counts when an agent is opened."
+        ),
+    ] = False
+    nachgedankeEnabled: Annotated[  # noqa: N815  # the name this switch has always had
+        bool,
+        Field(
+            description="Whether the agent thinks by itself about writing once more, as"
+            " `afterthought.mode` says."
+        ),
+    ] = False
     prompt_caching: Annotated[
         bool,
         Field(description="Whether cache markers are sent; ENABLE_PROMPT_CACHING sets it too."),

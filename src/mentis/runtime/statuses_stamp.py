@@ -54,7 +54,7 @@ class WindowStamp:
         moment = self._clock.now()
         self.before = 0 if head is None else head.index + 1
         plain = make_stamp(lambda: moment, self._ids.salt, self._clock.uptime)
-        if draft.kind != WINDOW:
+        if WINDOW not in draft.body:
             return plain(agent, head, draft)
         state = with_routes(self._follower.at(head), self._routes)
         if self._receipt is not None:

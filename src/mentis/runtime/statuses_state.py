@@ -21,6 +21,7 @@ from mentis.values.guardian import GuardianState
 from mentis.values.json import JsonObject
 
 WINDOW = "window"
+TURN = "turn"  # may carry a window of the model's own
 BREACH = "breach"
 # After one of these the next window is a recovery.
 _BREACHES = (BREACH, REPAIR, ROLLBACK)
@@ -30,7 +31,7 @@ _CHUNK = 256
 def shown_window(entry: Entry) -> JsonObject | None:
     """The window of an entry with its hash in it, which is the entry's; None when it has none."""
     window = window_of(entry)
-    if window is None or entry.kind != WINDOW:
+    if window is None or entry.kind not in (WINDOW, TURN):
         return window
     return {**window, "window_hash": entry.hash}
 
@@ -54,7 +55,7 @@ def derive_state(store: LedgerStore, agent: str) -> GuardianState:
     telling, whole = _telling(store, agent, head)
     state = GuardianState(known=whole)
     for entry in telling:
-        if entry.kind == WINDOW:
+        if _carries(entry):
             kept = _kept_state(entry)
             state = _counted(kept or state, entry)
         else:
@@ -111,6 +112,11 @@ def _kept_state(entry: Entry) -> GuardianState | None:
     )
 
 
+def _carries(entry: Entry) -> bool:
+    """Whether it holds a window that counts; one that was erased still does."""
+    return entry.kind == WINDOW or (entry.kind == TURN and WINDOW in entry.fields)
+
+
 def _number(value: object) -> int:
     return value if isinstance(value, int) else 0
 
@@ -122,9 +128,9 @@ def _telling(store: LedgerStore, agent: str, head: Head) -> tuple[list[Entry], b
     """
     later: list[Entry] = []
     for entry in _backwards(store, agent, head.index):
-        if entry.kind == WINDOW or entry.kind in _BREACHES:
+        if _carries(entry) or entry.kind in _BREACHES:
             later.append(entry)
-        if entry.kind == WINDOW and _kept_state(entry) is not None:
+        if _carries(entry) and _kept_state(entry) is not None:
             return later[::-1], True
         if entry.index == 0:
             return later[::-1], True

@@ -42,6 +42,11 @@ class RandomIds:
         return secrets.token_bytes(16)
 
 
+class RandomChance:
+    def between(self, low: float, high: float) -> float:
+        return low + (high - low) * secrets.randbelow(1_000_001) / 1_000_000
+
+
 def set_alarm(seconds: float, ring: Callable[[], None]) -> Callable[[], None]:
     """Have `ring` called once, after so many seconds, in a thread that holds up no exit."""
     timer = Timer(seconds, ring)

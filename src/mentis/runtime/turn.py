@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeVar
 
 from anyio import CancelScope, to_thread
 
-from mentis.act.gate import Gate
+from mentis.act.gate import Gate, GateRules
 from mentis.call.faults import may_cost
 from mentis.compose.compose import Composed
 from mentis.errors import Defect, MentisError, ProviderRefused, ReplyError
@@ -21,6 +21,7 @@ from mentis.values.recalled import Stimulus
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Delta, EndDelta, Reply, TextDelta
 from mentis.values.route import Route
+from mentis.values.trust import Trust
 from mentis.values.value import Value
 
 from .attempts import Call
@@ -35,6 +36,8 @@ from .mind import Mind
 from .news import news_spans, told_in
 from .placing import as_sent, put_in_place
 from .present import Present, look
+from .threads import told_numbers
+from .windows_model import window_values
 from .witnessed import seen_by
 
 Hear: TypeAlias = Callable[[Delta], None]
@@ -98,10 +101,10 @@ async def _run(
     ending: _Ending, mind: Mind, stimulus: Stimulus, *, session: str, reading: CancelScope
 ) -> TurnResult:
     await mind.acting.begin()
-    history = await to_thread.run_sync(told_history, mind, session)
+    history = await to_thread.run_sync(told_history, mind, session, stimulus.replaces)
     news = await to_thread.run_sync(mind.acting.news)
     present = await to_thread.run_sync(look, mind)
-    outlook = await to_thread.run_sync(look_out, mind, present, session)
+    outlook = await to_thread.run_sync(look_out, mind, present, session, stimulus)
     brought = await mind.bringing.bring(stimulus, outlook)
     course = Course.begin(
         mind,
@@ -133,9 +136,9 @@ async def _finish(
         interrupted = reading.cancelled_caught
     finally:
         reply, outcomes = course.reply(interrupted=interrupted), course.outcomes
-        await _shielded(partial(course.settle, session))
+        await shielded(partial(course.settle, session))
         end = partial(_keeper(course, session).end, stimulus, number)
-        entry = await _shielded(partial(end, reply=reply, outcomes=outcomes, failure=failure))
+        entry = await shielded(partial(end, reply=reply, outcomes=outcomes, failure=failure))
         ending.of(reply, failed=failure is not None and course.repeat is None)
     if failure is not None and course.repeat is None:
         raise failure
@@ -172,33 +175,37 @@ def _keeper(course: Course, session: str) -> Keeper:
         course.repeat,
         course.settled,
         tuple(course.unanswered),
-        told_in(first.composed.request),
+        () if course.dry else told_in(first.composed.request),
         first.inputs,
         course.about,
+        None if course.dry else course.present.window,
     )
 
 
-async def _shielded(keep: Callable[[], T]) -> T:
+async def shielded(keep: Callable[[], T]) -> T:
     """An answer cut short is kept and marked, whoever cut it."""
     with CancelScope(shield=True):
         return await to_thread.run_sync(keep)
     raise Defect("what shields the record from being cancelled was cancelled itself")
 
 
-def told_history(mind: Mind, session: str) -> History:
-    """The conversation so far, as the model is told it now. It blocks."""
+def told_history(mind: Mind, session: str, before: int | None = None) -> History:
+    """The conversation so far, as the model is told it now; up to `before`, if given. It blocks."""
     turns = mind.conversations.turns(mind.agent, session)
-    told = up_to_date(turns, mind.ledger, mind.agent)
-    pairs = enumerate(zip(turns, told, strict=True))
-    amended = tuple(number for number, (kept, now) in pairs if now is not kept)
-    return History(session, told, amended)
+    numbers = told_numbers(turns, before)
+    kept = tuple(turns[number] for number in numbers)
+    told = up_to_date(kept, mind.ledger, mind.agent)
+    pairs = enumerate(zip(kept, told, strict=True))
+    amended = tuple(place for place, (then, now) in pairs if now is not then)
+    return History(session, told, numbers, amended)
 
 
-def look_out(mind: Mind, present: Present, session: str) -> Outlook:
+def look_out(mind: Mind, present: Present, session: str, stimulus: Stimulus) -> Outlook:
     """What there is to recall from. It blocks."""
     mind.acting.tools.follow_skills()
-    tools = mind.acting.registry.declarations()
-    return mind.bringing.look(session, tools, present.settings.model.recall)
+    mode = stimulus.mode
+    tools = mind.acting.allowed(mode, asked=stimulus.asked)
+    return mind.bringing.look(session, tools, present.settings.model.recall, mode=mode)
 
 
 def compose_turn(
@@ -212,8 +219,10 @@ def compose_turn(
 ) -> Prompted:
     """What came to mind in its place, and the prompt as it would be sent now."""
     placed = put_in_place(mind, stimulus, brought)
-    recalled = placed.recalled
-    degraded = (*present.degraded, *recalled.degraded)
+    recalled, window = placed.recalled, present.window
+    asked, notes = window_values(window, mind.route, tools=bool(recalled.tools))
+    spans = (*news_spans(news), *(window.verdict if window else ()))
+    degraded = (*present.degraded, *recalled.degraded, *notes)
     counter = mind.counter(mind.route)
     inputs = Inputs(
         present.library,
@@ -222,13 +231,28 @@ def compose_turn(
         present.policies,
         mind.route,
         mind.caching.applied(mind.route),
-        replace(recalled, news=news_spans(news), degraded=degraded),
-        history,
-        present.variables,
+        replace(recalled, news=spans, degraded=degraded),
+        _for_whom(stimulus, history),
+        {**present.told_in(stimulus.mode), **asked},
         mind.clock.now(),
     )
     composed = compose_inputs(inputs, counter, mind.secret)
+    if brought.outlook.passing:
+        return Prompted(composed, inputs)
     return Prompted(as_sent(composed, placed.residency, counter), inputs)
+
+
+def _for_whom(stimulus: Stimulus, history: History) -> History:
+    """What the agent thought to itself is nothing for a guest's turn, nor to be read aloud."""
+    if stimulus.mode != "live" and stimulus.trust is not Trust.UNTRUSTED:
+        return history
+    places = [place for place, turn in enumerate(history.turns) if turn.kind != "thought"]
+    return replace(
+        history,
+        turns=tuple(history.turns[place] for place in places),
+        numbers=tuple(history.numbers[place] for place in places),
+        amended=tuple(new for new, place in enumerate(places) if place in history.amended),
+    )
 
 
 async def _answer(
@@ -236,9 +260,9 @@ async def _answer(
 ) -> MentisError | None:
     """Read the answer and do what it asks for; the error that ended it early, if one did."""
     with reading:
-        failure = await _read(course, hear)
+        failure = await read_answer(course, hear)
         while failure is not None and course.step(failure):
-            failure = await _read(course, hear)
+            failure = await read_answer(course, hear)
         if failure is None and not course.dry:
             await _act(course, session, hear)
         elif failure is not None and not course.heard and may_pass(failure):
@@ -258,9 +282,10 @@ async def _act(course: Course, session: str, hear: Hear) -> None:
         acting = course.leg.mind.acting
         try:
             if judged.actions:
-                gate = gate or await acting.gate(acting.rules(course.present.settings.model.acts))
+                gate = gate or await acting.gate(_rules(course))
                 seen = await to_thread.run_sync(seen_by, course)
-                act = partial(acting.dispatch, mode="chat", session=session, outcomes=outcomes)
+                mode = course.stimulus.mode
+                act = partial(acting.dispatch, mode=mode, session=session, outcomes=outcomes)
                 offered = frozenset(tool.name for tool in course.leg.offered)
                 await act(judged.actions, gate=gate, seen=seen, offered=offered)
         finally:
@@ -269,14 +294,19 @@ async def _act(course: Course, session: str, hear: Hear) -> None:
         if again is None:
             return
         hear(again)
-        failure = await _read(course, hear)
+        failure = await read_answer(course, hear)
         if failure is not None:
             # There is an answer already: this turn does not fail with its correction.
             course.close(course.leg.reader.finish(), failed=(failure.message,), then=failure.code)
             return
 
 
-async def _read(course: Course, hear: Hear) -> MentisError | None:
+def _rules(course: Course) -> GateRules:
+    rules = course.leg.mind.acting.rules(course.present.settings.model.acts)
+    return replace(rules, asked=course.stimulus.asked)
+
+
+async def read_answer(course: Course, hear: Hear) -> MentisError | None:
     """Read events to the end of the answer, or to where it broke off."""
     leg, course.sent = course.leg, False
     try:
@@ -295,10 +325,10 @@ async def _read(course: Course, hear: Hear) -> MentisError | None:
         leg.mind.caching.named.forget(leg.rendering)
         course.sent = course.sent and (bool(leg.reader.finish().raw) or may_cost(error))
         return error
-    return _reported(leg.reader.finish(), leg.mind.route)
+    return reported(leg.reader.finish(), leg.mind.route)
 
 
-def _reported(reply: Reply, route: Route) -> MentisError | None:
+def reported(reply: Reply, route: Route) -> MentisError | None:
     """What is wrong with an answer that came without an error of its own."""
     if reply.stop == "error":
         return ProviderRefused(f"the provider broke off: {reply.errors[-1].message}")

@@ -33,7 +33,7 @@ class Held:
         self._starts = 0
         self._in_code = False  # in a fence of another language, whose end is no beginning
         self._tail = ""  # the last two characters: a fence may be closed across two pieces
-        self._nesting = _Nesting()
+        self._nesting = Nesting()
 
     def feed(self, piece: str) -> str:
         if self._off:
@@ -67,7 +67,7 @@ class Held:
             self._kept.append(text)
         elif _JSON.match(text):
             self._starts += 1
-            self._nesting = _Nesting()
+            self._nesting = Nesting()
             self._holding = "json" if self._starts <= MOST_STARTS else "all"
             return "", text
         elif not self._in_code and (fence := _FENCE.match(text)):
@@ -120,7 +120,7 @@ class Held:
         return text
 
 
-class _Nesting:
+class Nesting:
     """How deep a text of JSON is, piece by piece; what stands in its texts does not count."""
 
     def __init__(self) -> None:

@@ -16,6 +16,7 @@ from .gemini import GeminiReader
 from .openai_chat import ChatReader
 from .openai_responses import ResponsesReader
 from .text import InText, PlainReader
+from .window import Opening, Withholding
 
 
 class Reader(Protocol):
@@ -48,13 +49,15 @@ def reader_for(
     place: str = "",
     calls: Calls = "native",
     doorway: str = "",
+    opening: Opening | None = None,
 ) -> Reader:
     """A fresh reader. `names` leads from the name on the wire to our own (`Rendering.name_map`).
 
     `tools` are the ones offered, () when there were none, None when nobody knows; `model` is the
     one that was asked for; `place` is where the conversation is held (`interface_path`); `calls`
     is how this model makes them (`Abilities.calls`). `doorway` is the tool that calls others by
-    name, if one is declared.
+    name, if one is declared; `opening` takes the window that the answer opens with, where one was
+    asked for.
     """
     if wire not in READERS:
         raise UsageError(
@@ -63,6 +66,8 @@ def reader_for(
     offered = None if tools is None else tuple(tools)
     expected = Expected(dict(names or {}), offered, model, place, doorway)
     reader = READERS[wire](expected)
+    if opening is not None:
+        reader = Withholding(reader, opening)
     if calls == "native" and wire != "text":
         return reader
     return InText(reader, expected, bound=calls == "bound" and bool(offered))

@@ -7,7 +7,6 @@ from typing import Literal, TypeAlias
 
 from .action import Action
 from .block import Mode
-from .json import JsonObject
 from .tool import ToolDeclaration
 from .trust import Trust
 from .value import Value
@@ -40,16 +39,6 @@ class ActSpec(Value):
     @property
     def name(self) -> str:
         return self.declaration.name
-
-
-@dataclass(frozen=True, slots=True)
-class ActDescriptor(Value):
-    """An act as the cortex knows it: where it is done, what it is called, what it takes."""
-
-    endpoint: str
-    name: str
-    description: str
-    payload_schema: JsonObject
 
 
 @dataclass(frozen=True, slots=True)

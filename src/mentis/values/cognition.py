@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Literal
 
+from .digest import Digest, digest
 from .json import JsonObject
 from .memory_kind import MemoryKind
 from .trust import Trust, least_trusted
@@ -16,18 +19,63 @@ REVIEW = " (review)"  # ends the words of a revision made from untrusted text
 
 @dataclass(frozen=True, slots=True)
 class Goal(Value):
+    """What the agent wants. `lineage` is the least trusted of all it was made from; `review`: a
+    person has not looked at it yet, and should.
+    """
+
     id: str
     text: str
-    weight: float = 1.0
+    weight: int = 0  # -1000 to 1000
     children: tuple[Goal, ...] = ()
     lineage: Trust = Trust.SELF
+    review: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RootPartition(Value):
+    """The drives: given by the settings, never changed by the agent. `digest` is of `texts`."""
+
+    texts: tuple[str, ...] = ()
+    digest: Digest = ""
+
+
+USER_ROOT = "user-root"
+_EMPTY = Goal(USER_ROOT, "user goals")
+
+
+@dataclass(frozen=True, slots=True)
+class GoalTree(Value):
+    """The drives, and under one fixed node what the agent made its own."""
+
+    root: RootPartition = RootPartition()
+    user: Goal = _EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class L1Entry(Value):
+    """One thing the agent holds in mind; marked as goals are."""
+
+    text: str
+    lineage: Trust = Trust.SELF
+    review: bool = False
+
+    @property
+    def hash(self) -> str:
+        """Names it by what it says, wherever it stands: the digest without its algorithm."""
+        return digest(self.text.encode("utf-8", "surrogatepass"))[7:]
 
 
 @dataclass(frozen=True, slots=True)
 class CognitionState(Value):
-    goals: tuple[Goal, ...] = ()
-    l1_memory: tuple[str, ...] = ()
+    goals: GoalTree = GoalTree()
+    l1_memory: tuple[L1Entry, ...] = ()
     revision: int = 0
+
+
+def root_partition(texts: Iterable[str]) -> RootPartition:
+    kept = tuple(texts)
+    form = json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+    return RootPartition(kept, digest(form.encode()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +86,7 @@ class Sense(Value):
     kind: str
     payload: JsonObject
     trust: Trust = Trust.UNTRUSTED
+    endpoint: str = ""  # where it came from; "" is the runtime itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +158,16 @@ class Revision(Value):
     words: str = ""
 
 
+def utc_text(moment: datetime) -> str:
+    """The time of a revision: UTC, in the form of the ledger."""
+    utc = moment.astimezone(UTC).replace(tzinfo=None)
+    return f"{utc.isoformat(timespec='microseconds')}Z"
+
+
 def trust_of(history: Iterable[Revision]) -> Trust:
     """Of the newest state. What was made from untrusted text may still stand in all that follows,
-    until it is taken back (`undo`) or everything goes (`reset`)."""
+    until it is taken back (`undo`), everything goes (`reset`), or a person vouches for it
+    (`accept`)."""
     untrusted, known = False, dict[str, bool]()
     for revision in history:
         if revision.words.endswith(REVIEW):
@@ -120,5 +176,7 @@ def trust_of(history: Iterable[Revision]) -> Trust:
             untrusted = False
         elif revision.words.startswith("undo "):
             untrusted = known.get(revision.content, True)
+        elif revision.words.startswith("accept "):
+            untrusted = known[revision.content] = False
         known.setdefault(revision.content, untrusted)
     return Trust.UNTRUSTED if untrusted else Trust.SELF

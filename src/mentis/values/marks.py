@@ -30,21 +30,49 @@ BARS = (
     "\u2d4f\u4e28\uff5c\uffe8"
 )
 _ANGLE = re.compile(f"[{ANGLES}]")
+DASHES = "-_\u2010\u2011\u2012\u2013\u2014\u2212"
+# The first-level sections of a tick, of what goes in and of what comes out.
+SECTIONS = (
+    "input-ir",
+    "senses",
+    "act-descriptor-catalog",
+    "goal-tree",
+    "l1-memory",
+    "output-ir",
+    "acts",
+)
+ELEMENT = "act-descriptor"  # inside a section: one act in a helper's words
 _SYSTEM = skeleton(SYSTEM)
-_WHOLE = (skeleton(FENCE), skeleton("mentis"))  # whatever follows
-_NAMES = (*_WHOLE, _SYSTEM)
+# Whatever follows. Dashes are passed over, so that none of their many forms matters.
+_MARKERS = (skeleton(FENCE), skeleton("mentis"))
+_SECTIONS = (*_MARKERS, *(skeleton(name.replace("-", "")) for name in SECTIONS))
+_ELEMENTS = (*_SECTIONS, skeleton(ELEMENT.replace("-", "")))
 _LOOKED_AT = 512
 HARMLESS = "&lt;"
 
 
 def neutral(text: str) -> str:
     """The text with look-alikes of markers made plain; the text itself where there are none."""
+    return _without(text, _MARKERS)
+
+
+def sectionless(text: str) -> str:
+    """The same, and nothing in it can be taken for the beginning or end of a tick's section."""
+    return _without(text, _SECTIONS)
+
+
+def elementless(text: str) -> str:
+    """The same for what stands inside an element of a section."""
+    return _without(text, _ELEMENTS)
+
+
+def _without(text: str, names: tuple[str, ...]) -> str:
     if text.isascii() and "<" not in text:
         return text
     pieces: list[str] = []
     done = 0
     for found in _ANGLE.finditer(text):
-        if _begins_a_marker(text, found.end()):
+        if _begins_a_marker(text, found.end(), names):
             pieces += (text[done : found.start()], HARMLESS)
             done = found.end()
     return "".join((*pieces, text[done:])) if pieces else text
@@ -58,7 +86,7 @@ def nonce_of(texts: Iterable[str], secret: bytes) -> str:
     return made.hexdigest()[:12]
 
 
-def _begins_a_marker(text: str, start: int) -> bool:
+def _begins_a_marker(text: str, start: int, names: tuple[str, ...]) -> bool:
     """However it is disguised: by unseen characters, by other forms of its letters, or its case."""
     around = text[start : start + _LOOKED_AT]
     word = ""
@@ -71,10 +99,12 @@ def _begins_a_marker(text: str, start: int) -> bool:
             if word:
                 return word == _SYSTEM
             continue
+        if letter in DASHES:
+            continue
         word += drawn(letter)
-        if word.startswith(_WHOLE):
+        if word.startswith(names):
             return True
-        if not any(name.startswith(word) for name in _NAMES):
+        if not any(name.startswith(word) for name in (*names, _SYSTEM)):
             return False
     # Nobody puts that much that is not seen behind a bracket to no purpose.
     return word == _SYSTEM or len(around) == _LOOKED_AT

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .block import Mode
 from .memories import Found
 from .part import MediaPart
 from .request import ReplyTo, RuntimeContext
@@ -25,6 +26,8 @@ class Stimulus(Value):
 
     An attachment with a path is read when the turn begins; one with an address is passed on, and
     nothing is fetched here. `trust`: who vouches for the words; a guest's are untrusted.
+    `replaces`: the number of the turn that is said anew. `inner` names a task that nobody said: of
+    such a turn only the answer is kept. `delivers` is the key of the act whose outcome it tells.
     """
 
     text: str
@@ -34,6 +37,15 @@ class Stimulus(Value):
     runtime_ctx: RuntimeContext = _NOTHING_KNOWN
     surroundings: Surroundings = NOWHERE
     trust: Trust = Trust.OWNER
+    replaces: int | None = None
+    inner: str = ""
+    mode: Mode = "chat"
+    delivers: str = ""
+
+    @property
+    def asked(self) -> bool:
+        """Somebody waits for the answer: not in a beat, nor where the agent speaks by itself."""
+        return self.mode == "delivery" or (self.mode != "beat" and not self.inner)
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,8 +80,9 @@ class ToolChoice(Value):
 class PromptRequest(Value):
     """Regions go stable, session, turn: system, tools, summary, history, then the current turn.
 
-    `words` are the library's, in the language spoken, for what a renderer has to tell the model
-    about the payload itself: what was not sent, which call has no result.
+    `prefill` is how the answer is to begin, after everything else. `words` are the library's, in
+    the language spoken, for what a renderer has to tell the model about the payload itself: what
+    was not sent, which call has no result.
     """
 
     system_instruction: tuple[Span, ...] = ()
@@ -95,3 +96,4 @@ class PromptRequest(Value):
     mode: Mode = "chat"
     tool_choice: ToolChoice = ToolChoice()
     words: Mapping[str, str] = field(default_factory=dict[str, str])
+    prefill: tuple[Span, ...] = ()

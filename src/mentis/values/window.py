@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 from .json import JsonObject
 from .value import Value
@@ -22,6 +22,24 @@ TIME_PREFIX = "metadata (STRICT_SYNC): "
 NO_HASH = "PLACEHOLDER_BACKEND"
 UNKNOWN_STEP = "unknown"
 UNKNOWN_CYCLE = "0/5"
+# Fields by which a window is known, however broken it is otherwise; so many of them are enough.
+MARKS = frozenset(
+    {
+        "actions",
+        "confidence",
+        "cycle",
+        "goal",
+        "output_plan",
+        "reflection_curve",
+        "rule_tangency",
+        "step_id",
+        "window_hash",
+        "window_type",
+    }
+)
+ENOUGH_MARKS = 3
+# What becomes of a claim: the act happened; it was named and did not; nobody can say.
+Support: TypeAlias = Literal["match", "unsupported", "unverifiable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,3 +104,38 @@ class StampedWindow(Value):
     prev: str | None
     hash: str
     overwritten: tuple[str, ...] = ()
+
+
+def is_window(value: Mapping[str, object]) -> bool:
+    """Whether a JSON object is a window, wrapped as `{"status_window": {...}}` or not."""
+    return len(MARKS & _inner(value).keys()) >= ENOUGH_MARKS
+
+
+def is_marked(value: Mapping[str, object]) -> bool:
+    """Whether it also says so itself. An answer in JSON may have the fields and be none."""
+    inner = _inner(value)
+    return is_window(value) and (inner is not value or "schema_version" in inner)
+
+
+def _inner(value: Mapping[str, object]) -> Mapping[str, object]:
+    inner = value.get("status_window")
+    return cast("Mapping[str, object]", inner) if isinstance(inner, Mapping) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Claim(Value):
+    """One action that a window announces; `act` is the act it names, if it names one."""
+
+    text: str
+    verdict: Support
+    act: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Claims(Value):
+    """A window held against what really happened. `unclaimed` are acts that it does not name."""
+
+    verdict: Support
+    claims: tuple[Claim, ...] = ()
+    unclaimed: tuple[str, ...] = ()

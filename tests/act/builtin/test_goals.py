@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from mentis.act.builtin.goals import MOST_GOALS, UpdateGoal
+from mentis.act.builtin.goals import UpdateGoal
 from mentis.library.acts import load_acts
+from mentis.settle.patches import patch_goal
 from mentis.stores.memory import StatesInMemory
-from mentis.values.cognition import CognitionState, Goal
+from mentis.values.cognition import USER_ROOT, CognitionState, Goal, GoalTree, L1Entry
+from mentis.values.tick import PatchLimits
 from mentis.values.trust import Trust
 
 from .calling import do, result
@@ -20,21 +22,25 @@ WORDS = load_acts()["update_goal"]
 HERE = "home/ada"
 
 
+def tree(goals: tuple[Goal, ...]) -> GoalTree:
+    return GoalTree(user=Goal(USER_ROOT, "user goals", children=goals))
+
+
 class World:
     def __init__(self, states: StatesInMemory | None = None) -> None:
         self.states = states or StatesInMemory()
-        self.act = UpdateGoal(WORDS, self.states)
+        self.act = UpdateGoal(WORDS, self.states, patch_goal)
 
     def goals(self) -> tuple[Goal, ...]:
-        return self.states.load(HERE).goals
+        return self.states.load(HERE).goals.user.children
 
 
 async def test_a_goal_is_added_weighed_and_closed() -> None:
     world = World()
     told = result(await do(world.act, {"op": "add", "text": "Learn Polish"}))
     assert world.goals() == (Goal(told["id"], "Learn Polish"),)
-    await do(world.act, {"op": "weigh", "id": told["id"], "weight": 0.25}, key="k2")
-    assert world.goals()[0].weight == 0.25
+    await do(world.act, {"op": "weigh", "id": told["id"], "weight": 250}, key="k2")
+    assert world.goals()[0].weight == 250
     assert result(await do(world.act, {"op": "close", "id": told["id"]}, key="k3"))["goals"] == 0
     assert world.states.load(HERE) == CognitionState(revision=3)
 
@@ -44,9 +50,9 @@ async def test_a_goal_can_be_part_of_another() -> None:
     over = result(await do(world.act, {"op": "add", "text": "Travel"}))["id"]
     payload = {"op": "add", "text": "Book a train", "id": over, "weight": 0}
     part = result(await do(world.act, payload, key="k2"))["id"]
-    assert world.goals()[0].children == (Goal(part, "Book a train", 0.0),)
+    assert world.goals()[0].children == (Goal(part, "Book a train"),)
     await do(world.act, {"op": "weigh", "id": part, "weight": 1}, key="k3")
-    assert world.goals()[0].children[0].weight == 1.0
+    assert world.goals()[0].children[0].weight == 1
     await do(world.act, {"op": "close", "id": part}, key="k4")
     assert world.goals()[0].children == ()
 
@@ -69,10 +75,13 @@ async def test_what_untrusted_text_asks_for_stays_marked() -> None:
     goal_id = result(await do(world.act, payload, lineage=Trust.UNTRUSTED))["id"]
     assert world.goals()[0].lineage is Trust.UNTRUSTED
     own = result(await do(world.act, {"op": "add", "text": "Rest"}, key="k2"))["id"]
-    weigh = {"op": "weigh", "id": own, "weight": 0.1}
+    weigh = {"op": "weigh", "id": own, "weight": 100}
     await do(world.act, weigh, key="k3", lineage=Trust.UNTRUSTED)
-    await do(world.act, {"op": "weigh", "id": goal_id, "weight": 0.2}, key="k4")
+    await do(world.act, {"op": "weigh", "id": goal_id, "weight": 200}, key="k4")
     assert [goal.lineage for goal in world.goals()] == [Trust.UNTRUSTED, Trust.UNTRUSTED]
+    assert [goal.review for goal in world.goals()] == [True, True]
+    told = [revision.words for revision in world.states.history(HERE)]
+    assert told == ["act k1 (review)", "act k2", "act k3 (review)", "act k4"]
 
 
 @pytest.mark.parametrize(
@@ -82,8 +91,8 @@ async def test_what_untrusted_text_asks_for_stays_marked() -> None:
         {"op": "sprout"},
         {"op": "add", "text": ""},
         {"op": "add", "text": "x" * 501},
-        {"op": "add", "text": "x", "weight": -0.1},
-        {"op": "add", "text": "x", "weight": 1.1},
+        {"op": "add", "text": "x", "weight": -1001},
+        {"op": "add", "text": "x", "weight": 0.5},
         {"op": "add", "text": "x", "weight": math.nan},
         {"op": "weigh", "id": "g", "weight": "much"},
     ],
@@ -100,8 +109,9 @@ async def test_what_is_no_change_is_refused(payload: dict[str, Any]) -> None:
         ({"op": "add"}, "text: a text is needed, not NoneType"),
         ({"op": "weigh", "weight": 1}, "id: a text is needed, not NoneType"),
         ({"op": "weigh", "id": "g"}, "weight: a number is needed, not NoneType"),
-        ({"op": "close", "id": "g"}, "id: there is no goal 'g'"),
-        ({"op": "add", "text": "x", "id": "g"}, "id: there is no goal 'g'"),
+        ({"op": "close", "id": "g"}, "there is no goal 'g'"),
+        ({"op": "add", "text": "x", "id": "g"}, "there is no goal 'g' to be under"),
+        ({"op": "close", "id": USER_ROOT}, "user-root holds all goals and stays"),
     ],
 )
 async def test_what_a_change_needs_is_named(payload: dict[str, Any], reason: str) -> None:
@@ -111,8 +121,9 @@ async def test_what_a_change_needs_is_named(payload: dict[str, Any], reason: str
 
 async def test_there_is_an_end_to_goals() -> None:
     world = World()
-    goals = tuple(Goal(f"g{number}", "x") for number in range(MOST_GOALS))
-    world.states.save(HERE, CognitionState(goals, ("l1",), 1), expected=0)
+    goals = tuple(Goal(f"g{number}", "x") for number in range(PatchLimits().goals))
+    state = CognitionState(tree(goals), (L1Entry("l1"),), 1)
+    world.states.save(HERE, state, expected=0)
     outcome = await do(world.act, {"op": "add", "text": "one more"})
     assert (outcome.state, world.states.load(HERE).revision) == ("invalid", 1)
 
@@ -124,13 +135,13 @@ class Contested(StatesInMemory):
         super().__init__()
         self.others = others
 
-    def save(self, agent: str, state: CognitionState, *, expected: int) -> None:
+    def save(self, agent: str, state: CognitionState, *, expected: int, words: str = "") -> None:
         if self.others:
             self.others -= 1
             mine = Goal(f"o{self.others}", "other")
-            other = CognitionState((*self.load(agent).goals, mine), (), expected + 1)
-            super().save(agent, other, expected=expected)
-        super().save(agent, state, expected=expected)
+            goals = tree((*self.load(agent).goals.user.children, mine))
+            super().save(agent, CognitionState(goals, (), expected + 1), expected=expected)
+        super().save(agent, state, expected=expected, words=words)
 
 
 @pytest.mark.parametrize(("others", "state", "goals"), [(7, "done", 8), (8, "unavailable", 8)])

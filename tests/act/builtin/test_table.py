@@ -24,6 +24,7 @@ from mentis.library.acts import LANGUAGES, load_acts, load_message
 from mentis.library.memory.files import PersonaMemory
 from mentis.ports.channel import RecordingChannel
 from mentis.ports.clock import FixedClock
+from mentis.settle.patches import patch_goal
 from mentis.stores.memory import (
     BlobsInMemory,
     RevisionsInMemory,
@@ -56,7 +57,7 @@ def every_act(home: Path, language: str) -> list[BuiltIn]:
         Recall(words["recall"], notes),
         ReadMemoryFile(words["read_memory_file"], files),
         WriteMemoryFile(words["write_memory_file"], files),
-        UpdateGoal(words["update_goal"], StatesInMemory()),
+        UpdateGoal(words["update_goal"], StatesInMemory(), patch_goal),
         Sleep(words["sleep"], clock),
         SaveStatus(words["save_status"], no_ledger),
         ReadResult(words["read_result"], BlobsInMemory(), lambda agent, digest: True),

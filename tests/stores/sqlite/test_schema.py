@@ -10,13 +10,18 @@ from pathlib import Path
 import pytest
 
 from mentis.errors import StoreDamaged
+from mentis.ports.clock import FixedClock
 from mentis.ports.ledger_store import Stamp
 from mentis.stores.rows import COLUMNS
 from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.stores.sqlite.migrations import APPLICATION_ID, MIGRATIONS, VERSION
+from mentis.stores.sqlite.revisions import SqliteRevisions
+from mentis.stores.states import States
+from mentis.values.cognition import USER_ROOT, CognitionState, Goal, GoalTree, L1Entry
 from mentis.values.entry import Draft
+from mentis.values.trust import Trust
 
 SWALLOW = "CREATE TRIGGER t BEFORE INSERT ON ledger BEGIN SELECT raise(ignore); END"
 # As it was, but without the key that keeps an entry from standing there twice.
@@ -152,3 +157,24 @@ def test_a_number_that_nothing_can_follow_is_damage(path: Path, stamp: Stamp) ->
 def test_the_columns_are_those_of_an_entry(database: Database) -> None:
     names = [row[1] for row in database.read("PRAGMA table_xinfo(ledger)")]
     assert tuple(names) == COLUMNS
+
+
+OLD_STATE = """
+INSERT INTO states VALUES ('ada', 7, '{"goals":[{"id":"g","text":"see","weight":0.5,"children":[
+{"id":"h","text":"hear","weight":1.0,"children":[],"lineage":"untrusted"}],"lineage":"self"}],
+"l1_memory":["a note"],"revision":7}')
+"""
+
+
+def test_states_of_an_older_file_become_the_first_of_their_revisions(path: Path) -> None:
+    make_version(path, 6)
+    change(path, OLD_STATE, "INSERT INTO states VALUES ('bob', 2, 'broken')")
+    with Database(path) as database:
+        states = States(SqliteRevisions(database), FixedClock())
+        below = (Goal("h", "hear", 1000, lineage=Trust.UNTRUSTED),)
+        user = Goal(USER_ROOT, "user goals", children=(Goal("g", "see", 500, below),))
+        entries = (L1Entry("a note"),)
+        assert states.load("ada") == CognitionState(GoalTree(user=user), entries, 1)
+        states.save("ada", CognitionState(revision=2), expected=1)
+        with pytest.raises(StoreDamaged, match="`bob`, revision 1, cannot be read"):
+            states.load("bob")

@@ -6,12 +6,14 @@ import pytest
 
 from mentis.errors import StoreDamaged
 from mentis.ledger.verify import verify_chain
+from mentis.ports.clock import FixedClock
 from mentis.ports.ledger_store import Stamp
 from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.stores.sqlite.memories import SqliteMemories
-from mentis.stores.sqlite.states import SqliteStates
+from mentis.stores.sqlite.revisions import SqliteRevisions
+from mentis.stores.states import States
 from mentis.values.cognition import CognitionState, Memory
 from mentis.values.entry import Draft
 from mentis.values.part import TextPart
@@ -97,16 +99,19 @@ def test_a_row_moved_to_another_agent_is_found_there_too(
 
 def test_turns_memories_and_states_that_were_changed_are_refused(database: Database) -> None:
     conversations, memories = SqliteConversations(database), SqliteMemories(database)
-    states = SqliteStates(database)
+    states = States(SqliteRevisions(database), FixedClock())
     conversations.add("ada", "s", Turn("user", (TextPart("hi"),)))
     memories.remember("ada", Memory("m", "text"))
     states.save("ada", CognitionState(revision=1), expected=0)
     change(database, "UPDATE turns SET turn = '{}'")
     change(database, "UPDATE memories SET memory = 'x'")
-    change(database, "UPDATE states SET state = '{\"unknown\": 1}'")
+    change(database, "UPDATE revisions SET content = '{\"unknown\": 1}'")
     with pytest.raises(StoreDamaged, match="a turn of session `s` of `ada`"):
         conversations.turns("ada", "s")
     with pytest.raises(StoreDamaged, match="a memory of `ada`"):
         memories.memories("ada")
-    with pytest.raises(StoreDamaged, match="the state of `ada`"):
+    with pytest.raises(StoreDamaged, match="the state of `ada`, revision 1, cannot be read"):
         states.load("ada")
+    change(database, "UPDATE revisions SET content = x'00ff'")
+    with pytest.raises(StoreDamaged, match="something else than texts"):
+        states.history("ada")

@@ -63,7 +63,7 @@ class Arguments:
             raise Unfit(f"{name}: {value} is not between {low:g} and {high:g}")
         return value
 
-    def whole(self, name: str, low: int, high: int, default: int) -> int:
+    def whole(self, name: str, low: int, high: int, default: int | None = None) -> int:
         value = self.number(name, low, high, default)
         if value != int(value):
             raise Unfit(f"{name}: {value} is not a whole number")

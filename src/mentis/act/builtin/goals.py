@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TypeAlias
 
 from anyio.to_thread import run_sync
@@ -12,129 +11,85 @@ from mentis.errors import StoreConflict
 from mentis.ports.state_store import StateStore
 from mentis.values.act import ActCall
 from mentis.values.action import Outcome
-from mentis.values.cognition import CognitionState, Goal
+from mentis.values.cognition import REVIEW, USER_ROOT, CognitionState, Goal
 from mentis.values.digest import digest
+from mentis.values.tick import GoalPatchOp, OpReport, PatchLimits, Prune, Sprout, Tilt
 from mentis.values.tool import ToolDeclaration
-from mentis.values.trust import Trust, least_trusted
+from mentis.values.trust import Trust
 
 from .arguments import Arguments, Unfit
 from .kind import BuiltIn, Kind
 
-MOST_GOALS = 200
+_LIMITS = PatchLimits()
 UPDATE = Kind(
     "update_goal",
     "goal",
     endpoint="goals",
-    limits=f"500 characters a goal, {MOST_GOALS} goals",
+    limits=f"{_LIMITS.goal_chars} characters a goal, {_LIMITS.goals} goals",
 )
+# One operation on a state, by the rules that a tick keeps to as well.
+Change: TypeAlias = Callable[[CognitionState, GoalPatchOp], tuple[CognitionState, OpReport]]
 _TRIES = 8
-_Goals: TypeAlias = tuple[Goal, ...]
-_Change: TypeAlias = Callable[[_Goals], _Goals]
+_DONE_BEFORE = ("duplicate-id", "same-weight")  # it is as it was asked for
 
 
 class UpdateGoal(BuiltIn):
-    def __init__(self, words: ToolDeclaration, states: StateStore) -> None:
+    def __init__(self, words: ToolDeclaration, states: StateStore, change: Change) -> None:
         super().__init__(UPDATE.spec(words))
         self._states = states
+        self._apply = change
 
     async def _act(self, call: ActCall, given: Arguments) -> Outcome:
-        goal_id, change = _asked(call, given)
-        goals = await run_sync(self._change, call.agent, change)
-        result = {"id": goal_id, "goals": _count(goals)}
+        op = _asked(call, given)
+        state = await run_sync(self._change, call, op)
+        result = {"id": op.id, "goals": _count(state.goals.user) - 1}
         return self._done(call, result, Trust.RUNTIME)
 
-    def _change(self, agent: str, change: _Change) -> _Goals:
+    def _change(self, call: ActCall, op: GoalPatchOp) -> CognitionState:
         """On top of the newest state; if somebody else saved meanwhile, on top of that."""
         for _ in range(_TRIES - 1):
             try:
-                return self._once(agent, change)
+                return self._once(call, op)
             except StoreConflict:
                 continue
-        return self._once(agent, change)
+        return self._once(call, op)
 
-    def _once(self, agent: str, change: _Change) -> _Goals:
-        state = self._states.load(agent)
-        goals = change(state.goals)
-        if goals != state.goals:
-            new = CognitionState(goals, state.l1_memory, state.revision + 1)
-            self._states.save(agent, new, expected=state.revision)
-        return goals
+    def _once(self, call: ActCall, op: GoalPatchOp) -> CognitionState:
+        state = self._states.load(call.agent)
+        new, report = self._apply(state, op)
+        _refuse(call, report)
+        if new is not state:
+            words = f"act {call.key}" + (REVIEW if op.review else "")
+            self._states.save(call.agent, new, expected=state.revision, words=words)
+        return new
 
 
-def _asked(call: ActCall, given: Arguments) -> tuple[str, _Change]:
-    """The id of the goal that is meant, and what becomes of the goals."""
+def _asked(call: ActCall, given: Arguments) -> GoalPatchOp:
+    lineage, review = call.lineage, call.lineage is Trust.UNTRUSTED
     match given.choice("op", ("add", "weigh", "close")):
         case "add":
-            return _add(call, given)
+            return Sprout(
+                parent=given.text("id", most=100, default=USER_ROOT),
+                id=f"g-{digest(call.key.encode())[7:19]}",  # the same call again is the same goal
+                text=given.text("text", most=_LIMITS.goal_chars),
+                weight=given.whole("weight", -1000, 1000, 0),
+                lineage=lineage,
+                review=review,
+            )
         case "weigh":
-            weight = given.number("weight", 0, 1)
-            lineage = call.lineage
-            return _on_one(call, given, lambda goal: (_weighed(goal, weight, lineage),))
+            weight = given.whole("weight", -1000, 1000)
+            return Tilt(given.text("id", most=100), weight, lineage, review)
         case _:
-            return _on_one(call, given, lambda _: ())
+            return Prune(given.text("id", most=100), lineage, review)
 
 
-def _add(call: ActCall, given: Arguments) -> tuple[str, _Change]:
-    goal = Goal(
-        id=f"g-{digest(call.key.encode())[7:19]}",  # the same call again is the same goal
-        text=given.text("text", most=500),
-        weight=float(given.number("weight", 0, 1, 1.0)),
-        lineage=least_trusted((Trust.SELF, call.lineage)),
-    )
-    parent = given.text("id", most=100, default="")
-
-    def change(goals: _Goals) -> _Goals:
-        if _find(goals, goal.id):
-            return goals
-        if _count(goals) >= MOST_GOALS:
-            raise Unfit(f"there are {MOST_GOALS} goals already: close one first")
-        if not parent:
-            return (*goals, goal)
-        _must_have(goals, parent)
-        return _replaced(goals, parent, lambda over: (_over(over, goal),))
-
-    return goal.id, change
+def _refuse(call: ActCall, report: OpReport) -> None:
+    if report.applied or report.code in _DONE_BEFORE:
+        return
+    if report.code == "no-goal" and call.attempt > 1:
+        return  # it may be gone because the first try closed it
+    raise Unfit(report.reason)
 
 
-def _on_one(
-    call: ActCall, given: Arguments, change: Callable[[Goal], _Goals]
-) -> tuple[str, _Change]:
-    goal_id = given.text("id", most=100)
-
-    def whole(goals: _Goals) -> _Goals:
-        if call.attempt == 1:  # later the goal may be gone because the first try closed it
-            _must_have(goals, goal_id)
-        return _replaced(goals, goal_id, change)
-
-    return goal_id, whole
-
-
-def _over(goal: Goal, child: Goal) -> Goal:
-    return replace(goal, children=(*goal.children, child))
-
-
-def _weighed(goal: Goal, weight: float, lineage: Trust) -> Goal:
-    return replace(goal, weight=float(weight), lineage=least_trusted((goal.lineage, lineage)))
-
-
-def _replaced(goals: _Goals, goal_id: str, change: Callable[[Goal], _Goals]) -> _Goals:
-    made: list[Goal] = []
-    for goal in goals:
-        if goal.id == goal_id:
-            made.extend(change(goal))
-        else:
-            made.append(replace(goal, children=_replaced(goal.children, goal_id, change)))
-    return tuple(made)
-
-
-def _find(goals: _Goals, goal_id: str) -> bool:
-    return any(goal.id == goal_id or _find(goal.children, goal_id) for goal in goals)
-
-
-def _must_have(goals: _Goals, goal_id: str) -> None:
-    if not _find(goals, goal_id):
-        raise Unfit(f"id: there is no goal {goal_id!r}")
-
-
-def _count(goals: _Goals) -> int:
-    return sum(1 + _count(goal.children) for goal in goals)
+def _count(goal: Goal) -> int:
+    return 1 + sum(_count(child) for child in goal.children)

@@ -13,6 +13,7 @@ from mentis.ledger.canon import MAX_BYTES
 from mentis.ledger.strict_json import read_strict_object
 from mentis.values.guardian import GuardianState, Judgement, Profile
 from mentis.values.json import JsonObject
+from mentis.values.window import is_window
 
 from .case import Case, Response
 from .draft import unwrapped
@@ -24,22 +25,6 @@ _FENCE = re.compile(r"```[ \t]*\w*[ \t]*\r?\n\s{0,1000}\Z")
 _FENCE_END = re.compile(r"\s{0,1000}```[ \t]*(?=\r?\n|\Z)")
 _FENCE_ROOM = 1100
 _DECODER = json.JSONDecoder()
-# Fields by which a window is known, however broken it is otherwise.
-_MARKS = frozenset(
-    {
-        "actions",
-        "confidence",
-        "cycle",
-        "goal",
-        "output_plan",
-        "reflection_curve",
-        "rule_tangency",
-        "step_id",
-        "window_hash",
-        "window_type",
-    }
-)
-_ENOUGH = 3
 # An answer may be made so that every brace begins a long search; then the search says so and ends.
 _MOST_ATTEMPTS = 5_000
 _MOST_READ = 16 * MAX_BYTES
@@ -108,7 +93,7 @@ def find_window(text: str) -> tuple[Response, JsonObject]:
     """
     search = _Search(text)
     found = list(search.objects())
-    windows = [one for one in found if _is_window(one.value)]
+    windows = [one for one in found if is_window(one.value)]
     response = Response(text, windows=len(windows), undecided=search.undecided)
     if not windows:
         return response, {}
@@ -142,11 +127,6 @@ def _placed(response: Response, window: _Found, text: str) -> Response:
         before=text[:start].strip(),
         after=text[end:],
     )
-
-
-def _is_window(value: Mapping[str, object]) -> bool:
-    inner = unwrapped(value)
-    return len(_MARKS & inner.keys()) >= _ENOUGH
 
 
 def _is_trigger(value: Mapping[str, object]) -> bool:

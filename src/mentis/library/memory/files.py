@@ -23,6 +23,7 @@ from mentis.values.trust import Trust
 from mentis.values.value import Value
 
 from .folder import MemoryFolder
+from .review import MemoryChange, from_outside, unseen
 from .text import NAMES, as_prompt_value, checked_name, drops_most, is_empty, template
 
 _FOUND = "as it was found"
@@ -155,6 +156,33 @@ class PersonaMemory:
                 hint = "`mentis persona history` shows every revision"
                 raise PersonaError(f"{name}.md: there is nothing to undo", hint=hint, name=name)
             return self._replace(name, old, target.content, f"undo {target.number}")
+
+    def accept(self, name: str, number: int, *, words: str = "") -> Written:
+        """Vouch for the file as it stands at revision `number`; its text stays as it is."""
+        name = checked_name(name)
+        with self._folder.locked(seconds=self._busy_seconds):
+            text = self._present(name)
+            newest = len(self._adopt(name, text))
+            if number != newest:
+                raise _conflict(name, number, newest)
+            made = self._history.append(self._key(name), text, said(f"accept {number}", words))
+            self._adopt(name, text)
+        return Written(name, made.number, changed=False, chars=len(text))
+
+    def unseen(self, name: str) -> tuple[MemoryChange, ...]:
+        """What the agent changed and its owner has not accepted or undone, oldest first."""
+        name = checked_name(name)
+        return tuple(
+            MemoryChange(
+                name,
+                revision.number,
+                revision.time,
+                revision.words,
+                self.diff(name, revision.number - 1, revision.number),
+                review=from_outside(revision),
+            )
+            for revision in unseen(self.history(name))
+        )
 
     def history(self, name: str) -> tuple[Revision, ...]:
         """Every revision, oldest first; a change made outside is among them."""

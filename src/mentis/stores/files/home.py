@@ -62,6 +62,10 @@ class Home:
         """The folder where drafts for the ledger are put as files."""
         return inside(self.path, f"status/{checked_id(persona_id, 'persona')}")
 
+    def senses(self, persona_id: str) -> Path:
+        """The folder where senses for the loop are put as files."""
+        return inside(self.path, f"senses/{checked_id(persona_id, 'persona')}")
+
     def _persona_folder(self, persona_id: str) -> Path:
         return inside(self.path, f"personas/{checked_id(persona_id, 'persona')}")
 

@@ -19,5 +19,10 @@ class RevisionsInMemory:
             check_next_revision(revision, newest=len(known))
             known.append(revision)
 
-    def history(self, key: str) -> tuple[Revision, ...]:
-        return tuple(self._revisions.get(key, ()))
+    def history(self, key: str, *, last: int | None = None) -> tuple[Revision, ...]:
+        known = self._revisions.get(key, [])
+        return tuple(known if last is None else known[max(len(known) - last, 0) :])
+
+    def at(self, key: str, number: int) -> Revision | None:
+        known = self._revisions.get(key, [])
+        return known[number - 1] if 0 < number <= len(known) else None

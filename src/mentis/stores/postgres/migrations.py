@@ -100,5 +100,25 @@ _ADD_MEMORIES = (
     """,
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_CREATE_TABLES, _ADD_MARKS, _ADD_MEMORIES)
+# Of what is edited; the states of minds are such, too.
+_ADD_REVISIONS = (
+    """
+    CREATE TABLE revisions (
+        key TEXT COLLATE "C" NOT NULL,
+        number BIGINT NOT NULL,
+        content TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        time TEXT NOT NULL,
+        words TEXT NOT NULL,
+        PRIMARY KEY (key, number)
+    )
+    """,
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    _CREATE_TABLES,
+    _ADD_MARKS,
+    _ADD_MEMORIES,
+    _ADD_REVISIONS,
+)
 VERSION = len(MIGRATIONS)

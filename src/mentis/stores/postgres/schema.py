@@ -128,6 +128,16 @@ _EXPECTED = {
         column forgotten bigint not null
         CREATE UNIQUE INDEX memory_standing_pkey USING btree (agent)
     """,
+    "revisions": """
+        table
+        column key text not null C
+        column number bigint not null
+        column content text not null
+        column digest text not null
+        column time text not null
+        column words text not null
+        CREATE UNIQUE INDEX revisions_pkey USING btree (key, number)
+    """,
     "version": """
         table
         column number integer not null

@@ -6,6 +6,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Callable
+from typing import Any
 
 # "MNTS", in the header of every database file of ours.
 APPLICATION_ID = 0x4D4E5453
@@ -216,6 +217,34 @@ def _extend_memories(connection: sqlite3.Connection) -> None:
         connection.execute(statement, (f"sha256:{told}", agent, name))
 
 
+def _keep_every_state(connection: sqlite3.Connection) -> None:
+    """States become revisions, so that each is kept. Weights were shares of 1."""
+    for agent, state in connection.execute("SELECT agent, state FROM states").fetchall():
+        content = _newer_state(state)
+        connection.execute(
+            "INSERT INTO revisions (key, number, content, digest, time, words)"
+            " SELECT ?, 1, ?, ?, strftime('%Y-%m-%dT%H:%M:%S.000000Z'), 'migrated'",
+            (f"state:{agent}", content, f"sha256:{hashlib.sha256(content.encode()).hexdigest()}"),
+        )
+    connection.execute("DROP TABLE states")
+
+
+def _newer_state(text: str) -> str:
+    """A state that cannot be read stays as it is; whoever loads it is told."""
+    try:
+        state = json.loads(text)
+        waiting: list[dict[str, Any]] = [*state["goals"]]
+        while waiting:
+            goal = waiting.pop()
+            goal["weight"] = round(goal["weight"] * 1000)
+            waiting += goal["children"]
+        entries = [{"text": entry} for entry in state["l1_memory"]]
+    except (ValueError, KeyError, TypeError):
+        return text
+    user = {"id": "user-root", "text": "user goals", "weight": 0, "children": state["goals"]}
+    return json.dumps({"goals": {"user": user}, "l1_memory": entries, "revision": 1})
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _create_tables,
     _add_media,
@@ -223,6 +252,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _lighten_ledger,
     _add_marks,
     _extend_memories,
+    _keep_every_state,
 )
 VERSION = len(MIGRATIONS)
 

@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
-from mentis.stores.succession import check_next_revision
-from mentis.values.cognition import Revision
+import sqlite3
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 
-from .database import Database
+from mentis.stores.rows import Row
+from mentis.stores.sql_revisions import SqlRevisions
 
-_NEWEST = "SELECT coalesce(max(number), 0) FROM revisions WHERE key = ?"
-_SAVE = """
-INSERT INTO revisions (key, number, content, digest, time, words) VALUES (?, ?, ?, ?, ?, ?)
-"""
-_HISTORY = """
-SELECT key, number, content, digest, time, words FROM revisions WHERE key = ? ORDER BY number
-"""
+from .database import Database, fetch
 
 
-class SqliteRevisions:
+class SqliteRevisions(SqlRevisions):
+    def __init__(self, database: Database) -> None:
+        super().__init__(_Engine(database))
+
+
+class _Engine:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def save(self, revision: Revision) -> None:
-        with self._database.write() as connection:
-            newest = connection.execute(_NEWEST, (revision.key,)).fetchone()[0]
-            check_next_revision(revision, newest=newest)
-            connection.execute(
-                _SAVE,
-                (
-                    revision.key,
-                    revision.number,
-                    revision.content,
-                    revision.digest,
-                    revision.time,
-                    revision.words,
-                ),
-            )
+    def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
+        return self._database.read(statement, parameters)
 
-    def history(self, key: str) -> tuple[Revision, ...]:
-        return tuple(Revision(*row) for row in self._database.read(_HISTORY, (key,)))
+    # ruff: noqa: ARG002 - one writer at a time, whatever the key
+    @contextmanager
+    def write(self, key: str) -> Generator[_Work]:
+        with self._database.write() as connection:
+            yield _Work(connection)
+
+
+class _Work:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def execute(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
+        return fetch(self._connection, statement, parameters)

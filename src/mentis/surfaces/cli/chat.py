@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import click
 
@@ -26,9 +26,14 @@ from .options import (
 )
 from .output import emit, emit_json, json_option, say, show_error
 from .plan import say_cached
+from .window_show import window_lines
 
 if TYPE_CHECKING:
-    from mentis.runtime.turn import TurnResult
+    from mentis.runtime.afterthought import Afterthought
+    from mentis.runtime.persona_update import Upkeep
+    from mentis.runtime.quiet import Quiet
+    from mentis.runtime.turn import Hear, TurnResult
+    from mentis.values.persona_update import PersonaUpdate
 
     from .talk import Talk
 
@@ -38,6 +43,15 @@ _LEAVE = frozenset({"/quit", "/exit"})
 
 @click.command(epilog='For example: mentis chat "What did we plan for today?"')
 @click.argument("text", nargs=-1)
+@click.option(
+    "--regenerate",
+    "begin",
+    flag_value="regenerate",
+    help="Ask once more with your last message; the earlier answer is kept, and no longer told.",
+)
+@click.option(
+    "--first", "begin", flag_value="first", help="Let the persona begin a new conversation."
+)
 @attach_option
 @reply_to_option
 @persona_option
@@ -48,6 +62,7 @@ _LEAVE = frozenset({"/quit", "/exit"})
 def chat(
     text: tuple[str, ...],
     *,
+    begin: str | None,
     attached: tuple[str, ...],
     reply_to: str | None,
     persona: str | None,
@@ -60,8 +75,16 @@ def chat(
     With TEXT, or with a message on standard input, one turn is made. On a terminal without TEXT,
     the conversation goes on until Ctrl-D. Ctrl-C ends an answer: what came of it is kept and
     marked as interrupted. What is attached goes with the first message.
+    With `features.nachgedankeEnabled`, the persona may write once more while you are silent.
     """
     from .talk import open_talk
+
+    if begin is not None:
+        if text or attached or reply_to:
+            raise click.UsageError(f"--{begin} takes no message")
+        with open_talk(home_path(), persona=persona, route=route) as talk:
+            how = talk.agent.first if begin == "first" else talk.agent.regenerate
+            return finish(_told(how, talk, session, as_json=as_json), as_json=as_json)
 
     interactive = sys.stdin is not None and sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]  # None when closed
     message = " ".join(text)
@@ -75,7 +98,32 @@ def chat(
 
 
 def _once(talk: Talk, message: Stimulus, session: str, *, as_json: bool) -> int:
-    result = talk.ask(message, session=session) if as_json else _heard(talk, message, session)
+    upkeep = talk.agent.upkeep(_updated)
+    with talk.keeping(upkeep):
+        result = talk.ask(message, session=session) if as_json else _heard(talk, message, session)
+        code = finish(result, as_json=as_json)
+        talk.heard(upkeep, session)
+    return code
+
+
+def _updated(made: PersonaUpdate | MentisError) -> None:
+    from .persona import say_update
+
+    show_error(made) if isinstance(made, MentisError) else say_update(made)
+
+
+class _Begin(Protocol):
+    """What the agent does without being told anything new."""
+
+    async def __call__(self, *, session: str, hear: Hear | None = None) -> TurnResult: ...
+
+
+def _told(begin: _Begin, talk: Talk, session: str, *, as_json: bool) -> TurnResult:
+    hear = None if as_json else print_delta
+    return talk.wait_for(lambda: begin(session=session, hear=hear))
+
+
+def finish(result: TurnResult, *, as_json: bool) -> int:
     if as_json:
         emit_json(_summary(result))
     else:
@@ -85,6 +133,29 @@ def _once(talk: Talk, message: Stimulus, session: str, *, as_json: bool) -> int:
 
 def _converse(talk: Talk, session: str, attached: tuple[str, ...], reply_to: str | None) -> int:
     say(f"You are talking to {talk.agent.id}. Ctrl-C ends an answer, Ctrl-D the conversation.")
+    quiet = talk.agent.quiet(_told_afterwards, hear=print_delta)
+    upkeep = talk.agent.upkeep(_updated)
+    with talk.keeping(upkeep), talk.beside(quiet):
+        beside = (quiet, upkeep)
+        return _go_on(talk, beside, session, attached=attached, reply_to=reply_to)
+
+
+def _told_afterwards(thought: Afterthought | MentisError) -> None:
+    """The end of what the persona wrote by itself; that it rather waits is nobody's business."""
+    if isinstance(thought, MentisError):
+        show_error(thought)
+    elif thought.followup is not None:
+        _close(thought.followup)
+
+
+def _go_on(
+    talk: Talk,
+    beside: tuple[Quiet, Upkeep],
+    session: str,
+    *,
+    attached: tuple[str, ...],
+    reply_to: str | None,
+) -> int:
     while True:
         try:
             message = _read_line()
@@ -97,7 +168,10 @@ def _converse(talk: Talk, session: str, attached: tuple[str, ...], reply_to: str
         if message.strip() in _LEAVE:
             return 0
         if message.strip():
+            talk.hush(beside[0])
             _exchange(talk, given_message(message, attached, reply_to), session)
+            for one in beside:
+                talk.heard(one, session)
             attached, reply_to = (), None
 
 
@@ -123,7 +197,7 @@ def _heard(talk: Talk, message: Stimulus, session: str) -> TurnResult:
 
     def hear(delta: Delta) -> None:
         nonlocal last
-        _print(delta)
+        print_delta(delta)
         if isinstance(delta, TextDelta):
             last = delta.text[-1:] or last
         elif isinstance(delta, AgainDelta):
@@ -137,7 +211,7 @@ def _heard(talk: Talk, message: Stimulus, session: str) -> TurnResult:
         raise
 
 
-def _print(delta: Delta) -> None:
+def print_delta(delta: Delta) -> None:
     if isinstance(delta, TextDelta):
         emit(delta.text, end="")
     elif isinstance(delta, AgainDelta):
@@ -160,9 +234,9 @@ def _close(result: TurnResult) -> None:
         say(f"nobody answered: this is the answer of entry {result.repeats}, once more")
     for problem in result.reply.errors:
         say(f"in the answer: {problem.message} [{problem.code}]")
-    for outcome in result.outcomes:
-        for line in said_lines(outcome):
-            say(line)
+    told = [line for outcome in result.outcomes for line in said_lines(outcome)]
+    for line in (*told, *window_lines(result.entry)):
+        say(line)
     for cached in result.caching:
         say_cached(cached)
     say(_receipt(result))
@@ -196,5 +270,7 @@ def _summary(result: TurnResult) -> dict[str, object]:
         "passed_over": [to_object(passed) for passed in result.passed_over],
         "errors": [to_object(problem) for problem in reply.errors],
         "outcomes": [to_object(outcome) for outcome in result.outcomes],
+        "window": result.entry.body.get("window"),
+        "claims": result.entry.body.get("claims"),
         "entry": {"index": result.entry.index, "hash": result.entry.hash},
     }

@@ -8,7 +8,14 @@ import click
 
 from mentis.errors import MentisError
 
-from .options import given_text, home_option, home_path, persona_option
+from .options import (
+    given_text,
+    home_option,
+    home_path,
+    persona_option,
+    route_option,
+    session_option,
+)
 from .output import emit, emit_json, json_option, say, table
 
 if TYPE_CHECKING:
@@ -16,6 +23,7 @@ if TYPE_CHECKING:
 
     from mentis.library.memory.files import MemoryFile, Written
     from mentis.runtime.personas import Personas
+    from mentis.values.persona_update import PersonaUpdate
 
 FILES = click.Choice(["memory", "soul", "relationship"])
 file_argument = click.argument("name", type=FILES, metavar="memory|soul|relationship")
@@ -166,6 +174,87 @@ def _tell(written: Written, *, as_json: bool) -> None:
     say(f"{written.name}: {what}, {written.chars} characters")
     if written.cut:
         say(f"cut off ({len(written.cut)} characters):\n{written.cut}")
+
+
+@persona.command(epilog="For example: mentis persona update --session main")
+@persona_option
+@route_option
+@session_option
+@home_option
+@json_option
+def update(*, persona: str | None, route: str, session: str, as_json: bool) -> int:
+    """Let a persona bring its memory files up to date from a conversation.
+
+    It goes by itself in `mentis chat`, as `persona_update.frequency` says. What it changes is a
+    revision each: `mentis persona review` shows them. Exit code 1 when it failed.
+    """
+    from mentis.codec.forms import to_object
+
+    from .talk import open_talk
+
+    with open_talk(home_path(), persona=persona, route=route) as talk:
+        made = talk.wait_for(lambda: talk.agent.update_memory(session=session))
+    if made is None:
+        return 0
+    if as_json:
+        emit_json(to_object(made))
+    else:
+        say_update(made)
+    return 0 if made.success else 1
+
+
+def say_update(made: PersonaUpdate) -> None:
+    """What an update came to."""
+    for change in made.written:
+        mark = ", in review: it was made from outside text" if change.review else ""
+        say(f"{change.name}.md: revision {change.revision}{mark}")
+    for refused in made.refused:
+        say(f"not done: {refused}")
+    if made.cut:
+        say(f"{made.cut} characters of a message that is longer than the context were not read")
+    read = f"read {made.messages} messages, {made.waiting} wait for the next update"
+    if made.success:
+        say(f"memory update: {read}, {len(made.written)} files changed [entry {made.entry}]")
+    else:
+        say(f"memory update failed: {made.message} [{made.failure}, entry {made.entry}]")
+
+
+@persona.command(epilog='For example: mentis persona review memory --accept -m "all true"')
+@click.argument("name", type=FILES, required=False, metavar="[memory|soul|relationship]")
+@click.option("--accept", is_flag=True, help="Vouch for the file as it stands; it is recorded.")
+@click.option("-m", "--reason", default="", metavar="TEXT", help="With --accept: why.")
+@persona_option
+@home_option
+@json_option
+def review(
+    name: str | None, *, accept: bool, reason: str, persona: str | None, as_json: bool
+) -> None:
+    """Show what the persona changed in its memory files and you have not accepted or undone.
+
+    What was made from outside text is told apart, and counts as untrusted until it is accepted;
+    `mentis persona undo` takes the last change of a file back.
+    """
+    from mentis.codec.forms import to_object
+
+    if accept and name is None:
+        raise click.UsageError("name the file to accept")
+    with open_personas() as personas:
+        chosen = personas.pick(persona)
+        if accept and name is not None:
+            _tell(personas.accept(chosen, name, reason=reason), as_json=as_json)
+            return
+        memory = personas.memory(chosen)
+        names = (name,) if name else ("memory", "soul", "relationship")
+        found = [change for each in names for change in memory.unseen(each)]
+    if as_json:
+        emit_json([to_object(change) for change in found])
+        return
+    for change in found:
+        mark = " [from outside text]" if change.review else ""
+        say(f"{change.name}.md, revision {change.number}, {change.time}{mark}")
+        emit(change.diff)
+    if not found:
+        say("nothing is in review")
 
 
 @persona.command(epilog="For example: mentis persona history memory")

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import click
 
 from .drafts import open_service, read_bytes, show_judgement
-from .options import home_option, persona_option
+from .options import home_option, home_path, persona_option
 from .output import emit, emit_json, json_option, say
+from .window_show import verdict_word
 
 if TYPE_CHECKING:
+    from mentis.runtime.cortex.health import Alarm
     from mentis.runtime.statuses import Statuses
     from mentis.values.entry import Entry
 
 _HASH = 16
+_LOOKED_BACK = 256  # entries among which the last ticks are looked for
 windows_option = click.option("--windows", is_flag=True, help="Only entries that carry a window.")
 
 
@@ -78,6 +82,7 @@ def _pieces(statuses: Statuses, entries: Iterable[Entry]) -> Iterator[str]:
 def _line(statuses: Statuses, entry: Entry) -> str:
     window = statuses.window(entry) or {}
     words = " ".join(str(window.get(name, "")) for name in ("window_type", "cycle", "goal")).strip()
+    words = " ".join(filter(None, (words, verdict_word(entry))))
     line = f"{entry.index}  {entry.time}  {entry.hash[:_HASH]}  {entry.kind}  {entry.source}"
     return " ".join(f"{line}  {words}".split("\n")).rstrip()
 
@@ -139,15 +144,20 @@ def health(*, persona: str | None, as_json: bool) -> int:
     """Say which ways into the record are open, or why not.
 
     A watcher, B this command line, C the save tool of `mentis mcp`, D its monitor. Exit code 1
-    when nothing can be recorded.
+    when nothing can be recorded. A stage of the tick that keeps failing is told as an alarm, and so
+    is a memory update that failed.
     """
     from mentis.codec.forms import to_object
 
     with open_service(persona) as statuses:
         found = statuses.health()
         state = statuses.backend_state()
+        alarms = _alarms(statuses) if found.persists else ()
+        updates = _failed_updates(statuses) if found.persists else []
     if as_json:
-        emit_json({**to_object(found), "state": to_object(state)})
+        told = [to_object(one) for one in alarms]
+        more = {"alarms": told, "failed_updates": updates}
+        emit_json({**to_object(found), "state": to_object(state), **more})
         return 0 if found.persists else 1
     emit(f"{found.status}  {found.reason}")
     for route in found.routes:
@@ -158,7 +168,29 @@ def health(*, persona: str | None, as_json: bool) -> int:
     say(f"next window: {state.step_id}, cycle {state.cycle}, {_asked(state.audit_due)}")
     if state.after_breach:
         say("a breach came before: the next window is a recovery")
+    for one in alarms:
+        say(f"alarm: {one.stage} failed {one.failures} times in a row: {one.reason}")
+    for one in updates:
+        say(
+            f"the last memory update of session {one['session']} failed: {one['failure']}"
+            f" (entry {one['entry']}); it is tried again, or: mentis persona update"
+        )
     return 0 if found.persists else 1
+
+
+def _alarms(statuses: Statuses) -> tuple[Alarm, ...]:
+    from mentis.runtime.cortex.health import streaks_in
+    from mentis.runtime.settings_sources import load_settings
+
+    limit = load_settings(home_path(), os.environ).model.cortex.alarm_failures
+    return streaks_in(statuses.latest(_LOOKED_BACK)).alarms(limit)
+
+
+def _failed_updates(statuses: Statuses) -> list[dict[str, object]]:
+    from mentis.runtime.persona_update import failed_updates
+
+    found = failed_updates(statuses.latest(_LOOKED_BACK))
+    return [{"session": name, "failure": why, "entry": e.index} for name, e, why in found]
 
 
 def _asked(audit_due: bool) -> str:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Generator
+from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from anyio import sleep
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from mentis.runtime.agent import Agent
+from mentis.runtime.persona_update import Upkeep
+from mentis.runtime.quiet import Quiet
 from mentis.runtime.turn import Hear, TurnResult
 from mentis.values.recalled import Stimulus
 
 from .options import call_parts
 from .output import say
 
+T = TypeVar("T")
 PATIENCE = 1.0  # seconds of silence, before it is said what is waited for
 
 
@@ -32,7 +36,44 @@ class Talk:
         async def chat() -> TurnResult:
             return await self.agent.chat(message, session=session, hear=hear)
 
-        answer = self._portal.start_task_soon(chat)
+        return self.wait_for(chat)
+
+    @contextmanager
+    def beside(self, quiet: Quiet) -> Generator[None, None, None]:
+        """Let the agent think by itself while this goes on."""
+        running = self._portal.start_task_soon(quiet.run)
+        try:
+            yield
+        finally:
+            running.cancel()
+
+    @contextmanager
+    def keeping(self, upkeep: Upkeep) -> Generator[None, None, None]:
+        """Let the memory files be updated in the background; what is due at the end is done first.
+
+        Ctrl-C breaks that off, and the record says so.
+        """
+        running = self._portal.start_task_soon(upkeep.run)
+        try:
+            yield
+        finally:
+            self._portal.call(upkeep.finish)
+            try:
+                running.result()
+            except KeyboardInterrupt:
+                self._portal.call(self.agent.interrupt)
+                running.result()
+
+    def hush(self, quiet: Quiet) -> None:
+        """Somebody writes: what is being thought is broken off first."""
+        self._portal.call(quiet.hush)
+
+    def heard(self, quiet: Quiet | Upkeep, session: str) -> None:
+        self._portal.call(quiet.heard, session)
+
+    def wait_for(self, work: Callable[[], Coroutine[object, object, T]]) -> T:
+        """What the agent does, done; Ctrl-C in the meantime interrupts it."""
+        answer = self._portal.start_task_soon(work)
         telling = self._portal.start_task_soon(self._tell)
         try:
             return answer.result()

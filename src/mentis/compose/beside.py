@@ -1,0 +1,53 @@
+"""What is kept in a conversation beside what was said: what it came to so far, what was thought."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from mentis.values.part import TextPart
+from mentis.values.span import Span
+from mentis.values.stability import Stability
+from mentis.values.turn import Turn
+from mentis.values.value import Value
+
+from .computed import Facts
+from .sections import Section
+
+_RANK = 7  # it goes late: without it, what it stands for is gone
+
+
+@dataclass(frozen=True, slots=True)
+class Beside(Value):
+    """`history` is what is told as turns; `sections` what is told about the talk before it."""
+
+    history: tuple[Turn, ...]
+    sections: tuple[Section, ...] = ()
+
+
+def read_beside(turns: tuple[Turn, ...], facts: Facts) -> Beside:
+    """The same turns, unless there is more among them than was said."""
+    if all(turn.kind == "said" for turn in turns):
+        return Beside(turns)
+    return Beside(tuple(_told(turns, facts)), tuple(_sections(turns)))
+
+
+def _told(turns: Sequence[Turn], facts: Facts) -> Iterator[Turn]:
+    """A thought is marked as one: it was not said, and nobody was sent it."""
+    for turn in turns:
+        if turn.kind == "said":
+            yield turn
+        elif turn.kind == "thought":
+            words = " ".join(facts.word("label_thought"))
+            yield replace(turn, parts=(TextPart(f"{words}\n{turn.text}"),), kind="said")
+
+
+def _sections(turns: Sequence[Turn]) -> Iterator[Section]:
+    """Trusted as little as the least trusted of what it was made from."""
+    spans = tuple(
+        Span(turn.text, source="summary", trust=turn.lineage, stability=Stability.SESSION)
+        for turn in turns
+        if turn.kind == "summary" and turn.text.strip()
+    )
+    if spans:
+        yield Section("summary_earlier", spans, _RANK)

@@ -1,0 +1,215 @@
+"""A beat: a moment of the agent's own, with nobody waiting. What it thinks goes to nobody.
+
+The occasion is a block of the library, `beat_KIND`; which kind it is, chance decides by the weights
+in the settings. Each beat is a turn of the session `beats` and ends in an entry, also one that
+failed or was broken off: together they are the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
+from typing import Literal, TypeAlias, cast
+
+from anyio import CancelScope, current_time, to_thread
+
+from mentis.errors import BudgetReached, UsageError
+from mentis.ports.chance import Chance
+from mentis.ports.ledger_store import LOOKED_BACK
+from mentis.values.digest import digest
+from mentis.values.entry import Entry
+from mentis.values.recalled import Stimulus
+from mentis.values.request import RuntimeContext
+from mentis.values.value import Value
+
+from .beside import builder_for, limited, worded
+from .budgets import spent_by
+from .mind import Mind
+from .present import Present, look
+from .schedule import Pulse
+from .settings_beats import BeatSettings
+from .turn import Hear, TurnResult, run_turn
+
+SESSION, INNER = "beats", "beat"
+_PREFIX = "beat_"
+_AT_ONCE = 64
+BeatState: TypeAlias = Literal["done", "failed", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Beat(Value):
+    kind: str
+    result: TurnResult
+
+
+@dataclass(frozen=True, slots=True)
+class BeatRecord(Value):
+    """One line of the log. `text` is the thought, where it is still kept."""
+
+    index: int
+    time: str
+    kind: str
+    state: BeatState
+    failure: str = ""
+    tokens: int = 0
+    text: str = ""
+
+
+def choose(weights: Mapping[str, float], chance: Chance) -> str:
+    """One of the kinds, each as often as its weight says; one without weight is never drawn."""
+    kinds = [(kind, weight) for kind, weight in weights.items() if weight > 0]
+    if not kinds:
+        raise UsageError(
+            "no kind of beat has a weight", hint="set beats.weights, or name a kind of beat"
+        )
+    drawn = chance.between(0.0, sum(weight for _, weight in kinds))
+    for kind, weight in kinds:
+        drawn -= weight
+        if drawn < 0:
+            return kind
+    return kinds[-1][0]
+
+
+def kinds_in(present: Present) -> tuple[str, ...]:
+    """Those that the library has an occasion for."""
+    ids = (block.id for block in present.library.blocks if block.target == "message")
+    return tuple(one.removeprefix(_PREFIX) for one in ids if one.startswith(_PREFIX))
+
+
+async def make_beat(
+    mind: Mind, kind: str | None, *, chance: Chance, hear: Hear, reading: CancelScope
+) -> Beat:
+    """Have one now, of that kind or of one that is drawn, within what beats may use in a day."""
+    present = await to_thread.run_sync(look, mind)
+    chosen = present.settings.model.beats
+    await to_thread.run_sync(_check_day, mind, chosen)
+    for one, weight in chosen.weights.items() if kind is None else ():
+        if weight:
+            _check_kind(present, one)
+    drawn = choose(chosen.weights, chance) if kind is None else kind
+    stimulus = _occasion(mind, present, drawn)
+    reading.deadline = current_time() + chosen.seconds
+    small = limited(mind, chosen.tokens)
+    result = await run_turn(small, stimulus, session=SESSION, hear=hear, reading=reading)
+    return Beat(drawn, result)
+
+
+def pulse_of(mind: Mind, chosen: BeatSettings) -> Pulse:
+    """When the next beat is due on the clock that only goes on, as the record says. It blocks."""
+    if not chosen.enabled:
+        return Pulse()
+    wait = (due_at(mind, chosen) - mind.clock.now()).total_seconds()
+    return Pulse(mind.clock.monotonic() + max(0.0, wait))
+
+
+def due_at(mind: Mind, chosen: BeatSettings) -> datetime:
+    """An interval after the last one; the next day, where this one's beats are used up."""
+    now = mind.clock.now()
+    interval, today = timedelta(seconds=chosen.interval), _today(now)
+    beats = _since(mind, min(today, now - interval))
+    due = datetime.fromisoformat(beats[-1].time) + interval if beats else now
+    return max(due, today + timedelta(days=1)) if _used_up(beats, chosen, now) else due
+
+
+def beat_log(mind: Mind, count: int) -> tuple[BeatRecord, ...]:
+    """The last beats, the oldest first, as far back as the record is looked through. It blocks."""
+    beats = _beats(mind.ledger.latest(mind.agent, LOOKED_BACK, kind="turn"))[-count:]
+    turns = mind.conversations.turns(mind.agent, SESSION) if beats else ()
+    texts = {digest(turn.text.encode()): turn.text for turn in turns}
+    return tuple(_record(entry, texts) for entry in beats)
+
+
+def _check_kind(present: Present, kind: str) -> None:
+    known = kinds_in(present)
+    if kind not in known:
+        close = get_close_matches(kind, known, n=1)
+        own = f"mentis prompts new {_PREFIX}{kind} --target message --position user_message"
+        raise UsageError(
+            f"there is no kind of beat {kind!r}",
+            hint=f"did you mean {close[0]!r}?"
+            if close
+            else f"there are {', '.join(known)}; to make one: {own}",
+        )
+
+
+def _occasion(mind: Mind, present: Present, kind: str) -> Stimulus:
+    _check_kind(present, kind)
+    built = builder_for(mind, present).build_beat(kind, mind.route.variant, present.variables)
+    return Stimulus(
+        worded(built, f"{_PREFIX}{kind}"),
+        inner=INNER,
+        mode="beat",
+        runtime_ctx=RuntimeContext(beat_type=kind),
+    )
+
+
+def _check_day(mind: Mind, chosen: BeatSettings) -> None:
+    now = mind.clock.now()
+    name = _used_up(_since(mind, _today(now)), chosen, now)
+    if name:
+        raise BudgetReached(
+            f"this day's beats have used up beats.{name}: {getattr(chosen, name)}",
+            hint=f"raise beats.{name}, or wait for the next day (UTC)",
+            budget=name,
+        )
+
+
+def _used_up(beats: Sequence[Entry], chosen: BeatSettings, now: datetime) -> str:
+    """The name of the limit that is reached, if one is."""
+    today = [one for one in beats if datetime.fromisoformat(one.time) >= _today(now)]
+    if chosen.day_beats and len(today) >= chosen.day_beats:
+        return "day_beats"
+    if chosen.day_tokens and _tokens(today, now) >= chosen.day_tokens:
+        return "day_tokens"
+    return ""
+
+
+def _since(mind: Mind, since: datetime) -> list[Entry]:
+    """All beats from then on: backwards through the record, until it is older."""
+    count = _AT_ONCE
+    while True:
+        latest = mind.ledger.latest(mind.agent, count, kind="turn")
+        if len(latest) < count or datetime.fromisoformat(latest[0].time) < since:
+            beats = _beats(latest)
+            return [one for one in beats if datetime.fromisoformat(one.time) >= since]
+        count *= 4
+
+
+def _beats(entries: Iterable[Entry]) -> list[Entry]:
+    """Without forks of them, which only show."""
+    found = (entry for entry in entries if "fork" not in entry.body)
+    return [entry for entry in found if _facts(entry).get("mode") == "beat"]
+
+
+def _tokens(beats: Iterable[Entry], now: datetime) -> int:
+    return spent_by(beats, now, priced=False).agent_tokens
+
+
+def _record(entry: Entry, texts: Mapping[str, str]) -> BeatRecord:
+    facts, bound = _facts(entry), _object(entry, "digests")
+    failure, stop = str(facts.get("failure", "")), facts.get("stop")
+    state: BeatState = "failed" if failure else "done"
+    return BeatRecord(
+        entry.index,
+        entry.time,
+        str(facts.get("beat", "")),
+        "interrupted" if stop == "interrupted" and not failure else state,
+        failure,
+        _tokens([entry], datetime.fromisoformat(entry.time)),
+        texts.get(str(bound.get("answer")), ""),
+    )
+
+
+def _today(now: datetime) -> datetime:
+    return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _facts(entry: Entry) -> Mapping[str, object]:
+    return _object(entry, "turn")
+
+
+def _object(entry: Entry, name: str) -> Mapping[str, object]:
+    found = entry.body.get(name)
+    return cast("Mapping[str, object]", found) if isinstance(found, Mapping) else {}

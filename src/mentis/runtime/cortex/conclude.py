@@ -1,0 +1,199 @@
+"""The end of a tick: drafts are held against the catalogue, patches applied, all of it told.
+
+Drafts that come to nothing are not lost: the agent senses them in the next tick.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from mentis.act.builtin.goals import UPDATE
+from mentis.act.payloads import fault_in
+from mentis.codec.forms import to_object
+from mentis.errors import BadInput, MentisError
+from mentis.settle.goal_patch import UNSEEN
+from mentis.settle.patches import patch
+from mentis.values.cognition import Sense
+from mentis.values.tick import (
+    DRAFT_DROPPED,
+    ActDraft,
+    Descriptor,
+    Dropped,
+    OpReport,
+    Section,
+    SignalKey,
+    Stage,
+    StageReport,
+    Tick,
+    TickReport,
+)
+from mentis.values.tool import ToolDeclaration
+from mentis.values.trust import Trust
+from mentis.values.value import Value
+from mentis.values.written import dump
+
+from .events import EventName, silent
+from .expand import expanded
+from .lineage import Marking
+from .output import Output
+from .run import Run
+from .think import FAULT
+
+_ORDER: tuple[Stage, ...] = (
+    "sense_helper",
+    "act_descriptor_helper",
+    "goal_tree_helper",
+    "primary",
+    "acts_helper",
+    "goal_tree_patch_helper",
+    "l1_memory_patch_helper",
+)
+_NO_ACTS = "acts_helper_empty"
+_SHOWN = 400
+_GOALS: Section = "goal-tree-patch"
+_MEMORY: Section = "l1-memory-patch"
+
+
+def conclude(run: Run, output: Output) -> Tick:
+    known = {entry.key: entry for entry in run.catalogue.entries if entry.kind == "act"}
+    marking = Marking(run)
+    checked = _checked(run, output.acts, known)
+    acts = expanded(run, tuple(_growing(run, checked) if marking.only_grows else checked))
+    patched = patch(
+        run.state,
+        [marking.goal(op) for op in output.goal_ops],
+        [marking.memory(op) for op in output.memory_ops],
+        replace(run.limits.patches, only_grows=marking.only_grows),
+    )
+    _tell(run, "output_ir_acts", output.bodies.get("acts"), output.acts)
+    _tell(run, "output_ir_goal_tree_patch", output.bodies.get("goal-tree-patch"), output.goal_ops)
+    _tell(run, "output_ir_l1_memory_patch", output.bodies.get("l1-memory-patch"), output.memory_ops)
+    if not acts:
+        run.tell("noop_fallback", reason=_NO_ACTS)
+    report = _report(run, goal_ops=patched.goal_ops, memory_ops=patched.memory_ops)
+    senses = dropped_senses(run.dropped, run.state.revision)
+    held = (*_held(run, _GOALS, patched.goal_ops), *_held(run, _MEMORY, patched.memory_ops))
+    told = (*senses, *held, *run.expanded, *_later(run))
+    return _returned(run, Tick(acts, patched.state, report, told, tuple(run.reworded)))
+
+
+def noop(run: Run, *, fault: Exception | None = None) -> Tick:
+    """Nothing came of it: the very state that was given, and why."""
+    if fault is not None:
+        told = f"{fault.code}: {fault.message}" if isinstance(fault, MentisError) else repr(fault)
+        run.failed(StageReport("primary", "failed", f"nothing can be made of it: {told[:_SHOWN]}"))
+        run.noop = FAULT
+    run.tell("noop_fallback", reason=run.noop)
+    return _returned(run, Tick((), run.state, _report(run), _later(run)))
+
+
+def _later(run: Run) -> tuple[Sense, ...]:
+    """Senses that there was no room for: the next tick has them, if this one was told of any."""
+    gone = sum([one.lines for one in run.left_out if one.section == "senses"])
+    plain = run.reports["sense_helper"].state in ("rendered", "fallback")  # a line for each
+    return run.senses[-gone:] if plain and 0 < gone < len(run.senses) else ()
+
+
+def _returned(run: Run, tick: Tick) -> Tick:
+    _tell(run, "final_returned_acts", None, tick.acts)
+    changed = tick.state.revision != run.state.revision
+    run.tell("tick_completed", acts=len(tick.acts), revision=tick.state.revision, changed=changed)
+    return tick
+
+
+def _report(
+    run: Run, *, goal_ops: tuple[OpReport, ...] = (), memory_ops: tuple[OpReport, ...] = ()
+) -> TickReport:
+    return TickReport(
+        stages=tuple([run.reports[stage] for stage in _ORDER if stage in run.reports]),
+        violations=run.violations,
+        dropped=tuple(run.dropped),
+        goal_ops=goal_ops,
+        memory_ops=memory_ops,
+        noop=run.noop,
+        catalogue=run.catalogue.version,
+        left_out=run.left_out,
+    )
+
+
+# Drafts
+
+
+def _checked(
+    run: Run, drafts: Sequence[ActDraft], known: Mapping[SignalKey, Descriptor]
+) -> Iterator[ActDraft]:
+    """Those that the catalogue has, with a payload that fits; the others are noted."""
+    for index, draft in enumerate(drafts):
+        descriptor = known.get(("act", draft.endpoint, draft.name))
+        if descriptor is None:
+            place = f"{draft.endpoint}/{draft.name}"
+            reason = f"the catalogue has no act {place[:200]!r}"
+            run.dropped.append(Dropped("acts", index, "unknown-act", reason, _raw(draft)))
+        elif reason := _fault(draft, descriptor):
+            run.dropped.append(Dropped("acts", index, "payload", reason, _raw(draft)))
+        else:
+            yield draft
+
+
+def _growing(run: Run, drafts: Iterable[ActDraft]) -> Iterator[ActDraft]:
+    """Without acts that would do to a goal what a patch may not do now."""
+    for index, draft in enumerate(drafts):
+        if draft.name == UPDATE.name and draft.payload.get("op") != "add":
+            run.dropped.append(Dropped("acts", index, "review", UNSEEN))
+        else:
+            yield draft
+
+
+def _fault(draft: ActDraft, descriptor: Descriptor) -> str:
+    try:
+        return fault_in(
+            draft.payload, ToolDeclaration(descriptor.name, "", parameters=descriptor.schema)
+        )
+    except BadInput as error:
+        return error.message
+
+
+def _raw(draft: ActDraft) -> str:
+    written = dump(to_object(draft)).decode(errors="replace")
+    return written if len(written) <= _SHOWN else f"{written[:_SHOWN]}…"
+
+
+def dropped_senses(dropped: Sequence[Dropped], revision: int) -> Iterator[Sense]:
+    """What came to nothing, as the next tick is told it. The reason may repeat outside text, but
+    for that of a review, which is always the same.
+    """
+    for number, one in enumerate(dropped):
+        payload: dict[str, object] = {
+            "section": one.section,
+            "index": one.index,
+            "code": one.code,
+            "reason": one.reason,
+        }
+        payload |= {"raw": one.raw} if one.raw else {}
+        name = f"{DRAFT_DROPPED}:{revision}:{one.section}:{one.index}:{number}"
+        trust = Trust.SELF if one.code == "review" else Trust.UNTRUSTED
+        yield Sense(name, DRAFT_DROPPED, payload, trust)
+
+
+def _held(run: Run, section: Section, reports: Sequence[OpReport]) -> Iterator[Sense]:
+    """What was not done because outside text was heard. Without names: they may be from there."""
+    for index, one in enumerate(reports):
+        if one.code == "review":
+            payload = {
+                "section": section,
+                "index": index,
+                "op": one.op.op,
+                "code": one.code,
+                "reason": one.reason,
+            }
+            name = f"{DRAFT_DROPPED}:{run.state.revision}:{section}:{index}:review"
+            yield Sense(name, DRAFT_DROPPED, payload, Trust.SELF)
+
+
+def _tell(run: Run, event: EventName, body: str | None, items: Sequence[Value]) -> None:
+    """The section as it was written; by tool calls, what they came to."""
+    if run.emit is not silent:
+        made = [to_object(item) for item in items]
+        run.tell(event, body if body is not None else json.dumps(made, ensure_ascii=False))

@@ -1,0 +1,120 @@
+"""The first part of a tick: three helpers at once make the Input IR of what is given.
+
+A helper that fails, comes too late or says nothing is replaced by the deterministic form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from anyio import create_task_group
+
+from mentis.compose.input_ir import (
+    InputIr,
+    goal_tree_section,
+    render_catalog,
+    render_goals,
+    render_memory,
+    render_senses,
+)
+from mentis.settle.goal_patch import every_goal
+from mentis.values.tick import Reworded, Stage, StageReport
+from mentis.values.trust import Trust, least_trusted
+
+from .run import Run
+from .stages import Goals, Perceived, Told
+
+_NOTHING = "there is nothing to convert"
+
+
+async def perceive(run: Run) -> InputIr:
+    """All sections, in the end always; the reports say which are not what they were to be."""
+    texts: dict[Stage, str] = {}
+    async with create_task_group() as helpers:
+        helpers.start_soon(_senses, run, texts)
+        helpers.start_soon(_acts, run, texts)
+        helpers.start_soon(_goals, run, texts)
+    goals = goal_tree_section(run.state.goals.root, texts["goal_tree_helper"])
+    ir = InputIr(
+        texts["sense_helper"],
+        texts["act_descriptor_helper"],
+        goals,
+        render_memory(run.state.l1_memory),
+    )
+    run.tell("input_ir_sense", ir.senses)
+    run.tell("input_ir_act_descriptor_catalog", ir.act_descriptor_catalog)
+    run.tell("input_ir_goal_tree", ir.goal_tree)
+    run.tell("input_ir_l1_memory", ir.l1_memory)
+    return ir
+
+
+async def _senses(run: Run, texts: dict[Stage, str]) -> None:
+    stage: Stage = "sense_helper"
+    raw = partial(render_senses, run.senses, run.catalogue.senses)
+    if not run.senses:
+        run.skipped(stage, _NOTHING)
+        texts[stage] = raw()
+        return
+    given = Perceived(run.senses, run.catalogue.senses)
+    trusts = [*(one.trust for one in given.senses), *(one.trust for one in given.descriptors)]
+    work = partial(run.stages.sense_helper, given)
+    texts[stage] = await _helped(run, stage, work, _Plain(raw, trusts))
+
+
+async def _acts(run: Run, texts: dict[Stage, str]) -> None:
+    stage: Stage = "act_descriptor_helper"
+    acts = run.catalogue.acts
+    raw = partial(render_catalog, acts)
+    if not acts:
+        run.skipped(stage, _NOTHING)
+        texts[stage] = raw()
+        return
+    work = partial(run.stages.act_descriptor_helper, acts)
+    texts[stage] = await _helped(run, stage, work, _Plain(raw, [one.trust for one in acts]))
+
+
+async def _goals(run: Run, texts: dict[Stage, str]) -> None:
+    """The helper is never shown the drives; they are put before its text as they are."""
+    stage: Stage = "goal_tree_helper"
+    tree = run.state.goals
+    raw = partial(render_goals, tree.user)
+    if not tree.user.children:
+        run.skipped(stage, _NOTHING)
+        texts[stage] = raw()
+        return
+    given = Goals(tree.user, tree.root.texts)
+    work = partial(run.stages.goal_tree_helper, given)
+    trusts = [goal.lineage for goal in every_goal(tree.user)]
+    texts[stage] = await _helped(run, stage, work, _Plain(raw, trusts))
+
+
+@dataclass(frozen=True, slots=True)
+class _Plain:
+    """What a section is made from: its deterministic form, and who vouches for each part."""
+
+    text: Callable[[], str]
+    trusts: Sequence[Trust]
+
+
+async def _helped(
+    run: Run, stage: Stage, work: Callable[[], Awaitable[Told]], plain: _Plain
+) -> str:
+    found = await run.guarded(stage, run.deadline.input(stage), work)
+    if isinstance(found, StageReport):
+        run.failed(found)
+        run.reports[stage] = replace(found, state="fallback", reason=_why(found))
+        return plain.text()
+    if not found.text.strip():
+        run.reports[stage] = StageReport(stage, "fallback", "it said nothing", found.route)
+        return plain.text()
+    run.went(stage, found.way, found.route)
+    if found.way in ("model", "cached"):
+        trust = least_trusted((Trust.SELF, *plain.trusts))
+        run.reworded.append(Reworded(stage, found.text, trust))
+    return found.text
+
+
+def _why(report: StageReport) -> str:
+    return f"timeout: {report.reason}" if report.state == "timeout" else report.reason

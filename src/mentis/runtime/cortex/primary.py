@@ -1,0 +1,164 @@
+"""The primary: the model that decides. By tool calls where its route has them, else by text.
+
+Both come to the same drafts. What is asked for by a tool is checked like what is written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from anyio import to_thread
+
+from mentis.compose.input_ir import InputIr
+from mentis.facts.abilities import abilities
+from mentis.settle.drafts import Read, read_goal_ops, read_memory_ops
+from mentis.settle.output_ir import evidence
+from mentis.settle.window import split_window
+from mentis.values.action import Action
+from mentis.values.json import JsonObject
+from mentis.values.reply import Reply
+from mentis.values.route import Route
+from mentis.values.tick import (
+    ActDraft,
+    Descriptor,
+    Dropped,
+    GoalPatchOp,
+    LeftOut,
+    MemoryPatchOp,
+    Section,
+    Violation,
+)
+from mentis.values.tool import ToolDeclaration
+
+from .asking import Asking, Question
+from .fitting import fitted
+from .stages import Drafts, Occasion, Thought
+
+_ROOT = "<output-ir>"
+_WITH_TOOLS = "cortex_primary_tools"
+# The tools of the two patches, and the operation that each stands for.
+GOAL_TOOLS: Mapping[str, str] = {
+    "sprout_goal": "sprout",
+    "prune_goal": "prune",
+    "tilt_goal": "tilt",
+}
+MEMORY_TOOLS: Mapping[str, str] = {
+    "append_memory": "append",
+    "insert_memory": "insert",
+    "remove_memory": "remove",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PrimaryModel:
+    """`patches` are the tools for the two patches, in the words of the library."""
+
+    asking: Asking
+    routes: tuple[Route, ...]
+    patches: tuple[ToolDeclaration, ...] = ()
+
+    @property
+    def by_tools(self) -> bool:
+        """The abilities of the route decide."""
+        return bool(self.patches) and abilities(self.routes[0]).calls != "text"
+
+    async def think(self, occasion: Occasion) -> Thought:
+        offered, first = Offered(occasion.catalogue.acts, self.patches), self.routes[0]
+
+        def question(ir: InputIr) -> Question:
+            if self.by_tools:
+                return Question("primary", ir.text, offered.tools, block=_WITH_TOOLS)
+            return Question("primary", self.asking.message(ir, first))
+
+        def fit() -> tuple[InputIr, tuple[LeftOut, ...]]:
+            room = first.context_tokens - first.max_tokens
+            return fitted(occasion.ir, room, lambda ir: self.asking.planned(question(ir), first)[2])
+
+        ir, cut = await to_thread.run_sync(fit)
+        reply, route = await self.asking.ask(question(ir), self.routes)
+        by_text = not self.by_tools or (not reply.actions and _ROOT in reply.text)
+        drafts = None if by_text else offered.drafts(reply)
+        return Thought(self._answer(reply.text), drafts, route.name, reply.usage, cut)
+
+    def _answer(self, text: str) -> str:
+        """Without the window that it may open with; the entry of the tick has that."""
+        windows = self.asking.present.settings.model.status.window == "model"
+        return split_window(text).text if windows else text
+
+
+class Offered:
+    """The acts of a catalogue as tools, with the tools of the patches after them."""
+
+    def __init__(
+        self, acts: Sequence[Descriptor], patches: tuple[ToolDeclaration, ...] = ()
+    ) -> None:
+        own = {tool.name for tool in patches}
+        often = Counter(one.name for one in acts)
+        self._acts = {
+            one.name if often[one.name] == 1 and one.name not in own else _whole(one): one
+            for one in acts
+        }
+        self.tools = (*(_tool(name, one) for name, one in self._acts.items()), *patches)
+
+    def drafts(self, reply: Reply) -> Drafts:
+        """What was called, sorted by what it is for; what is no call of ours is dropped."""
+        acts, dropped = list[ActDraft](), list[Dropped]()
+        goals, memory = list[JsonObject](), list[JsonObject]()
+        violations = list[Violation]()
+        for index, action in enumerate(reply.actions):
+            if _said(action, reply.actions[:index]):
+                # A small model repeats itself, and means it once.
+                violations.append(Violation("repeated-call", evidence(action.type)))
+                dropped.append(_repeated(index, action))
+            elif action.type in GOAL_TOOLS:
+                goals.append({**action.payload, "op": GOAL_TOOLS[action.type]})
+            elif action.type in MEMORY_TOOLS:
+                memory.append({**action.payload, "op": MEMORY_TOOLS[action.type]})
+            elif action.type in self._acts:
+                one = self._acts[action.type]
+                acts.append(ActDraft(one.endpoint, one.name, action.payload))
+            else:
+                dropped.append(_unknown(index, action))
+        dropped += _broken(reply, len(reply.actions))
+        goal_ops: Read[GoalPatchOp] = read_goal_ops(json.dumps(goals))
+        memory_ops: Read[MemoryPatchOp] = read_memory_ops(json.dumps(memory))
+        dropped += [*goal_ops.dropped, *memory_ops.dropped]
+        patches = goal_ops.items, memory_ops.items
+        return Drafts(tuple(acts), *patches, tuple(dropped), tuple(violations))
+
+
+def _said(action: Action, before: Sequence[Action]) -> bool:
+    return any((one.type, one.payload) == (action.type, action.payload) for one in before)
+
+
+def _repeated(index: int, action: Action) -> Dropped:
+    section: Section = "acts"
+    if action.type in GOAL_TOOLS:
+        section = "goal-tree-patch"
+    elif action.type in MEMORY_TOOLS:
+        section = "l1-memory-patch"
+    reason = "an earlier call of the same answer says the same"
+    return Dropped(section, index, "repeated", reason, json.dumps(action.payload)[:400])
+
+
+def _tool(name: str, one: Descriptor) -> ToolDeclaration:
+    return ToolDeclaration(name, one.description, one.schema)
+
+
+def _whole(one: Descriptor) -> str:
+    return f"{one.endpoint}/{one.name}"
+
+
+def _unknown(index: int, action: Action) -> Dropped:
+    reason = f"the catalogue has no act {action.type[:200]!r}"
+    return Dropped("acts", index, "unknown-act", reason, json.dumps(action.payload)[:400])
+
+
+def _broken(reply: Reply, start: int) -> Iterator[Dropped]:
+    """Calls whose arguments could not be read: an error with the raw text, never an empty call."""
+    called = [problem for problem in reply.errors if problem.call_id or problem.action]
+    for index, problem in enumerate(called, start):
+        yield Dropped("acts", index, "shape", problem.message, problem.raw[:400])

@@ -1,0 +1,97 @@
+"""One tick on its way: what it was given, and what is noted while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from anyio import CancelScope
+
+from mentis.act.gate import GateRules
+from mentis.errors import MentisError
+from mentis.values.cognition import CognitionState, Sense
+from mentis.values.tick import (
+    Catalogue,
+    Descriptor,
+    Dropped,
+    LeftOut,
+    PatchLimits,
+    Reworded,
+    Stage,
+    StageReport,
+    Violation,
+)
+from mentis.values.value import Value
+
+from .deadline import Deadline, Shares
+from .events import Emit, EventName, TickEvent
+from .stages import Stages, Way
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class TickLimits(Value):
+    """`seconds` is for the whole tick. `strict`: any breach of the output contract is a no-op.
+
+    `rules` say which patches a person should look at; what acts they let through is asked of the
+    gate when the acts are done. `expand` is offered where a sense is told as a brief only.
+    """
+
+    seconds: float = 60.0
+    shares: Shares = field(default_factory=Shares)
+    strict: bool = False
+    rules: GateRules = field(default_factory=GateRules)
+    patches: PatchLimits = field(default_factory=PatchLimits)
+    expand: Descriptor | None = None
+
+
+@dataclass(slots=True)
+class Run:
+    senses: tuple[Sense, ...]
+    catalogue: Catalogue
+    state: CognitionState
+    stages: Stages
+    limits: TickLimits
+    emit: Emit
+    deadline: Deadline
+    reports: dict[Stage, StageReport] = field(default_factory=dict[Stage, StageReport])
+    violations: tuple[Violation, ...] = ()
+    dropped: list[Dropped] = field(default_factory=list[Dropped])
+    reworded: list[Reworded] = field(default_factory=list[Reworded])
+    noop: str = ""
+    left_out: tuple[LeftOut, ...] = ()
+    expanded: tuple[Sense, ...] = ()
+
+    def went(self, stage: Stage, way: Way, route: str = "") -> None:
+        self.reports[stage] = StageReport(stage, way, route=route)
+        if way == "cached":
+            self.tell("cache_hit", stage=stage)
+
+    def skipped(self, stage: Stage, why: str) -> None:
+        self.reports[stage] = StageReport(stage, "skipped", why)
+
+    def tell(self, event: EventName, text: str | None = None, **facts: object) -> None:
+        self.emit(TickEvent(event, text, facts))
+
+    async def guarded(
+        self, stage: Stage, until: float, work: Callable[[], Awaitable[T]]
+    ) -> T | StageReport:
+        """What the stage came to, or how it failed. A stage may be anybody's code: whatever it
+        raises is noted, and the tick goes on.
+        """
+        with CancelScope(deadline=until) as scope:
+            try:
+                return await work()
+            except MentisError as error:
+                return StageReport(stage, "failed", f"{error.code}: {error.message}")
+            except Exception as error:  # noqa: BLE001  # noted; one stage must not end the tick
+                return StageReport(stage, "failed", f"{type(error).__name__}: {error}")
+        late = scope.cancelled_caught
+        return StageReport(stage, "timeout" if late else "failed", "its share of the tick is over")
+
+    def failed(self, report: StageReport) -> None:
+        self.reports[report.stage] = report
+        told = f"{report.stage}_timeout" if report.state == "timeout" else report.stage
+        self.tell("stage_failed", stage=told, reason=report.reason)

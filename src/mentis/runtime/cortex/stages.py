@@ -1,0 +1,134 @@
+"""The seven stages of a tick that may be a model, as plain async callables.
+
+Whoever runs a tick hands them in, so that all of it can be run without a model. Each is given only
+what it may see: the goal-tree helper the user partition, the output helpers their own section.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeAlias, TypeVar
+
+from mentis.compose.input_ir import InputIr
+from mentis.values.cognition import Goal, L1Entry, Sense
+from mentis.values.reply import Usage
+from mentis.values.tick import (
+    ActDraft,
+    Catalogue,
+    Descriptor,
+    Dropped,
+    GoalPatchOp,
+    LeftOut,
+    MemoryPatchOp,
+    OutputIr,
+    Violation,
+)
+from mentis.values.value import Value
+
+T = TypeVar("T")
+Way: TypeAlias = Literal["rendered", "read", "model", "cached", "skipped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Told(Value):
+    """The text of an input section, and how it came about."""
+
+    text: str
+    way: Way = "model"
+    route: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Perceived(Value):
+    """For the sense helper: what arrived, and what the catalogue says of such senses."""
+
+    senses: tuple[Sense, ...]
+    descriptors: tuple[Descriptor, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Goals(Value):
+    """For the goal-tree helper. `root` is only for the key of a cache: no model is shown it here,
+    the runtime puts it before the text."""
+
+    user: Goal
+    root: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Drafts(Value):
+    """What a primary asked for by tool calls: the same types that the sections come to."""
+
+    acts: tuple[ActDraft, ...] = ()
+    goal_ops: tuple[GoalPatchOp, ...] = ()
+    memory_ops: tuple[MemoryPatchOp, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+    violations: tuple[Violation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion(Value):
+    """For the primary: the whole Input IR, and what may be called where calls are native."""
+
+    ir: InputIr
+    catalogue: Catalogue
+
+    @property
+    def text(self) -> str:
+        return self.ir.text
+
+
+@dataclass(frozen=True, slots=True)
+class Thought(Value):
+    """What the primary came to: its text, or what it asked for by tool calls.
+
+    `usage` and `model` are what the provider reported, for the record.
+    """
+
+    text: str = ""
+    drafts: Drafts | None = None
+    route: str = ""
+    usage: Usage | None = None
+    left_out: tuple[LeftOut, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Intent(Value):
+    """For an output helper: its section, and the whole output it stands in."""
+
+    body: str
+    output: OutputIr
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Made(Value, Generic[T]):
+    """What a section came to, and what of it came to nothing."""
+
+    items: tuple[T, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+    way: Way = "model"
+    route: str = ""
+
+
+SenseHelper: TypeAlias = Callable[[Perceived], Awaitable[Told]]
+ActDescriptorHelper: TypeAlias = Callable[[tuple[Descriptor, ...]], Awaitable[Told]]
+GoalTreeHelper: TypeAlias = Callable[[Goals], Awaitable[Told]]
+Primary: TypeAlias = Callable[[Occasion], Awaitable[Thought]]
+ActsHelper: TypeAlias = Callable[[Intent, Catalogue], Awaitable[Made[ActDraft]]]
+GoalTreePatchHelper: TypeAlias = Callable[[Intent, Goal], Awaitable[Made[GoalPatchOp]]]
+L1MemoryPatchHelper: TypeAlias = Callable[
+    [Intent, tuple[L1Entry, ...]], Awaitable[Made[MemoryPatchOp]]
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    sense_helper: SenseHelper
+    act_descriptor_helper: ActDescriptorHelper
+    goal_tree_helper: GoalTreeHelper
+    primary: Primary
+    acts_helper: ActsHelper
+    goal_tree_patch_helper: GoalTreePatchHelper
+    l1_memory_patch_helper: L1MemoryPatchHelper

@@ -1,0 +1,76 @@
+"""The middle of a tick: the primary is asked, and what it says is held against the contract."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mentis.compose.input_ir import InputIr
+from mentis.settle.output_ir import evidence, refusal, scan_output_ir
+from mentis.values.tick import OutputIr, StageReport, Violation
+from mentis.values.value import Value
+
+from .run import Run
+from .stages import Drafts, Occasion, Thought
+
+FAILED, LATE, BROKEN = "primary_failed", "primary_timeout", "primary_contract"
+CUT, FAULT = "interrupted", "conclude_failed"
+UNHEARD = (FAILED, LATE, CUT)  # nobody has taken in what there was to sense: it comes again
+_NONE = OutputIr()
+
+
+@dataclass(frozen=True, slots=True)
+class Decided(Value):
+    """The three sections as text, or the same as tool calls said it."""
+
+    output: OutputIr
+    text: str
+    drafts: Drafts | None = None
+
+
+async def think(run: Run, ir: InputIr) -> Decided | None:
+    """What the primary decided; None when nothing came that can be used, and `run.noop` why."""
+    occasion = Occasion(ir, run.catalogue)
+    until = run.deadline.primary()
+    found = await run.guarded("primary", until, lambda: run.stages.primary(occasion))
+    if isinstance(found, StageReport):
+        run.failed(found)
+        run.noop = LATE if found.state == "timeout" else FAILED
+        return None
+    run.left_out = found.left_out
+    for one in found.left_out:
+        run.tell("input_ir_cut", section=one.section, lines=one.lines)
+    if found.drafts is None and not found.text.strip():
+        run.failed(StageReport("primary", "failed", "it said nothing", found.route))
+        run.noop = FAILED
+        return None
+    run.went("primary", "model", found.route)
+    if found.drafts is None:
+        return _read(run, found)
+    return _called(run, found, found.drafts)
+
+
+def _called(run: Run, found: Thought, drafts: Drafts) -> Decided | None:
+    """Calls are the whole answer; words beside them reach nobody."""
+    run.violations = drafts.violations
+    if said := evidence(found.text):
+        run.violations = (Violation("text-outside", said), *drafts.violations)
+    if run.violations:
+        run.tell("contract_violated", codes=[one.code for one in run.violations])
+    if run.violations and run.limits.strict:
+        return _refused(run, found, ", ".join(one.code for one in run.violations))
+    return Decided(_NONE, found.text, drafts)
+
+
+def _read(run: Run, found: Thought) -> Decided | None:
+    output = scan_output_ir(found.text)
+    run.violations = output.violations
+    if output.violations:
+        run.tell("contract_violated", codes=[one.code for one in output.violations])
+    if broken := refusal(output, strict=run.limits.strict):
+        return _refused(run, found, broken)
+    return Decided(output, found.text)
+
+
+def _refused(run: Run, found: Thought, broken: str) -> None:
+    run.failed(StageReport("primary", "failed", f"the output contract: {broken}", found.route))
+    run.noop = BROKEN

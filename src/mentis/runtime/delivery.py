@@ -1,0 +1,151 @@
+"""A delivery: what an act brought after its turn is told to whoever asked, in one message.
+
+It is offered nothing but acts that send messages, sees no history, no thoughts and nothing the
+persona keeps for itself. What a message came to is never delivered, so that no
+delivery leads to another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from anyio import CancelScope, to_thread
+
+from mentis.act import entries
+from mentis.act.gate import scope_of
+from mentis.compose.modes import writes_to_people
+from mentis.compose.requests import outputs_text
+from mentis.errors import UsageError
+from mentis.values.action import Outcome
+from mentis.values.entry import Entry
+from mentis.values.recalled import Stimulus
+from mentis.values.trust import Trust
+from mentis.values.value import Value
+
+from .beside import limited
+from .mind import Mind
+from .present import look
+from .turn import Hear, TurnResult, run_turn
+
+INNER = "delivery"
+_LOOKED_BACK = 256
+_ASKED = ("chat", "live")  # where somebody waits for the result
+_STAGES: tuple[entries.Stage, ...] = ("intent", "waiting", "outcome")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin(Value):
+    """Where an act was asked for, as the record says: nothing, where it says nothing."""
+
+    mode: str = ""
+    session: str = ""
+
+
+def origin_of(mind: Mind, key: str) -> Origin:
+    """It blocks."""
+    for stage in _STAGES:
+        entry = mind.ledger.find_delivery(mind.agent, entries.delivery(key, stage))
+        head = entry.body.get("act") if entry is not None else None
+        if isinstance(head, Mapping):
+            told = cast("Mapping[str, object]", head)
+            return Origin(str(told.get("mode", "")), str(told.get("session", "")))
+    return Origin()
+
+
+def place_of(mind: Mind, outcome: Outcome) -> str:
+    """The session whose talk asked for it; what the agent did by itself is told in `main`."""
+    origin = origin_of(mind, outcome.key)
+    return origin.session if origin.mode in _ASKED and origin.session else "main"
+
+
+def deliverable(mind: Mind) -> tuple[Outcome, ...]:
+    """The news that somebody waits for, and that can still be delivered. It blocks."""
+    most = mind.settings.current()[0].model.delivery.attempts
+    return tuple(
+        one
+        for one in mind.acting.news()
+        if origin_of(mind, one.key).mode in _ASKED and not why_not(mind, one, most)
+    )
+
+
+def why_not(mind: Mind, outcome: Outcome, attempts: int) -> str:
+    """Why an outcome cannot be delivered; nothing, where it can. It blocks."""
+    name, spec = outcome.action.type, mind.acting.registry.spec(outcome.action.type)
+    if not outcome.key:
+        return "it has no key, so nothing can say whether it was told already"
+    if outcome.state == "waiting":
+        return "it still waits for a yes, so there is nothing to tell"
+    if writes_to_people(name) or (spec is not None and scope_of(spec) == "message"):
+        return f"{name} is a message itself, and no delivery follows on a message"
+    if origin_of(mind, outcome.key).mode == "delivery":
+        return "a delivery asked for it, and no delivery follows on a delivery"
+    return _was_tried(mind, outcome, attempts)
+
+
+def _was_tried(mind: Mind, outcome: Outcome, attempts: int) -> str:
+    turns = mind.ledger.latest(mind.agent, _LOOKED_BACK, kind="turn")
+    for entry in turns:
+        if outcome.key in cast("list[str]", entry.body.get("told") or []):
+            return f"entry {entry.index} says that it was told already"
+        if _delivers(entry) == outcome.key and (reason := _message(mind, entry)):
+            return reason
+    failed = sum(_delivers(entry) == outcome.key for entry in turns)
+    return f"it was tried {failed} times already" if failed >= attempts else ""
+
+
+def _message(mind: Mind, entry: Entry) -> str:
+    """What became of the message that this delivery left waiting; nothing, if it was not sent."""
+    for key in cast("list[str]", entry.body.get("waits") or []):
+        marks = (*mind.acting.marks(entries.WAITING), *mind.acting.marks(entries.APPROVED))
+        if any(mark.key == key for mark in marks):
+            return f"the message of entry {entry.index} waits for a yes"
+        if _was_done(mind, key):
+            return f"the message of entry {entry.index} told it already"
+    return ""
+
+
+def _was_done(mind: Mind, key: str) -> bool:
+    """Anything that was begun may have gone out: only a no, or no answer, brings the news back."""
+    stages: tuple[entries.Stage, ...] = ("denied", "expired")
+    found = (mind.ledger.find_delivery(mind.agent, entries.delivery(key, one)) for one in stages)
+    return not any(entry is not None for entry in found)
+
+
+def _delivers(entry: Entry) -> str:
+    turn = cast("Mapping[str, object]", entry.body.get("turn") or {})
+    return str(turn.get("delivers", ""))
+
+
+async def make_delivery(
+    mind: Mind, outcome: Outcome, *, session: str, hear: Hear, reading: CancelScope
+) -> TurnResult:
+    """Tell it in that session, or by a message, if an act for that is offered."""
+    present = await to_thread.run_sync(look, mind)
+    chosen = present.settings.model.delivery
+    reason = await to_thread.run_sync(why_not, mind, outcome, chosen.attempts)
+    if reason:
+        raise UsageError(
+            f"this cannot be delivered: {reason}",
+            hint="`mentis acts log` shows what became of it",
+            key=outcome.key,
+        )
+    stimulus = Stimulus(
+        outputs_text([_told(outcome)]),
+        author=outcome.action.type,
+        trust=Trust.UNTRUSTED,
+        inner=INNER,
+        mode="delivery",
+        delivers=outcome.key,
+    )
+    small = limited(mind, chosen.tokens)
+    return await run_turn(small, stimulus, session=session, hear=hear, reading=reading)
+
+
+def _told(outcome: Outcome) -> dict[str, object]:
+    told: dict[str, object] = {"type": outcome.action.type, "state": outcome.state}
+    told["asked"] = dict(outcome.action.payload)
+    told |= {"output": outcome.text} if outcome.text else {}
+    told |= {"reason": outcome.reason} if outcome.reason else {}
+    return told | ({"size": outcome.size} if outcome.blob else {})

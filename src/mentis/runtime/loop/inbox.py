@@ -1,0 +1,48 @@
+"""The folder of an agent where senses wait for its loop, from the side of whoever puts them."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from mentis.ports.clock import Clock
+from mentis.ports.ids import Ids
+from mentis.runtime.settings_run import RunSettings
+from mentis.runtime.settings_sources import load_settings
+from mentis.runtime.system import RandomIds, SystemClock
+from mentis.stores.files.home import find_home
+from mentis.values.json import JsonObject
+
+from .folder import drop_in, look_in
+
+
+@dataclass(frozen=True, slots=True)
+class Inbox:
+    folder: Path
+    chosen: RunSettings
+    clock: Clock
+    ids: Ids
+
+    @classmethod
+    def open(cls, path: Path, *, persona: str | None = None) -> Self:
+        home = find_home(path)
+        settings = load_settings(home.path, os.environ)
+        folder = home.senses(home.pick_persona(persona))
+        return cls(folder, settings.model.run, SystemClock(), RandomIds())
+
+    def add(self, sense: JsonObject) -> Path:
+        """Written whole or not at all; refused while too much waits or when it is too large."""
+        when = self.clock.now().strftime("%Y%m%dT%H%M%S")
+        name = f"{when}-{self.ids.new_id()[:12]}.json"
+        content = json.dumps(sense, ensure_ascii=False)
+        chosen = self.chosen
+        return drop_in(
+            self.folder, name, content, most=chosen.waiting, most_bytes=chosen.file_bytes
+        )
+
+    def waiting(self) -> list[tuple[str, str]]:
+        """Names and beginnings of what waits, the oldest first."""
+        return look_in(self.folder)

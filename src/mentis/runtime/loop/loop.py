@@ -1,0 +1,318 @@
+"""The loop: when an agent ticks, with which senses, and when it stops.
+
+A sense is let go only after the tick that took it is recorded. Whatever ends the loop, a kill too,
+leaves what was not taken where it is; what was taken and not let go yet is known by its delivery.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from math import floor
+from typing import Protocol, runtime_checkable
+
+from anyio import CancelScope, create_task_group, current_time, to_thread
+from anyio.abc import TaskGroup, TaskStatus
+
+from mentis.act.builtin.rest import asked_rest
+from mentis.errors import BudgetReached, MentisError, StoreLocked
+from mentis.ports.clock import Clock
+from mentis.ports.sense_source import SenseSource
+from mentis.runtime.beat import Beat
+from mentis.runtime.cortex.cortex import Ticked, Waiting
+from mentis.runtime.cortex.events import Emit, EventName, TickEvent, silent
+from mentis.runtime.cortex.kept import MOST_TAKEN
+from mentis.runtime.cortex.think import UNHEARD
+from mentis.runtime.schedule import Pulse, next_due
+from mentis.values.cognition import Sense
+from mentis.values.tick import HIBERNATE
+from mentis.values.trust import Trust
+from mentis.values.value import Value
+
+from .folder import Folder, Refused
+from .idle import IdleGate
+from .pause import Pause, RealPause
+from .queue import SenseQueue
+from .report import RunReport
+from .socket import Socket
+
+_BUDGET = f"{BudgetReached.code}: "
+
+
+class Thinker(Protocol):
+    """What the loop drives: an `Agent`."""
+
+    @property
+    def clock(self) -> Clock: ...
+
+    async def waiting(self) -> Waiting: ...
+
+    def taken(self) -> tuple[str, ...]: ...
+
+    def pulse(self) -> Pulse: ...
+
+    async def beat(self) -> Beat: ...
+
+    async def tick(
+        self, senses: Sequence[Sense] = (), *, taken: Sequence[str] = (), emit: Emit = silent
+    ) -> Ticked: ...
+
+
+@runtime_checkable
+class Serving(Protocol):
+    """A source that has something to do beside being asked."""
+
+    async def serve(self, *, task_status: TaskStatus[None]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LoopPlan(Value):
+    """`interval`, `poll`, `retry` and `grace` in seconds, as in the settings; `ticks` is when it
+    is over, 0 is never.
+    """
+
+    interval: float = 10.0
+    ticks: int = 0
+    senses: int = 32
+    idle_gate: bool = True
+    proactive: int = 60
+    poll: float = 1.0
+    retry: float = 300.0
+    grace: float = 10.0
+
+
+class Loop:
+    """`run` it once. `stop` lets the tick that is going on end, for as long as the plan has it;
+    said again it ends at once. `alone` is held while it runs.
+    """
+
+    def __init__(
+        self,
+        thinker: Thinker,
+        sources: Sequence[SenseSource] = (),
+        plan: LoopPlan | None = None,
+        *,
+        emit: Emit = silent,
+        pause: Pause | None = None,
+        alone: AbstractContextManager[object] | None = None,
+    ) -> None:
+        self.plan = plan or LoopPlan()
+        self.report = RunReport()
+        self._thinker, self._sources, self._emit = thinker, tuple(sources), emit
+        self._pause = pause or RealPause()
+        self._alone = alone or nullcontext()
+        self._gate = IdleGate(self.plan.idle_gate, self.plan.proactive)
+        self._scope = CancelScope()
+        self._known: dict[str, None] = {}  # what was taken lately
+        self._start = self._due = 0.0
+        self._asleep = self._woke = False
+        self._failures = 0
+        self._no_beat_before = 0.0
+        for source in self._sources:
+            self._listen(source)
+
+    def _listen(self, source: SenseSource) -> None:
+        if isinstance(source, Folder):
+            source.refuse = self._refused
+        elif isinstance(source, SenseQueue):
+            source.ring = self._pause.ring
+        elif isinstance(source, Socket):
+            source.queue.ring = self._pause.ring
+
+    async def run(self) -> RunReport:
+        failure: MentisError | None = None
+        with self._alone:
+            async with create_task_group() as beside:
+                try:
+                    await self._serve(beside)
+                    await self._live()
+                except MentisError as error:  # as it is, not as one of a group
+                    failure = error
+                beside.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+        self._tell("loop_stopped", reason=self.report.stopped, ticks=self.report.ticks)
+        return self.report
+
+    async def _serve(self, beside: TaskGroup) -> None:
+        for source in self._sources:
+            if isinstance(source, Serving):
+                await beside.start(source.serve)
+
+    def stop(self) -> None:
+        if self.report.stopped == "asked":
+            self._scope.cancel()
+            return
+        self.report.stopped = self.report.stopped or "asked"
+        self._scope.deadline = current_time() + self.plan.grace
+        self._pause.ring()
+
+    async def _live(self) -> None:
+        self._remember(self._thinker.taken())
+        self._start = self._due = self._thinker.clock.monotonic()
+        self._tell("loop_started", interval=self.plan.interval)
+        with self._scope:
+            while not self.report.stopped:
+                await self._until_due()
+                if not self.report.stopped:
+                    await self._moment()
+        if self._scope.cancelled_caught:
+            self.report.told = "the last tick was cut short; its senses are still where they were"
+
+    async def _until_due(self) -> None:
+        """Until the next tick; asleep also until something comes."""
+        while not self.report.stopped:
+            left = self._due - self._thinker.clock.monotonic()
+            if left <= 0:
+                self._woke, self._asleep = self._asleep, False
+                return
+            if self._asleep and await self._roused():
+                self._asleep = False
+                self._tell("loop_woke", seconds_left=left)
+                return
+            await self._pause.wait(min(left, self.plan.poll) if self._asleep else left)
+
+    async def _roused(self) -> bool:
+        return bool(await self._take()) or bool((await self._thinker.waiting()).news)
+
+    async def _moment(self) -> None:
+        """One tick, whether it comes to thinking or not."""
+        report = self.report
+        senses = await self._take()
+        if any(one.kind == HIBERNATE for one in senses):
+            await self._done([one for one in senses if one.kind == HIBERNATE])
+            report.stopped = "hibernate"
+            return
+        report.ticks += 1
+        waiting = await self._thinker.waiting()
+        woke, self._woke = self._woke, False
+        rest = None
+        if self._gate.why(waiting, senses=len(senses), woke=woke):
+            rest = await self._think(senses)
+        else:
+            report.idle += 1
+            await self._beat()
+        if self.plan.ticks and report.ticks >= self.plan.ticks:
+            report.stopped = report.stopped or "ticks"
+        self._plan_next(rest)
+
+    async def _beat(self) -> None:
+        """In a still moment, where one is due: senses and outcomes come before it."""
+        now = self._thinker.clock.monotonic()
+        pulse = await to_thread.run_sync(self._thinker.pulse)
+        if now < self._no_beat_before or next_due(now, pulse=pulse).what is None:
+            return
+        try:
+            await self._thinker.beat()
+        except MentisError as error:
+            self._no_beat_before = now + self.plan.retry
+            self._tell("beat_failed", code=error.code, reason=error.message)
+            if isinstance(error, BudgetReached):
+                self.report.stopped, self.report.told = "budget", error.message
+            return
+        self.report.beats += 1
+
+    async def _think(self, senses: tuple[Sense, ...]) -> float | None:
+        """How long it wants to rest afterwards, if it does."""
+        ids = [one.id for one in senses]
+        try:
+            ticked = await self._thinker.tick(senses, taken=ids, emit=self._emit)
+        except StoreLocked as error:  # somebody else is at it for long: later is soon enough
+            self._failed(error.message)
+            return None
+        heard = ticked.tick.report.noop not in UNHEARD
+        self.report.add(ticked, senses=len(senses) if heard else 0)
+        if not heard:
+            self._failed(_why(ticked))
+            return None
+        self._failures = 0
+        self._remember(ids)
+        await self._done(senses)
+        return asked_rest(ticked.outcomes)
+
+    def _remember(self, ids: Iterable[str]) -> None:
+        self._known.update(dict.fromkeys(ids))
+        for name in list(self._known)[:-MOST_TAKEN]:
+            del self._known[name]
+
+    def _failed(self, reason: str) -> None:
+        """Nobody heard the senses: they come again, later each time."""
+        self._failures += 1
+        self.report.failed += 1
+        if reason.startswith(_BUDGET):
+            self.report.stopped, self.report.told = "budget", reason.removeprefix(_BUDGET)
+
+    def _plan_next(self, rest: float | None) -> None:
+        now, plan = self._thinker.clock.monotonic(), self.plan
+        if rest is not None:
+            self._asleep, self._due = True, now + rest
+            self.report.slept += 1
+            self._tell("loop_slept", seconds=rest)
+            return
+        if not plan.interval:
+            self._due = now + (self._backoff() if self._failures else 0.0)
+            return
+        self._skip(now)
+        if self._failures:
+            self._due = max(self._due, now + self._backoff())
+
+    def _skip(self, now: float) -> None:
+        """The first moment of the interval that is still to come; those that passed are gone."""
+        passed = floor((now - self._start) / self.plan.interval)
+        due = self._start + (passed + 1) * self.plan.interval
+        skipped = round((due - self._due) / self.plan.interval) - 1
+        if skipped > 0 and not self._failures:
+            self.report.skipped += skipped
+            self._tell("ticks_skipped", ticks=skipped)
+        self._due = due
+
+    def _backoff(self) -> float:
+        base = self.plan.interval or 1.0
+        return min(base * 2.0 ** min(self._failures - 1, 30), self.plan.retry)
+
+    async def _take(self) -> tuple[Sense, ...]:
+        """As many as a tick takes; each source comes first in its turn."""
+        found: list[Sense] = []
+        count = len(self._sources)
+        for place in range(count):
+            source = self._sources[(self.report.ticks + place) % count]
+            found += await self._from(source, self.plan.senses - len(found))
+        return tuple(found)
+
+    async def _from(self, source: SenseSource, most: int) -> list[Sense]:
+        """Without what a recorded tick took before it could be let go of."""
+        fresh: list[Sense] = []
+        while most > 0:
+            given = await source.take(most)
+            over = [one.id for one in given if one.id in self._known or self._unheard(one)]
+            fresh = [one for one in given if one.id not in over]
+            if not over:
+                break
+            await source.done(over)
+        return fresh
+
+    def _unheard(self, sense: Sense) -> bool:
+        """Only the owner and the runtime put an agent to rest."""
+        if sense.kind != HIBERNATE or sense.trust.rank <= Trust.RUNTIME.rank:
+            return False
+        self._refused(Refused(sense.id, "nobody vouches for a sense that would stop the loop"))
+        return True
+
+    async def _done(self, senses: Sequence[Sense]) -> None:
+        ids = [one.id for one in senses]
+        for source in self._sources if ids else ():
+            await source.done(ids)
+
+    def _refused(self, refused: Refused) -> None:
+        self.report.refuse(refused)
+        self._tell("sense_refused", name=refused.name, reason=refused.reason)
+
+    def _tell(self, event: EventName, **facts: object) -> None:
+        self._emit(TickEvent(event, facts=facts))
+
+
+def _why(ticked: Ticked) -> str:
+    """What the primary says of its failure."""
+    stages = ticked.tick.report.stages
+    return next((one.reason for one in stages if one.stage == "primary"), "")

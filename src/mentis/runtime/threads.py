@@ -1,0 +1,70 @@
+"""What counts of a conversation: everything is kept in it, and not all of it is told.
+
+A message that was said anew replaces the earlier one and what followed; it does so once it has an
+answer. A summary stands for what was told before it. A thought is told while it waits for the next
+message, and stays where it was told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mentis.values.part import ToolResultPart
+from mentis.values.turn import Turn
+
+_CAME_TO_NOTHING = ("pending", "failed")
+
+
+def standing(turns: Sequence[Turn], before: int | None = None) -> list[int]:
+    """The numbers of the turns that nothing has replaced; with `before`, as if that one were."""
+    kept: list[int] = []
+    for number, turn in enumerate(turns):
+        if turn.replaces is not None and turn.state not in _CAME_TO_NOTHING:
+            kept = _up_to(turns, kept, turn.replaces)
+        kept.append(number)
+    return kept if before is None else _up_to(turns, kept, before)
+
+
+def told(turns: Sequence[Turn], before: int | None = None) -> tuple[Turn, ...]:
+    """What the model is told: the newest summary, then what was said since."""
+    return tuple(turns[number] for number in told_numbers(turns, before))
+
+
+def told_numbers(turns: Sequence[Turn], before: int | None = None) -> tuple[int, ...]:
+    """Their numbers, in the order they are told."""
+    kept = standing(turns, before)
+    summary = next((n for n in reversed(kept) if turns[n].kind == "summary"), None)
+    since = 0 if summary is None else turns[summary].until or 0
+    rest = [n for n in kept if n >= since and turns[n].kind in ("said", "thought")]
+    shown = [
+        number
+        for place, number in enumerate(rest)
+        if turns[number].kind == "said" or _waits(turns, rest[place + 1 :])
+    ]
+    return (*(() if summary is None else (summary,)), *shown)
+
+
+def is_message(turn: Turn) -> bool:
+    """Somebody's words, not the results of calls."""
+    results = any(isinstance(part, ToolResultPart) for part in turn.parts)
+    return turn.role == "user" and turn.kind == "said" and not results
+
+
+def title_of(turns: Sequence[Turn]) -> str:
+    return next((turn.text for turn in reversed(turns) if turn.kind == "title"), "")
+
+
+def _waits(turns: Sequence[Turn], after: Sequence[int]) -> bool:
+    """The thought before it was the last thing, or the next message came."""
+    return not after or is_message(turns[after[0]])
+
+
+def _up_to(turns: Sequence[Turn], kept: Sequence[int], end: int) -> list[int]:
+    return [n for n in kept if n < end or _outlives(turns[n], end)]
+
+
+def _outlives(turn: Turn, end: int) -> bool:
+    """What is about the whole talk, or about a part of it that stays."""
+    if turn.kind == "title":
+        return True
+    return turn.kind == "summary" and turn.until is not None and turn.until <= end

@@ -1,0 +1,51 @@
+"""`mentis deliver`."""
+
+from __future__ import annotations
+
+import click
+
+from mentis.errors import UsageError
+from mentis.values.action import Outcome
+
+from .options import home_option, home_path, persona_option, route_option
+from .output import emit, emit_json, json_option, say
+
+
+@click.command(epilog="For example: mentis deliver")
+@click.argument("key", required=False)
+@persona_option
+@route_option
+@home_option
+@json_option
+def deliver(key: str | None, *, persona: str | None, route: str, as_json: bool) -> None:
+    """Tell what came of acts after the turn that asked for them.
+
+    Each is told once, in the conversation that asked for it or by an act that sends messages; no
+    other acts are offered. With KEY only that one. What is not delivered is told in the next turn.
+    """
+    from .talk import open_talk
+
+    done: list[dict[str, object]] = []
+    with open_talk(home_path(), persona=persona, route=route) as talk:
+        for outcome in _wanted(talk.wait_for(talk.agent.deliverable), key):
+            result = talk.wait_for(lambda outcome=outcome: talk.agent.deliver(outcome))
+            sent = [f"{one.action.type} {one.state}" for one in result.outcomes]
+            told = {"key": outcome.key, "session": result.session, "text": result.reply.text}
+            done.append({**told, "messages": sent, "entry": result.entry.index})
+            if not as_json:
+                emit("\n".join(filter(None, (result.reply.text, *sent))))
+                say(f"[entry {result.entry.index}, {outcome.action.type}]")
+    if as_json:
+        emit_json(done)
+    elif not done:
+        say("there is nothing to deliver")
+
+
+def _wanted(found: tuple[Outcome, ...], key: str | None) -> tuple[Outcome, ...]:
+    if key is None:
+        return found
+    named = tuple(one for one in found if one.key == key)
+    if not named:
+        known = ", ".join(one.key for one in found) or "none"
+        raise UsageError(f"there is nothing to deliver of act {key!r}", hint=f"there are: {known}")
+    return named

@@ -1,0 +1,93 @@
+"""`mentis live`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from mentis.errors import BadInput
+
+from .options import home_option, home_path, persona_option, route_option, session_option
+from .output import emit, emit_json, emit_line, json_option, say
+
+if TYPE_CHECKING:
+    from mentis.runtime.live import Live, Update
+    from mentis.values.surroundings import Surroundings
+
+
+@click.command(epilog="For example: mentis live > instructions.txt")
+@click.option(
+    "--updates",
+    is_flag=True,
+    help="Go on: for each line of standard input, what has changed since, as one line of JSON.",
+)
+@persona_option
+@route_option
+@session_option
+@home_option
+@json_option
+def live(*, updates: bool, persona: str | None, route: str, session: str, as_json: bool) -> None:
+    """Print what a voice session is opened with, and what has changed since.
+
+    With --updates everything is a line of JSON, the opening too. A line of input is an object that
+    says what is around the conversation now (`place`, `weather`, `feeling`, `people`, `thoughts`,
+    `recent`, `voice`), or empty: look again. Nothing is sent anywhere; what was told is recorded.
+    """
+    from .talk import open_talk
+
+    with open_talk(home_path(), persona=persona, route=route) as talk:
+        opened = talk.wait_for(lambda: talk.agent.live(session=session))
+        if not updates:
+            _show(opened, as_json=as_json)
+            return
+        emit_line(_opening(opened))
+        for number, line in enumerate(sys.stdin, 1):
+            around = _around(line.strip(), number)
+            told = talk.wait_for(lambda around=around: opened.update(around))
+            emit_line(_as_json(told))
+
+
+def _show(opened: Live, *, as_json: bool) -> None:
+    if as_json:
+        emit_json(_opening(opened))
+        return
+    emit(opened.instructions)
+    for loss in opened.opening.rendering.losses:
+        say(f"not told: {loss.message}")
+    say(f"[entry {opened.entry.index}]")
+
+
+def _opening(opened: Live) -> dict[str, object]:
+    payload = opened.opening.rendering.payload
+    return {
+        "instructions": opened.instructions,
+        "tools": payload.get("tools", []),
+        "entry": opened.entry.index,
+    }
+
+
+def _as_json(told: Update) -> dict[str, object]:
+    return {
+        "text": told.text,
+        "changed": list(told.changes.changed),
+        "gone": list(told.changes.gone),
+        "entry": None if told.entry is None else told.entry.index,
+    }
+
+
+def _around(line: str, number: int) -> Surroundings | None:
+    from mentis.codec.forms import from_json
+    from mentis.values.surroundings import Surroundings
+
+    if not line:
+        return None
+    try:
+        given: object = json.loads(line)
+    except ValueError as error:
+        raise BadInput(
+            f"line {number} is not JSON: {error}", hint="give one object a line"
+        ) from error
+    return from_json(Surroundings, json.dumps(given))

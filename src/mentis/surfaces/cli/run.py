@@ -1,0 +1,140 @@
+"""`mentis run`."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .options import call_parts, home_option, home_path, persona_option, route_option
+from .output import emit, emit_json, json_option, say
+from .tick import listening
+
+if TYPE_CHECKING:
+    from mentis.runtime.loop.loop import Loop
+    from mentis.runtime.loop.report import RunReport
+
+_FAILED = ("budget",)
+
+
+@click.command(epilog="For example: mentis run --interval 5 --folder inbox")
+@click.option(
+    "--interval",
+    type=click.FloatRange(0, 86_400),
+    metavar="S",
+    help="Seconds from one tick to the next.",
+)
+@click.option("--ticks", type=click.IntRange(1), metavar="N", help="Stop after so many ticks.")
+@click.option(
+    "--folder",
+    "folders",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Take the files in it as senses; they go to taken/ in it.",
+)
+@click.option(
+    "--socket",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Listen there for senses, one JSON object a line.",
+)
+@click.option("--owner", is_flag=True, help="What comes from all of these are your own words.")
+@click.option(
+    "--events",
+    metavar="FILE",
+    help="Add every event to a file, one line of JSON each; - is stderr.",
+)
+@persona_option
+@route_option
+@home_option
+@json_option
+def run(  # noqa: PLR0913  # one parameter an option
+    *,
+    interval: float | None,
+    ticks: int | None,
+    folders: tuple[Path, ...],
+    socket: Path | None,
+    owner: bool,
+    events: str | None,
+    persona: str | None,
+    route: str,
+    as_json: bool,
+) -> int:
+    """Let an agent live: it goes on ticking until it is told to stop.
+
+    It senses what `mentis sense add` gives it, its timers ([run.timers] in the settings), and what
+    comes from --folder and --socket. With nothing new it keeps still. Ctrl-C or SIGTERM ends
+    it after the tick that is going on; said twice, at once. Exit code 1 when a budget ended it.
+    """
+    import anyio
+
+    from mentis.runtime.agent import Agent
+    from mentis.runtime.loop.sources import LoopChoice
+    from mentis.values.trust import Trust
+
+    trust = Trust.OWNER if owner else Trust.UNTRUSTED
+    choice = LoopChoice(interval, ticks or 0, folders, socket, trust)
+
+    async def live() -> RunReport:
+        async with Agent.open(home_path(), persona=persona, route=route, parts=call_parts()) as one:
+            with listening(events, one) as emit_event:
+                loop = one.loop(choice=choice, emit=emit_event)
+                say(f"{one.id} lives; Ctrl-C ends it")
+                return await _until_told(loop)
+
+    report = anyio.run(live)
+    if as_json:
+        emit_json(_as_json(report))
+    else:
+        _show(report)
+    return 1 if report.stopped in _FAILED else 0
+
+
+async def _until_told(loop: Loop) -> RunReport:
+    import anyio
+    from anyio.abc import TaskStatus
+
+    from mentis.errors import MentisError
+
+    async def obey(*, task_status: TaskStatus[None]) -> None:
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            task_status.started()
+            async for number in signals:
+                say(f"{number.name}: it ends after this tick")
+                loop.stop()
+
+    failure: MentisError | None = None
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(obey)
+        try:
+            await loop.run()
+        except MentisError as error:
+            failure = error
+        tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+    return loop.report
+
+
+def _as_json(report: RunReport) -> dict[str, object]:
+    from dataclasses import asdict
+
+    return asdict(report)
+
+
+def _show(report: RunReport) -> None:
+    emit(f"ticks    {report.ticks}: {report.thought} thought, {report.idle} idle")
+    emit(f"senses   {report.senses}")
+    emit(f"acts     {report.acts}")
+    emit(f"patches  {report.patches}")
+    for name in ("failed", "skipped", "slept", "beats"):
+        if count := getattr(report, name):
+            emit(f"{name:<8} {count}")
+    for one in report.refused:
+        say(f"refused {one.name}: {one.reason}")
+    if more := report.refusals - len(report.refused):
+        say(f"refused {more} more before these")
+    say(f"stopped: {report.stopped}{f': {report.told}' if report.told else ''}")

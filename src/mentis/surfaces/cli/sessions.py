@@ -1,0 +1,175 @@
+"""`mentis sessions`: the conversations of a persona, with everything that was ever said in them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from .options import home_option, home_path, persona_option, route_option
+from .output import emit, emit_json, json_option, say, table
+
+if TYPE_CHECKING:
+    from mentis.runtime.agent import Agent
+    from mentis.values.turn import Turn
+
+session_argument = click.argument("session", default="main", required=False)
+
+
+@contextmanager
+def _opened(persona: str | None) -> Generator[Agent, None, None]:
+    """An agent that is asked nothing."""
+    from mentis.runtime.agent import Agent
+
+    agent = Agent.open(home_path(), persona=persona)
+    try:
+        yield agent
+    finally:
+        agent.close()
+
+
+@click.group()
+def sessions() -> None:
+    """See conversations, title them, say something anew, sum them up."""
+
+
+@sessions.command("list", epilog="For example: mentis sessions list --json")
+@persona_option
+@home_option
+@json_option
+def list_(*, persona: str | None, as_json: bool) -> None:
+    """List the conversations of a persona."""
+    from mentis.codec.forms import to_object
+
+    with _opened(persona) as agent:
+        found = agent.sessions()
+    if as_json:
+        emit_json([to_object(one) for one in found])
+    elif not found:
+        say("nothing was said yet")
+    else:
+        rows = [
+            (s.name, s.title, str(s.told), str(s.replaced), ", ".join(map(str, s.unanswered)))
+            for s in found
+        ]
+        right = ("told", "replaced")
+        table(("session", "title", "told", "replaced", "unanswered"), rows, right=right)
+
+
+@sessions.command(epilog="For example: mentis sessions show main")
+@session_argument
+@persona_option
+@home_option
+@json_option
+def show(session: str, *, persona: str | None, as_json: bool) -> None:
+    """Show every turn of a conversation, also what was said anew and is no longer told."""
+    from mentis.codec.forms import to_object
+    from mentis.runtime.threads import standing
+
+    with _opened(persona) as agent:
+        turns = agent.history(session=session)
+    counts = set(standing(turns))
+    if as_json:
+        emit_json([{"number": n, "counts": n in counts, **to_object(t)} for n, t in _all(turns)])
+    elif not turns:
+        say("nothing was said yet")
+    else:
+        rows = [(str(n), t.role, _note(t, counts=n in counts), t.text) for n, t in _all(turns)]
+        table(("turn", "role", "note", "text"), rows, right=("turn",))
+
+
+@sessions.command(epilog='For example: mentis sessions title main "The garden in spring"')
+@session_argument
+@click.argument("title", required=False)
+@persona_option
+@route_option
+@home_option
+@json_option
+def title(
+    session: str, title: str | None, *, persona: str | None, route: str, as_json: bool
+) -> None:
+    """Give a conversation a title; without TITLE, the model is asked for one."""
+    from .talk import open_talk
+
+    if title is not None:
+        with _opened(persona) as agent:
+            entry = agent.set_title(title, session=session)
+        _show_title({"title": " ".join(title.split()), "entry": entry.index}, as_json=as_json)
+        return
+    with open_talk(home_path(), persona=persona, route=route) as talk:
+        made = talk.wait_for(lambda: talk.agent.title(session=session))
+    if made.fallback:
+        say(f"the model gave none, so these are the first words {made.failure}".rstrip())
+    told = {"title": made.title, "entry": made.entry.index, "fallback": made.fallback}
+    _show_title(told, as_json=as_json)
+
+
+@sessions.command(epilog='For example: mentis sessions edit main 4 "I meant next week"')
+@click.argument("session")
+@click.argument("number", type=click.IntRange(min=0))
+@click.argument("text")
+@persona_option
+@route_option
+@home_option
+@json_option
+def edit(
+    session: str, number: int, text: str, *, persona: str | None, route: str, as_json: bool
+) -> int:
+    """Say message NUMBER in other words; what followed it is kept, and no longer told."""
+    from .chat import finish, print_delta
+    from .talk import open_talk
+
+    hear = None if as_json else print_delta
+    with open_talk(home_path(), persona=persona, route=route) as talk:
+        result = talk.wait_for(lambda: talk.agent.edit(number, text, session=session, hear=hear))
+        return finish(result, as_json=as_json)
+
+
+@sessions.command(epilog="For example: mentis sessions summarise main")
+@session_argument
+@persona_option
+@route_option
+@home_option
+@json_option
+def summarise(session: str, *, persona: str | None, route: str, as_json: bool) -> None:
+    """Have the model sum up the older turns; the summary is told in their place."""
+    from .talk import open_talk
+
+    with open_talk(home_path(), persona=persona, route=route) as talk:
+        made = talk.wait_for(lambda: talk.agent.summarise(session=session))
+    if as_json:
+        told = made and {
+            "text": made.text,
+            "until": made.until,
+            "lineage": made.lineage.value,
+            "left_out": made.left_out,
+            "entry": made.entry.index,
+        }
+        emit_json(told)
+    elif made is None:
+        say("there are no older turns to sum up")
+    else:
+        emit(made.text)
+        say(f"[entry {made.entry.index}: it stands for the turns before {made.until}]")
+
+
+def _show_title(told: Mapping[str, object], *, as_json: bool) -> None:
+    if as_json:
+        emit_json(told)
+    else:
+        emit(str(told["title"]))
+
+
+def _all(turns: tuple[Turn, ...]) -> list[tuple[int, Turn]]:
+    return list(enumerate(turns))
+
+
+def _note(turn: Turn, *, counts: bool) -> str:
+    said = [] if turn.kind == "said" else [turn.kind]
+    said += [] if turn.state == "complete" else [turn.state]
+    said += [] if counts else ["said anew"]
+    said += [] if turn.replaces is None else [f"instead of {turn.replaces}"]
+    said += [] if turn.until is None else [f"of all before {turn.until}"]
+    return ", ".join(said)

@@ -1,0 +1,143 @@
+"""`mentis state`: goals and what is held in mind, every revision of them, and the way back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from .options import home_option, home_path, persona_option
+from .output import emit, emit_json, json_option, say, table
+
+if TYPE_CHECKING:
+    from mentis.runtime.cognition import Cognition
+    from mentis.values.cognition import CognitionState
+
+number_option = click.IntRange(min=0)
+
+
+def open_own(persona: str | None) -> Cognition:
+    from mentis.runtime.cognition import open_cognition
+
+    return open_cognition(home_path(), persona)
+
+
+@click.group()
+def state() -> None:
+    """See what a persona wants and holds in mind, how that changed; go back."""
+
+
+@state.command(epilog="For example: mentis state show --revision 3")
+@click.option("--revision", type=number_option, metavar="NUMBER", help="As it was then.")
+@persona_option
+@home_option
+@json_option
+def show(revision: int | None, *, persona: str | None, as_json: bool) -> None:
+    """Show the drives, the goals and what is held in mind."""
+    with open_own(persona) as cognition:
+        found = cognition.state(revision)
+    _show(found, as_json=as_json)
+
+
+@state.command(epilog="For example: mentis state history --last 20")
+@click.option(
+    "--last",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    metavar="COUNT",
+    help="How many, at most.",
+)
+@persona_option
+@home_option
+@json_option
+def history(last: int, *, persona: str | None, as_json: bool) -> None:
+    """List the newest revisions and what made each."""
+    with open_own(persona) as cognition:
+        revisions = cognition.history(last=last)
+    rows = [
+        {"number": r.number, "time": r.time, "words": r.words, "digest": r.digest}
+        for r in revisions
+    ]
+    if as_json:
+        emit_json(rows)
+    elif not rows:
+        say("nothing was changed yet")
+    else:
+        lines = [(str(row["number"]), str(row["time"]), str(row["words"])) for row in rows]
+        table(("revision", "time", "words"), lines, right=("revision",))
+
+
+@state.command(epilog="For example: mentis state diff 3 7")
+@click.argument("older", type=number_option, required=False)
+@click.argument("newer", type=number_option, required=False)
+@persona_option
+@home_option
+@json_option
+def diff(older: int | None, newer: int | None, *, persona: str | None, as_json: bool) -> None:
+    """Show what changed from one revision to another; without numbers, what the newest changed."""
+    with open_own(persona) as cognition:
+        difference = cognition.diff(older, newer)
+    if as_json:
+        emit_json({"diff": difference})
+    else:
+        emit(difference or "no difference")
+
+
+@state.command(epilog="For example: mentis state undo --to 3")
+@click.option("--to", type=number_option, metavar="NUMBER", help="Go back to this revision.")
+@persona_option
+@home_option
+@json_option
+def undo(to: int | None, *, persona: str | None, as_json: bool) -> None:
+    """Take back the newest change; again, the one before it. This is a revision of its own."""
+    with open_own(persona) as cognition:
+        back = cognition.undo(to)
+    _show(back, as_json=as_json)
+
+
+@state.command(epilog="For example: mentis state review")
+@persona_option
+@home_option
+@json_option
+def review(*, persona: str | None, as_json: bool) -> None:
+    """List goals and entries made from outside text that nobody has looked at."""
+    from mentis.codec.forms import to_object
+
+    with open_own(persona) as cognition:
+        found = cognition.in_review()
+    if as_json:
+        emit_json([to_object(one) for one in found])
+    elif not found:
+        say("nothing is in review")
+    else:
+        rows = [(one.kind, one.name, one.lineage.value, one.text) for one in found]
+        table(("kind", "name", "lineage", "text"), rows)
+
+
+@state.command(epilog='For example: mentis state accept buy-coins -m "I asked for it"')
+@click.argument("name")
+@click.option("-m", "--reason", required=True, metavar="TEXT", help="Why: it is recorded.")
+@persona_option
+@home_option
+@json_option
+def accept(name: str, *, reason: str, persona: str | None, as_json: bool) -> None:
+    """Vouch for a goal (by id) or an entry (by hash). This is an entry of the ledger.
+
+    Where a name could mean both, say goal:ID or memory:HASH.
+    """
+    with open_own(persona) as cognition:
+        accepted = cognition.accept(name, reason=reason)
+    _show(accepted, as_json=as_json)
+
+
+def _show(state: CognitionState, *, as_json: bool) -> None:
+    if as_json:
+        from mentis.codec.forms import to_object
+
+        emit_json(to_object(state))
+        return
+    from mentis.runtime.cognition import told
+
+    say(f"revision {state.revision}")
+    emit("\n".join(told(state)))

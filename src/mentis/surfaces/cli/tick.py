@@ -1,0 +1,199 @@
+"""`mentis tick`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO, cast
+
+import click
+
+from mentis.errors import BadInput
+
+from .options import call_parts, given_text, home_option, home_path, persona_option, route_option
+from .output import emit, emit_json, json_option, say
+
+if TYPE_CHECKING:
+    from mentis.runtime.agent import Agent
+    from mentis.runtime.cortex.cortex import Ticked
+    from mentis.runtime.cortex.events import Emit
+    from mentis.values.cognition import Sense
+    from mentis.values.tick import OpReport
+
+_FLATTEN = "flatten the data"
+
+
+@click.command(epilog='For example: echo \'{"text": "It rains."}\' | mentis tick --sense -')
+@click.option(
+    "--sense",
+    "file",
+    type=click.File("r", encoding="utf-8"),
+    help="What it senses, as JSON: one object, a list, or one object a line; - is standard input.",
+)
+@click.option("--owner", is_flag=True, help="The senses are your own words, and so trusted.")
+@click.option("--strict", is_flag=True, help="An answer that breaks the contract comes to nothing.")
+@click.option(
+    "--events",
+    metavar="FILE",
+    help="Add every event to a file, one line of JSON each; - is stderr.",
+)
+@persona_option
+@route_option
+@home_option
+@json_option
+def tick(
+    *,
+    file: TextIO | None,
+    owner: bool,
+    strict: bool,
+    events: str | None,
+    persona: str | None,
+    route: str,
+    as_json: bool,
+) -> int:
+    """Let an agent think for one moment, with what it senses.
+
+    It may act, change its goals and keep something in mind. Without --sense it looks at its goals
+    and moves by itself. What came of earlier acts is sensed too. An object with `kind`, `payload`
+    and, if you like, `endpoint` and `id` is a sense; any other object is the payload of one. Exit
+    code 1 when the tick came to nothing.
+    """
+    import anyio
+
+    from mentis.runtime.agent import Agent
+
+    senses = _read(given_text(None, file) or "", owner=owner)
+
+    async def run() -> Ticked:
+        async with Agent.open(home_path(), persona=persona, route=route, parts=call_parts()) as one:
+            with listening(events, one) as emit_event:
+                return await one.tick(senses, strict=strict or None, emit=emit_event)
+
+    done = anyio.run(run)
+    if as_json:
+        emit_json(_as_json(done))
+    else:
+        _show(done)
+    return 1 if done.tick.report.noop else 0
+
+
+@contextmanager
+def listening(path: str | None, agent: Agent) -> Generator[Emit]:
+    from mentis.runtime.cortex.events import JsonLines, silent
+
+    if path is None:
+        yield silent
+        return
+    with _opened(path) as stream:
+        yield JsonLines(stream, agent.clock, agent=agent.id, secrets=agent.secrets())
+
+
+@contextmanager
+def _opened(path: str) -> Generator[TextIO]:
+    if path == "-":
+        yield sys.stderr
+        return
+    try:
+        stream = Path(path).open("a", encoding="utf-8")  # noqa: SIM115  # closed below
+    except OSError as error:
+        hint = "name a file that can be written"
+        raise BadInput(f"{path}: {error.strerror}", hint=hint) from error
+    with stream:
+        yield stream
+
+
+def _read(text: str, *, owner: bool) -> tuple[Sense, ...]:
+    return tuple([_sense(one, number, owner=owner) for number, one in enumerate(_objects(text), 1)])
+
+
+def _objects(text: str) -> list[dict[str, object]]:
+    """One JSON value, or one a line."""
+    if not text.strip():
+        return []
+    try:
+        whole: object = json.loads(text)
+        found = cast("list[object]", whole) if isinstance(whole, list) else [whole]
+    except ValueError:
+        found = [_line(line, number) for number, line in enumerate(text.splitlines(), 1) if line]
+    except RecursionError as error:
+        raise BadInput("the senses are nested too deeply", hint=_FLATTEN) from error
+    for one in found:
+        if not isinstance(one, dict):
+            raise BadInput("a sense is a JSON object", hint='for example {"text": "It rains."}')
+    return cast("list[dict[str, object]]", found)
+
+
+def _line(line: str, number: int) -> object:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        hint = "give one JSON object, a list of them, or one a line"
+        raise BadInput(f"line {number} is not JSON: {error}", hint=hint) from error
+    except RecursionError as error:
+        raise BadInput(f"line {number} is nested too deeply", hint=_FLATTEN) from error
+
+
+def _sense(given: dict[str, object], number: int, *, owner: bool) -> Sense:
+    """Who vouches for it is not what a file says, but what the person says who gives it."""
+    from mentis.runtime.loop.given import read_sense
+    from mentis.values.trust import Trust
+
+    own = {"kind", "payload", "id"} <= given.keys()
+    name = given["id"] if own else f"cli-{number}"
+    if not isinstance(name, str):
+        raise BadInput(f"sense {number}: its id is no text", hint="put it in quotes")
+    rest = {key: value for key, value in given.items() if not own or key != "id"}
+    trust = Trust.OWNER if owner else Trust.UNTRUSTED
+    try:
+        return read_sense(rest, name, endpoint="cli", trust=trust)
+    except BadInput as error:
+        raise BadInput(f"sense {number}: {error.message}", hint=error.hint) from error
+
+
+def _as_json(done: Ticked) -> dict[str, object]:
+    from mentis.codec.forms import to_object
+
+    told = to_object(done)
+    told["entry"] = None if done.entry is None else done.entry.index
+    return told
+
+
+def _show(done: Ticked) -> None:
+    report = done.tick.report
+    for act, outcome in zip(done.tick.acts, done.outcomes, strict=False):
+        said = outcome.reason or outcome.text
+        emit(f"act    {act.endpoint}/{act.name} {json.dumps(act.payload, ensure_ascii=False)}")
+        emit(f"       {outcome.state}{f': {said}' if said else ''}")
+    for one in (*report.goal_ops, *report.memory_ops):
+        emit(_operation(one))
+    for one in report.dropped:
+        emit(f"drop   {one.section} {one.index}: {one.reason}")
+    unsaved = f", not saved: {done.unsaved}" if done.unsaved else ""
+    emit(f"state  revision {done.state.revision}{unsaved}")
+    for one in report.stages:
+        if one.state in ("fallback", "failed", "timeout"):
+            say(f"{one.stage}: {one.state}: {one.reason}")
+    for one in report.violations:
+        say(f"contract: {one.code} {one.detail}")
+    for one in done.alarms:
+        say(f"alarm: {one.stage} failed {one.failures} times in a row: {one.reason}")
+    if report.noop:
+        say(f"nothing came of it: {report.noop}")
+    if done.entry is not None:
+        say(f"recorded as entry {done.entry.index}")
+
+
+def _operation(one: OpReport) -> str:
+    from mentis.codec.forms import to_object
+
+    hidden = ("op", "lineage", "review")
+    told = {k: v for k, v in to_object(one.op).items() if k not in hidden and v not in (None, "")}
+    mark = " (review)" if one.op.review else ""
+    done = "" if one.applied and not one.reason else f": {one.reason}"
+    return (
+        f"{'did' if one.applied else 'not':<6} {one.op.op} "
+        f"{json.dumps(told, ensure_ascii=False)}{mark}{done}"
+    )

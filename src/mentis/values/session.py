@@ -1,0 +1,23 @@
+"""A conversation seen from outside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .value import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Session(Value):
+    """`turns` are all that are kept, `told` those that still count, `replaced` those said anew.
+
+    `unanswered` are the numbers of messages that failed or were never finished.
+    """
+
+    name: str
+    title: str = ""
+    turns: int = 0
+    told: int = 0
+    replaced: int = 0
+    unanswered: tuple[int, ...] = ()
+    summary: bool = False

@@ -1,0 +1,117 @@
+"""`mentis run` and `mentis sense`, from the command line."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import stat
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mentis.settle.output_ir import write_output_ir
+
+from .conftest import Mentis
+
+Start = Callable[..., subprocess.Popen[str]]
+GOAL = {
+    "op": "sprout",
+    "parent_node_id": "user-root",
+    "node_id": "umbrella",
+    "summary": "Find the umbrella",
+    "weight": 5,
+}
+QUIET = write_output_ir({"acts": [], "goal-tree-patch": [], "l1-memory-patch": []})
+WANTING = write_output_ir({"acts": [], "goal-tree-patch": [GOAL], "l1-memory-patch": []})
+
+
+@pytest.fixture
+def living(home: Path) -> Path:
+    """A home whose primary finds a goal first and is quiet from then on."""
+    told = f"""
+[routes.primary]
+backend = "scripted"
+replies = {json.dumps([WANTING, *[QUIET] * 9])}
+facts = {{native_tools = false}}
+
+[run]
+proactive = 5
+"""
+    toml = home / "mentis.toml"
+    toml.write_text(toml.read_text(encoding="utf-8") + told, encoding="utf-8")
+    return home
+
+
+def test_what_is_added_is_taken_and_goals_are_thought_of_every_so_many_ticks(
+    mentis: Mentis, living: Path
+) -> None:
+    added = mentis("--home", living, "sense", "add", "It rains.", "--json")
+    assert (added.code, set(added.json())) == (0, {"waiting"})
+    assert "It rains." in mentis("--home", living, "sense", "list").out
+    done = mentis("--home", living, "run", "--interval", "0", "--ticks", "11", "--json")
+    report: Any = done.json()
+    assert done.code == 0, done.err
+    # The sense, then the goal that came of it after every fifth tick.
+    assert (report["thought"], report["idle"], report["senses"]) == (3, 8, 1)
+    assert (report["patches"], report["stopped"]) == (1, "ticks")
+    assert mentis("--home", living, "sense", "list").out == ""
+    shown = mentis("--home", living, "run", "--interval", "0", "--ticks", "1")
+    assert shown.out.splitlines()[0] == "ticks    1: 0 thought, 1 idle"
+
+
+def test_a_budget_ends_it_with_exit_code_1_and_says_which(mentis: Mentis, living: Path) -> None:
+    mentis("--home", living, "sense", "add", "It rains.")
+    with (living / "mentis.toml").open("a", encoding="utf-8") as toml:
+        toml.write("[budgets]\nday_tokens = 20\n")
+    done = mentis("--home", living, "run", "--interval", "0", "--ticks", "3")
+    assert done.code == 1
+    assert "budgets.day_tokens" in done.err
+
+
+def test_a_sense_is_one_thing_and_the_folder_is_bounded(mentis: Mentis, living: Path) -> None:
+    assert mentis("--home", living, "sense", "add").code == 2
+    with (living / "mentis.toml").open("a", encoding="utf-8") as toml:
+        toml.write("waiting = 1\n")
+    text = living / "mail.txt"
+    text.write_text("Dear Ada,", encoding="utf-8")
+    assert mentis("--home", living, "sense", "add", "--file", text).code == 0
+    full = mentis("--home", living, "sense", "add", "More.")
+    assert (full.code, "wait already" in full.err) == (2, True)
+    assert mentis("--home", living, "run", "--folder", living / "nowhere").code == 1
+
+
+def test_a_process_takes_senses_from_its_socket_and_ends_cleanly_on_sigterm(
+    process: Start, living: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "s"
+    running = process("--home", living, "run", "--interval", "0.05", "--socket", path, "--json")
+    assert running.stderr is not None
+    assert "lives" in running.stderr.readline()
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(60)
+        while True:
+            try:
+                client.connect(str(path))
+                break
+            except (FileNotFoundError, ConnectionRefusedError):
+                assert running.poll() is None, running.stderr.read()
+        assert stat.S_IMODE(path.lstat().st_mode) == 0o600
+        client.sendall(b'{"text": "It rains.", "id": "one"}\n[]\n{"trust": "owner"}\n')
+        said = _lines(client, 3)
+        assert {"taken": "one"} in said
+        assert sum("refused" in one for one in said) == 2
+        running.send_signal(signal.SIGTERM)
+        out, err = running.communicate(timeout=60)
+    report = json.loads(out)
+    assert running.returncode == 0, err
+    assert (report["stopped"], report["senses"]) == ("asked", 1)
+    assert not path.exists()
+
+
+def _lines(client: socket.socket, count: int) -> list[Any]:
+    with client.makefile(encoding="utf-8") as stream:
+        return [json.loads(stream.readline()) for _ in range(count)]

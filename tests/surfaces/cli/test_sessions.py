@@ -1,0 +1,103 @@
+"""`mentis sessions`, `mentis afterthought`, and the chat that begins or asks again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from mentis.errors import MentisError
+from mentis.runtime import quiet
+from mentis.runtime.afterthought import Afterthought
+from mentis.surfaces.cli import chat
+
+from .conftest import Mentis
+
+
+def test_a_conversation_is_begun_asked_again_titled_and_shown(mentis: Mentis, home: Path) -> None:
+    where = ("--home", home)
+    first = mentis("chat", "--first", *where)
+    assert (first.code, first.out) == (0, "One.\n")
+    again = mentis("chat", "--regenerate", *where)
+    assert again.code == 2
+    assert "nobody has said anything" in again.err
+    asked = mentis("chat", "Hello", "--json", *where)
+    assert asked.json()["text"] == "One."  # the script begins anew with each process
+    edited = mentis("sessions", "edit", "main", "1", "Good day", *where)
+    assert (edited.code, edited.out) == (0, "One.\n")
+    titled = mentis("sessions", "title", "main", "A first talk", *where)
+    assert titled.out == "A first talk\n"
+    asked_for = mentis("sessions", "title", "main", "--json", *where)
+    assert asked_for.json() == {"title": "One", "entry": 4, "fallback": False}
+    (listed,) = json.loads(mentis("sessions", "list", "--json", *where).out)
+    assert (listed["title"], listed["told"], listed["replaced"]) == ("One", 3, 2)
+    shown = json.loads(mentis("sessions", "show", "main", "--json", *where).out)
+    assert [(turn["kind"], turn["counts"]) for turn in shown] == [
+        ("said", True),
+        ("said", False),
+        ("said", False),
+        ("said", True),
+        ("said", True),
+        ("title", True),
+        ("title", True),
+    ]
+    table = mentis("sessions", "show", *where).out
+    assert "said anew" in table
+    assert "instead of 1" in table
+    verified = mentis("status", "verify", "--json", *where)
+    assert verified.code == 0
+    assert "said anew as turn 3" in verified.out
+
+
+def test_an_afterthought_is_asked_for_and_told(mentis: Mentis, home: Path) -> None:
+    where = ("--home", home)
+    assert "has not said anything" in mentis("afterthought", *where).err
+    mentis("chat", "Hello", *where)
+    thought = mentis("afterthought", "--json", *where)
+    assert thought.json() == {
+        "session": "main",
+        "decision": "wait",
+        "thought": "One.",
+        "text": None,
+        "entries": [1],
+    }
+    done = mentis("sessions", "summarise", *where)
+    assert (done.code, done.out) == (0, "")
+    assert "no older turns" in done.err
+
+
+def test_what_begins_by_itself_takes_no_message(mentis: Mentis, home: Path) -> None:
+    done = mentis("chat", "--first", "Hello", "--home", home)
+    assert done.code == 2
+    assert "--first takes no message" in done.err
+
+
+def test_on_a_terminal_the_persona_writes_once_more_while_nobody_does(
+    mentis: Mentis, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toml = (home / "mentis.toml").read_text(encoding="utf-8")
+    replies = toml.replace('"Two."', '"I forgot something. [afterthought_ok]"')
+    on = '\n[features]\nnachgedankeEnabled = true\n[afterthought]\nmode = "hoch"\n'
+    (home / "mentis.toml").write_text(replies + on, encoding="utf-8")
+    monkeypatch.setattr(quiet, "PHASES", ((0.0, 0.0), (3600.0, 3600.0)))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    wrote, lines, told = Event(), iter(["Hello"]), chat.__dict__["_told_afterwards"]
+
+    def read_line() -> str:
+        for line in lines:
+            return line
+        assert wrote.wait(60)
+        raise EOFError
+
+    def tell(thought: Afterthought | MentisError) -> None:
+        told(thought)
+        wrote.set()
+
+    monkeypatch.setattr(chat, "_read_line", read_line)
+    monkeypatch.setattr(chat, "_told_afterwards", tell)
+    done = mentis("chat", "--home", home)
+    assert (done.code, done.out) == (0, "One.\nThree.\n")
+    shown = json.loads(mentis("sessions", "show", "--json", "--home", home).out)
+    assert [turn["kind"] for turn in shown] == ["said", "said", "thought", "said"]
