@@ -21,12 +21,13 @@ from mentis.codec.forms import to_object
 from mentis.runtime.cortex.cache import HelperCache
 from mentis.runtime.cortex.input_helpers import rendered_acts, rendered_goals, rendered_senses
 from mentis.runtime.cortex.output_helpers import OutputHelper
+from mentis.runtime.cortex.run import TickLimits
 from mentis.runtime.cortex.stages import Goals, Occasion, Perceived, Stages, Thought, Told
 from mentis.runtime.cortex.tick import tick
 from mentis.settle.output_ir import write_output_ir
 from mentis.stores.memory.states import StatesInMemory
 from mentis.values.cognition import CognitionState, Goal, GoalTree, L1Entry, Sense, root_partition
-from mentis.values.tick import Catalogue, Descriptor, Tick
+from mentis.values.tick import Catalogue, Descriptor, PatchLimits, Tick
 
 from .harness import Pair, Run, benchmark, weight
 
@@ -127,10 +128,14 @@ def stages() -> Stages:
     )
 
 
+# The senses come from outside, so what stands is kept; there is room for what is new.
+LIMITS = TickLimits(patches=PatchLimits(goals=10_000, entries=10_000))
+
+
 async def ticked(given: Moment, chosen: Stages, times: int = 1) -> Tick:
-    done = await tick(given.senses, given.catalogue, given.state, stages=chosen)
+    done = await tick(given.senses, given.catalogue, given.state, stages=chosen, limits=LIMITS)
     for _ in range(times - 1):
-        done = await tick(given.senses, given.catalogue, given.state, stages=chosen)
+        done = await tick(given.senses, given.catalogue, given.state, stages=chosen, limits=LIMITS)
     if len(done.acts) != 3 or done.state.revision != given.state.revision + 1:
         raise RuntimeError(f"the tick did not do what it should: {done.report}")
     return done
