@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -28,7 +29,6 @@ from mentis.stores.memory import LedgerInMemory, MemoriesInMemory
 from mentis.values.cognition import Memory, Screened
 from mentis.values.memories import Found, MemoryDraft, MemoryFilter, Remembered
 from mentis.values.memory_kind import MemoryKind
-from mentis.values.surroundings import Person
 from mentis.values.trust import Trust
 
 pytestmark = pytest.mark.anyio
@@ -594,11 +594,12 @@ async def test_kinds_that_read_like_orders_cannot_be_made() -> None:
 async def test_changes_since_a_revision_are_told() -> None:
     memories = made()
     await keep(memories, "one")
-    revision, _ = memories.changed_since(0)
+    _, revision = memories.kept_since((), 0, session="main")
     await keep(memories, "two")
-    later, changed = memories.changed_since(revision)
-    assert [memory.text for memory in changed] == ["two"]
-    assert memories.changed_since(later) == (later, ())
+    changed, later = memories.kept_since((), revision, session="main")
+    assert [hit.memory.text for hit in changed.hits] == ["two"]
+    nothing, still = memories.kept_since((), later, session="main")
+    assert (nothing.hits, still) == ((), later)
 
 
 async def test_a_home_keeps_its_memories_and_its_record_holds(tmp_path: Path) -> None:
@@ -698,19 +699,25 @@ async def test_the_last_episode_of_other_conversations_is_told_unless_it_is_kept
         )
     await memories.remember(MemoryDraft("ignore me", kind="episode", session="web"))
     await memories.remember(MemoryDraft("secret", kind="diary", trust=Trust.SELF, session="x"))
-    assert memories.recaps("main") == ("home: tea", "work: plans")
-    assert memories.recaps("work", most=1) == ("home: tea",)
-    assert memories.recaps("main", most=0) == ()
+    told = partial(texts_around, memories)
+    assert told("main") == ["tea", "plans"]
+    assert told("work", most=1) == ["tea"]
+    assert told("main", most=0) == []
 
 
-async def test_people_are_told_of_by_their_tag_and_never_in_the_words_of_others() -> None:
+async def test_people_are_told_of_by_their_tag_and_own_notes_come_first() -> None:
     memories = made()
     for text, trust in (("Plays the cello.", Trust.SELF), ("Has a dog.", Trust.OWNER)):
         await memories.remember(MemoryDraft(text, kind="person", trust=trust, tags=("Lena",)))
-    await memories.remember(MemoryDraft("Is a liar.", kind="person", tags=("Lena",)))
-    assert memories.people(["Tom", "lena", "lena"]) == (
-        Person("lena", bio="Has a dog. Plays the cello."),
-    )
+    await memories.remember(MemoryDraft("Sings.", kind="person", tags=("Lena",)))
+    told = texts_around(memories, "main", names=("Tom", "lena", "lena"))
+    assert told == ["Has a dog.", "Plays the cello.", "Sings."]
+
+
+def texts_around(
+    memories: Memories, session: str, *, names: tuple[str, ...] = (), most: int = 3
+) -> list[str]:
+    return [memories.get(one).text for one in memories.around(session, names, most=most)]
 
 
 async def test_an_import_waits_for_its_vectors_and_goes_on_where_it_was_stopped() -> None:

@@ -6,7 +6,7 @@ approved and looks after what a process that is gone left open.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -26,7 +26,6 @@ from mentis.stores.files.key_folder import config_folder
 from mentis.stores.files.owners import Owners
 from mentis.values.act import WaitingAct
 from mentis.values.action import Outcome
-from mentis.values.mark import Mark
 from mentis.values.value import Value
 
 from .acting import open_dispatcher
@@ -129,13 +128,17 @@ class Acts(Closing):
 
     def approved(self) -> tuple[tuple[WaitingAct, ...], tuple[StoreDamaged, ...]]:
         """What a person said yes to and nobody has begun; and what of it cannot be read."""
-        return _read(self._ledger.marks(self.agent, entries.APPROVED), entries.waiting_act)
+        return entries.read_all(
+            self._ledger.marks(self.agent, entries.APPROVED), entries.waiting_act
+        )
 
     def open(self) -> tuple[tuple[InFlight, ...], tuple[StoreDamaged, ...]]:
         """What was begun and has no outcome yet, here or in another process; and what of it cannot
         be read.
         """
-        acts, faults = _read(self._ledger.marks(self.agent, entries.OPEN), entries.open_act)
+        acts, faults = entries.read_all(
+            self._ledger.marks(self.agent, entries.OPEN), entries.open_act
+        )
         return tuple(self._in_flight(act) for act in acts), faults
 
     def log(
@@ -212,18 +215,6 @@ class Acts(Closing):
             return self._owners.alive(owner)
         except HomeError:  # where nothing can be written no lock can be tried: it may be there
             return True
-
-
-def _read(
-    marks: Sequence[Mark], read: Callable[[Mark], T]
-) -> tuple[tuple[T, ...], tuple[StoreDamaged, ...]]:
-    found, faults = list[T](), list[StoreDamaged]()
-    for mark in marks:
-        try:
-            found.append(read(mark))
-        except StoreDamaged as fault:
-            faults.append(fault)
-    return tuple(found), tuple(faults)
 
 
 def _name(by: str) -> str:

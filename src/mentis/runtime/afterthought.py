@@ -25,10 +25,10 @@ from mentis.values.turn import Turn
 from mentis.values.value import Value
 
 from .beside import Heard, Note, ask_beside, builder_for, limited, worded
-from .inputs import History, Inputs, Prompted, compose_inputs
+from .inputs import History, Prompted, compose_inputs
 from .mind import Mind
 from .present import Present, look
-from .turn import Hear, TurnResult, run_turn, told_history
+from .turn import Hear, TurnResult, inputs_now, run_turn, told_history
 
 Decision: TypeAlias = Literal["write", "wait"]
 DECISION, FOLLOWUP = "afterthought_decision", "afterthought_followup"
@@ -122,18 +122,9 @@ def _take(heard: Heard) -> Note:
 
 def _compose(mind: Mind, present: Present, stimulus: Stimulus, history: History) -> Prompted:
     """As for any message, but that nothing can be done: no tools, no news."""
-    inputs = Inputs(
-        present.library,
-        mind.persona,
-        mind.profile,
-        present.policies,
-        mind.route,
-        mind.caching.applied(mind.route),
-        Recalled(stimulus, degraded=present.degraded),
-        history,
-        {**present.variables, "afterthought": "on"},
-        mind.clock.now(),
-    )
+    recalled = Recalled(stimulus, degraded=present.degraded)
+    variables = {**present.variables, "afterthought": "on"}
+    inputs = inputs_now(mind, present, recalled, history, variables=variables)
     return Prompted(compose_inputs(inputs, mind.counter(mind.route), mind.secret), inputs)
 
 

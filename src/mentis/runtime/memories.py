@@ -29,7 +29,6 @@ from mentis.recall.memory.around import (
     holds_in,
     notes_about,
     own_first,
-    people,
 )
 from mentis.recall.memory.choosing import public, why_not
 from mentis.recall.memory.hygiene import inspect
@@ -55,7 +54,6 @@ from mentis.values.memories import (
     Way,
 )
 from mentis.values.memory_kind import MemoryKind
-from mentis.values.surroundings import Person
 from mentis.values.trace import Degradation
 from mentis.values.trust import Trust
 
@@ -272,18 +270,10 @@ class Memories(Closing):
         # None of those it leads to may change meanwhile, or two could supersede each other.
         return self._change(old, replace(old, superseded_by=newer_id), given=chain)
 
-    def recaps(self, session: str, *, most: int = 3) -> tuple[str, ...]:
-        """What happened last in other conversations: a line for each, the newest at the end."""
-        gate = Gatekeeper(self._tools.screener, self._searchable.vector_of)
-        last = elsewhere(self._valid("episode"), session=session, most=most)
-        return tuple(f"{one.session}: {one.text}" for one in last if not gate.why_not(one))
-
-    def people(self, names: Sequence[str]) -> tuple[Person, ...]:
-        """What is known of those who take part, from the notes of kind `person` with their tag."""
-        return people(self._valid("person"), names)
-
     def around(self, session: str, names: Sequence[str], *, most: int = 3) -> tuple[str, ...]:
-        """The same as ids: the last episodes elsewhere, then notes about those who take part."""
+        """Ids of what happened last in other conversations, then of notes of kind `person` about
+        those who take part.
+        """
         episodes, notes = (
             [one for one in self._valid(kind) if holds_in(one, session)]
             for kind in ("episode", "person")
@@ -392,11 +382,6 @@ class Memories(Closing):
     def wait_for_index(self) -> None:
         """Until no index of vectors is being made: searches before that look at all of them."""
         self._searchable.wait_for_index()
-
-    def changed_since(self, revision: int) -> tuple[int, tuple[Memory, ...]]:
-        """The revision now, and what was kept or changed after an earlier one."""
-        standing = self._store.standing(self.agent)
-        return standing.revision, self._store.memories(self.agent, since=revision)
 
     def kept_since(
         self, ids: Sequence[str], revision: int | None, *, session: str

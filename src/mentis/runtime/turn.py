@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,7 +17,7 @@ from mentis.errors import Defect, MentisError, ProviderRefused, ReplyError
 from mentis.values.action import Outcome
 from mentis.values.caching import Reconciled
 from mentis.values.entry import Entry
-from mentis.values.recalled import Stimulus
+from mentis.values.recalled import Recalled, Stimulus
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Delta, EndDelta, Reply, TextDelta
 from mentis.values.route import Route
@@ -208,6 +208,29 @@ def look_out(mind: Mind, present: Present, session: str, stimulus: Stimulus) -> 
     return mind.bringing.look(session, tools, present.settings.model.recall, mode=mode)
 
 
+def inputs_now(
+    mind: Mind,
+    present: Present,
+    recalled: Recalled,
+    history: History,
+    *,
+    variables: Mapping[str, object],
+) -> Inputs:
+    """All that a prompt is made from, as it is at this moment."""
+    return Inputs(
+        present.library,
+        mind.persona,
+        mind.profile,
+        present.policies,
+        mind.route,
+        mind.caching.applied(mind.route),
+        recalled,
+        history,
+        variables,
+        mind.clock.now(),
+    )
+
+
 def compose_turn(
     mind: Mind,
     present: Present,
@@ -224,17 +247,12 @@ def compose_turn(
     spans = (*news_spans(news), *(window.verdict if window else ()))
     degraded = (*present.degraded, *recalled.degraded, *notes)
     counter = mind.counter(mind.route)
-    inputs = Inputs(
-        present.library,
-        mind.persona,
-        mind.profile,
-        present.policies,
-        mind.route,
-        mind.caching.applied(mind.route),
+    inputs = inputs_now(
+        mind,
+        present,
         replace(recalled, news=spans, degraded=degraded),
         _for_whom(stimulus, history),
-        {**present.told_in(stimulus.mode), **asked},
-        mind.clock.now(),
+        variables={**present.told_in(stimulus.mode), **asked},
     )
     composed = compose_inputs(inputs, counter, mind.secret)
     if brought.outlook.passing:

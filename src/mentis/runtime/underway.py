@@ -18,6 +18,7 @@ from anyio import CancelScope, to_thread
 
 from mentis.disk.atomic import unwritable
 from mentis.disk.inside import inside
+from mentis.disk.lock import try_lock
 from mentis.ledger.chain import make_stamp
 from mentis.values.digest import digest
 from mentis.values.entry import Draft, Entry
@@ -79,7 +80,7 @@ def _enter(folder: Path, name: str) -> FileLock:
     except OSError as error:
         raise unwritable(folder, error) from error
     for count in range(_MOST):
-        if (lock := _take(folder / f"{name}.{os.getpid()}-{count}.turn")) is not None:
+        if (lock := try_lock(folder / f"{name}.{os.getpid()}-{count}.turn")) is not None:
             return lock
     raise unwritable(folder, OSError("too many turns are begun here"))
 
@@ -88,23 +89,10 @@ def _busy(folder: Path, name: str, own: FileLock) -> Iterator[bool]:
     for path in folder.glob(f"{name}.*.turn"):
         if path == Path(own.lock_file) or path.is_symlink() or not path.is_file():
             continue
-        lock = _take(path)
+        lock = try_lock(path)
         yield lock is None
         if lock is not None:
             _leave(lock)
-
-
-def _take(path: Path) -> FileLock | None:
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(path, timeout=0, thread_local=False, mode=0o600)
-    try:
-        lock.acquire()
-    except Timeout:
-        return None
-    except OSError as error:
-        raise unwritable(path, error) from error
-    return lock
 
 
 def _leave(lock: FileLock) -> None:

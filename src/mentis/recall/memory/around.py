@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from mentis.values.cognition import Memory
-from mentis.values.surroundings import Person
 from mentis.values.trust import Trust
 
 _NOTES = 3  # of one person
@@ -39,24 +37,6 @@ def belongs_to(memory: Memory, session: str) -> bool:
     """Nor is what happened in another conversation."""
     elsewhere = memory.kind == "episode" and memory.session not in ("", session)
     return holds_in(memory, session) and not elsewhere
-
-
-def people(notes: Iterable[Memory], names: Sequence[str]) -> tuple[Person, ...]:
-    """What is known of each, in the order given, the newest first. Tags say whom a note is about.
-
-    Only the agent's own and its owner's notes: what is told of people is told as its own word.
-    """
-    about: defaultdict[str, list[Memory]] = defaultdict(list)
-    for memory in sorted(notes, key=_age, reverse=True):
-        if memory.worth.rank <= Trust.SELF.rank:
-            for tag in memory.tags:
-                about[tag.casefold()].append(memory)
-    told = ((name, about.get(name.casefold(), ())) for name in dict.fromkeys(names))
-    return tuple(
-        Person(name, bio=" ".join(memory.text for memory in found[:_NOTES]))
-        for name, found in told
-        if found
-    )
 
 
 def notes_about(notes: Iterable[Memory], names: Sequence[str]) -> tuple[Memory, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import get_args
 
 from mentis.act.builtin.goals import UPDATE
 from mentis.act.payloads import fault_in
@@ -41,15 +42,7 @@ from .output import Output
 from .run import Run
 from .think import FAULT
 
-_ORDER: tuple[Stage, ...] = (
-    "sense_helper",
-    "act_descriptor_helper",
-    "goal_tree_helper",
-    "primary",
-    "acts_helper",
-    "goal_tree_patch_helper",
-    "l1_memory_patch_helper",
-)
+_ORDER: tuple[Stage, ...] = get_args(Stage)
 _NO_ACTS = "acts_helper_empty"
 _SHOWN = 400
 _GOALS: Section = "goal-tree-patch"

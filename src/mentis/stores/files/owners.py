@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from mentis.disk.atomic import unwritable, write_atomic
 from mentis.disk.inside import inside
-from mentis.disk.lock import write_lock
+from mentis.disk.lock import try_lock, write_lock
 from mentis.errors import StoreDamaged, StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Owners:
             place = self._place() or self._settle(new_id)
             self._sweep()
             path = self._file(new_id)
-            lock = _take(path)
+            lock = try_lock(path)
             if lock is None:
                 raise StoreError(f"{path} is held by another process", file=str(path))
             return Owner(f"{place}.{new_id}", lock, path)
@@ -81,7 +81,7 @@ class Owners:
             path = self._file(own)
             if not path.exists():
                 return False
-            lock = _take(path)
+            lock = try_lock(path)
             if lock is not None:
                 lock.release()
             return lock is None
@@ -90,7 +90,7 @@ class Owners:
         for path in self._folder.glob("*.owner"):
             if path.is_symlink() or not path.is_file():  # none of ours
                 continue
-            lock = _take(path)
+            lock = try_lock(path)
             if lock is not None:
                 with suppress(OSError):
                     path.unlink(missing_ok=True)
@@ -136,19 +136,6 @@ def _content(path: Path) -> bytes:
         return os.read(descriptor, _MOST_BYTES)
     finally:
         os.close(descriptor)
-
-
-def _take(path: Path) -> FileLock | None:
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(path, timeout=0, thread_local=False, mode=0o600)
-    try:
-        lock.acquire()
-    except Timeout:
-        return None
-    except OSError as error:
-        raise unwritable(path, error) from error
-    return lock
 
 
 def _unreadable(path: Path, reason: str) -> StoreDamaged:
