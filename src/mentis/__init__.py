@@ -6,7 +6,8 @@ Names are loaded when they are first used, so `import mentis` costs next to noth
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+
+TYPE_CHECKING = False  # loading typing takes longer than all the rest here
 
 if TYPE_CHECKING:
     from .act.functions import tool

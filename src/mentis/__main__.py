@@ -1,8 +1,25 @@
-"""`python -m mentis` is the `mentis` command."""
+"""`mentis` and `python -m mentis`. Next to nothing is loaded before Ctrl-C is provided for."""
 
 from __future__ import annotations
 
-from .surfaces.cli.main import main
+import sys
+
+
+def main() -> int:
+    try:
+        from .surfaces.cli.main import run
+
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:  # while the commands were being loaded
+        sys.stderr.write("stopped\n")
+        code = 130
+    if code == 130:
+        from signal import SIG_BLOCK, SIGINT, pthread_sigmask
+
+        # Python might end by the signal after all, and a second one leave a traceback.
+        pthread_sigmask(SIG_BLOCK, {SIGINT})
+    return code
+
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

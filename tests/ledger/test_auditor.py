@@ -75,6 +75,74 @@ def test_how_far_the_key_has_signed_is_said(
         assert words in capsys.readouterr().out
 
 
+def test_a_checkpoint_of_the_empty_ledger_signs_nothing_that_came_later(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Anybody who has that note could put it beside entries that they made up."""
+    made_up = Ledger(signer=OTHER)
+    empty = made_up.note()
+    made_up.fill(3)
+    for entries, code, words in ((made_up.entries, 1, "UNSIGNED"), ([], 0, "has signed 0 of 0")):
+        with (tmp_path / "ledger.zip").open("wb") as file:
+            export_bundle(file, "ada", entries, pin=made_up.pin, notes=[empty])
+        assert judge(tmp_path / "ledger.zip") == code
+        assert words in capsys.readouterr().out
+
+
+# Checkpoints of others
+
+
+def test_the_checkpoints_of_another_agent_in_the_same_file_are_told_and_not_held_against_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ada, bob = Ledger(signer=OTHER), Ledger(signer=OTHER, agent="bob")
+    ada.fill(3)
+    bob.fill(2)
+    bundle, kept = tmp_path / "ledger.zip", tmp_path / "kept.txt"
+    with bundle.open("wb") as file:
+        export_bundle(file, "ada", ada.entries, pin=ada.pin, notes=[ada.note()])
+    kept.write_text("\n".join((bob.note(1), ada.note(2), bob.note())), "utf-8")
+    assert judge(bundle, "--checkpoint", str(kept)) == 0
+    told = capsys.readouterr().out
+    assert f"kept.txt: checkpoints of another agent, '{ORIGIN}/bob', were not compared (2)" in told
+    assert "complete: a checkpoint from outside has seen 2 entries" in told
+
+
+@pytest.mark.parametrize("origin", [ORIGIN, "elsewhere.example"])
+def test_checkpoints_of_others_alone_say_that_this_is_another_record(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], origin: str
+) -> None:
+    ada, bob = Ledger(signer=OTHER), Ledger(signer=OTHER, agent="bob")
+    bundle, kept = tmp_path / "ledger.zip", tmp_path / "kept.txt"
+    with bundle.open("wb") as file:
+        export_bundle(file, "ada", ada.entries, pin=ada.pin, notes=[ada.note()])
+    kept.write_text(bob.note(origin=origin), "utf-8")
+    assert judge(bundle, "--checkpoint", str(kept)) == 1
+    assert f"of '{origin}/bob', not of '{ORIGIN}/ada'" in capsys.readouterr().out
+
+
+def test_in_a_bundle_a_checkpoint_of_another_agent_is_a_finding(tmp_path: Path) -> None:
+    ada, bob = Ledger(signer=OTHER), Ledger(signer=OTHER, agent="bob")
+    notes = [ada.note(), bob.note()]
+    kept = tmp_path / "kept.txt"
+    kept.write_text(ada.note(), "utf-8")
+    with (tmp_path / "ledger.zip").open("wb") as file:
+        export_bundle(file, "ada", [], pin=ada.pin, notes=notes)
+    assert judge(tmp_path / "ledger.zip", "--checkpoint", str(kept)) == 1
+
+
+def test_ctrl_c_is_no_verdict(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(auditor, "audit", interrupt)
+    assert judge(Path("ledger.zip")) == 130
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", "stopped: there is no verdict\n")
+
+
 # Words from inside
 
 
@@ -191,6 +259,96 @@ def test_an_encrypted_member_is_refused(tmp_path: Path, capsys: pytest.CaptureFi
     path.write_bytes(content)
     assert judge(path) == 1
     assert "is encrypted" in capsys.readouterr().err
+
+
+Bytes = Callable[[bytes], bytes]
+
+
+def _behind(mark: bytes, offset: int, change: Bytes) -> Bytes:
+    """Change what stands at and after the first heading of a kind."""
+
+    def changed(content: bytes) -> bytes:
+        at = content.index(mark) + offset
+        return content[:at] + change(content[at:])
+
+    return changed
+
+
+def _flipped(rest: bytes) -> bytes:
+    return bytes([rest[0] ^ 1]) + rest[1:]
+
+
+def _between(content: bytes) -> bytes:
+    """Bytes before the directory, whose place is put right."""
+    at, end = content.index(b"PK\1\2"), len(content) - 6
+    return content[:at] + b"hidden" + content[at:end] + (at + 6).to_bytes(4, "little") + b"\0\0"
+
+
+HIDDEN: dict[str, Bytes] = {
+    "another bundle before it": lambda content: content * 2,
+    "bytes before it": lambda content: b"#!/bin/sh\n" + content,
+    "bytes before the directory": _between,
+    "bytes after it": lambda content: content + b"PK\3\4",
+    "a comment": lambda content: content[:-2] + b"\2\0hi",
+    "another way to unpack": _behind(b"PK\3\4", 8, lambda rest: b"\0\0" + rest[2:]),
+    "another checksum": _behind(b"PK\3\4", 14, _flipped),
+    "another size": _behind(b"PK\3\4", 18, _flipped),
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_what_another_program_would_read_differently_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    path = packed(tmp_path, members_of())
+    assert judge(path) == 0
+    path.write_bytes(HIDDEN[name](path.read_bytes()))
+    capsys.readouterr()
+    assert judge(path) == 1
+    told = capsys.readouterr()
+    assert (told.out, told.err.count("\n")) == ("", 1)
+
+
+# What it remembers
+
+
+def test_how_much_is_remembered_is_not_for_the_bundle_to_choose(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A small file may unpack to many long statements."""
+    ledger = Ledger(signer=OTHER)
+    ledger.add(*[Draft("erasure", "test", {"signed": "A" * 10_000})] * 4)
+    with (tmp_path / "ledger.zip").open("wb") as file:
+        export_bundle(file, "ada", ledger.entries, pin=ledger.pin, notes=[ledger.note()])
+    monkeypatch.setattr(auditor, "_MOST_KEPT", 45_000)
+    assert judge(tmp_path / "ledger.zip") == 1
+    assert "is not signed by the key" in capsys.readouterr().out
+    monkeypatch.setattr(auditor, "_MOST_KEPT", 35_000)
+    assert judge(tmp_path / "ledger.zip") == 1
+    assert "more than can be remembered" in capsys.readouterr().err
+
+
+def test_names_of_fields_that_are_gone_are_not_remembered_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = WHOLE.rows
+    rows[0]["fields"] |= {f"{n}{'A' * 10_000}": "x" for n in range(4)}
+    monkeypatch.setattr(auditor, "_MOST_KEPT", 35_000)
+    assert judge(packed(tmp_path, members_of(WHOLE.with_rows(rows)))) == 1
+    assert "more than can be remembered" in capsys.readouterr().err
+
+
+def test_a_finding_quotes_a_long_text_in_part(tmp_path: Path) -> None:
+    rows = WHOLE.rows
+    rows[0]["agent"] = "A" * 10_000
+    told = auditor.audit(
+        str(packed(tmp_path, members_of(WHOLE.with_rows(rows)))),
+        key=PIN.public_key,
+        origin=ORIGIN,
+        checkpoints=(),
+    )
+    assert max(len(found["message"]) for found in told["findings"]) < 1100
+    assert told["findings"][0]["message"].endswith("A...")
 
 
 # The entries

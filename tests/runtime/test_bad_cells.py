@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from mentis.call.scripted import ScriptedProvider
+from mentis.errors import StoreDamaged
 from mentis.runtime import record_rollback, record_rotation
 from mentis.runtime.agent import Agent
 from mentis.runtime.homes import create_home, verify_home
 from mentis.runtime.record import open_record
 from mentis.runtime.statuses import open_statuses
 from mentis.runtime.wiring import Parts
+from mentis.stores.sqlite.database import Database
+from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.values.entry import Draft, Verdict
 
 pytestmark = pytest.mark.anyio
@@ -101,13 +105,30 @@ def test_a_number_that_nothing_can_follow_is_a_finding_and_stops_the_start(home:
 
 
 @pytest.mark.parametrize(
-    "row", ["'x', 1, 'never', 0", "'x', 'one', '2026-01-01T00:00:00Z', 0", "x'00', 1, '', 0"]
+    "row",
+    [
+        "'x', 1, 'never', 0",
+        "'x', 'one', '2026-01-01T00:00:00Z', 0",
+        "x'00', 1, '', 0",
+        "'x', 9223372036854775807, '2026-01-01T00:00:00Z', 0",
+        "'x', 0, '2026-01-01T00:00:00Z', 0",
+    ],
 )
 def test_a_lease_that_cannot_be_read_is_told_by_health(home: Path, row: str) -> None:
     change(home, f"INSERT OR REPLACE INTO leases VALUES ('home/ada', {row})")  # noqa: S608 - ours
     with open_statuses(home) as statuses:
         health = statuses.health()
     assert (health.status, "cannot be read" in health.reason) == ("RED", True)
+
+
+def test_a_fence_that_no_other_can_follow_is_damage_for_a_watcher(home: Path) -> None:
+    row = "'home/ada', 'x', 9223372036854775807, '2026-01-01T00:00:00Z', 0"
+    change(home, f"INSERT OR REPLACE INTO leases VALUES ({row})")  # noqa: S608 - ours
+    with Database(home / "mentis.db") as database:
+        ledger = SqliteLedger(database)
+        now = datetime(2027, 1, 1, tzinfo=UTC)
+        with pytest.raises(StoreDamaged, match="its fence is 9223372036854775807"):
+            ledger.take_lease("home/ada", "watcher", now=now, seconds=30)
 
 
 # Conversations
@@ -190,7 +211,7 @@ async def test_another_role_is_another_turn(talked: Path) -> None:
         """UPDATE turns SET turn = replace(turn, '"role":"assistant"', '"role":"user"')
         WHERE number = 1""",
     )
-    assert attacks(talked) == ["reordered"]
+    assert attacks(talked) == ["edited"]
 
 
 # What was moved out

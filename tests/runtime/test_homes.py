@@ -21,6 +21,7 @@ from mentis.runtime.statuses import open_statuses
 from mentis.stores.files.home import Home
 from mentis.stores.files.key_folder import config_folder
 from mentis.stores.files.known_homes import KnownHomes
+from mentis.stores.sqlite.database import Database
 from mentis.values.checkpoint import Checkpoint
 from mentis.values.entry import Draft, Verdict
 
@@ -94,6 +95,28 @@ def test_an_agent_that_is_not_in_a_copy_is_named(home: Path, both: Path, tmp_pat
     shutil.copy(home / "mentis.db", copy)
     found = verify_home(home, ledger=copy, checkpoints=[both])
     assert attacks(found) == {"home/ada": [], "home/bob": ["emptied"]}
+
+
+@pytest.mark.usefixtures("both")
+def test_an_index_that_lost_a_delivery_is_named_before_the_delivery_is_taken_again(
+    home: Path, tmp_path: Path
+) -> None:
+    with open_record(home, "ada") as record:
+        draft = Draft("note", "test", {"text": "once"}, delivery="mail-7")
+        record.ledger.append(record.agent, [draft], record.stamp())
+    with Database(home / "mentis.db") as database:
+        statement = "SELECT rootpage FROM sqlite_master WHERE name = 'ledger_delivery'"
+        page = database.read(statement)[0][0]
+        size = database.read("PRAGMA page_size")[0][0]
+        database.fold()
+    file = home / "mentis.db"
+    content = bytearray(file.read_bytes())
+    content[content.index(b"mail-7", (page - 1) * size, page * size)] ^= 0x20
+    file.write_bytes(content)
+    for found in (verify_home(home), verify_home(home, ledger=file)):
+        assert {(one.findings[0].column, one.findings[0].attack) for one in found} == {
+            ("database", "unreadable")
+        }
 
 
 def test_with_everything_gone_every_agent_is_named(home: Path, both: Path, tmp_path: Path) -> None:

@@ -675,6 +675,7 @@ def test_an_export_never_overwrites_and_needs_every_segment(owned: Owned, tmp_pa
     with owned.open() as record:
         segment = record_rotation.rotate(record, 4).path
         done = record_export.export(record, tmp_path / "out.zip")
+        assert done.path.stat().st_mode & 0o777 == 0o600
         assert done.entries == 11
         with pytest.raises(UsageError, match="is there already"):
             record_export.export(record, tmp_path / "out.zip")

@@ -264,10 +264,15 @@ async def test_erasing_a_turn_takes_what_it_was_made_from_and_replay_says_so(
     with open_record(home, parts=parts()) as record:
         record.erase(0, ["digests"], reason="asked for")
     assert "nobody should read" not in str(kept(home, "inputs"))
-    async with opened(home) as agent:
+    async with opened(home, "Three.") as agent:
         with pytest.raises(ReplayError, match=r"entry 0 .* `inputs` were erased"):
             agent.replay(0)
-        assert agent.replay(1).identical
+        with pytest.raises(
+            ReplayError, match="a turn of session 'main' that it was told was erased"
+        ):
+            agent.replay(1)
+        again = await agent.chat("And now?")
+        assert agent.replay(again.entry.index).identical
         assert agent.verify().intact
 
 

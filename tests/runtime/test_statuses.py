@@ -24,7 +24,7 @@ from mentis.errors import (
     WindowRefused,
 )
 from mentis.ledger.chain import make_stamp
-from mentis.ledger.channel.folder import StatusFolder
+from mentis.ledger.channel.folder import StatusFolder, delivery_of
 from mentis.ledger.channel.writer import write_draft
 from mentis.ledger.guardian.examples import good_window
 from mentis.ledger.guardian.profiles import SHIPPED
@@ -458,7 +458,7 @@ def test_a_written_draft_waits_until_the_watcher_judges_stamps_and_records_it(
     done = statuses.watcher().consume()
     assert [entry.source for entry in done.added] == ["pending_status_auto"] * 2
     first = body(done.added[0])
-    assert first["delivery"] == path.stem
+    assert first["delivery"] == delivery_of(path.name)
     assert first["window"]["time_source"] == f"{TIME_PREFIX}{done.added[0].time}"
     assert first["judgement"]["profile"] == "mentis"
     assert world.folder.waiting() == []
@@ -481,7 +481,7 @@ def test_a_file_that_makes_things_up_is_a_breach_under_the_origins_rules(world: 
     path = statuses.write(window(statuses, **FORGED))
     assert len(statuses.watcher().consume().refused) == 1
     (entry,) = statuses.entries()
-    assert (entry.kind, entry.delivery) == ("breach", f"breach-{path.stem}")
+    assert (entry.kind, entry.delivery) == ("breach", f"breach-{delivery_of(path.name)}")
 
 
 def test_while_a_watcher_has_the_lease_direct_windows_still_come_in(statuses: Statuses) -> None:
@@ -545,7 +545,7 @@ def test_a_spooled_draft_that_made_something_up_is_a_breach_of_who_gave_it(world
     )
     statuses.watcher().consume()
     (reason,) = world.reasons()
-    assert reason["file"] == f"{name}.from.json"
+    assert (delivery_of(reason["file"]), reason["file"].endswith(".from.json")) == (name, True)
     assert json.dumps(reason).count("editor") == 1
     (entry,) = statuses.entries()
     assert (entry.kind, entry.source) == ("breach", "editor")

@@ -1,4 +1,4 @@
-"""An entry whose body is read late is the entry that was made with it."""
+"""An entry that is read late from what is written is the entry that was made with its fields."""
 
 from __future__ import annotations
 
@@ -9,23 +9,33 @@ from dataclasses import FrozenInstanceError, fields, replace
 import pytest
 
 from mentis.codec.forms import to_json
-from mentis.values.entry import Entry, Header, make_entry
+from mentis.values.entry import Cells, Entry, Header, make_entry, written_entry
 
 HEADER: Header = ("ada", 3, "2026", "test", "note", None, "ab", {"text": "cd"})
 EAGER = Entry(*HEADER, "ef", {"text": {"größe": [1, 0.5, None]}}, {"text": "00"}, "mentis-1", "d")
 
 
+CELLS: Cells = (
+    *HEADER[:7], '{"text":"cd"}', "ef", '{"text":{"größe":[1,0.5,null]}}', '{"text":"00"}',
+    "mentis-1", "d",
+)  # fmt: skip
+
+
 def unread() -> Entry:
-    written = '{"text":{"größe":[1,0.5,null]}}'
-    return make_entry(
-        HEADER, "ef", written, EAGER.salts, recipe=EAGER.recipe, delivery=EAGER.delivery
-    )
+    return written_entry(CELLS)
 
 
-def test_an_unread_body_is_read_when_it_is_looked_at_and_stays() -> None:
+def test_what_is_unread_is_read_when_it_is_looked_at_and_stays() -> None:
     entry = unread()
-    assert entry.body == EAGER.body
-    assert entry.body is entry.body
+    for field in fields(Entry):
+        assert getattr(entry, field.name) == getattr(EAGER, field.name)
+        assert getattr(entry, field.name) is getattr(entry, field.name)
+
+
+def test_an_entry_made_fast_is_the_one_made_slowly() -> None:
+    recipe, delivery = EAGER.recipe, EAGER.delivery
+    made = make_entry(HEADER, "ef", EAGER.body, EAGER.salts, recipe=recipe, delivery=delivery)
+    assert (made, made.written) == (EAGER, None)
 
 
 def test_whatever_can_be_done_with_an_entry_does_not_depend_on_how_it_was_made() -> None:

@@ -22,10 +22,10 @@ def write_atomic(path: Path, content: Content) -> None:
         temporary.replace(path)
         sync_folder(path.parent)
     except OSError as error:
-        _discard(temporary)
+        discard(temporary)
         raise unwritable(path, error) from error
     except BaseException:
-        _discard(temporary)
+        discard(temporary)
         raise
 
 
@@ -45,15 +45,15 @@ def write_beside(path: Path, content: Content) -> Path:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        _discard(temporary)
+        discard(temporary)
         raise unwritable(path, error) from error
     except BaseException:
-        _discard(temporary)
+        discard(temporary)
         raise
     return temporary
 
 
-def _discard(temporary: Path) -> None:
+def discard(temporary: Path) -> None:
     """A disk that does not even let it go must not hide what went wrong."""
     with suppress(OSError):
         temporary.unlink(missing_ok=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +16,8 @@ from .atomic import unwritable
 
 if TYPE_CHECKING:
     from filelock import FileLock
+
+_LOOK_SECONDS = 0.002
 
 
 @contextmanager
@@ -35,6 +40,42 @@ def write_lock(path: Path, *, seconds: float) -> Generator[None]:
         yield
     finally:
         lock.release()
+
+
+@contextmanager
+def folder_lock(folder: Path, *, seconds: float) -> Generator[None]:
+    """Hold the folder itself, for the length of the block, or StoreLocked after `seconds`.
+
+    No file has to be made for it, and so none can be put in its place. Who dies lets go.
+    """
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        descriptor = os.open(folder, flags)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    try:
+        _hold(descriptor, folder, time.monotonic() + seconds)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _hold(descriptor: int, folder: Path, deadline: float) -> None:
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() < deadline:
+                time.sleep(_LOOK_SECONDS)
+                continue
+            raise StoreLocked(
+                f"{folder} is being changed by another process",
+                hint="try again when it is done; nothing was written",
+                path=str(folder),
+            ) from error
+        except OSError as error:
+            raise unwritable(folder, error) from error
+        return
 
 
 def try_lock(path: Path) -> FileLock | None:

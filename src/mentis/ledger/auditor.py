@@ -18,8 +18,10 @@ import io
 import json
 import math
 import re
+import struct
 import sys
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -27,6 +29,7 @@ from typing import IO, Any, cast
 
 Found = tuple[int, str, str]
 _Note = tuple[str, int, bytes, bytes, list[tuple[str, bytes]]]
+_Placed = tuple[str, str, int, bytes, bytes, list[tuple[str, bytes]], bool]  # with where it is from
 _GivenUp = dict[tuple[int, str], int]
 _KINDS = ("erasure", "key", "rollback", "rotation", "retention")
 
@@ -37,7 +40,8 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _MOST_ABOUT, _MOST_NOTES = 64 * 1024, 64 * 1024 * 1024
 _MOST_LINE, _MOST_NOTE = 8 * 1024 * 1024, 16 * 1024
 _MOST_CANONICAL, _MOST_DEPTH, _MOST_INTEGER = 1024 * 1024, 64, 2**53 - 1
-_MOST_FINDINGS = 1000
+_MOST_FINDINGS, _MOST_MESSAGE = 1000, 1000
+_MOST_KEPT, _OVERHEAD = 256 * 1024 * 1024, 512  # of what is remembered, in all and each
 
 _TEXTS = ("agent", "time", "source", "kind", "hash", "recipe")
 _OPTIONAL = ("ruleset", "prev", "delivery")
@@ -47,6 +51,7 @@ _ABOUT = frozenset({"format", "agent", "entries", "origin", "public_key", "verif
 _NAME = re.compile(r"[^\s+\x00-\x1f\x7f]{1,256}")
 _HASH, _SALT = re.compile(r"[0-9a-f]{64}"), re.compile(r"[0-9a-f]{32}")
 _SIZE, _SIGNATURE = re.compile(r"0|[1-9][0-9]{0,15}"), re.compile(r"— (\S+) (\S+)")
+_HEADING, _END = struct.Struct("<4s3HI3I2H"), struct.Struct("<4s4H2IH")
 _NESTING = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
 
 
@@ -60,6 +65,9 @@ def main(arguments: list[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     try:
         told = audit(asked.bundle, key=asked.key, origin=asked.origin, checkpoints=asked.checkpoint)
+    except KeyboardInterrupt:
+        sys.stderr.write("stopped: there is no verdict\n")
+        return 130
     except WrongArgument as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
@@ -81,10 +89,11 @@ def audit(
     given = [(path, note, True) for path in checkpoints for note in _given_notes(path)]
     with zipfile.ZipFile(bundle) as archive:
         _check_members(archive)
+        _check_layout(archive)
         about = _read_about(_read(archive, "ledger.json", _MOST_ABOUT))
         inner = _split(_note_lines(archive))
         notes = chain((("in the bundle", note, False) for note in inner), given)
-        audit_of = _Audit(about["agent"], origin or about["origin"], notes)
+        audit_of = _Audit(origin or about["origin"], about["agent"], notes)
         if "dropped.txt" in archive.namelist():
             audit_of.skip(map(_read_hash, _lines(archive, "dropped.txt", 65)))
         audit_of.read_all(_lines(archive, "entries.jsonl", _MOST_LINE), about["entries"])
@@ -126,10 +135,10 @@ def _given_notes(path: str) -> list[str]:
 
 
 class _Audit:
-    def __init__(self, agent: str, origin: str, notes: Iterable[tuple[str, str, bool]]) -> None:
-        self.agent, self.origin = agent, f"{origin}/{agent}"
+    def __init__(self, home: str, agent: str, notes: Iterable[tuple[str, str, bool]]) -> None:
+        self.agent, self.home, self.origin = agent, home, f"{home}/{agent}"
         self.findings: list[Found] = []
-        self.found = 0
+        self.found = self.kept = 0
         self.sealed: int | None = None  # how far the key of the log has signed
         self.size, self.head, self.time = 0, None, ""
         self.peaks: list[bytes] = []
@@ -144,7 +153,7 @@ class _Audit:
         self.dropped = 0
         self.moved: set[tuple[int, str]] = set()  # end, root
         self.let_go: list[tuple[int, int, str]] = []  # first, end, root
-        self.deliveries: set[str | None] = set()
+        self.deliveries: set[bytes] = set()
         self.import_head: str | None = None
 
     def read(self, notes: Iterable[tuple[str, str, bool]]) -> Iterator[tuple[str, _Note, bool]]:
@@ -201,7 +210,14 @@ class _Audit:
     def find(self, index: int, column: str, message: str) -> None:
         self.found += 1
         if len(self.findings) < _MOST_FINDINGS:
-            self.findings.append((index, column, message))
+            short = message if len(message) <= _MOST_MESSAGE else f"{message[:_MOST_MESSAGE]}..."
+            self.findings.append((index, column, short))
+
+    def keep(self, size: int) -> None:
+        """How much is remembered is not for whoever made the bundle to choose."""
+        self.kept += size + _OVERHEAD
+        if self.kept > _MOST_KEPT:
+            raise Unreadable("its statements and erased fields are more than can be remembered")
 
     def check_inside(self, entry: dict[str, Any]) -> None:
         index, before = entry["index"], self.found
@@ -217,19 +233,31 @@ class _Audit:
             self.check_field(entry, name)
         if entry["delivery"] != entry["body"].get("delivery"):
             self.find(index, "delivery", "it is not what the entry commits to")
-        if entry["delivery"] is not None and entry["delivery"] in self.deliveries:
-            self.find(index, "delivery", "this delivery is an entry already")
-        self.deliveries.add(entry["delivery"])
+        if entry["delivery"] is not None:
+            self.check_delivery(index, _sha256(entry["delivery"].encode()))
         if entry["kind"] in _KINDS:
-            sound = self.found == before
-            told = entry["body"].get("signed")
-            self.signed.append(_Signed(entry["kind"], index, told, entry["prev"], sound))
+            self.keep_signed(entry, sound=self.found == before)
         if entry["kind"] == "import":
             self.check_import(entry)
+
+    def check_delivery(self, index: int, delivery: bytes) -> None:
+        if delivery in self.deliveries:
+            self.find(index, "delivery", "this delivery is an entry already")
+        self.deliveries.add(delivery)
+
+    def keep_signed(self, entry: dict[str, Any], *, sound: bool) -> None:
+        try:
+            told = jcs(entry["body"].get("signed"))
+        except Unreadable:
+            told = b"null"  # too long to be hashed, so it is a finding, and signed by nobody
+        prev = entry["prev"] if _is_hash(entry["prev"]) else None
+        self.keep(len(told))
+        self.signed.append(_Signed(entry["kind"], entry["index"], told, prev, sound))
 
     def check_field(self, entry: dict[str, Any], name: str) -> None:
         index, committed = entry["index"], entry["fields"].get(name)
         if committed is not None and name not in entry["body"] and name not in entry["salts"]:
+            self.keep(len(name) + len(entry["hash"]))
             self.gone.setdefault(index, (entry["hash"], set()))[1].add(name)
             self.erased.setdefault(index, set()).add(name)
             return
@@ -281,6 +309,7 @@ class _Audit:
     def finish(self, pinned: bytes) -> dict[str, Any]:
         keys = self.keys(pinned)
         erased, remarks, given_up = self.statements(keys)
+        remarks += self.other_agents()
         remarks += self.set_apart(keys)
         vouched = self.checkpoints(keys, given_up)
         self.missing()
@@ -341,12 +370,13 @@ class _Audit:
     def changes(self) -> Iterator[tuple[int, Any, bool, bool]]:
         """Index, signed statement, whether it is bound to this place, whether it was carried."""
         for one in self.signed:
-            says = _statement(one.told)
-            here = self.is_of(one.told, one.kind) and says.get("after") == one.prev
+            told = one.read()
+            says = _statement(told)
+            here = self.is_of(told, one.kind) and says.get("after") == one.prev
             if one.sound and one.kind == "key":
-                yield one.index, one.told, here, False
+                yield one.index, told, here, False
             elif one.sound and one.kind == "rollback" and (carried := _listed(says.get("keys"))):
-                here = here and _signed(one.told, _public(carried[-1], "new"))
+                here = here and _signed(told, _public(carried[-1], "new"))
                 for change in carried:
                     yield one.index, change, here and self.is_of(change, "key"), True
 
@@ -359,10 +389,11 @@ class _Audit:
         remarks: list[str] = []
         given_up: _GivenUp = {}
         for one in self.signed:
-            key, says = keys.in_force(one.index), _statement(one.told)
             if one.kind == "key":
                 continue
-            if key is None or not _signed(one.told, key) or not self.is_of(one.told, one.kind):
+            key, told = keys.in_force(one.index), one.read()
+            says = _statement(told)
+            if key is None or not _signed(told, key) or not self.is_of(told, one.kind):
                 reason = "is not signed by the key of this log, or is something else"
                 self.find(one.index, "body", f"the {one.kind} {reason}")
             elif one.kind == "erasure":
@@ -431,13 +462,34 @@ class _Audit:
             self.find(index, "body", message)
         return [{"index": index, "fields": named, "reason": str(says.get("reason"))}]
 
+    def other_agents(self) -> Iterator[str]:
+        """A file from outside may hold the checkpoints of all agents of a home.
+
+        Those of the others say nothing here. Where none is of this agent they stay, as findings:
+        somebody may have handed over another record than the one that was asked for.
+        """
+        if not any(outside and origin == self.origin for _, origin, *_, outside in self.notes):
+            return
+        others = Counter[tuple[str, str]]()
+        rest: list[_Placed] = []
+        for one in self.notes:
+            place, origin, *_, outside = one
+            if outside and origin != self.origin and origin.startswith(f"{self.home}/"):
+                others[place, origin] += 1
+            else:
+                rest.append(one)
+        self.notes = rest
+        for (place, origin), count in others.items():
+            self.uncount(f"{place}, {count} of {origin}", True, "of another agent")
+            yield f"{place}: checkpoints of another agent, {origin!r}, were not compared ({count})"
+
     def set_apart(self, keys: _Keys) -> Iterator[str]:
         """Changes of the key may be in what was let go: then nobody can say who signed this.
 
         Only where the root is right and no signature bears the id of a key that is known here.
         """
         known = {_key_id(self.origin, key) for key in keys.known}
-        rest: list[tuple[str, str, int, bytes, bytes, list[tuple[str, bytes]], bool]] = []
+        rest: list[_Placed] = []
         for one in self.notes:
             place, origin, size, root, _, signatures, outside = one
             named = any(name == origin and raw[:4] in known for name, raw in signatures)
@@ -470,7 +522,8 @@ class _Audit:
                 reason = "the key of this log did not sign it"
                 self.find(0, "checkpoint", f"{place}: size {size} is not signed by this log's key")
             elif seen == root:
-                self.sealed = max(self.sealed or 0, size)
+                if size or not self.size:  # that nothing was there says nothing about what is
+                    self.sealed = max(self.sealed or 0, size)
                 vouched = max(vouched, size if outside else 0)
                 continue
             elif lost:
@@ -489,9 +542,12 @@ class _Audit:
 class _Signed:
     kind: str
     index: int
-    told: Any
+    told: bytes  # as it was hashed: read again, it would take many times as much
     prev: str | None
     sound: bool  # the entry derives to its hash
+
+    def read(self) -> Any:  # noqa: ANN401 - JSON
+        return read_strict(self.told, _MOST_CANONICAL)
 
 
 @dataclass(frozen=True)
@@ -566,6 +622,40 @@ def _check_members(archive: zipfile.ZipFile) -> None:
             raise Unreadable(f"the member {name!r} is missing")
 
 
+def _check_layout(archive: zipfile.ZipFile) -> None:
+    """One member after the other from the first byte on, the directory, and nothing besides.
+
+    A program that reads from the front, or looks for members itself, must find the same ones.
+    """
+    file = cast("IO[bytes]", archive.fp)
+    place = 0
+    for member in sorted(archive.infolist(), key=lambda member: member.header_offset):
+        if member.header_offset != place:
+            raise Unreadable(f"bytes that belong to no member stand before {member.filename!r}")
+        place = _member_end(file, member)
+    if place != archive.start_dir:
+        raise Unreadable("bytes that belong to no member stand before the directory")
+    file.seek(-_END.size, io.SEEK_END)
+    if _END.unpack(file.read(_END.size))[::7] != (b"PK\5\6", 0):
+        raise Unreadable("something stands after the end of the archive")
+
+
+def _member_end(file: IO[bytes], member: zipfile.ZipInfo) -> int:
+    """Where it ends, by its own heading, which must say the same as the directory."""
+    file.seek(member.header_offset)
+    mark, _, flags, method, _, crc, packed, plain, name, extra = _HEADING.unpack(
+        file.read(_HEADING.size)
+    )
+    sizes, more = (packed, plain), file.read(name + extra)[name:]
+    if sizes == (0xFFFFFFFF, 0xFFFFFFFF) and more[:4] == b"\1\0\x10\0":
+        sizes = struct.unpack("<QQ", more[4:20])[::-1]
+    told = (b"PK\3\4", member.flag_bits, member.compress_type, member.CRC)
+    right = (member.compress_size, member.file_size)
+    if (mark, flags, method, crc) != told or sizes != right:
+        raise Unreadable(f"heading and directory do not say the same of {member.filename!r}")
+    return member.header_offset + _HEADING.size + name + extra + member.compress_size
+
+
 def _read(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
     with archive.open(name) as file:
         content = file.read(most + 1)
@@ -625,6 +715,10 @@ def _fits(name: str, value: Any) -> bool:  # noqa: ANN401 - JSON
         members = cast("dict[str, Any]", value).values()
         return name == "body" or all(isinstance(member, str) for member in members)
     return isinstance(value, str) or (value is None and name in _OPTIONAL)
+
+
+def _is_hash(text: str | None) -> bool:
+    return text is not None and _HASH.fullmatch(text) is not None
 
 
 def _read_hash(line: bytes) -> str:

@@ -60,8 +60,13 @@ def canonical_fields(body: JsonObject) -> list[Field]:
 
 def canonical_header(header: JsonObject) -> bytes:
     """The same for the header of an entry, whose columns have their types already."""
-    encoded = _fast(header)
-    return encoded if encoded and len(encoded) <= MAX_BYTES else canonical(header)
+    try:
+        encoded = orjson.dumps(header, option=_OPTIONS)
+    except orjson.JSONEncodeError:
+        return canonical(header)
+    if len(encoded) <= MAX_BYTES and (encoded.isascii() or _in_order(header, encoded)):
+        return encoded
+    return canonical(header)
 
 
 def check_number(number: float) -> str | None:

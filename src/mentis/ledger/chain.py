@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
-from operator import attrgetter
 
 import orjson
 
 from mentis.errors import BadInput, Defect
 from mentis.ports.ledger_store import Stamp
-from mentis.values.entry import LEDGER_FIELDS, Draft, Entry, Head, Header, Uptime, make_entry
+from mentis.values.entry import LEDGER_FIELDS, Draft, Entry, Head, Uptime, written_entry
 from mentis.values.json import JsonObject
 
 from .canon import canonical, canonical_fields, canonical_header
@@ -19,9 +18,6 @@ from .canon import canonical, canonical_fields, canonical_header
 RECIPE = "mentis-1"
 SALT_BYTES = 16
 _FIELD, _ENTRY = b"mentis-1/field\0", b"mentis-1/entry\0"
-_header_of: Callable[[Entry], Header] = attrgetter(
-    "agent", "index", "time", "source", "kind", "ruleset", "prev", "fields"
-)
 
 
 def commit_field(name: str, value: object, salt: bytes) -> str:
@@ -46,7 +42,13 @@ def derives(body: JsonObject, salts: Mapping[str, str], fields: Mapping[str, str
 
 def hash_entry(entry: Entry) -> str:
     """The hash of an entry: over its header, which holds the commitments, not the body."""
-    return _hash_header(entry.recipe, _header_of(entry))
+    return _hash_header(
+        {
+            "agent": entry.agent, "fields": entry.fields, "index": entry.index, "kind": entry.kind,
+            "prev": entry.prev, "ruleset": entry.ruleset, "source": entry.source,
+            "time": entry.time, "v": entry.recipe,
+        }
+    )  # fmt: skip
 
 
 def make_stamp(
@@ -66,27 +68,20 @@ def make_stamp(
         body = _body(draft)
         if uptime is not None or moment != read:
             body["clock"] = _clock(uptime, read=None if moment == read else read)
-        fields: dict[str, str] = {}
-        salts: dict[str, str] = {}
-        written = [b"{"]
-        # Written once: what is hashed is also what is kept, and what the body is read from.
-        for name, key, value in canonical_fields(body):
-            secret = salt()
-            if len(secret) != SALT_BYTES:
-                raise Defect(f"a salt has {len(secret)} bytes instead of {SALT_BYTES}")
-            fields[name] = _commitment(secret, key, value)
-            salts[name] = secret.hex()
-            written += (key, b":", value, b",")
-        written[-1] = b"}" if fields else b"{}"
-        header = (agent, index, moment, draft.source, draft.kind, draft.ruleset, prev, fields)
-        return make_entry(
-            header,
-            _hash_header(RECIPE, header),
-            b"".join(written).decode(),
-            salts,
-            recipe=RECIPE,
-            delivery=draft.delivery,
-        )
+        commitments, fields, written, salts = _commit(body, salt)
+        source, kind, ruleset = draft.source, draft.kind, draft.ruleset
+        digest = _hash_header(
+            {
+                "agent": agent, "fields": commitments, "index": index, "kind": kind, "prev": prev,
+                "ruleset": ruleset, "source": source, "time": moment, "v": RECIPE,
+            }
+        )  # fmt: skip
+        return written_entry(
+            (
+                agent, index, moment, source, kind, ruleset, prev,
+                fields, digest, written, salts, RECIPE, draft.delivery,
+            )
+        )  # fmt: skip
 
     return stamp
 
@@ -126,23 +121,36 @@ def _body(draft: Draft) -> dict[str, object]:
     return body
 
 
+def _commit(body: JsonObject, salt: Callable[[], bytes]) -> tuple[dict[str, str], str, str, str]:
+    """The commitments to all fields; and as JSON: they, the body, the salts.
+
+    Each field is written once: what is hashed is also what is kept.
+    """
+    commitments: dict[str, str] = {}
+    fields: list[str] = []
+    values: list[str] = []
+    salts: list[str] = []
+    for name, key, value in canonical_fields(body):
+        secret = salt()
+        if len(secret) != SALT_BYTES:
+            raise Defect(f"a salt has {len(secret)} bytes instead of {SALT_BYTES}")
+        digest = commitments[name] = _commitment(secret, key, value)
+        named = key.decode()
+        fields.append(f'{named}:"{digest}"')
+        values.append(f"{named}:{value.decode()}")
+        salts.append(f'{named}:"{secret.hex()}"')
+    return (
+        commitments,
+        f"{{{','.join(fields)}}}",
+        f"{{{','.join(values)}}}",
+        f"{{{','.join(salts)}}}",
+    )
+
+
 def _commitment(salt: bytes, key: bytes, value: bytes) -> str:
     """The same as `commit_field`, of a field that is written already."""
     return sha256(b"".join((_FIELD, salt, b"[", key, b",", value, b"]"))).hexdigest()
 
 
-def _hash_header(recipe: str, columns: Header) -> str:
-    agent, index, time, source, kind, ruleset, prev, fields = columns
-    # In the order of JCS already.
-    header: JsonObject = {
-        "agent": agent,
-        "fields": fields,
-        "index": index,
-        "kind": kind,
-        "prev": prev,
-        "ruleset": ruleset,
-        "source": source,
-        "time": time,
-        "v": recipe,
-    }
+def _hash_header(header: JsonObject) -> str:
     return sha256(_ENTRY + canonical_header(header)).hexdigest()

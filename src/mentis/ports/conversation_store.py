@@ -21,3 +21,7 @@ class ConversationStore(Protocol):
     def sessions(self, agent: str) -> tuple[str, ...]:
         """The names of all sessions, oldest first."""
         ...
+
+    def damage(self) -> tuple[str, ...]:
+        """What is wrong between tables and indexes, of all agents."""
+        ...

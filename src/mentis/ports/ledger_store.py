@@ -123,6 +123,13 @@ class LedgerStore(Protocol):
         """What entries call their agent and no agent can be called; in a form to be shown."""
         ...
 
+    def damage(self) -> tuple[str, ...]:
+        """What is wrong between tables and indexes, of all agents; reading entries shows it not.
+
+        A row that its index does not know is not found again, and its delivery taken twice.
+        """
+        ...
+
     def keep_checkpoint(self, agent: str, size: int, note: str) -> None: ...
 
     def checkpoints(self, agent: str) -> tuple[tuple[int, str], ...]:

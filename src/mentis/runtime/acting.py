@@ -37,6 +37,7 @@ from mentis.values.tool import ToolDeclaration
 from mentis.values.trace import Degradation
 
 from .ground import Ground
+from .news_bound import read_news
 from .settings_acts import CHOSEN, ActSettings
 from .tooling import ToolProblem, Tools, open_tools
 
@@ -205,13 +206,17 @@ class Acting:
         return spec is not None and spec.source == "builtin" and name in CHOSEN
 
     def news(self) -> tuple[Outcome, ...]:
-        """What came of acts outside of a turn, and was not told yet. It blocks."""
+        """What came of acts outside of a turn, and was not told yet. It blocks.
+
+        What the record does not say of them is left out, and a note says so.
+        """
         told: list[Outcome] = []
         for mark in self.marks(entries.NEWS):
             try:
-                told.append(entries.news(mark))
+                told.append(read_news(self.ground, mark))
             except StoreDamaged as fault:
-                self._faults.append(fault.message)
+                if fault.message not in self._faults:
+                    self._faults.append(fault.message)
         return tuple(told)
 
     def notes(self) -> tuple[Degradation, ...]:

@@ -11,7 +11,7 @@ from mentis.codec.forms import from_json, to_json
 from mentis.disk.atomic import write_atomic
 from mentis.errors import BadCheckpoint, HomeError, StoreDamaged, UserError, WorldError
 from mentis.ledger.checkpoint import read_note
-from mentis.ledger.statements import ROLLBACK
+from mentis.ledger.statements import ERASURE, ROLLBACK
 from mentis.ledger.verify import Beginning, verify_chain
 from mentis.ports.conversation_store import ConversationStore
 from mentis.ports.ledger_store import LedgerStore
@@ -20,13 +20,17 @@ from mentis.values.checkpoint import KeptNote, Pin
 from mentis.values.entry import Finding, SeenSegment, Trusted, Verdict
 from mentis.values.words import counted
 
+from .audit_news import News
 from .audit_talk import Said
 from .segment_files import SegmentFolder
 from .sources import Source, damage_finding
 from .statuses_operations import judge_verdict, was_judged
 
 _MOST = 20
+_NAMED = 5  # lines that a database says of itself
 _MOVED = "a segment is new, changed or gone since the last run, so everything was read again"
+_UNREAD = "turns that no entry speaks of were not looked for: only what is new was read"
+_LET_GO = "turns that no entry speaks of were not looked for: the first entries were let go"
 # Told of the agent, how many of its entries were read, and how many there are.
 Progress = Callable[[str, int, int], None]
 
@@ -37,7 +41,8 @@ class Asked:
 
     `place` is the file that keeps how far that was; without one everything is read. `segments` are
     read before what is in the store; `remarks` go into the verdict. `swapped` says that the
-    settings name another log than the home had; `beside` are the agents the caller checks as well.
+    settings name another log than the home had; `damage` is what `find_damage` found, where it was
+    asked once for all agents; `beside` are the agents the caller checks as well.
     """
 
     pin: Pin | None = None
@@ -47,6 +52,7 @@ class Asked:
     place: Path | None = None
     progress: Progress | None = None
     swapped: str = ""
+    damage: tuple[Finding, ...] | None = None
     beside: frozenset[str] = frozenset()
 
     def agents(self) -> frozenset[str]:
@@ -81,8 +87,8 @@ class Asked:
 def verify_agent(
     agent: str, ledger: LedgerStore, talk: ConversationStore, asked: Asked | None = None
 ) -> Verdict:
-    """The chain of one agent, then every text that its turns are bound to."""
-    asked = asked or Asked()
+    """The chain of one agent, then every turn of its conversations, and what it is to be told."""
+    asked = _with_damage(asked or Asked(), ledger, talk)
     before = _before(agent, asked.place)
     segments = _segments(asked)
     since = before if before is not None and _stands(ledger, before) else None
@@ -97,19 +103,26 @@ def verify_agent(
     if not verdict.intact:
         return judge_verdict(verdict)
 
-    said = Said()
+    said, news = Said(), News(agent, ledger)
     unjudged: list[int] = []
     for entry in source.entries():
+        news.take(entry)
         if entry.kind == "turn":
             said.take(entry)
+        elif entry.kind == ERASURE:
+            said.take_erasure(entry)
         elif entry.kind == ROLLBACK:
             said.gave_up = True
         elif not was_judged(entry) and len(unjudged) < _MOST:
             unjudged.append(entry.index)
     seen = 0 if since is not None or source.first else verdict.entries
     findings, unfinished = said.compare(agent, talk, whole=lambda: ledger.count(agent) == seen)
+    forged, untold = news.compare()
+    findings = sorted([*findings, *forged.values()], key=lambda finding: finding.index)
+    unread = _UNREAD if since is not None else _LET_GO if source.first else ""
     verdict = judge_verdict(verdict, unjudged)
-    verdict = replace(verdict, notes=(*verdict.notes, *unfinished))
+    notes = (*verdict.notes, *unfinished, *untold, *filter(None, [unread]))
+    verdict = replace(verdict, notes=notes)
     if findings:
         return replace(
             verdict,
@@ -118,6 +131,16 @@ def verify_agent(
             trusted=None,
         )
     return _kept(verdict, asked.place, segments)
+
+
+def find_damage(ledger: LedgerStore, talk: ConversationStore) -> tuple[Finding, ...]:
+    """Where tables and indexes do not agree, of all agents: what is read may still be whole."""
+    lines = (*ledger.damage(), *talk.damage())
+    return tuple(Finding(0, "database", line, "unreadable") for line in lines[:_NAMED])
+
+
+def _with_damage(asked: Asked, ledger: LedgerStore, talk: ConversationStore) -> Asked:
+    return asked if asked.damage is not None else replace(asked, damage=find_damage(ledger, talk))
 
 
 def _segments(asked: Asked) -> tuple[SeenSegment, ...] | None:
@@ -145,7 +168,8 @@ def _verify(
     swapped = [Finding(0, "settings", asked.swapped, "identity")] if asked.swapped else []
     strays = tuple(source.strays())
     odd = (one for one in strays if isinstance(one, Finding))
-    findings = (*swapped, *verdict.findings, *source.damage, *odd, *damage)
+    unsound = (*damage, *(asked.damage or ()))
+    findings = (*swapped, *verdict.findings, *source.damage, *odd, *unsound)
     return replace(
         verdict,
         findings=findings,

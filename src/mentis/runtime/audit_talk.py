@@ -2,43 +2,30 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
 from mentis.errors import StoreDamaged
+from mentis.ledger.signature import statement_of
+from mentis.ledger.statements import FIELD
 from mentis.ports.conversation_store import ConversationStore
-from mentis.values.digest import digest
-from mentis.values.entry import Attack, Entry, Finding
-from mentis.values.part import MediaPart
-from mentis.values.turn import Turn
+from mentis.values.entry import Entry, Finding
+from mentis.values.words import counted
 
-from .attachments import media_digest
-from .said import acts, turn_digest
+from .audit_claims import Claim, claim_of, is_talk, session_of
+from .audit_turns import Turns
+from .threads import is_message
 
-
-@dataclass(frozen=True, slots=True)
-class _Claim:
-    """What one entry says of one turn: its number, and the digests of what was said.
-
-    `message` is None where nobody said anything: the agent began, thought, or wrote once more.
-    """
-
-    index: int
-    number: object
-    message: str | None
-    answer: str | None
-    attached: tuple[str, ...]
-    acted: tuple[str, ...]
-    replaces: object = None
-    failed: bool = False
+EMPTIED = "emptied"  # the field of a tombstone that says what is left of the turns it emptied
+_MOST_NAMED = 5
 
 
 @dataclass(slots=True)
 class _Session:
-    claims: list[_Claim] = field(default_factory=list[_Claim])
-    loose: bool = False  # an entry does not say, or says no more, what was said
+    claims: list[Claim] = field(default_factory=list[Claim])
+    loose: list[int] = field(default_factory=list[int])  # entries that do not say what was said
 
 
 @dataclass(slots=True)
@@ -48,33 +35,30 @@ class Said:
     _sessions: defaultdict[str, _Session] = field(
         default_factory=lambda: defaultdict[str, _Session](_Session)
     )
-    _loose: bool = False  # of an entry nobody can say any more which session it was
+    _loose: list[int] = field(default_factory=list[int])  # they say no more which session it was
+    _erased: set[int] = field(default_factory=set[int])  # entries whose turns went with them
+    _emptied: Counter[str] = field(default_factory=Counter[str])  # what is left of those turns
     gave_up: bool = False  # a rollback was accepted: turns outlive the entries that it gave up
 
     def take(self, entry: Entry) -> None:
-        told, bound = _object(entry.body.get("turn")), _object(entry.body.get("digests"))
-        if "tick" in entry.fields and "turn" not in entry.fields:
-            return  # a tick is no part of a conversation
-        if "session" not in told:
-            self._loose = True
+        if not is_talk(entry):
             return
-        session = self._sessions[str(told["session"])]
-        if ("instruction" if "inner" in told else "message") not in bound:
-            session.loose = True
+        session = session_of(entry)
+        if session is None:
+            self._loose.append(entry.index)
             return
-        answer = bound.get("answer")
-        session.claims.append(
-            _Claim(
-                index=entry.index,
-                number=told.get("number"),
-                message=None if "inner" in told else str(bound["message"]),
-                answer=None if answer is None else str(answer),
-                attached=_texts(entry.body.get("attachments")),
-                acted=_texts(entry.body.get("acted")),
-                replaces=told.get("replaces"),
-                failed="failure" in told and "answer" not in bound,
-            )
-        )
+        claim = claim_of(entry)
+        if claim is None:
+            self._sessions[session].loose.append(entry.index)
+        else:
+            self._sessions[session].claims.append(claim)
+
+    def take_erasure(self, tombstone: Entry) -> None:
+        """With the fields of a turn goes what was said in it; the tombstone says what is left."""
+        index, left = _emptied_by(tombstone)
+        if index is not None:
+            self._erased.add(index)
+            self._emptied.update(left)
 
     def compare(
         self, agent: str, talk: ConversationStore, *, whole: Callable[[], bool]
@@ -85,6 +69,8 @@ class Said:
         that was ended has its entry before it is there.
         """
         found: list[Finding | str] = []
+        left: list[_Left] = []
+        emptied = Counter[str]()
         try:
             names = sorted({*self._sessions, *talk.sessions(agent)})
         except StoreDamaged as damage:
@@ -93,125 +79,148 @@ class Said:
         for name in names:
             said = self._sessions.get(name, _Session())
             try:
-                turns = _Turns(talk.turns(agent, name))
+                turns = Turns(talk.turns(agent, name))
             except StoreDamaged as damage:
                 first = said.claims[0].index if said.claims else 0
                 found.append(Finding(first, "conversation", damage.message, "unreadable"))
                 continue
-            odd = [finding for claim in said.claims for finding in turns.check(claim)]
+            odd = turns.check(said.claims)
             found.extend(odd)
             found.extend(_replaced(name, said.claims))
-            if not (odd or said.loose or self._loose):
-                left = turns.unexplained(name, whole)
-                found.extend(map(_excused, left) if self.gave_up else left)
+            emptied.update(turns.emptied().values())
+            if not odd:
+                left.extend(_Left(name, number, turns) for number in turns.left())
+        if (left or emptied != self._emptied) and whole():
+            odd = any(isinstance(one, Finding) for one in found)
+            found.extend(() if odd else self._check_emptied(emptied))
+            found.extend(self._unexplained(left))
+        found.extend(self._unbound())
         findings = [one for one in found if isinstance(one, Finding)]
         notes = [one for one in found if isinstance(one, str)]
         return sorted(findings, key=lambda finding: finding.index), notes
 
-
-class _Turns:
-    """The turns of one session, and which of them an entry has spoken of."""
-
-    def __init__(self, turns: Sequence[Turn]) -> None:
-        self._turns = turns
-        self._texts = [digest(turn.text.encode()) for turn in turns]
-        self._places: defaultdict[str, list[int]] = defaultdict(list)  # of answers and acts
-        for number, turn in enumerate(turns):
-            if acts(turn) or turn.kind != "said":
-                self._places[turn_digest(turn)].append(number)
-            elif turn.role == "assistant":
-                self._places[self._texts[number]].append(number)
-        self._told: set[int] = set()
-
-    def check(self, claim: _Claim) -> Iterator[Finding]:
-        number = claim.number if isinstance(claim.number, int) else -1
-        if claim.message is None:
-            number -= 1  # the answer itself may have that number
-        else:
-            yield from self._check_message(claim, claim.message, number)
-        if claim.acted:
-            if not self._find(claim.acted, number):
-                message = (
-                    "the calls of this turn or their results are not in the conversation as they"
-                    " were"
-                )
-                yield _changed(claim, message)
-        elif claim.answer is not None and not self._find([claim.answer], number):
-            yield self._missing(claim, "answer", claim.answer)
-
-    def unexplained(self, session: str, whole: Callable[[], bool]) -> Iterator[Finding | str]:
-        """Turns that no entry speaks of: begun and never ended, or put there."""
-        left = [number for number in range(len(self._turns)) if number not in self._told]
-        if not left or not whole():
-            return
-        for number in left:
-            turn, place = self._turns[number], f"turn {number} of session {session!r}"
-            if turn.role == "user" and turn.state == "pending":
-                yield f"{place} was begun and never ended, so no entry speaks of it"
-            else:
-                yield Finding(0, "conversation", f"{place} is in no entry", "inserted")
-
-    def _check_message(self, claim: _Claim, message: str, number: int) -> Iterator[Finding]:
-        there = self._turns[number] if 0 <= number < len(self._turns) else None
-        if there is None or there.role != "user" or self._texts[number] != message:
-            yield self._missing(claim, "message", message)
-            return
-        self._told.add(number)
-        if there.kind != "said" or there.replaces != claim.replaces:
-            yield _changed(claim, "the message of this turn replaces others than it did")
-        media = [media_digest(part) for part in there.parts if isinstance(part, MediaPart)]
-        if len(media) > len(claim.attached):
-            yield _changed(claim, "this turn has attachments that it did not have")
-        for place, name in enumerate(claim.attached, start=1):
-            if media[place - 1 : place] != [name]:
-                message = f"attachment {place} of this turn is not in the conversation as it was"
-                yield _changed(claim, message)
-
-    def _find(self, wanted: Sequence[str], number: int) -> bool:
-        """One after the other behind the question, each where no entry has found its own.
-
-        Others may have been asked in between.
+    def turns_of(
+        self, entry: Entry, session: str, talk: ConversationStore
+    ) -> tuple[tuple[int, ...], int] | None:
+        """The numbers of the turns that this entry speaks of, and how many more it should be; None
+        where it does not say what was said. Of an erasure that was cut short they are empty.
         """
-        for name in wanted:
-            places = self._places[name]
-            place = next((place for place in places if place > number), None)
-            if place is None:
-                return False
-            places.remove(place)
-            self._told.add(place)
-            number = place
-        return True
+        claims = self._sessions[session].claims
+        claim = next((one for one in claims if one.index == entry.index), None)
+        if claim is None:
+            return None
+        turns = Turns(talk.turns(entry.agent, session))
+        turns.check(claims)
+        numbers = turns.found[claim.index]
+        spare = Counter[str]()
+        if len(numbers) < claim.count:
+            for name in talk.sessions(entry.agent):
+                spare.update(Turns(talk.turns(entry.agent, name)).emptied().values())
+            spare -= self._emptied
+        for number, left in turns.emptied().items():
+            if len(numbers) < claim.count and number >= claim.number and spare[left] > 0:
+                numbers.append(number)
+                spare[left] -= 1
+        return tuple(sorted(numbers)), claim.count - len(numbers)
 
-    def _missing(self, claim: _Claim, what: str, wanted: str) -> Finding:
-        if wanted in self._texts:
-            message = f"the {what} of this turn does not stand where it was said"
-            return _changed(claim, message, "reordered")
-        return _changed(claim, f"the {what} of this turn is not in the conversation as it was")
+    def _check_emptied(self, emptied: Counter[str]) -> Iterator[Finding]:
+        """Of an erased turn its place is left, and all that its tombstone says."""
+        if odd := (emptied - self._emptied).total():
+            message = f"{counted(odd, 'empty turn')} of the conversations in no tombstone"
+            yield Finding(0, "conversation", message, "inserted")
+        elif gone := (self._emptied - emptied).total():
+            message = f"{counted(gone, 'turn')} that a tombstone emptied: not in the conversations"
+            yield Finding(0, "conversation", message, "deleted")
+
+    def _unexplained(self, left: Sequence[_Left]) -> Iterator[Finding | str]:
+        """Turns that no entry speaks of: begun and never ended, or put there."""
+        begun = [one for one in left if one.is_pending]
+        yield from (f"{one} was begun and never ended, so no entry speaks of it" for one in begun)
+        rest = [one for one in left if not one.is_pending]
+        loose = self._unsettled(self._loose)
+        # A turn has one message at most, so there cannot be more of them than entries.
+        many = sum(one.is_said for one in rest if not self._loose_in(one)) > len(loose)
+        for one in rest:
+            if own := self._loose_in(one):
+                yield f"{one} is in no entry; entry {own[0]} does not say what was said"
+            elif self.gave_up:
+                why = "which may have gone with the rollback that was accepted"
+                yield f"{one} is in no entry, {why}"
+            elif loose and not many:
+                yield f"{one} is in no entry; it may be of one that no longer says its session"
+            else:
+                yield Finding(0, "conversation", f"{one} is in no entry", "inserted")
+
+    def _unbound(self) -> Iterator[str]:
+        """What nobody can compare."""
+        if loose := self._unsettled(self._loose):
+            yield (
+                f"added turns could not be told from others everywhere: {_listed(loose)} no longer"
+                " says which session it was"
+            )
+        for name, said in sorted(self._sessions.items()):
+            if loose := self._unsettled(said.loose):
+                yield (
+                    f"added turns were not looked for in session {name!r}: {_listed(loose)} does"
+                    " not say what was said"
+                )
+        older = sum(not claim.whole for said in self._sessions.values() for claim in said.claims)
+        if older:
+            yield (
+                f"of {counted(older, 'turn')} the entry binds the texts alone: how far they were"
+                " trusted and what was known of attachments could not be compared"
+            )
+
+    def _unsettled(self, loose: Sequence[int]) -> list[int]:
+        return [index for index in loose if index not in self._erased]
+
+    def _loose_in(self, left: _Left) -> list[int]:
+        said = self._sessions.get(left.session)
+        return [] if said is None else self._unsettled(said.loose)
 
 
-def _replaced(session: str, claims: Sequence[_Claim]) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """A turn that no entry speaks of."""
+
+    session: str
+    number: int
+    turns: Turns
+
+    @property
+    def is_pending(self) -> bool:
+        turn = self.turns.turns[self.number]
+        return turn.role == "user" and turn.state == "pending"
+
+    @property
+    def is_said(self) -> bool:
+        return is_message(self.turns.turns[self.number])
+
+    def __str__(self) -> str:
+        return f"turn {self.number} of session {self.session!r}"
+
+
+def _emptied_by(tombstone: Entry) -> tuple[int | None, Sequence[str]]:
+    """The entry that was erased from, and what is left of its turns; None where they stay."""
+    left = tombstone.body.get(EMPTIED)
+    index = statement_of(tombstone.body.get(FIELD)).get("index")
+    if not isinstance(left, list) or type(index) is not int:
+        return None, ()
+    return index, [*map(str, cast("list[object]", left))]
+
+
+def _replaced(session: str, claims: Sequence[Claim]) -> Iterator[str]:
     """What is kept and no longer told, because it was said anew."""
     for claim in claims:
-        if claim.message is not None and claim.replaces is not None and not claim.failed:
+        failed = claim.failure and claim.answer is None
+        if claim.message is not None and claim.replaces is not None and not failed:
             yield (
                 f"turn {claim.replaces} of session {session!r} and what followed it were said anew"
                 f" as turn {claim.number} (entry {claim.index})"
             )
 
 
-def _excused(left: Finding | str) -> str:
-    if isinstance(left, str):
-        return left
-    return f"{left.message}, which may have gone with the rollback that was accepted"
-
-
-def _changed(claim: _Claim, message: str, attack: Attack = "edited") -> Finding:
-    return Finding(claim.index, "conversation", message, attack)
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(map(str, cast("list[object]", value))) if isinstance(value, list) else ()
-
-
-def _object(value: object) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
+def _listed(indexes: Sequence[int]) -> str:
+    named = ", ".join(map(str, indexes[:_MOST_NAMED]))
+    more = f" and {len(indexes) - _MOST_NAMED} more" if len(indexes) > _MOST_NAMED else ""
+    return f"entry {named}{more}"

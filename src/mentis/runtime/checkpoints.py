@@ -232,6 +232,9 @@ class CheckpointedLedger:
     def misnamed(self) -> tuple[str, ...]:
         return self.inner.misnamed()
 
+    def damage(self) -> tuple[str, ...]:
+        return self.inner.damage()
+
     def keep_checkpoint(self, agent: str, size: int, note: str) -> None:
         self.inner.keep_checkpoint(agent, size, note)
 

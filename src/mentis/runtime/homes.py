@@ -23,7 +23,7 @@ from mentis.values.checkpoint import Pin
 from mentis.values.entry import Finding, Verdict
 from mentis.values.words import counted
 
-from .audit import Asked, Progress, verify_agent
+from .audit import Asked, Progress, find_damage, verify_agent
 from .evidence import gather_home, verified_file
 from .ledgers import open_ledger
 from .logs import drop_log, make_log, remember_log
@@ -91,7 +91,7 @@ def verify_home(
         talk = SqliteConversations(database)
         with closing(open_ledger(settings, database, os.environ)) as store:
             known = gather_home(home, settings, os.environ, checkpoints=checkpoints)
-            asked = replace(known, progress=progress)
+            asked = replace(known, progress=progress, damage=find_damage(store, talk))
             name = settings.model.name or home.name
             personas = [f"{name}/{one}" for one in home.personas()]
             agents = _agents(store, asked, personas)
@@ -118,7 +118,8 @@ def _verify_copy(ledger: Path, persona: str | None, asked: Asked) -> tuple[Verdi
         talk, store = SqliteConversations(database), SqliteLedger(database)
         agents = _agents(store, asked)
         chosen = [agent for agent in agents if persona in (None, _persona(agent))]
-        asked = replace(asked, beside=frozenset(chosen))
+        damage = find_damage(store, talk)
+        asked = replace(asked, beside=frozenset(chosen), damage=damage)
         verdicts = [verify_agent(agent, store, talk, asked) for agent in chosen]
         verdicts.extend(_misnamed(store) if persona is None else ())
         _refuse_nothing(verdicts, asked)

@@ -83,8 +83,14 @@ class Keeper:
         turn |= {"waits": waits} if stimulus.delivers and waits else {}
         lineage = self._lineage(stimulus)
         turns = answered(reply, outcomes, at_once=len(self.calls) <= 1, lineage=lineage)
+        # A question that got part of an answer stays in the conversation, together with the part;
+        # one that got none is unanswered, also where somebody broke it off before the first word.
+        unanswered = (failure is not None or reply.stop in BROKEN) and not turns
+        question = (
+            None if stimulus.inner else asked(stimulus, "failed" if unanswered else "complete")
+        )
         try:
-            acted = {"acted": [turn_digest(one) for one in turns]} if len(turns) > 1 else {}
+            acted = _kept(question, turns)
             sent = self.rendering.body()
             bound = self._bound(stimulus, reply, outcomes, payload=digest(sent))
             body = {**turn, **self.about, **bound, **acted, **self._windowed(reply, outcomes)}
@@ -92,8 +98,7 @@ class Keeper:
         except (BadInput, NotCanonical) as refusal:
             # Nothing a model or a handler says may keep the turn out of the record.
             entry = self._record({**turn, **self.about, "unbound": refusal.message}, told)
-        broken = failure is not None or reply.stop in BROKEN
-        self._answer(stimulus, number, turns, failed=broken)
+        self._answer(number, question, turns)
         return entry
 
     def note(
@@ -137,19 +142,10 @@ class Keeper:
             return Trust.UNTRUSTED
         return lineage_of(self.composed.request, said=stimulus.trust)
 
-    def _answer(
-        self, stimulus: Stimulus, number: int, turns: tuple[Turn, ...], *, failed: bool
-    ) -> None:
+    def _answer(self, number: int, question: Turn | None, turns: tuple[Turn, ...]) -> None:
         talk, agent = self.mind.conversations, self.mind.agent
-        if stimulus.inner:
-            for turn in turns:
-                talk.add(agent, self.session, turn)
-            return
-        # A question that got part of an answer stays in the conversation, together with the part;
-        # one that got none is unanswered, also where somebody broke it off before the first word.
-        unanswered = failed and not turns
-        question = asked(stimulus, "failed" if unanswered else "complete")
-        talk.replace(agent, self.session, number, question)
+        if question is not None:
+            talk.replace(agent, self.session, number, question)
         for turn in turns:
             talk.add(agent, self.session, turn)
 
@@ -259,6 +255,12 @@ class Keeper:
             digests["answer"] = digest(reply.text.encode())
         attached = [media_digest(part) for part in stimulus.attachments]
         return {"digests": digests, **({"attachments": attached} if attached else {})}
+
+
+def _kept(question: Turn | None, turns: Sequence[Turn]) -> dict[str, object]:
+    """Each turn as the conversation keeps it from now on, all of it: by its digest."""
+    kept: dict[str, object] = {} if question is None else {"asked": turn_digest(question)}
+    return kept | ({"acted": [turn_digest(one) for one in turns]} if turns else {})
 
 
 def delivered(reply: Reply, outcomes: Sequence[Outcome]) -> bool:

@@ -172,6 +172,8 @@ class _Reading:
         if max(numbers, default=-1) >= len(talk):
             raise _gone(self.entry, f"session {session!r} has only {len(talk)} turns left")
         turns = [talk[number] for number in numbers]
+        if not all(turn.parts for turn in turns):
+            raise _gone(self.entry, f"a turn of session {session!r} that it was told was erased")
         for place in row.pending:
             turns[place] = replace(turns[place], state="pending")
         for place in row.amended:

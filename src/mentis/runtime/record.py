@@ -12,6 +12,7 @@ from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 
+from mentis.act.entries import told_mark
 from mentis.errors import MentisError, SigningKeyError, UsageError
 from mentis.ledger import keeping, statements
 from mentis.ledger.chain import make_stamp
@@ -28,15 +29,20 @@ from mentis.values.checkpoint import GrowthProof, Pin, Proof
 from mentis.values.entry import Entry, Verdict
 
 from .audit import Progress, verify_agent
+from .audit_claims import BINDING
+from .audit_news import COLUMN as NEWS
+from .audit_news import News
 from .checkpoints import CheckpointedLedger
 from .evidence import gather
 from .ledgers import open_ledger
 from .opened import Closing
 from .record_erasing import blanked_marks, dropped_inputs, forget_blobs
+from .record_talk import Emptying, turns_to_empty
 from .sealing import NO_PIN_HINT, Made, Sealing, open_sealing
 from .segment_files import SegmentFolder, open_segments
 from .settings import Settings
 from .settings_sources import load_settings
+from .sources import Source
 from .system import RandomIds, SystemClock
 from .wiring import Parts, closed_on_failure
 
@@ -49,6 +55,7 @@ class Repair:
     database: tuple[str, ...]
     entry: Entry | None
     refusal: str = ""  # why the ledger would not start
+    taken: tuple[str, ...] = ()  # acts whose news no entry bears out, and which went
 
 
 def open_record(
@@ -86,7 +93,7 @@ def open_record(
 _TOLD_AGAIN = {
     "window": ("received", "judgement", "claims"),
     "refused_window": ("judgement", "claims", "refusal"),
-    "digests": ("inputs",),
+    **dict.fromkeys(BINDING, ("inputs", "digests", "asked", "acted", "attachments")),
 }
 
 
@@ -110,6 +117,10 @@ class Record(Closing):
     def store(self) -> LedgerStore:
         """The store alone, which makes no checkpoints and does not look whether it may start."""
         return self.ledger.inner if isinstance(self.ledger, CheckpointedLedger) else self.ledger
+
+    @property
+    def talk(self) -> SqliteConversations:
+        return SqliteConversations(self.database)
 
     @property
     def segments(self) -> SegmentFolder:
@@ -165,7 +176,7 @@ class Record(Closing):
             checkpoints=checkpoints,
             progress=progress,
         )
-        return verify_agent(self.agent, self.store, SqliteConversations(self.database), asked)
+        return verify_agent(self.agent, self.store, self.talk, asked)
 
     def prove(self, index: int, *, size: int | None = None) -> Proof:
         """That the entry is in the ledger, for the newest checkpoint that has seen it."""
@@ -192,32 +203,51 @@ class Record(Closing):
         """Remove value and salt of these fields, or of all; returns the signed tombstone.
 
         What an act left beside its entry goes as well; UsageError while it waits or runs. With the
-        `inputs` of a turn goes what it was made from, and it cannot be replayed any more.
+        `inputs` of a turn goes what it was made from, and it cannot be replayed any more; with what
+        says which turns it were goes what was said in them.
         """
         signer, ledger = self.sealed().signer(), self.compared()
         entry = self.entry(index)
         named = sorted(fields_to_erase(entry, fields))
         marks = (
-            *blanked_marks(self.store, entry),
+            *blanked_marks(self.store, entry, named),
             *dropped_inputs(self.store, entry, named),
         )
         files = self.segments.holding(index, entry.hash)
+        draft = keeping.tombstone(ledger, entry, named, reason=reason, signer=signer)
+        if emptying := self.turns_to_empty(entry, named):
+            draft = emptying.noted(draft, self.agent, self.talk)
+            # Cut short after this, verify says so, and the same command goes on from there.
+            emptying.run(self.agent, self.talk)
         # Before the entry: once that is erased, nothing says any more which blob it was.
         forget_blobs(FileBlobs(self.home.blobs), entry, named, self._every_entry())
         # The tombstone first: if this is cut short, verify says that the value is still there.
         if self.store.find(self.agent, index) is not None:
-            tombstone = keeping.erase(
-                ledger, index, named, reason=reason, signer=signer, stamp=self.stamp(), marks=marks
+            tombstone = self.ledger.erase(
+                self.agent, index, named, draft=draft, stamp=self.stamp(), marks=marks
             )
         else:
-            draft = keeping.tombstone(ledger, entry, named, reason=reason, signer=signer)
             (tombstone,) = self.ledger.append(self.agent, [draft], self.stamp(), marks=marks)
         for file in files:
             self.segments.erase(file, index, named)
         return tombstone
 
+    def turns_to_empty(self, entry: Entry, fields: Collection[str]) -> Emptying | None:
+        """What was said and goes with these fields of its entry."""
+        entries = Source(self.agent, self.store, self.segments).entries()
+        return turns_to_empty(entry, fields, entries=entries, talk=self.talk)
+
+    def remains(self) -> tuple[str, ...]:
+        """Where what was last erased may still be read: in the ledger's store, and in the home."""
+        unfolded = f"{self.database.path}-wal, until nobody reads the database"
+        told = self.store.remains()
+        here = any(one.startswith(f"{self.database.path}-wal") for one in told)
+        return told if here or self.database.fold() else (*told, unfolded)
+
     def repair(self) -> Repair:
-        """Say what is wrong and append an entry that points at it. Nothing is rewritten."""
+        """Say what is wrong and append an entry that points at it. Nothing is rewritten; only news
+        of acts that the record knows nothing of are taken away, once the entry names them.
+        """
         rows = self.database.read("PRAGMA integrity_check")
         broken = tuple(str(row[0]) for row in rows if row[0] != "ok")
         verdict, refusal = self.verify(), ""
@@ -231,8 +261,17 @@ class Record(Closing):
         told = [f"entry {f.index}, {f.column}: {f.message} ({f.attack})" for f in verdict.findings]
         draft = statements.repair(self.agent, [*told, *(f"database: {line}" for line in broken)])
         # To the store alone: pointing at damage needs nobody's leave.
-        (entry,) = self.store.append(self.agent, [draft], self.stamp())
-        return Repair(verdict, broken, entry, refusal)
+        # Only of a chain that holds: then the news was compared, and each entry can be read.
+        odd = any(finding.column == NEWS for finding in verdict.findings)
+        marks = [told_mark(key) for key in self._forged_news()] if odd else []
+        (entry,) = self.store.append(self.agent, [draft], self.stamp(), marks=marks)
+        return Repair(verdict, broken, entry, refusal, tuple(mark.key for mark in marks))
+
+    def _forged_news(self) -> Iterator[str]:
+        news = News(self.agent, self.store)
+        for entry in Source(self.agent, self.store, self.segments).entries():
+            news.take(entry)
+        return filter(None, news.compare()[0])
 
     def close(self) -> None:
         self.ledger.close()

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 from typing import cast
 
 from mentis.act import entries
+from mentis.act.news import blank, ends
 from mentis.errors import StoreDamaged, UsageError
 from mentis.ports.blob_store import BlobStore
 from mentis.ports.ledger_store import LedgerStore
@@ -30,10 +30,11 @@ _OPEN = {
 }
 
 
-def blanked_marks(ledger: LedgerStore, entry: Entry) -> tuple[Mark, ...]:
+def blanked_marks(ledger: LedgerStore, entry: Entry, fields: Collection[str]) -> tuple[Mark, ...]:
     """What the next turn is told of the act, without what it asked for and what came of it.
 
-    UsageError while the act still waits or runs.
+    Nothing, where nobody could say any more that it came to this. UsageError while the act still
+    waits or runs.
     """
     key = _key(entry)
     if not key:
@@ -47,7 +48,10 @@ def blanked_marks(ledger: LedgerStore, entry: Entry) -> tuple[Mark, ...]:
                 key=key,
             )
     news = ledger.mark(entry.agent, entries.NEWS, key)
-    return () if news is None else (_blank(news),)
+    if news is None:
+        return ()
+    unbound = "delivery" in fields and ends(entry)
+    return (entries.told_mark(key) if unbound else _blank(news),)
 
 
 def dropped_inputs(ledger: LedgerStore, entry: Entry, fields: Collection[str]) -> tuple[Mark, ...]:
@@ -101,11 +105,7 @@ def _blank(news: Mark) -> Mark:
         outcome = entries.news(news)
     except StoreDamaged:
         return entries.told_mark(news.key)  # nobody can tell it, and it may hold anything
-    action = replace(outcome.action, payload={})
-    reason = "the owner erased what is known of it"
-    return entries.news_mark(
-        news.key, replace(outcome, action=action, text="", reason=reason, blob="", size=0)
-    )
+    return entries.news_mark(news.key, blank(outcome))
 
 
 def _named(entry: Entry) -> frozenset[str]:

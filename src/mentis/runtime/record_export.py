@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -69,7 +70,7 @@ def export(record: Record, path: Path) -> Exported:
         )
     notes = [note for _, note in record.checkpoints()]
     try:
-        with path.open("xb") as file, _gone_on_failure(path):
+        with _open_new(path) as file, _gone_on_failure(path):
             count = _write(file, record.agent, source, pin=pin, notes=notes)
         sync_folder(path.parent)
     except FileExistsError as error:
@@ -78,6 +79,11 @@ def export(record: Record, path: Path) -> Exported:
         raise unwritable(path, error) from error
     command = f"python -I verify.py {path.name} --origin {pin.origin} --key {pin.public_key}"
     return Exported(path, count, pin, command)
+
+
+def _open_new(path: Path) -> IO[bytes]:
+    """For its owner alone, as the database is: all that was said is in it, with the salts."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
 @contextmanager

@@ -8,11 +8,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import cast
 
 from mentis.codec.forms import to_object
 from mentis.values.action import Outcome
 from mentis.values.digest import Digest, digest
-from mentis.values.part import Part, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+from mentis.values.part import (
+    MediaPart,
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
 from mentis.values.recalled import Stimulus
 from mentis.values.reply import Reply
 from mentis.values.trust import Trust
@@ -69,19 +78,37 @@ def answered(
 
 
 def turn_digest(turn: Turn) -> Digest:
-    """Of the whole turn with its calls or results, whose texts are not all that matters.
+    """Of the whole turn: its texts are not all that matters. Bytes are in it by their own digest.
 
     What most turns do not say is left out, as it was before any could.
     """
-    told = to_object(turn)
+    data = [part.data if isinstance(part, MediaPart) else None for part in turn.parts]
+    told = to_object(replace(turn, parts=tuple(map(_bare, turn.parts))))
+    for part, content in zip(cast("list[dict[str, object]]", told["parts"]), data, strict=True):
+        if content is not None:
+            part["data"] = digest(content)
     for name in ("kind", "replaces", "until"):
         if told[name] == getattr(_PLAIN, name):
             del told[name]
     return digest(json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode())
 
 
+def emptied(turn: Turn) -> Turn:
+    """What is left of a turn that was erased: its place, and what it takes the place of."""
+    return replace(turn, parts=())
+
+
+def is_emptied(turn: Turn) -> bool:
+    """No other turn is without parts."""
+    return not turn.parts
+
+
 def acts(turn: Turn) -> bool:
     return any(isinstance(part, ToolCallPart | ToolResultPart) for part in turn.parts)
+
+
+def _bare(part: Part) -> Part:
+    return replace(part, data=None) if isinstance(part, MediaPart) else part
 
 
 def _calls(parts: Iterable[Part], came: Mapping[str, Outcome]) -> dict[str, ToolCallPart]:

@@ -16,11 +16,11 @@ from mentis.ledger.anchors import read_given
 from mentis.ledger.chain import make_stamp
 from mentis.ledger.channel.consumer import Added as OnAdded
 from mentis.ledger.channel.consumer import Consumer
-from mentis.ledger.channel.folder import SUFFIX, StatusFolder, checked_delivery
+from mentis.ledger.channel.folder import StatusFolder, checked_delivery, new_delivery
 from mentis.ledger.channel.health import check_health, offline
-from mentis.ledger.channel.spooled import checked_source
+from mentis.ledger.channel.spooled import Spooled, checked_source
 from mentis.ledger.channel.tenure import Tenure, owner_name
-from mentis.ledger.channel.writer import write_draft, write_pending
+from mentis.ledger.channel.writer import spool_draft, write_pending
 from mentis.ledger.guardian.draft import read_draft
 from mentis.ledger.guardian.judge import judge_draft
 from mentis.ledger.guardian.response import check_response
@@ -154,8 +154,8 @@ class Statuses(Closing):
         if slot:
             write_pending(desk.folder, content)
             return desk.folder.pending
-        name = write_draft(desk.folder, content, clock=desk.clock, ids=desk.ids, delivery=delivery)
-        return desk.folder.spool / f"{name}{SUFFIX}"
+        named = checked_delivery(delivery) if delivery else new_delivery(desk.clock.now, desk.ids)
+        return spool_draft(desk.folder, Spooled(content), named, clock=desk.clock)
 
     def watcher(self, role: Role = "watcher", *, on_added: OnAdded | None = None) -> Consumer:
         """The one consumer of slot and spool; hand it to `ledger.channel.watch.watch`."""

@@ -31,8 +31,8 @@ def told(turns: Sequence[Turn], before: int | None = None) -> tuple[Turn, ...]:
 
 
 def told_numbers(turns: Sequence[Turn], before: int | None = None) -> tuple[int, ...]:
-    """Their numbers, in the order they are told."""
-    kept = standing(turns, before)
+    """Their numbers, in the order they are told; of what was erased nothing is."""
+    kept = [number for number in standing(turns, before) if turns[number].parts]
     summary = next((n for n in reversed(kept) if turns[n].kind == "summary"), None)
     since = 0 if summary is None else turns[summary].until or 0
     rest = [n for n in kept if n >= since and turns[n].kind in ("said", "thought")]
@@ -51,7 +51,7 @@ def is_message(turn: Turn) -> bool:
 
 
 def title_of(turns: Sequence[Turn]) -> str:
-    return next((turn.text for turn in reversed(turns) if turn.kind == "title"), "")
+    return next((turn.text for turn in reversed(turns) if turn.kind == "title" and turn.parts), "")
 
 
 def _waits(turns: Sequence[Turn], after: Sequence[int]) -> bool:

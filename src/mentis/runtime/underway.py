@@ -27,6 +27,7 @@ from mentis.values.turn import Turn
 
 from .attachments import media_digest
 from .mind import Mind
+from .said import turn_digest
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -60,15 +61,17 @@ def _settle(mind: Mind, session: str, number: int, turn: Turn) -> Entry:
     told: dict[str, object] = {"session": session, "number": number, "failure": LEFT}
     if turn.replaces is not None:
         told["replaces"] = turn.replaces
+    failed = replace(turn, state="failed")
     body: dict[str, object] = {
         "turn": told,
         "digests": {"message": digest(turn.text.encode())},
+        "asked": turn_digest(failed),
     }
     media = [media_digest(part) for part in turn.parts if isinstance(part, MediaPart)]
     body |= {"attachments": media} if media else {}
     stamp = make_stamp(mind.clock.now, mind.ids.salt, mind.clock.uptime)
     (entry,) = mind.ledger.append(mind.agent, [Draft("turn", "runtime", body)], stamp)
-    mind.conversations.replace(mind.agent, session, number, replace(turn, state="failed"))
+    mind.conversations.replace(mind.agent, session, number, failed)
     return entry
 
 

@@ -10,6 +10,8 @@ from mentis.values.lease import Lease
 
 from .rows import Row
 
+_MOST_FENCE = 2**53  # nobody has passed a lease on as often
+
 
 @dataclass(frozen=True, slots=True)
 class LeaseRow:
@@ -30,6 +32,8 @@ def read_lease(row: Row) -> LeaseRow:
         aware = False
     if not aware:
         raise _damaged(agent, f"it ends at {expires!r}, which is no time")
+    if not 0 < fence < _MOST_FENCE:
+        raise _damaged(agent, f"its fence is {fence}, and no lease was passed on as often")
     return LeaseRow(lease, released=bool(released))
 
 

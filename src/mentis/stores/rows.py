@@ -34,6 +34,8 @@ _HINT = "somebody changed the database, or the disk did; put a backup in its pla
 
 
 def to_row(entry: Entry) -> Row:
+    if entry.written is not None:
+        return entry.written
     return (
         entry.agent,
         entry.index,
@@ -44,7 +46,7 @@ def to_row(entry: Entry) -> Row:
         entry.prev,
         write_object(entry.fields),
         entry.hash,
-        entry.written or write_object(entry.body),
+        write_object(entry.body),
         write_object(entry.salts),
         entry.recipe,
         entry.delivery,

@@ -11,10 +11,6 @@ from mentis.errors import StoreDamaged
 from .rows import COLUMNS, Row
 
 HEAD = "SELECT idx, hash, time FROM ledger WHERE agent = ? ORDER BY idx DESC LIMIT 1"
-INSERT = (
-    f"INSERT INTO ledger ({', '.join(COLUMNS)})"  # noqa: S608 - constants
-    f" VALUES ({', '.join('?' for _ in COLUMNS)})"
-)
 _AGENT = COLUMNS.index("agent")
 _head_of = itemgetter(*map(COLUMNS.index, ("idx", "hash", "time")))
 
@@ -68,10 +64,11 @@ class Session(ABC):
         rows, self._rows = self._rows, []
         self._written = self._written or self._own > 0
         self.run_insert(rows)
-        self._sent.update((row[_AGENT], _head_of(row)) for row in rows)
+        last = {row[_AGENT]: row for row in rows}
+        self._sent.update((agent, _head_of(row)) for agent, row in last.items())
 
     def finish(self) -> None:
-        """Everything is sent, and the database says that it has it: a rule in it may swallow it."""
+        """Everything is sent, and the database says that it has it: a trigger may swallow it."""
         self.send()
         if not self._sent:
             return

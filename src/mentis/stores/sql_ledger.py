@@ -73,6 +73,8 @@ class Engine(Protocol):
         """Something was erased: let no file keep what was there before; says which may do."""
         ...
 
+    def damage(self) -> tuple[str, ...]: ...
+
     def close(self) -> None: ...
 
 
@@ -226,6 +228,9 @@ class SqlLedger:
 
     def misnamed(self) -> tuple[str, ...]:
         return tuple(repr(agent) for (agent,) in self._engine.read(_AGENTS) if not is_name(agent))
+
+    def damage(self) -> tuple[str, ...]:
+        return self._engine.damage()
 
     def keep_checkpoint(self, agent: str, size: int, note: str) -> None:
         def work(session: Session) -> None:

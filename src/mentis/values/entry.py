@@ -52,28 +52,42 @@ class Draft(Value):
 Header: TypeAlias = tuple[str, int, str, str, str, str | None, str | None, Mapping[str, str]]
 
 
-class _Unread:
-    """`written` is the JSON that a body is read from when somebody first looks at it.
+# An entry as it is written: its fields in their order; `fields`, `body` and `salts` are JSON.
+Cells: TypeAlias = tuple[
+    str, int, str, str, str, str | None, str | None, str, str, str, str, str, str | None
+]
+_NAMES = (
+    "agent", "index", "time", "source", "kind", "ruleset", "prev",
+    "fields", "hash", "body", "salts", "recipe", "delivery",
+)  # fmt: skip
+_JSON = frozenset({"fields", "body", "salts"})
 
-    It is None of an entry that was made with its body, and no part of the value.
+
+class _Unread:
+    """`written` holds the cells that a field is read from when somebody first looks at it.
+
+    It is None of an entry that was made with its fields, and no part of the value.
     """
 
     __slots__ = ("written",)
 
     if TYPE_CHECKING:
-        written: str | None
+        written: Cells | None
     else:  # a checker would take it for a yes to any name
 
         def __getattr__(self, name: str) -> object:
             """Only asked for what is not set."""
             if name == "written":
                 return None
-            if name != "body" or self.written is None:
+            if name not in _NAMES or self.written is None:
                 raise AttributeError(f"an entry has no `{name}`", name=name, obj=self)
-            import orjson  # not before it is needed: values load no third party
+            cell = self.written[_NAMES.index(name)]
+            if name in _JSON:
+                import orjson  # not before it is needed: values load no third party
 
-            object.__setattr__(self, name, orjson.loads(self.written))
-            return self.body
+                cell = orjson.loads(cell)
+            object.__setattr__(self, name, cell)
+            return cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,36 +112,40 @@ class Entry(_Unread, Value):
 class _Open(_Unread):
     """An entry while it is made: to fill a frozen one takes five times as long."""
 
-    __slots__ = (
-        "agent", "body", "delivery", "fields", "hash", "index", "kind",
-        "prev", "recipe", "ruleset", "salts", "source", "time",
-    )  # fmt: skip
+    __slots__ = tuple(sorted(_NAMES))
 
 
 def make_entry(
     header: Header,
     digest: str,
-    body: JsonObject | str,
+    body: JsonObject,
     salts: Mapping[str, str],
     *,
     recipe: str,
     delivery: str | None,
 ) -> Entry:
-    """What `Entry(...)` makes, faster. A body given as JSON text is read when it is looked at."""
+    """What `Entry(...)` makes, faster."""
     made: Any = _Open()
     (
         made.agent, made.index, made.time, made.source,
         made.kind, made.ruleset, made.prev, made.fields,
     ) = header  # fmt: skip
     made.hash = digest
-    if type(body) is str:
-        made.written = body
-    else:
-        made.body, made.written = body, None
+    made.body = body
     made.salts = salts
     made.recipe = recipe
     made.delivery = delivery
+    made.written = None
     made.__class__ = Entry  # they have the same slots
+    return made
+
+
+def written_entry(cells: Cells) -> Entry:
+    """The same of one that is written already: what the next one needs, the rest on demand."""
+    made: Any = _Open()
+    made.written = cells
+    made.index, made.time, made.hash = cells[1], cells[2], cells[8]
+    made.__class__ = Entry
     return made
 
 

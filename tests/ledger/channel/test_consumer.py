@@ -6,14 +6,25 @@ import json
 import os
 import socket
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from mentis.errors import LeaseHeld, OutsideHome, StoreDown, StoreError, StoreFull
+from mentis.errors import (
+    HomeUnwritable,
+    LeaseHeld,
+    MentisError,
+    OutsideHome,
+    StoreConflict,
+    StoreDown,
+    StoreError,
+    StoreFull,
+)
+from mentis.ledger.channel import consumer as consumer_module
 from mentis.ledger.channel.consumer import Consumer, Refusal
-from mentis.ledger.channel.folder import StatusFolder
+from mentis.ledger.channel.folder import StatusFolder, delivery_of
 from mentis.ledger.channel.tenure import Tenure, owner_name
 from mentis.ledger.channel.writer import write_draft, write_pending
 from mentis.ledger.verify import verify_chain
@@ -181,11 +192,15 @@ def test_a_refused_draft_is_kept_aside_with_the_reason_and_the_others_go_on(
     send(window(1), "d")
     done = consumer.consume()
     assert ([e.delivery for e in done.added], len(done.refused)) == (["d"], 3)
-    assert [path.name.rsplit("-", 1)[1] for path in aside(folder)] == ["a.json", "b.json", "c.json"]
+    assert [path.suffixes for path in aside(folder)] == [[f".{one}", ".json"] for one in "abc"]
     assert reasons(folder)[:2] == ["it is not JSON", "the foundation is missing"]
     whole = json.loads((folder.quarantine / f"{aside(folder)[1].name}.reason.json").read_text())
     assert whole["facts"] == {"problems": ["S2-FIELD-GOAL: there is no goal"]}
-    assert (whole["event"], whole["file"], whole["code"]) == ("refused", "b.json", "bad-input")
+    assert (whole["event"], delivery_of(whole["file"]), whole["code"]) == (
+        "refused",
+        "b",
+        "bad-input",
+    )
 
 
 def link(path: Path) -> None:
@@ -302,16 +317,17 @@ def test_a_file_that_is_replaced_after_it_was_read_is_not_removed_with_the_old_o
     store: LedgerInMemory,
 ) -> None:
     send(window(1), "task-7")
+    (name,) = folder.waiting()
     other = folder.path / "other"
 
     def replaced(entry: Entry, line: str) -> None:
         if entry.index == 0:
             other.write_bytes(window(2))
-            other.replace(folder.spool / "task-7.json")
+            other.replace(folder.spool / name)
 
     consumer = make_consumer(on_added=replaced)
     consumer.consume()
-    assert folder.waiting() == ["task-7.json"]
+    assert folder.waiting() == [name]
     assert log_of(folder)[-1]["event"] == "replaced"
     assert len(consumer.consume().refused) == 1
     assert [e.body["window"] for e in store.entries("ada")] == [{"goal": "goal 1"}]
@@ -386,7 +402,7 @@ def test_while_the_store_is_down_drafts_wait_and_then_drain_in_order(
     assert not folder.pending.exists()
     write_pending(folder, window(3))
     assert consumer.consume().fault is fault
-    assert (len(folder.waiting()), folder.waiting()[0]) == (3, f"{first}.json")
+    assert (len(folder.waiting()), delivery_of(folder.waiting()[0])) == (3, first)
     store.fault = None
     done = consumer.consume()
     assert [entry.body["window"] for entry in done.added] == [
@@ -542,3 +558,145 @@ def test_nothing_is_swept_where_the_spool_leads_elsewhere(
     assert (done.swept, done.fault) == ([], None)
     assert (elsewhere / ".x.tmp").exists()
     assert "not_swept" in folder.log.read_text("utf-8")
+
+
+def test_a_file_whose_name_is_no_text_is_kept_aside_and_the_others_go_on(
+    consumer: Consumer, send: Callable[..., str], folder: StatusFolder
+) -> None:
+    odd = os.fsencode(folder.spool) + b"/\xff.json"
+    Path(os.fsdecode(odd)).write_bytes(window(1))
+    Path(os.fsdecode(os.fsencode(folder.spool) + b"/.\xfe.tmp")).write_bytes(b"")
+    sent = send(window(2))
+    later = replace(consumer, clock=FixedClock(datetime(2999, 1, 1, tzinfo=UTC)))
+    done = later.consume()
+    assert [entry.delivery for entry in done.added] == [sent]
+    (reason,) = folder.quarantine.glob("*.reason.json")
+    assert json.loads(reason.read_bytes())["file"] == "\udcff.json"
+    assert (len(done.refused), folder.waiting(), done.trouble) == (1, [], None)
+    for told in (*done.refused, *done.refused.values(), *done.swept):
+        told.encode()  # text that any terminal takes
+    assert log_of(folder)
+
+
+def test_a_draft_that_nothing_in_mentis_expected_is_kept_aside_and_the_others_go_on(
+    make_consumer: MakeConsumer, send: Callable[..., str], folder: StatusFolder
+) -> None:
+    def judge(content: bytes) -> Draft | Refusal:
+        if b"goal 1" in content:
+            raise OverflowError("too large")
+        return Draft("window", "x", {"window": {}})
+
+    send(window(1), "a")
+    send(window(2), "b")
+    done = make_consumer(judge=judge).consume()
+    assert ([entry.delivery for entry in done.added], folder.waiting()) == (["b"], [])
+    (told,) = done.refused.values()
+    assert told.endswith("cannot be taken: OverflowError: too large")
+    assert [line["event"] for line in log_of(folder)] == ["fault", "added"]
+
+
+def test_a_machine_out_of_memory_is_not_the_fault_of_a_draft(
+    make_consumer: MakeConsumer, send: Callable[..., str], folder: StatusFolder
+) -> None:
+    def judge(content: bytes) -> Draft | Refusal:
+        raise MemoryError
+
+    send(window(1))
+    done = make_consumer(judge=judge).consume()
+    assert isinstance(done.fault, StoreError)
+    assert (len(folder.waiting()), aside(folder)) == (1, [])
+
+
+def test_a_breach_that_is_on_record_already_keeps_nothing_else_waiting(
+    make_consumer: MakeConsumer, send: Callable[..., str], folder: StatusFolder
+) -> None:
+    def refused(name: str, error: MentisError) -> None:
+        raise StoreConflict("delivery `breach-a` is entry 3 already, with another content")
+
+    send(b"{}", "a")
+    send(window(2), "b")
+    done = make_consumer(on_refused=refused).consume()
+    assert ([entry.delivery for entry in done.added], done.fault) == (["b"], None)
+    (reason,) = folder.quarantine.glob("*.reason.json")
+    assert "breach-a" in json.loads(reason.read_bytes())["facts"]["untold"]
+
+
+@pytest.mark.parametrize("name", ["remove_same", "put_aside"])
+def test_a_file_that_cannot_be_taken_away_is_told_of_and_keeps_nothing_else_waiting(
+    make_consumer: MakeConsumer,
+    send: Callable[..., str],
+    folder: StatusFolder,
+    store: LedgerInMemory,
+    *,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise HomeUnwritable("a.json: cannot be written: Operation not permitted")
+
+    send(b"{}" if name == "put_aside" else window(1), "a")
+    send(window(2), "b")
+    monkeypatch.setattr(consumer_module, name, fail)
+    done = make_consumer().consume()
+    assert store.find_delivery("ada", "b") is not None
+    assert (done.fault, done.trouble is not None) == (None, True)
+    assert "a" in {delivery_of(file) for file in done.stuck}
+
+
+def test_a_slot_that_cannot_be_emptied_keeps_nothing_else_waiting(
+    make_consumer: MakeConsumer,
+    send: Callable[..., str],
+    folder: StatusFolder,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write_pending(folder, window(1))
+    sent, rename = send(window(2)), Path.rename
+
+    def stays(self: Path, target: Path) -> Path:
+        if self == folder.pending:
+            raise PermissionError(1, "Operation not permitted")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", stays)
+    done = make_consumer().consume()
+    assert [entry.delivery for entry in done.added] == [sent]
+    assert (done.fault, list(done.stuck)) == (None, [folder.pending.name])
+
+
+def test_drafts_that_waited_for_the_store_are_recorded_in_the_order_they_were_written(
+    consumer: Consumer, send: Callable[..., str], folder: StatusFolder
+) -> None:
+    for number, delivery in enumerate(("zz", "bb", "aa")):
+        send(window(number), delivery)
+    write_pending(folder, window(9))
+    done = consumer.consume()
+    assert [entry.delivery for entry in done.added][:3] == ["zz", "bb", "aa"]
+    assert [entry.body["window"] for entry in done.added][3] == {"goal": "goal 9"}
+
+
+@pytest.mark.parametrize("make", [pipe, hard_link, directory, link, foreign])
+def test_a_log_that_is_not_our_own_plain_file_is_neither_waited_for_nor_written(
+    consumer: Consumer, send: Callable[..., str], folder: StatusFolder, make: Callable[[Path], None]
+) -> None:
+    make(folder.log)
+    other = folder.path.parent / "other"
+    before = other.read_bytes() if other.exists() else b""
+    send(window(1))
+    assert len(consumer.consume().added) == 1
+    assert consumer.log.fault is not None
+    assert consumer.log.fault.startswith("watcher.log cannot be written: ")
+    assert (other.read_bytes() if other.exists() else b"") == before
+
+
+def test_a_pipe_that_somebody_reads_is_not_the_log_either(
+    consumer: Consumer, send: Callable[..., str], folder: StatusFolder
+) -> None:
+    os.mkfifo(folder.log)
+    reader = os.open(folder.log, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        send(window(1))
+        assert len(consumer.consume().added) == 1
+        assert consumer.log.fault == "watcher.log cannot be written: it is not a file"
+        assert os.read(reader, 10) == b""
+    finally:
+        os.close(reader)

@@ -13,7 +13,7 @@ import pytest
 
 from mentis.errors import StoreError, StoreFull
 from mentis.ledger.channel.consumer import Consumer
-from mentis.ledger.channel.folder import StatusFolder
+from mentis.ledger.channel.folder import StatusFolder, delivery_of
 from mentis.ledger.channel.health import check_health
 from mentis.ledger.channel.writer import write_draft
 from mentis.ledger.verify import verify_chain
@@ -72,7 +72,7 @@ def test_drafts_wait_while_the_database_has_no_space_and_drain_when_it_has(
         first = consumer.consume()
         assert isinstance(first.fault, StoreError)
         assert 0 < len(first.added) < len(sent)
-        assert [f"{name}.json" for name in sent[len(first.added) :]] == folder.waiting()
+        assert sent[len(first.added) :] == list(map(delivery_of, folder.waiting()))
         use_up(small_disk)
         health = check_health("x" * 200_000, store, folder, now=NOW)
         assert health.status == "RED"
@@ -99,5 +99,5 @@ def test_a_spool_without_space_refuses_the_draft_and_leaves_nothing_half_written
 
     with pytest.raises(StoreFull):
         fill()
-    assert folder.waiting() == [f"{name}.json" for name in kept]
+    assert list(map(delivery_of, folder.waiting())) == kept
     assert all(path.read_bytes() == LARGE for path in folder.spool.iterdir())

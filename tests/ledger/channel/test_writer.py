@@ -6,12 +6,17 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
+from threading import Barrier, local
 
 import pytest
 
-from mentis.errors import BadInput, OutsideHome, StoreConflict, StoreError
+from mentis.disk.lock import folder_lock
+from mentis.errors import BadInput, OutsideHome, StoreConflict, StoreError, StoreLocked
 from mentis.ledger.canon import MAX_BYTES
+from mentis.ledger.channel import writer
 from mentis.ledger.channel.folder import StatusFolder, delivery_of
 from mentis.ledger.channel.writer import write_draft, write_pending
 from mentis.ports.clock import FixedClock
@@ -22,9 +27,8 @@ def test_a_draft_is_spooled_as_it_is_under_a_name_of_its_own(
     folder: StatusFolder, clock: FixedClock, ids: CountingIds
 ) -> None:
     names = [write_draft(folder, b'{"n": 1}', clock=clock, ids=ids) for _ in range(3)]
-    assert folder.waiting() == [f"{name}.json" for name in names]
     assert [delivery_of(name) for name in folder.waiting()] == names
-    assert (folder.spool / f"{names[0]}.json").read_bytes() == b'{"n": 1}'
+    assert (folder.spool / folder.waiting()[0]).read_bytes() == b'{"n": 1}'
     assert stat.S_IMODE(folder.spool.stat().st_mode) == 0o700
 
 
@@ -41,7 +45,7 @@ def test_a_delivery_of_ones_own_is_its_name_and_sending_it_again_changes_nothing
 ) -> None:
     for _ in range(2):
         assert write_draft(folder, b"{}", clock=clock, ids=ids, delivery="task-7") == "task-7"
-    assert folder.waiting() == ["task-7.json"]
+    assert [delivery_of(name) for name in folder.waiting()] == ["task-7"]
 
 
 def test_a_delivery_that_waits_with_another_content_is_not_overwritten(
@@ -50,7 +54,88 @@ def test_a_delivery_that_waits_with_another_content_is_not_overwritten(
     write_draft(folder, b"{}", clock=clock, ids=ids, delivery="task-7")
     with pytest.raises(StoreConflict, match="`task-7` waits"):
         write_draft(folder, b"[]", clock=clock, ids=ids, delivery="task-7")
-    assert (folder.spool / "task-7.json").read_bytes() == b"{}"
+    (kept,) = folder.spool.iterdir()
+    assert kept.read_bytes() == b"{}"
+
+
+@pytest.mark.parametrize("source", [None, "editor"])
+def test_of_two_writers_with_one_delivery_and_two_contents_one_is_told_of_the_conflict(
+    folder: StatusFolder,
+    clock: FixedClock,
+    ids: CountingIds,
+    *,
+    source: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Both have looked, and found nothing, before either draft has its name."""
+    looked, synced, sync = Barrier(2), local(), os.fsync
+
+    def wait_for_the_other(descriptor: int) -> None:
+        if not hasattr(synced, "once"):
+            synced.once = True
+            looked.wait(timeout=60)
+        sync(descriptor)
+
+    def write(content: bytes, source: str | None) -> bytes:
+        write_draft(folder, content, clock=clock, ids=ids, delivery="d", source=source)
+        return content
+
+    monkeypatch.setattr(os, "fsync", wait_for_the_other)
+    with ThreadPoolExecutor(2) as pool:
+        sent = [pool.submit(write, b"{}", None), pool.submit(write, b"[]", source)]
+    told = [one.exception() for one in sent]
+    assert [type(one) for one in told if one] == [StoreConflict]
+    (kept,) = folder.spool.iterdir()
+    (won,) = (one.result() for one in sent if not one.exception())
+    assert kept.read_bytes().endswith(won)
+
+
+def test_two_writers_with_the_same_draft_are_both_served_and_one_file_waits(
+    folder: StatusFolder, clock: FixedClock, ids: CountingIds
+) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        sent = [
+            pool.submit(write_draft, folder, b"{}", clock=clock, ids=ids, delivery="d")
+            for _ in range(16)
+        ]
+    assert {one.result() for one in sent} == {"d"}
+    assert len(list(folder.spool.iterdir())) == 1
+
+
+def test_drafts_wait_in_the_order_they_were_written_whatever_they_are_called(
+    folder: StatusFolder, ids: CountingIds
+) -> None:
+    clock = FixedClock()
+    for name in ("zz", "20990101", "bb", "aa"):
+        write_draft(folder, b"{}", clock=clock, ids=ids, delivery=name)
+    assert [delivery_of(name) for name in folder.waiting()] == ["zz", "20990101", "bb", "aa"]
+
+
+def test_a_clock_that_is_set_back_changes_no_order(folder: StatusFolder, ids: CountingIds) -> None:
+    (folder.spool / "by-hand.json").write_bytes(b"{}")
+    sent = ["by-hand"]
+    for year in (2099, 2026, 1980, 2100, 2026):
+        clock = FixedClock(datetime(year, 1, 1, tzinfo=UTC))
+        sent.append(write_draft(folder, b"{}", clock=clock, ids=ids))
+    assert [delivery_of(name) for name in folder.waiting()] == sent
+
+
+def test_the_highest_number_a_name_can_have_keeps_no_draft_out(
+    folder: StatusFolder, clock: FixedClock, ids: CountingIds
+) -> None:
+    (folder.spool / f"{'9' * 20}.a.json").write_bytes(b"{}")
+    write_draft(folder, b"{}", clock=clock, ids=ids, delivery="b")
+    assert [delivery_of(name) for name in folder.waiting()] == ["a", "b"]
+
+
+def test_a_spool_that_somebody_holds_for_good_is_told_and_nothing_is_written(
+    folder: StatusFolder, clock: FixedClock, ids: CountingIds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "_TURN_SECONDS", 0.0)
+    with folder_lock(folder.spool, seconds=0), pytest.raises(StoreLocked, match="another process"):
+        write_draft(folder, b"{}", clock=clock, ids=ids)
+    assert list(folder.spool.iterdir()) == []
+    write_draft(folder, b"{}", clock=clock, ids=ids)
 
 
 def test_a_pipe_under_the_name_of_a_delivery_is_not_waited_for(
@@ -114,14 +199,15 @@ def test_a_file_where_the_folder_should_be_is_reported(
 def test_a_listing_that_misses_a_draft_does_not_put_a_later_one_before_it(
     folder: StatusFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    listings = [["3.json"], ["1.json", "2.json", "3.json", "4.json"]]
+    names = [f"{number:020}.{name}.json" for number, name in enumerate("dcba")]
+    listings = [[names[2]], names]
 
     def listed(path: Path) -> Iterator[Path]:
         return (path / name for name in listings.pop(0))
 
     monkeypatch.setattr(Path, "iterdir", listed)
     # The fourth came after the first look, and one of its own writer may still be unseen.
-    assert folder.waiting() == ["1.json", "2.json", "3.json"]
+    assert folder.waiting() == names[:3]
 
 
 @pytest.mark.parametrize("name", ["spool", "quarantine"])

@@ -291,14 +291,51 @@ def test_tables_that_somebody_changed_are_refused(
         PostgresDatabase(postgres_url, schema=schema)
 
 
+AFTERWARDS = """
+CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS
+'BEGIN UPDATE ledger SET time = ''x'' WHERE agent = NEW.agent AND idx = NEW.idx; RETURN NEW; END';
+CREATE TRIGGER t AFTER INSERT ON ledger FOR EACH ROW EXECUTE FUNCTION f()
+"""
+
+
+@pytest.mark.parametrize("statement", [TRIGGER, AFTERWARDS])
+def test_an_entry_that_a_trigger_swallows_or_changes_was_not_recorded(
+    postgres: PostgresDatabase, stamp: Stamp, statement: str
+) -> None:
+    ledger = PostgresLedger(postgres)
+    ledger.append("ada", [note(1)], stamp)
+    with postgres.session() as connection:
+        connection.execute(statement.encode())
+    with pytest.raises(StoreDamaged, match="did not keep entry 1"):
+        ledger.append("ada", [note(2)], stamp)
+    assert ledger.count("ada") == 1
+
+
 @pytest.mark.parametrize("instead", ["NOTHING", "INSERT INTO leases VALUES ('x', 'x', 1, 'x', 0)"])
-def test_an_entry_that_a_rule_swallows_was_not_recorded(
+def test_a_rule_cannot_come_between_an_entry_and_the_ledger(
     postgres: PostgresDatabase, stamp: Stamp, instead: str
 ) -> None:
     ledger = PostgresLedger(postgres)
     ledger.append("ada", [note(1)], stamp)
     with postgres.session() as connection:
         connection.execute(f"CREATE RULE r AS ON INSERT TO ledger DO INSTEAD {instead}".encode())
-    with pytest.raises(StoreDamaged, match="did not keep entry 1"):
-        ledger.append("ada", [note(2)], stamp)
-    assert (ledger.count("ada"), ledger.lease("x")) == (1, None)
+    (entry,) = ledger.append("ada", [note(2)], stamp)
+    assert (ledger.find("ada", 1), ledger.lease("x")) == (entry, None)
+
+
+READY = "UPDATE pg_index SET indisready = %s WHERE indexrelid = %s::regclass"
+
+
+@pytest.mark.parametrize("index", ["ledger_delivery", "ledger_pkey"])
+def test_a_row_that_its_index_does_not_know_is_damage_though_it_can_be_read(
+    postgres: PostgresDatabase, stamp: Stamp, index: str
+) -> None:
+    ledger = PostgresLedger(postgres)
+    ledger.append("ada", [Draft("note", "test", {}, delivery=f"mail-{n}") for n in range(4)], stamp)
+    ledger.append("ada", [Draft("note", "test", {})], stamp)
+    assert ledger.damage() == ()
+    with postgres.session() as connection:
+        connection.execute(READY, (False, index))
+        connection.execute("UPDATE ledger SET delivery = 'mail-9' WHERE idx = 2")
+        connection.execute(READY, (True, index))
+    assert ledger.damage() == (f"ledger: rows missing from index {index}: 1",)

@@ -177,6 +177,33 @@ def test_a_database_of_another_program_is_refused_and_left_alone(
     assert path.read_bytes() == before
 
 
+def test_nothing_is_written_through_a_link_and_what_it_leads_to_stays_as_it_is(
+    path: Path, tmp_path: Path
+) -> None:
+    victim = tmp_path / "victim.txt"
+    path.symlink_to(victim)
+    for content in (None, b"", b"precious"):
+        if content is not None:
+            victim.write_bytes(content)
+            victim.chmod(0o644)
+        with pytest.raises(StoreError, match="is a link"):
+            Database(path)
+        assert (victim.read_bytes() if victim.exists() else None) == content
+    assert victim.stat().st_mode & 0o777 == 0o644
+
+
+def test_only_a_file_that_is_ours_is_taken_away_from_others(path: Path, tmp_path: Path) -> None:
+    foreign = tmp_path / "foreign.db"
+    foreign.write_bytes(b"garbage" * 1000)
+    Database(path).close()
+    for file in (path, foreign):
+        file.chmod(0o644)
+    Database(path).close()
+    with pytest.raises(StoreDamaged):
+        Database(foreign)
+    assert [file.stat().st_mode & 0o777 for file in (path, foreign)] == [0o600, 0o644]
+
+
 def test_a_damaged_page_is_reported_as_damage(path: Path, stamp: Stamp) -> None:
     fill(path, stamp, count=200)
     content = bytearray(path.read_bytes())

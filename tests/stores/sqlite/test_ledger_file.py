@@ -15,8 +15,7 @@ import pytest
 from mentis.errors import HomeError, StoreError
 from mentis.ledger.verify import verify_chain
 from mentis.ports.ledger_store import Stamp
-from mentis.stores.rows import to_row
-from mentis.stores.session import INSERT
+from mentis.stores.rows import COLUMNS, to_row
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.stores.sqlite.migrations import APPLICATION_ID, MIGRATIONS, VERSION
@@ -33,7 +32,8 @@ def make_old(path: Path, stamp: Stamp) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         MIGRATIONS[0](connection)
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute(INSERT, to_row(entry))
+        marks = ", ".join("?" for _ in COLUMNS)
+        connection.execute(f"INSERT INTO ledger VALUES ({marks})", to_row(entry))  # noqa: S608 - constants
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute("PRAGMA user_version = 1")
 

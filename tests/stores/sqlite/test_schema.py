@@ -75,6 +75,37 @@ def test_a_file_with_other_tables_is_refused_and_left_as_it_is(
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("table", "old", "new"),
+    [
+        ("turns", "PRIMARY KEY", '"PRIMARY" "KEY"'),
+        ("ledger", "hash TEXT NOT NULL", 'hash TEXT "NOT" "NULL"'),
+        ("ledger", "hash TEXT NOT NULL", "hash TEXT\u00a0NOT\u00a0NULL"),
+        ("ledger", "hash TEXT NOT NULL", "hash TEXT\u2003NOT NULL"),
+        ("ledger", "hash TEXT NOT NULL", '"hash" TEXT NOT NULL'),
+    ],
+)
+def test_a_key_word_that_sqlite_takes_for_a_name_is_another_table(
+    path: Path, table: str, old: str, new: str
+) -> None:
+    Database(path).close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        query = "UPDATE sqlite_master SET sql = replace(sql, ?, ?) WHERE name = ?"
+        connection.execute(query, (old, new, table))
+    with pytest.raises(StoreDamaged, match=f"changed: table '{table}'"):
+        Database(path)
+
+
+def test_layout_and_the_quotes_of_a_renamed_table_make_no_difference(path: Path) -> None:
+    Database(path).close()
+    change(path, "ALTER TABLE turns RENAME TO t", "ALTER TABLE t RENAME TO turns")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_master SET sql = replace(sql, char(10), char(13, 9))")
+    Database(path).close()
+
+
 @pytest.mark.parametrize("readonly", [False, True])
 @pytest.mark.parametrize("version", range(1, VERSION + 1))
 def test_a_file_of_any_version_is_compared_with_that_version(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from mentis.errors import StoreDamaged
 from mentis.ledger.verify import verify_chain
 from mentis.ports.clock import FixedClock
 from mentis.ports.ledger_store import Stamp
+from mentis.runtime.audit import find_damage, verify_agent
 from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
@@ -95,6 +98,45 @@ def test_a_row_moved_to_another_agent_is_found_there_too(
 ) -> None:
     change(database, "UPDATE ledger SET agent = 'bob' WHERE idx = 2")
     assert not verify_chain("bob", ledger.entries("bob")).intact
+
+
+@pytest.mark.parametrize(
+    ("index", "table", "cell"),
+    [
+        ("ledger_delivery", "ledger", b"mail-2"),
+        ("sqlite_autoindex_ledger_1", "ledger", b"ada"),
+        ("sqlite_autoindex_turns_1", "turns", b"main"),
+    ],
+)
+@pytest.mark.usefixtures("ledger")
+def test_an_index_that_no_longer_fits_its_table_is_found_though_every_row_is_whole(
+    path: Path, index: str, table: str, cell: bytes
+) -> None:
+    with Database(path) as database:
+        talk = SqliteConversations(database)
+        talk.add("ada", "main", Turn("user", (TextPart("Hello?"),)))
+        assert find_damage(SqliteLedger(database), talk) == ()
+        database.fold()
+        statement = "SELECT rootpage FROM sqlite_master WHERE name = ?"
+        ((page,),) = database.read(statement, (index,))
+    bend(path, page, cell)
+    with Database(path, readonly=True) as database:
+        ledger, talk = SqliteLedger(database), SqliteConversations(database)
+        found = find_damage(ledger, talk)
+        assert found[0].message.startswith(f"{table}: ")
+        assert {(one.column, one.attack) for one in found} == {("database", "unreadable")}
+        verdict = verify_agent("ada", ledger, talk)
+        assert (verdict.intact, verdict.trusted) == (False, None)
+        assert set(found) <= set(verdict.findings)
+
+
+def bend(path: Path, page: int, cell: bytes) -> None:
+    """One bit of one cell, in this page alone."""
+    content = bytearray(path.read_bytes())
+    size = int.from_bytes(content[16:18], "big")
+    at = content.index(cell, (page - 1) * size, page * size)
+    content[at] ^= 0x20
+    path.write_bytes(content)
 
 
 def test_turns_memories_and_states_that_were_changed_are_refused(database: Database) -> None:

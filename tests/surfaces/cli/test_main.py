@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -143,6 +144,86 @@ def test_debug_shows_the_traceback(mentis: Mentis, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(cli_main.cli, "main", crash)
     with pytest.raises(ZeroDivisionError):
         mentis("--debug", "version")
+
+
+INTERRUPTS = [KeyboardInterrupt(), BaseExceptionGroup("tasks", [KeyboardInterrupt()])]
+
+
+@pytest.mark.parametrize("options", [(), ("--debug",)])
+@pytest.mark.parametrize("error", INTERRUPTS, ids=lambda error: type(error).__name__)
+def test_ctrl_c_is_no_verdict_and_exits_with_130(
+    mentis: Mentis,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    error: BaseException,
+    options: tuple[str, ...],
+) -> None:
+    """Exit code 1 of `status verify` would say that the record is broken."""
+
+    def interrupt(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("mentis.runtime.homes.verify_home", interrupt)
+    done = mentis(*options, "status", "verify")
+    assert (done.code, done.out, done.err.strip()) == (130, "", "stopped")
+
+
+def test_a_question_that_nobody_answers_is_no_ctrl_c(
+    mentis: Mentis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def end(*_: object, **__: object) -> None:
+        raise EOFError
+
+    monkeypatch.setattr("mentis.runtime.homes.verify_home", end)
+    assert mentis("status", "verify").code == 1
+
+
+# Loaded before anything of ours: presses Ctrl-C when this module is about to be loaded.
+PRESS = """
+import sys
+class Press:
+    def find_spec(self, name, path=None, target=None):
+        if name == {name!r}:
+            exec("raise KeyboardInterrupt")
+sys.meta_path.insert(0, Press())
+"""
+
+
+@pytest.mark.parametrize("name", ["click", "mentis.surfaces.cli.version"])
+def test_ctrl_c_while_it_is_being_loaded_leaves_no_traceback(tmp_path: Path, name: str) -> None:
+    (tmp_path / "sitecustomize.py").write_text(PRESS.format(name=name), "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "mentis", "version"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr.strip()) == (130, "", "stopped")
+
+
+HUGE = "99999999999999999999"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("status", "latest", "--count", HUGE),
+        ("ledger", "show", "--last", HUGE),
+        ("replay", HUGE),
+        ("fork", HUGE, "--block", "style=style.md"),
+        ("state", "diff", HUGE),
+        ("state", "history", "--last", HUGE),
+        ("state", "undo", "--to", HUGE),
+    ],
+    ids=" ".join,
+)
+def test_a_number_that_no_database_counts_to_is_wrong_usage(
+    mentis: Mentis, command: tuple[str, ...]
+) -> None:
+    done = mentis(*command)
+    assert done.code == 2
+    assert f"{HUGE} is not in the range" in done.err
 
 
 @pytest.mark.parametrize("command", ["settings", "render --json", "version"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import signal
 import sqlite3
 import subprocess
@@ -305,6 +306,28 @@ def test_health_is_red_and_add_spools_when_the_store_cannot_be_opened(
     assert "Persistence offline" in spooled.err
     (home / "mentis.db").rmdir()
     assert status("watch", "--once").out.endswith("(total: 1)\n")
+
+
+def test_a_log_that_is_a_pipe_and_a_slot_that_stays_are_told_and_the_draft_is_recorded(
+    status: Mentis, home: Path, draft: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status("write", draft())
+    status("write", "--slot", draft())
+    slot, rename = home / "status" / "ada" / "pending_status.json", Path.rename
+    os.mkfifo(home / "status" / "ada" / "watcher.log")
+
+    def stays(self: Path, target: Path) -> Path:
+        if self == slot:
+            raise PermissionError(1, "Operation not permitted")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", stays)
+    done = status("watch", "--once")
+    assert (done.code, done.out.count("Added to history")) == (1, 1)
+    assert "note: watcher.log cannot be written: " in done.err
+    assert "stuck: " in done.err
+    told = status("watch", "--once", "--json").out.splitlines()
+    assert {"stuck", "unlogged"} <= {name for line in told for name in json.loads(line)}
 
 
 # Verification and histories

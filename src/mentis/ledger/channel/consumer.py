@@ -5,6 +5,9 @@ like any other: nobody can replace it, its name is its delivery, and it waits th
 is down instead of being overwritten in the slot.
 
 A file goes when its entry is committed. Who dies in between finds the delivery in the store.
+
+What is wrong with one file never keeps the others waiting: it goes to quarantine, or stays where
+it is and is told of, and the next one has its turn.
 """
 
 from __future__ import annotations
@@ -16,7 +19,15 @@ from pathlib import Path
 from typing import Literal, Protocol, TypeAlias, cast
 
 from mentis.disk.atomic import sync_folder, unwritable
-from mentis.errors import BadInput, LeaseHeld, MentisError, NotCanonical, StoreConflict
+from mentis.errors import (
+    BadInput,
+    Defect,
+    LeaseHeld,
+    MentisError,
+    NotCanonical,
+    StoreConflict,
+    StoreError,
+)
 from mentis.ledger.canon import MAX_BYTES
 from mentis.ledger.chain import format_time
 from mentis.ports.clock import Clock
@@ -26,7 +37,7 @@ from mentis.values.digest import digest
 from mentis.values.entry import Draft, Entry
 from mentis.values.lease import Lease
 
-from .folder import FROM, SUFFIX, StatusFolder, delivery_of, new_delivery
+from .folder import FROM, SUFFIX, StatusFolder, delivery_of, new_delivery, shown_name
 from .intake import Changing, Snapshot, opened_folder, remove_same, take_snapshot
 from .operations import OperationsLog, added_line
 from .quarantine import put_aside
@@ -47,6 +58,7 @@ class Refusal:
 
 
 Judge: TypeAlias = Callable[[bytes], Draft | Refusal]
+Event: TypeAlias = Literal["conflict", "refused", "fault"]
 
 
 class Added(Protocol):
@@ -65,7 +77,14 @@ class Round:
     known: int = 0
     refused: dict[str, str] = field(default_factory=dict[str, str])  # name in quarantine: why
     swept: list[str] = field(default_factory=list[str])  # what killed writers had left
-    fault: MentisError | None = None
+    # Files that cannot be moved or removed, which kept nothing else waiting.
+    stuck: dict[str, MentisError] = field(default_factory=dict[str, MentisError])
+    fault: MentisError | None = None  # what ended it
+    unlogged: str | None = None  # why the log cannot be written
+
+    @property
+    def trouble(self) -> MentisError | None:
+        return self.fault or next(iter(self.stuck.values()), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +114,7 @@ class Consumer:
         try:
             self.tenure.keep()
             for slot in self.folder.slots:
-                self._claim(slot)
+                self._claim(slot, done)
             for name in self.folder.waiting():
                 self._consume(name, self.tenure.keep(), done)
             self._sweep(done)
@@ -104,6 +123,7 @@ class Consumer:
         except MentisError as fault:
             # The files stay where they are, in their order; the next round begins with this one.
             done.fault = fault
+        done.unlogged = self.log.fault
         return done
 
     def _sweep(self, done: Round) -> None:
@@ -111,20 +131,25 @@ class Consumer:
         try:
             with opened_folder(self.folder.spool) as spool:
                 for name, size in sweep(spool, now=self.clock.now()):
-                    done.swept.append(name)
+                    done.swept.append(shown_name(name))
                     self.log.write("swept", file=name, bytes=size)
         except (OSError, MentisError) as error:
             self.log.write("not_swept", error=str(error))
 
-    def _claim(self, slot: Path) -> None:
-        target = self.folder.spool / f"{new_delivery(self.clock.now, self.ids)}{SUFFIX}"
+    def _claim(self, slot: Path, done: Round) -> None:
+        delivery = new_delivery(self.clock.now, self.ids)
+        target = self.folder.next_place(delivery, SUFFIX, self.clock.now())
         try:
             slot.rename(target)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            done.stuck[slot.name] = unwritable(target, error)
+            return
+        try:
             # Before its entry is: a slot that came back full would be another delivery.
             sync_folder(self.folder.spool)
             sync_folder(slot.parent)
-        except FileNotFoundError:
-            return
         except OSError as error:
             raise unwritable(target, error) from error
         self.log.write("file_updated", file=slot.name, claimed=target.name)
@@ -137,16 +162,29 @@ class Consumer:
                 snapshot = self._snapshot(spool, name)
                 spooled = read_spooled(name, snapshot.content)
                 source = spooled.source
-                self._record(delivery, spooled, lease, done)
+                entry = self._record(delivery, spooled, lease)
             except Changing:
                 return
             except StoreConflict as conflict:
                 self._set_aside(name, "conflict", _from(conflict, source), done)
             except (BadInput, NotCanonical) as refusal:
                 self._set_aside(name, "refused", _from(refusal, source), done)
+            except MentisError:
+                raise
+            except (OSError, MemoryError) as error:
+                raise _strained(name, error) from error
+            except Exception as error:  # noqa: BLE001 - told of, and the others have their turn
+                self._set_aside(name, "fault", _defect(name, error), done)
             else:
-                if not remove_same(spool, name, snapshot):
-                    self.log.write("replaced", file=name)
+                self._tell(delivery, entry, done)
+                self._remove(spool, name, snapshot, done)
+
+    def _remove(self, spool: int, name: str, snapshot: Snapshot, done: Round) -> None:
+        try:
+            if not remove_same(spool, name, snapshot):
+                self.log.write("replaced", file=name)
+        except MentisError as error:
+            done.stuck[name] = error  # the next look finds that it is known
 
     def _snapshot(self, spool: int, name: str) -> Snapshot:
         most = self.max_bytes + (MOST_HEADING if name.endswith(FROM) else 0)
@@ -161,11 +199,10 @@ class Consumer:
             )
         return delivery
 
-    def _record(self, delivery: str, spooled: Spooled, lease: Lease, done: Round) -> None:
+    def _record(self, delivery: str, spooled: Spooled, lease: Lease) -> Entry | None:
+        """The new entry, or None when the delivery was one already."""
         if self._is_known(delivery, spooled):
-            done.known += 1
-            self.log.write("known", delivery=delivery)
-            return
+            return None
         judged = self.judge(spooled.draft)
         if isinstance(judged, Refusal):
             raise BadInput(judged.reason, problems=judged.problems)
@@ -182,14 +219,17 @@ class Consumer:
             # Somebody was faster. Only the bytes count: a judgement may differ the second time.
             if not self._is_known(delivery, spooled):
                 raise
-            done.known += 1
-            return
-        self._tell(entry, done)
+            return None
+        return entry
 
     def _is_known(self, delivery: str, spooled: Spooled) -> bool:
         return find_known(self.store, self.agent, delivery, digest(spooled.draft)) is not None
 
-    def _tell(self, entry: Entry, done: Round) -> None:
+    def _tell(self, delivery: str, entry: Entry | None, done: Round) -> None:
+        if entry is None:
+            done.known += 1
+            self.log.write("known", delivery=delivery)
+            return
         done.added.append(entry)
         line = added_line(entry)
         self.log.write(
@@ -198,22 +238,49 @@ class Consumer:
         if self.on_added is not None:
             self.on_added(entry, line)
 
-    def _set_aside(
-        self, name: str, event: Literal["conflict", "refused"], error: MentisError, done: Round
-    ) -> None:
+    def _set_aside(self, name: str, event: Event, error: MentisError, done: Round) -> None:
+        self._announce(name, error)
         why = {
             "time": format_time(self.clock.now()),
             "file": name,
             "event": event,
             **error.as_problem(),
         }
-        if self.on_refused is not None:
-            self.on_refused(name, error)
         label = new_delivery(self.clock.now, self.ids)
         source = self.folder.spool / name
-        target = put_aside(source, self.folder.quarantine, label=label, why=why)
+        try:
+            target = put_aside(source, self.folder.quarantine, label=label, why=why)
+        except MentisError as fault:
+            done.stuck[name] = fault
+            return
         done.refused[target.name] = error.message
         self.log.write(event, result="FAIL", file=name, error=error.message, aside=target.name)
+
+    def _announce(self, name: str, error: MentisError) -> None:
+        """A store that is down ends the round; that this cannot be told does not."""
+        if self.on_refused is None:
+            return
+        try:
+            self.on_refused(name, error)
+        except (StoreConflict, NotCanonical, BadInput) as untold:
+            error.facts["untold"] = untold.message
+
+
+def _strained(name: str, error: OSError | MemoryError) -> StoreError:
+    """The machine is to blame and not the draft, which waits."""
+    return StoreError(
+        f"{name!r} could not be taken: {type(error).__name__}: {error}",
+        hint="check memory and disk; the draft stays where it is",
+        file=name,
+    )
+
+
+def _defect(name: str, error: Exception) -> Defect:
+    return Defect(
+        f"{name!r} cannot be taken: {type(error).__name__}: {error}",
+        hint="the draft is kept as it came; please report it",
+        file=name,
+    )
 
 
 def _from(error: MentisError, source: str | None) -> MentisError:

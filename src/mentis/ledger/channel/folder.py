@@ -1,11 +1,17 @@
-"""The folder of one agent's file channel, and the names in it."""
+"""The folder of one agent's file channel, and the names in it.
+
+A draft that waits is called `NUMBER.DELIVERY.json`, and the number says where it stands. It is the
+time, and where the clock says less than a number that waits already, one more than that: a clock
+that is set back changes no order, and neither do the deliveries. `DELIVERY.json` is a file that
+somebody wrote without us; it stands where it came in, by the clock of the disk.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from mentis.disk.atomic import sync_folder, unwritable
@@ -17,6 +23,9 @@ FROM = ".from.json"  # of a draft that says where it came from
 PENDING = "pending_status.json"
 # A delivery becomes a file name: nothing in it can lead anywhere.
 _DELIVERY = re.compile(r"[a-z0-9][a-z0-9_-]{0,127}")
+_NAME = re.compile(rf"(?:([0-9]{{20}})\.)?({_DELIVERY.pattern})(?:\.from)?\.json")
+_LAST_NUMBER = 10**20 - 1
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,20 +98,50 @@ class StatusFolder:
         A listing may miss a file that comes while it runs and yet have a later one. So it is made
         twice: whatever was there before the last name of the first is in the second.
         """
-        first = self._names()
+        first = self._places()
         if not first:
             return []
-        last = max(first)
-        return sorted(name for name in first | self._names() if name <= last)
+        last = max((place, name) for name, place in first.items())
+        both = self._places() | first
+        return [
+            name for place, name in sorted((p, n) for n, p in both.items()) if (place, name) <= last
+        ]
 
-    def _names(self) -> set[str]:
+    def next_place(self, delivery: str, suffix: str, now: datetime) -> Path:
+        """Behind everything that waits: the file that this delivery becomes in the spool."""
+        highest = max(self._places().values(), default=0)
+        microseconds = (now - _EPOCH) // timedelta(microseconds=1)
+        number = min(max(highest + 1, microseconds * 1000), _LAST_NUMBER)
+        return self.spool / f"{number:020}.{delivery}{suffix}"
+
+    def called(self, delivery: str) -> list[str]:
+        """The names in the spool that stand for this delivery."""
+        return [name for name in self._names() if delivery_of(name) == delivery]
+
+    def _names(self) -> list[str]:
         try:
             names = [path.name for path in self.spool.iterdir()]
         except (FileNotFoundError, NotADirectoryError):
-            return set()
+            return []
         except OSError as error:
             raise unwritable(self.spool, error) from error
-        return {name for name in names if not name.startswith(".")}
+        return [name for name in names if not name.startswith(".")]
+
+    def _places(self) -> dict[str, int]:
+        places = {name: self._place(name) for name in self._names()}
+        return {name: place for name, place in places.items() if place is not None}
+
+    def _place(self, name: str) -> int | None:
+        """None when it is gone again."""
+        found = _NAME.fullmatch(name)
+        if found is not None and found[1]:
+            return int(found[1])
+        try:
+            return (self.spool / name).lstat().st_ctime_ns
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise unwritable(self.spool / name, error) from error
 
 
 def checked_delivery(text: str) -> str:
@@ -117,10 +156,15 @@ def checked_delivery(text: str) -> str:
 
 def delivery_of(name: str) -> str | None:
     """The delivery a file of the spool stands for, or None when the name is none of ours."""
-    stem = name.removesuffix(FROM if name.endswith(FROM) else SUFFIX)
-    return stem if stem != name and _DELIVERY.fullmatch(stem) else None
+    found = _NAME.fullmatch(name)
+    return found[2] if found is not None else None
+
+
+def shown_name(name: str) -> str:
+    """As text: a file may be called what is none."""
+    return name.encode(errors="backslashreplace").decode()
 
 
 def new_delivery(now: Callable[[], datetime], ids: Ids) -> str:
-    """A name nothing else has; names sort as they were given out."""
+    """A name nothing else has."""
     return f"{now().astimezone(UTC):%Y%m%dt%H%M%S%f}-{ids.new_id()}"

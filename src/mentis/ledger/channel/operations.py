@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +12,10 @@ from pathlib import Path
 from mentis.values.entry import Entry
 
 MAX_BYTES = 4 * 1024 * 1024
+# Without waiting: a pipe would hold up whoever opens it until somebody reads.
+_FLAGS = (
+    os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+) | os.O_CLOEXEC
 
 
 def added_line(entry: Entry) -> str:
@@ -31,18 +36,29 @@ class OperationsLog:
         line = json.dumps({"timestamp": self._time(), "event": event, **told}, ensure_ascii=False)
         try:
             self._rotate()
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            descriptor = os.open(self._path, flags, 0o600)
+            descriptor = os.open(self._path, _FLAGS, 0o600)
             try:
-                os.write(descriptor, line.encode(errors="backslashreplace") + b"\n")
+                refused = _refusal(os.fstat(descriptor))
+                if not refused:
+                    os.write(descriptor, line.encode(errors="backslashreplace") + b"\n")
             finally:
                 os.close(descriptor)
         except OSError as error:
-            self.fault = f"{self._path.name} cannot be written: {error.strerror}"
-        else:
-            self.fault = None
+            refused = error.strerror or "it is not to be had"
+        self.fault = f"{self._path.name} cannot be written: {refused}" if refused else None
 
     def _rotate(self) -> None:
         with suppress(FileNotFoundError):
             if self._path.lstat().st_size > MAX_BYTES:
                 self._path.replace(self._path.with_name(f"{self._path.name}.1"))
+
+
+def _refusal(found: os.stat_result) -> str:
+    """Why this is not the log; empty when it is. Another name of it may be somebody's own file."""
+    if not stat.S_ISREG(found.st_mode):
+        return "it is not a file"
+    if found.st_nlink > 1:
+        return f"it has {found.st_nlink} names (hard links)"
+    if found.st_uid != os.geteuid():
+        return f"it belongs to user {found.st_uid}"
+    return ""

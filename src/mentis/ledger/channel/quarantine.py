@@ -20,7 +20,7 @@ def put_aside(source: Path, folder: Path, *, label: str, why: Mapping[str, objec
     """
     name = f"{label}-{_ODD.sub('_', source.name)[:100]}"
     target = folder / name
-    write_atomic(folder / f"{name}{REASON}", json.dumps(why, ensure_ascii=False, indent=2) + "\n")
+    write_atomic(folder / f"{name}{REASON}", _told(why))
     try:
         source.rename(target)
         sync_folder(folder)
@@ -33,10 +33,15 @@ def put_aside(source: Path, folder: Path, *, label: str, why: Mapping[str, objec
 def write_aside(folder: Path, content: bytes, *, label: str, why: Mapping[str, object]) -> Path:
     """Keep a draft that never was a file, with its reason."""
     target = folder / f"{label}.json"
-    told = json.dumps(why, ensure_ascii=False, indent=2)
-    write_atomic(folder / f"{target.name}{REASON}", told + "\n")
+    write_atomic(folder / f"{target.name}{REASON}", _told(why))
     write_atomic(target, content)
     return target
+
+
+def _told(why: Mapping[str, object]) -> bytes:
+    """A file may be called what is no text; as JSON, such a name reads `\\udcff`."""
+    told = json.dumps(why, ensure_ascii=False, indent=2, default=repr)
+    return told.encode(errors="backslashreplace") + b"\n"
 
 
 def count_aside(folder: Path) -> int:

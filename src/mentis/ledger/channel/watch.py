@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 import anyio
 from anyio import to_thread
@@ -104,7 +104,8 @@ async def _events(folder: StatusFolder, stop: anyio.Event, every: float) -> Asyn
 def _begin(consumer: Consumer) -> None:
     consumer.folder.make()
     lease = consumer.tenure.begin()
-    consumer.folder.fault.unlink(missing_ok=True)  # of the one before
+    with suppress(OSError):  # what stands there is no file, and health says so
+        consumer.folder.fault.unlink(missing_ok=True)  # of the one before
     consumer.log.write("started", owner=lease.owner, fence=lease.fence)
 
 
@@ -119,13 +120,14 @@ def _end(consumer: Consumer) -> None:
 
 def _note(consumer: Consumer, done: Round, *, before: str | None) -> str | None:
     """Say when the store goes and when it is back, not every time it is asked."""
-    reason = None if done.fault is None else done.fault.message
+    reason = None if done.trouble is None else done.trouble.message
     if reason == before:
         return reason
     try:
         if reason is not None:
-            consumer.log.write("store_down", result="FAIL", error=reason)
-            write_atomic(consumer.folder.fault, reason)
+            event = "store_down" if done.fault is not None else "stuck"
+            consumer.log.write(event, result="FAIL", error=reason)
+            write_atomic(consumer.folder.fault, reason.encode(errors="backslashreplace"))
         else:
             consumer.log.write("store_back")
             consumer.folder.fault.unlink(missing_ok=True)

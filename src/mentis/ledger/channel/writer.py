@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import stat
+import os
 from pathlib import Path
 
-from mentis.disk.atomic import unwritable, write_atomic
+from mentis.disk.atomic import discard, sync_folder, unwritable, write_atomic, write_beside
+from mentis.disk.lock import folder_lock
 from mentis.errors import BadInput, StoreConflict
 from mentis.ledger.canon import MAX_BYTES
 from mentis.ports.clock import Clock
 from mentis.ports.ids import Ids
 
 from .folder import FROM, SUFFIX, StatusFolder, checked_delivery, new_delivery
-from .spooled import Spooled, read_spooled, write_spooled
+from .intake import Changing, opened_folder, take_snapshot
+from .spooled import MOST_HEADING, Spooled, read_spooled, write_spooled
+
+# A writer has the spool for one look into it and one rename.
+_TURN_SECONDS = 30.0
 
 
 def write_draft(
@@ -29,14 +34,35 @@ def write_draft(
     A delivery of one's own makes sending again after a doubt harmless. With a `source` the file
     says where the draft came from.
     """
-    _check_size(draft)
     name = checked_delivery(delivery) if delivery else new_delivery(clock.now, ids)
-    folder.make()
-    spooled = Spooled(draft, source)
-    if not _waits_already(folder.spool, name, spooled):
-        suffix = SUFFIX if source is None else FROM
-        write_atomic(folder.spool / f"{name}{suffix}", write_spooled(spooled))
+    spool_draft(folder, Spooled(draft, source), name, clock=clock)
     return name
+
+
+def spool_draft(folder: StatusFolder, spooled: Spooled, delivery: str, *, clock: Clock) -> Path:
+    """The file that this delivery waits as, behind all that waits; it may be there already.
+
+    StoreConflict when the delivery waits with another content or source.
+    """
+    _check_size(spooled.draft)
+    folder.make()
+    if there := _waits_already(folder, delivery, spooled):
+        return there
+    suffix = SUFFIX if spooled.source is None else FROM
+    temporary = write_beside(folder.spool / f"{delivery}{suffix}", write_spooled(spooled))
+    try:
+        # Looked at and named as one: of two that come at once, the later sees the earlier.
+        with folder_lock(folder.spool, seconds=_TURN_SECONDS):
+            there = _waits_already(folder, delivery, spooled)
+            target = there or folder.next_place(delivery, suffix, clock.now())
+            if there is None:
+                temporary.rename(target)
+        sync_folder(folder.spool)
+    except OSError as error:
+        raise unwritable(folder.spool, error) from error
+    finally:
+        discard(temporary)
+    return target
 
 
 def write_pending(folder: StatusFolder, draft: bytes) -> None:
@@ -46,31 +72,30 @@ def write_pending(folder: StatusFolder, draft: bytes) -> None:
     write_atomic(folder.pending, draft)
 
 
-def _waits_already(spool: Path, delivery: str, spooled: Spooled) -> bool:
-    """Whether this very draft stands there. StoreConflict if something else does."""
-    looked = [_standing(spool / f"{delivery}{suffix}") for suffix in (SUFFIX, FROM)]
-    found = [one for one in looked if one is not None]
-    if not found or found == [spooled]:
-        return bool(found)
-    raise StoreConflict(
-        f"delivery `{delivery}` waits in the spool already, with another content or source",
-        hint="give a changed draft a delivery of its own",
-        delivery=delivery,
-    )
+def _waits_already(folder: StatusFolder, delivery: str, spooled: Spooled) -> Path | None:
+    """Where this very draft stands, if it does. StoreConflict if something else does."""
+    names = folder.called(delivery)
+    looked = {name: _is_same(folder.spool, name, spooled) for name in sorted(names)}
+    if False in looked.values():
+        raise StoreConflict(
+            f"delivery `{delivery}` waits in the spool already, with another content or source",
+            hint="give a changed draft a delivery of its own",
+            delivery=delivery,
+        )
+    return next((folder.spool / name for name, same in looked.items() if same), None)
 
 
-def _standing(path: Path) -> Spooled | None:
-    """What waits under this name; something without a draft is like no draft of anybody."""
+def _is_same(spool: Path, name: str, spooled: Spooled) -> bool | None:
+    """Whether this draft waits under this name; None when nothing does any more."""
+    most = MAX_BYTES + MOST_HEADING
     try:
-        if not stat.S_ISREG(path.lstat().st_mode):
-            return Spooled(b"")
-        return read_spooled(path.name, path.read_bytes())
-    except FileNotFoundError:
+        with opened_folder(spool) as where:
+            there = take_snapshot(where, name, max_bytes=most, owners={os.geteuid()})
+        return read_spooled(name, there.content) == spooled
+    except Changing:
         return None
     except BadInput:
-        return Spooled(b"")
-    except OSError as error:
-        raise unwritable(path, error) from error
+        return False  # it is no draft of anybody
 
 
 def _check_size(draft: bytes) -> None:

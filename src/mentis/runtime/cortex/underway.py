@@ -91,7 +91,7 @@ def _left(mind: Mind, start: int) -> _Left:
         if head.get("session") == SESSION and head.get("mode") == "beat":
             last[str(head.get("key"))] = entry
     own = {key: entry for key, entry in last.items() if _is_new(mind, key, start)}
-    news = {mark.key for mark in mind.ledger.marks(mind.agent, entries.NEWS)}
+    news = {outcome.key for outcome in mind.acting.news()}
     came = [entry for key, entry in own.items() if key not in news]
     names = [str(_head(entry).get("type")) for entry in own.values()]
     return _Left(tuple(names), tuple(_outcomes(came)))

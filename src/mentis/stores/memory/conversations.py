@@ -30,5 +30,8 @@ class ConversationsInMemory:
     def turns(self, agent: str, session: str) -> tuple[Turn, ...]:
         return tuple(self._turns.get((agent, session), ()))
 
+    def damage(self) -> tuple[str, ...]:
+        return ()
+
     def sessions(self, agent: str) -> tuple[str, ...]:
         return tuple(session for owner, session in tuple(self._turns) if owner == agent)

@@ -150,6 +150,9 @@ class LedgerInMemory:
     def agents(self) -> tuple[str, ...]:
         return tuple(sorted(self._chains))
 
+    def damage(self) -> tuple[str, ...]:
+        return ()
+
     def misnamed(self) -> tuple[str, ...]:
         return ()
 

@@ -17,6 +17,7 @@ from mentis.errors import EngineMissing, SettingsError, StoreLocked, StoreTooNew
 from mentis.stores.rows import Row
 
 from .faults import translate
+from .indexes import unfound_rows
 from .migrations import MIGRATIONS, VERSION
 from .schema import check_schema
 
@@ -31,6 +32,12 @@ _PREPARE = "SELECT set_config('search_path', %s, false), set_config('lock_timeou
 _DURABLE = """
 SELECT set_config('synchronous_commit', 'on', false)
 WHERE current_setting('synchronous_commit') = 'off'
+"""
+# All of one moment, and rows are looked up through nothing but an index.
+_BY_INDEX = """
+SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;
+SET LOCAL enable_seqscan = off;
+SET LOCAL enable_bitmapscan = off
 """
 
 
@@ -62,6 +69,12 @@ class PostgresDatabase:
         """Let go of old rows, unless somebody does just now."""
         with self.session() as connection:
             connection.execute(f"VACUUM (SKIP_LOCKED) {', '.join(tables)}".encode())
+
+    def damage(self) -> tuple[str, ...]:
+        """Rows of the record that an index does not lead to. What else ails it its owner sees."""
+        with self.session() as connection, connection.transaction():
+            connection.execute(_BY_INDEX)
+            return tuple(unfound_rows(connection))
 
     @contextmanager
     def session(self) -> Generator[psycopg.Connection[Row]]:

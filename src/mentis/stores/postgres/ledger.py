@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from mentis.errors import MentisError
 from mentis.stores.group import GroupCommit
-from mentis.stores.rows import Row
-from mentis.stores.session import INSERT, Session
+from mentis.stores.rows import COLUMNS, Row
+from mentis.stores.session import Session
 from mentis.stores.sql_ledger import SqlLedger
 
 from .database import PostgresDatabase
@@ -34,6 +34,8 @@ _REMAINS = (
 _KEY = "hashtextextended(current_schema() || '/' || agent, 0)"
 _TURN = f"SELECT pg_advisory_xact_lock({_KEY}) FROM (SELECT %s::text AS agent) AS one"  # noqa: S608 - constants
 _TURNS_NOW = f"SELECT bool_and(pg_try_advisory_xact_lock({_KEY})) FROM unnest(%s::text[]) AS agent"  # noqa: S608 - constants
+_COPY = f"COPY ledger ({', '.join(COLUMNS)}) FROM STDIN (FORMAT BINARY)".encode()
+_TYPES = ["int8" if name == "idx" else "text" for name in COLUMNS]
 _HEADS = """
 SELECT wanted, idx, hash, time FROM unnest(%s::text[]) AS wanted CROSS JOIN LATERAL (
     SELECT idx, hash, time FROM ledger WHERE agent = wanted COLLATE "C" ORDER BY idx DESC LIMIT 1
@@ -71,6 +73,9 @@ class _PostgresEngine:
         self._database.vacuum("ledger")
         return _REMAINS
 
+    def damage(self) -> tuple[str, ...]:
+        return self._database.damage()
+
     def close(self) -> None:
         self._database.close()
 
@@ -91,8 +96,11 @@ class _Session(Session):
             return cursor.fetchall() if cursor.description else []
 
     def run_insert(self, rows: Sequence[Row]) -> None:
-        with self._faults(), self._connection.cursor() as cursor:
-            cursor.executemany(_spelled(INSERT).encode(), rows)
+        # For many rows half of what as many statements cost the server, for one as much.
+        with self._faults(), self._connection.cursor() as cursor, cursor.copy(_COPY) as copy:
+            copy.set_types(_TYPES)
+            for row in rows:
+                copy.write_row(row)
 
     def run_heads(self, agents: Sequence[str]) -> dict[str, list[Row]]:
         heads: dict[str, list[Row]] = {agent: [] for agent in agents}

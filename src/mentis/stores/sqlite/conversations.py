@@ -24,12 +24,18 @@ _SESSIONS = "SELECT session FROM turns WHERE agent = ? GROUP BY session ORDER BY
 _KEEP = "INSERT OR IGNORE INTO media (agent, digest, data) VALUES (?, ?, ?)"
 _LINK = "INSERT INTO turn_media (agent, session, number, part, digest) VALUES (?, ?, ?, ?, ?)"
 _UNLINK = "DELETE FROM turn_media WHERE agent = ? AND session = ? AND number = ?"
+_LINKED = "SELECT digest FROM turn_media WHERE agent = ? AND session = ? AND number = ?"
+_FORGET = """
+DELETE FROM media WHERE agent = ? AND digest = ? AND NOT EXISTS (
+    SELECT 1 FROM turn_media AS t WHERE t.agent = media.agent AND t.digest = media.digest)
+"""
 _MEDIA = """
 SELECT number, part, digest, data FROM turn_media JOIN media USING (agent, digest)
 WHERE agent = ? AND session = ? ORDER BY number, part
 """
 
 _Bytes: TypeAlias = dict[int, bytes]
+_TABLES = ("turns", "media", "turn_media")
 
 
 class SqliteConversations:
@@ -38,6 +44,9 @@ class SqliteConversations:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._kept = KeptTurns()
+
+    def damage(self) -> tuple[str, ...]:
+        return self._database.damage(_TABLES)
 
     def add(self, agent: str, session: str, turn: Turn) -> int:
         bare, data = _apart(turn)
@@ -53,8 +62,11 @@ class SqliteConversations:
         with self._database.write() as connection:
             if not connection.execute(_REPLACE, (write_value(bare), *place)).rowcount:
                 raise StoreError(f"session `{session}` of `{agent}` has no turn {number}")
+            before = {name for (name,) in connection.execute(_LINKED, place)}
             connection.execute(_UNLINK, place)
             _keep(connection, place, data)
+            gone = before.difference(map(digest, data.values()))
+            connection.executemany(_FORGET, [(agent, name) for name in gone])
 
     def turns(self, agent: str, session: str) -> tuple[Turn, ...]:
         where = f"a turn of session `{session}` of `{agent}`"

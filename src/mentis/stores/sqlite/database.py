@@ -10,12 +10,12 @@ import os
 import sqlite3
 import time
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 from urllib.parse import quote
 
-from mentis.errors import MentisError, StoreError, StoreTooNew, UsageError
+from mentis.errors import MentisError, StoreDamaged, StoreError, StoreTooNew, UsageError
 from mentis.stores.rows import Row
 
 from .faults import BUSY, damaged, translate
@@ -27,6 +27,8 @@ _IDENTITY = """
 SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)
 FROM pragma_application_id, pragma_user_version
 """
+
+_THERE = "SELECT name FROM main.sqlite_master WHERE type = 'table'"
 
 # What opening for reading alone says where the helper files of WAL mode cannot be made.
 _SEALED = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
@@ -81,6 +83,19 @@ class Database:
             (row,) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             return row[0] == 0
 
+    def damage(self, tables: Sequence[str]) -> tuple[str, ...]:
+        """What SQLite finds wrong with these tables and their indexes: every row in each of them.
+
+        Over a connection of its own, so that nobody has to wait for it; it costs little memory.
+        """
+        try:
+            with self.translated(), closing(self._open_readonly()) as connection:
+                there = {name for (name,) in connection.execute(_THERE)}
+                looked = [_look_into(connection, name) for name in tables if name in there]
+        except StoreDamaged as damage:
+            return (damage.message,)
+        return tuple(line for lines in looked for line in lines)
+
     def close(self) -> None:
         with self._lock, self.translated():
             self._connection.close()
@@ -114,12 +129,14 @@ class Database:
 
     def _open(self) -> sqlite3.Connection:
         refuse_network(self.path)
+        self._refuse_link()
         connection = self._connect(str(self.path), uri=False)
-        with suppress(OSError):
-            self.path.chmod(0o600)  # conversations are nobody else's business
         with _closed_on_failure(connection):
             # Looked at before anything is set: a file that is not ours stays as it is.
             self._check(connection)
+            self._refuse_link()
+            with suppress(OSError):
+                self.path.chmod(0o600)  # conversations are nobody else's business
             # For a new file: an entry takes half a small page, and the other half is written too.
             connection.execute("PRAGMA page_size = 8192")
             self._use_wal(connection)
@@ -133,6 +150,19 @@ class Database:
             if self._check(connection) < VERSION:
                 self._migrate(connection)
         return connection
+
+    def _refuse_link(self) -> None:
+        """Whoever put one there chooses which file is written, and whose rights are changed."""
+        try:
+            linked = self.path.is_symlink()
+        except OSError as error:
+            raise StoreError(f"cannot look at {self.path}: {error.strerror}") from error
+        if linked:
+            raise StoreError(
+                f"{self.path} is a link, and nothing is written through it",
+                hint="put the database itself in its place, or move the whole home",
+                path=str(self.path),
+            )
 
     def _use_wal(self, connection: sqlite3.Connection) -> None:
         """SQLite does not wait for this lock by itself when two processes make the file."""
@@ -294,6 +324,12 @@ def fetch(
         return connection.execute(statement, parameters).fetchall()
     finally:
         connection.text_factory = str
+
+
+def _look_into(connection: sqlite3.Connection, table: str) -> list[str]:
+    # Before 3.33 it looks into all tables at once, which only takes longer.
+    lines = fetch(connection, f'PRAGMA main.integrity_check("{table}")')
+    return [f"{table}: {line}" for (line,) in lines if line != "ok"]
 
 
 def _decode(raw: bytes) -> str:

@@ -9,13 +9,18 @@ from typing import TypeVar
 
 from mentis.errors import MentisError
 from mentis.stores.group import GroupCommit
-from mentis.stores.rows import Row
-from mentis.stores.session import INSERT, Session
+from mentis.stores.rows import COLUMNS, Row
+from mentis.stores.session import Session
 from mentis.stores.sql_ledger import SqlLedger
 
 from .database import Database, fetch
 
 T = TypeVar("T")
+_TABLES = ("ledger", "dropped", "checkpoints", "leases", "marks")
+_INSERT = (
+    f"INSERT INTO ledger ({', '.join(COLUMNS)})"  # noqa: S608 - constants
+    f" VALUES ({', '.join('?' for _ in COLUMNS)})"
+)
 
 
 class SqliteLedger(SqlLedger):
@@ -49,6 +54,9 @@ class _SqliteEngine:
         path = self._database.path
         return (f"{path}-wal, until nobody reads the database and it is written again",)
 
+    def damage(self) -> tuple[str, ...]:
+        return self._database.damage(_TABLES)
+
     def close(self) -> None:
         """The database is the home's, and others use it."""
 
@@ -67,7 +75,7 @@ class _Session(Session):
 
     def run_insert(self, rows: Sequence[Row]) -> None:
         try:
-            self._connection.executemany(INSERT, rows)
+            self._connection.executemany(_INSERT, rows)
         except sqlite3.Error as error:
             raise self._fault(error) from error
 

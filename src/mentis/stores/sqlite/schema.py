@@ -20,7 +20,10 @@ from .migrations import MIGRATIONS
 _READ = "SELECT type, name, tbl_name, sql FROM main.sqlite_master"
 # What ANALYZE leaves: it may make a reading slower, and never makes it another.
 _STATISTICS = frozenset({"sqlite_stat1", "sqlite_stat4"})
-_QUOTED = re.compile(r'"(\w+)"')
+# Nowhere else: SQLite takes a key word in quotes for a part of the type's name, not for a key word.
+_QUOTED = re.compile(r'(CREATE (?:TABLE|(?:UNIQUE )?INDEX \w+ ON)) "(\w+)"')
+# What SQLite calls white space. Other kinds of it are letters of a name there.
+_SPACE = re.compile(r"[ \t\n\f\r]+")
 
 _Key: TypeAlias = tuple[object, object]
 _Made: TypeAlias = tuple[object, object]
@@ -66,7 +69,11 @@ def _same(found: dict[_Key, _Made], expected: dict[_Key, _Made]) -> set[_Key]:
 
 def _normal(sql: object) -> object:
     """Renaming a table puts its name into quotes, and layout means nothing."""
-    return " ".join(_QUOTED.sub(r"\1", sql).split()) if isinstance(sql, str) else sql
+    if not isinstance(sql, str):
+        return sql
+    plain = _SPACE.sub(" ", sql).strip(" ")
+    quoted = _QUOTED.match(plain)
+    return f"{quoted[1]} {quoted[2]}{plain[quoted.end() :]}" if quoted else plain
 
 
 def _told(key: _Key) -> str:

@@ -10,7 +10,7 @@ import click
 
 from mentis.errors import BadInput, UsageError
 
-from .options import call_parts, home_option, home_path, persona_option
+from .options import MAX_INDEX, call_parts, home_option, home_path, persona_option
 from .output import emit, emit_json, json_option, say
 from .replay import as_data, told
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog="For example: mentis fork 12 --block style=style.md")
-@click.argument("entry", type=int)
+@click.argument("entry", type=click.IntRange(0, MAX_INDEX))
 @click.option(
     "--block",
     "blocks",

@@ -11,8 +11,8 @@ from mentis.values.words import counted, entries_of
 
 from .ledger_anchor import anchor
 from .ledger_change import accept_rollback, erase, repair, rotate
-from .ledger_parts import MAX_INDEX, entry_object, open_own, show_entries, show_entry
-from .options import home_option, home_path, persona_option
+from .ledger_parts import entry_object, open_own, show_entries, show_entry
+from .options import MAX_INDEX, home_option, home_path, persona_option
 from .output import emit, emit_json, json_option, say
 
 
@@ -28,7 +28,11 @@ for _command in (anchor, erase, rotate, accept_rollback, repair):
 @ledger.command(epilog="For example: mentis ledger show 12")
 @click.argument("index", required=False, type=click.IntRange(0, MAX_INDEX))
 @click.option(
-    "--last", type=click.IntRange(min=1), default=10, show_default=True, help="How many entries."
+    "--last",
+    type=click.IntRange(1, MAX_INDEX),
+    default=10,
+    show_default=True,
+    help="How many entries.",
 )
 @persona_option
 @home_option

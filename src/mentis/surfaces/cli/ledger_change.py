@@ -10,8 +10,8 @@ import click
 from mentis.errors import UsageError
 from mentis.values.words import entries_of
 
-from .ledger_parts import MAX_INDEX, entry_object, open_own
-from .options import home_option, persona_option
+from .ledger_parts import entry_object, open_own
+from .options import MAX_INDEX, home_option, persona_option
 from .output import as_talk, emit, emit_json, json_option, say
 
 yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
@@ -39,22 +39,28 @@ def erase(
     What stays is the commitment, which nobody can guess back, and a signed entry that says what
     was erased and why. The record still verifies. With `window` go the digest of the draft and
     the judgement, which quotes it; what an act left beside its entry goes as well, once the act
-    has ended. Where the database may keep a copy that Mentis cannot remove (PostgreSQL does),
-    that is said.
+    has ended. With a turn goes what was said in it: its place in the session stays, empty. Where
+    the database may keep a copy that Mentis cannot remove (PostgreSQL does), that is said.
     """
     from mentis.runtime.record import fields_to_erase
+    from mentis.runtime.record_talk import what_remains
 
     with open_own(persona) as record:
         entry = record.entry(index)
         named = fields_to_erase(entry, fields)
-        _confirm(f"erase {', '.join(named)} of entry {index} ({entry.kind}) for good?", yes=yes)
+        said = record.turns_to_empty(entry, named)
+        what = f"{', '.join(named)} of entry {index} ({entry.kind})"
+        _confirm(f"erase {what}{f' and {said}' if said else ''} for good?", yes=yes)
         tombstone = record.erase(index, fields, reason=reason)
-        remains = record.store.remains()
+        remains = (*record.remains(), *what_remains(entry, said))
     if as_json:
-        told = {"index": index, "fields": list(named), "remains": list(remains)}
+        told: dict[str, object] = {"index": index, "fields": list(named), "remains": list(remains)}
+        told |= {"emptied": {"session": said.session, "turns": said.numbers}} if said else {}
         emit_json({**told, "tombstone": {"index": tombstone.index, "hash": tombstone.hash}})
         return
     emit(f"erased {', '.join(named)} of entry {index}; entry {tombstone.index} says so")
+    if said and said.numbers:
+        say(f"emptied {said}; what others made of it (summaries, memories) is not looked through")
     for place in remains:
         say(f"note: it may still be in {place}")
 
@@ -173,7 +179,8 @@ def accept_rollback(
 def repair(*, persona: str | None, as_json: bool) -> int:
     """Say what is wrong, and append an entry that points at it. Nothing is ever rewritten.
 
-    The database is asked for damage, too. A ledger that was rolled back is only reported: accept
+    The database is asked for damage, too. News of acts that no entry bears out is taken away, once
+    that is recorded. A ledger that was rolled back is only reported: accept
     that first. Exit code 1 when anything is wrong.
     """
     from mentis.codec.forms import to_object
@@ -183,7 +190,14 @@ def repair(*, persona: str | None, as_json: bool) -> int:
     wrong = bool(done.entry or done.refusal)
     if as_json:
         told = {"entry": done.entry and done.entry.index, "database": list(done.database)}
-        emit_json({**told, "refusal": done.refusal, "verdict": to_object(done.verdict)})
+        emit_json(
+            {
+                **told,
+                "taken": done.taken,
+                "refusal": done.refusal,
+                "verdict": to_object(done.verdict),
+            }
+        )
         return 1 if wrong else 0
     for line in done.database:
         emit(f"database: {line}")
@@ -191,6 +205,8 @@ def repair(*, persona: str | None, as_json: bool) -> int:
         emit(f"entry {finding.index}, {finding.column}: {finding.message} ({finding.attack})")
     if done.verdict.more:
         emit(f"and {done.verdict.more} more")
+    if done.taken:
+        say(f"taken away: what was said to have come of {', '.join(done.taken)}")
     if done.refusal:
         emit(done.refusal)
         say("hint: restore it, or go on with `mentis ledger accept-rollback --reason ...`")

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from mentis.runtime.record import Record
     from mentis.values.entry import Entry
 
-MAX_INDEX = 2**53  # no ledger is longer, and a database counts no further
-
 
 def open_own(persona: str | None, *, readonly: bool = False) -> Record:
     from mentis.runtime.record import open_record

@@ -7,7 +7,7 @@ import os
 import sys
 from importlib import import_module
 from io import StringIO
-from typing import NoReturn
+from typing import NoReturn, cast
 
 import click
 
@@ -112,13 +112,29 @@ def cli(ctx: click.Context, home: str | None, debug: bool) -> None:
     ctx.obj = {"home": home, "debug": debug}
 
 
+STOPPED = 130  # what a shell calls Ctrl-C; 1 would say that something does not hold
+
+
 def main(args: list[str] | None = None) -> NoReturn:
-    """Run a command: exit code 0 when it did what it says, 1 when it failed, 2 on wrong usage."""
+    """Run a command: exit code 0 when it did what it says, 1 when it failed, 2 on wrong usage.
+
+    130 when Ctrl-C cut it short.
+    """
     sys.exit(run(sys.argv[1:] if args is None else args))
 
 
 def run(args: list[str]) -> int:
     """The exit code of a command line; everything that can go wrong is reported here."""
+    try:
+        return _run(args)
+    except BaseException as error:
+        if not _interrupted(error):
+            raise
+        say("stopped")
+        return STOPPED
+
+
+def _run(args: list[str]) -> int:
     try:
         result: object = cli.main(args, prog_name="mentis", standalone_mode=False)
         for stream in filter(None, (sys.stdout, sys.stderr)):
@@ -134,11 +150,21 @@ def run(args: list[str]) -> int:
     except BrokenPipeError:
         return _gone()
     except Exception as error:  # the surface is the last boundary: it reports
-        if "--debug" in args:
+        if "--debug" in args or _interrupted(error):
             raise
         _tell(error, args)
         return 2 if isinstance(error, UsageError) else 1
     return result if isinstance(result, int) else 0
+
+
+def _interrupted(error: BaseException) -> bool:
+    """Ctrl-C, however it arrives: click makes an `Abort` of it, a task group a group."""
+    if isinstance(error, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        return group.subgroup(KeyboardInterrupt) is not None
+    if isinstance(error, click.Abort):
+        return isinstance(error.__cause__ or error.__context__, KeyboardInterrupt)
+    return isinstance(error, KeyboardInterrupt)
 
 
 def _gone() -> int:

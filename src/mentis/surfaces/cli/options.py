@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from mentis.runtime.prompts import Prompts
     from mentis.runtime.wiring import Parts
 
+MAX_INDEX = 2**53  # no ledger is longer, and a database counts no further
+
 
 def _remember_home(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
     """`--home` after the command means the same as before it."""

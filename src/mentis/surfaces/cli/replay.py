@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .explain import explained, show_explained
-from .options import home_option, home_path, persona_option
+from .options import MAX_INDEX, home_option, home_path, persona_option
 from .output import emit, emit_json, json_option, say, table
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog="For example: mentis replay 12 --explain")
-@click.argument("entry", type=int)
+@click.argument("entry", type=click.IntRange(0, MAX_INDEX))
 @click.option("--body", is_flag=True, help="Print the exact bytes of the body, and nothing else.")
 @click.option("--explain", is_flag=True, help="Also say which blocks were told, and why.")
 @persona_option

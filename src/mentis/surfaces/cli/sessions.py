@@ -169,6 +169,7 @@ def _all(turns: tuple[Turn, ...]) -> list[tuple[int, Turn]]:
 def _note(turn: Turn, *, counts: bool) -> str:
     said = [] if turn.kind == "said" else [turn.kind]
     said += [] if turn.state == "complete" else [turn.state]
+    said += [] if turn.parts else ["erased"]
     said += [] if counts else ["said anew"]
     said += [] if turn.replaces is None else [f"instead of {turn.replaces}"]
     said += [] if turn.until is None else [f"of all before {turn.until}"]

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .options import home_option, home_path, persona_option
+from .options import MAX_INDEX, home_option, home_path, persona_option
 from .output import emit, emit_json, json_option, say, table
 
 if TYPE_CHECKING:
     from mentis.runtime.cognition import Cognition
     from mentis.values.cognition import CognitionState
 
-number_option = click.IntRange(min=0)
+number_option = click.IntRange(0, MAX_INDEX)
 
 
 def open_own(persona: str | None) -> Cognition:
@@ -42,7 +42,7 @@ def show(revision: int | None, *, persona: str | None, as_json: bool) -> None:
 @state.command(epilog="For example: mentis state history --last 20")
 @click.option(
     "--last",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, MAX_INDEX),
     default=50,
     show_default=True,
     metavar="COUNT",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .drafts import open_service, read_bytes, show_judgement
-from .options import home_option, home_path, persona_option
+from .options import MAX_INDEX, home_option, home_path, persona_option
 from .output import emit, emit_json, json_option, say
 from .window_show import verdict_word
 
@@ -40,7 +40,7 @@ def list_(*, windows: bool, persona: str | None, as_json: bool) -> int:
 
 @click.command(epilog="For example: mentis status latest --count 1 --windows --json")
 @click.option(
-    "--count", type=click.IntRange(min=0), default=5, show_default=True, help="0 is none."
+    "--count", type=click.IntRange(0, MAX_INDEX), default=5, show_default=True, help="0 is none."
 )
 @windows_option
 @persona_option

@@ -149,11 +149,13 @@ def _print_added(entry: Entry, line: str, *, as_json: bool) -> None:
 
 
 class _Told:
-    """Says what went wrong in a round; a store that stays down is named once."""
+    """Says what went wrong in a round; a store that stays down, or a file, is named once."""
 
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
         self._fault: str = ""
+        self._stuck: str = ""
+        self._unlogged: str | None = None
         self.failed = False
 
     def tell(self, done: Round) -> None:
@@ -167,7 +169,15 @@ class _Told:
             words = f"RED: {fault}" if fault else "the store is back"
             self._say(words, {"fault": fault or None})
         self._fault = fault
-        self.failed = self.failed or bool(done.refused or fault)
+        stuck = "\n".join(error.message for error in done.stuck.values())
+        if stuck != self._stuck:
+            told = {name: error.message for name, error in done.stuck.items()}
+            self._say(f"stuck: {stuck}" if stuck else "nothing is stuck any more", {"stuck": told})
+        self._stuck = stuck
+        if done.unlogged not in (None, self._unlogged):
+            self._say(f"note: {done.unlogged}", {"unlogged": done.unlogged})
+        self._unlogged = done.unlogged
+        self.failed = self.failed or bool(done.refused or fault or stuck)
 
     def _say(self, words: str, facts: dict[str, object]) -> None:
         if self._as_json:
