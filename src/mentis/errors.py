@@ -16,6 +16,7 @@ MentisError
 │   ├── PersonaError         persona           a persona or profile file is missing or wrong
 │   ├── LibraryError         library           a prompt file is missing or wrong
 │   ├── ComposeError         compose           the blocks cannot become this request
+│   │   └── SenseTooLarge        sense-too-large   no route has room for what was sensed
 │   ├── RenderError          render            the request cannot be said in this wire format
 │   ├── RouteError           route             a route is unknown or incomplete
 │   ├── ReplayError          replay            a recorded turn cannot be put together again
@@ -136,6 +137,10 @@ class LibraryError(UserError):
 
 class ComposeError(UserError):
     code = "compose"
+
+
+class SenseTooLarge(ComposeError):
+    code = "sense-too-large"
 
 
 class RenderError(UserError):

@@ -25,6 +25,7 @@ from mentis.compose.input_ir import (
 from mentis.values.cognition import USER_ROOT, Goal, L1Entry, Sense, root_partition
 from mentis.values.marks import SECTIONS
 from mentis.values.tick import Descriptor
+from mentis.values.trust import Trust
 
 NAMES = ("senses", "act-descriptor-catalog", "goal-tree", "l1-memory")
 DISGUISES = [
@@ -99,8 +100,9 @@ def test_everything_is_rendered_without_a_model() -> None:
     senses = (
         Sense("1", "message", {"from": "Lena", "text": "Wie geht's?\nGut?"}, endpoint="cli"),
         Sense("2", "act.failed", {"reason": "no <b>host</b>"}),
+        Sense("3", "timer", {"text": "Water the roses."}, Trust.OWNER, "timer"),
     )
-    meaning = Descriptor("sense", "cli", "message", {}, "A line\nfrom the terminal.")
+    meaning = Descriptor("sense", "cli", "message", {}, "A line\nof words.")
     sleep = Descriptor("act", "control", "sleep", {"type": "object"}, "Rests.\nWakes.")
     goals = (Goal("a", "Learn Polish", 500, (Goal("a1", "Book"),)), Goal("b", "Rest", review=True))
     ir = InputIr(
@@ -114,8 +116,9 @@ def test_everything_is_rendered_without_a_model() -> None:
     )
     assert ir.text == snapshot("""\
 <senses>
-1. cli/message (A line from the terminal.): {"from": "Lena", "text": "Wie geht's?\\nGut?"}
-2. act.failed: {"reason": "no <b>host</b>"}
+1. cli/message (A line of words.) [untrusted]: {"from": "Lena", "text": "Wie geht's?\\nGut?"}
+2. act.failed [untrusted]: {"reason": "no <b>host</b>"}
+3. timer/timer: {"text": "Water the roses."}
 </senses>
 <act-descriptor-catalog>
 - {"endpoint_id": "control", "neural_signal_descriptor_id": "sleep"}
@@ -140,13 +143,18 @@ user partition:
 """)
 
 
+def test_a_name_that_is_too_long_for_one_is_cut_and_seen_to_be() -> None:
+    told = render_senses([Sense("s", "k" * 100_000, {}, endpoint="e" * 100_000)])
+    assert told == f"1. {'e' * 128}…/{'k' * 128}… [untrusted]: {{}}"
+
+
 @pytest.mark.parametrize(("size", "whole"), [(2048, True), (2049, False)])
 def test_a_large_payload_becomes_a_brief(size: int, whole: bool) -> None:
     payload = {"id": 7, "text": "x" * (size - len('{"id": 7, "text": ""}'))}
     brief = brief_of(payload)
     assert (brief is None) == whole
     line = render_senses([Sense("s", "page", payload)])
-    assert (json.loads(line.removeprefix("1. page: ")) == payload) == whole
+    assert (json.loads(line.removeprefix("1. page [untrusted]: ")) == payload) == whole
     if brief is not None:
         assert (brief.original_size_in_bytes, brief.omitted) == (size, ("text",))
         assert brief.brief == {"id": 7, "text": "x" * 200 + "…"}

@@ -242,9 +242,8 @@ async def test_an_afterthought_and_a_first_message_do_only_what_may_be_done_unas
 
 async def test_an_owner_adds_a_kind_with_a_block_and_a_weight(home: Path) -> None:
     setting(home, "[beats.weights]\ncuriosity = 9.0\ngarden = 1.0")
-    async with Agent.open(home, parts=parts(ScriptedProvider(["One."]))) as agent:
-        with pytest.raises(UsageError, match="no kind of beat 'garden'") as raised:
-            await agent.beat(chance=ListedChance([0.0]))  # whichever would be drawn
+    with pytest.raises(SettingsError, match=r"mentis.toml:\d+: .* 'garden'") as raised:
+        Agent.open(home, parts=parts(ScriptedProvider()))
     assert "beat_garden" in raised.value.hint
 
 

@@ -29,7 +29,9 @@ from mentis.values.entry import Entry
 from mentis.values.part import MediaPart, TextPart
 from mentis.values.recalled import Stimulus
 from mentis.values.rendering import Rendering
+from mentis.values.request import ReplyTo, RuntimeContext
 from mentis.values.route import Route
+from mentis.values.surroundings import Person, Surroundings
 from mentis.values.trust import Trust
 from mentis.values.turn import Turn
 
@@ -203,6 +205,34 @@ async def test_what_a_guest_sent_stays_a_guests_when_it_is_titled_or_said_anew(h
     assert [turn.lineage for turn in kept if turn.kind == "title"] == [Trust.UNTRUSTED]
     assert kept[-2].text == "Look at this"
     assert kept[-2].lineage is Trust.UNTRUSTED
+
+
+async def test_a_message_that_is_said_anew_comes_with_all_that_came_with_it(home: Path) -> None:
+    provider = ScriptedProvider(["one", "two", "three"])
+    given = Stimulus(
+        "And you?",
+        author="Lena",
+        reply_to=ReplyTo("I am fine.", author="Ada"),
+        runtime_ctx=RuntimeContext(username="Lena", interface_name="matrix", chat_type="group"),
+        surroundings=Surroundings(place="the garden", people=(Person("Lena"),)),
+        trust=Trust.UNTRUSTED,
+    )
+    async with opened(home, provider=provider) as agent:
+        await agent.chat(given)
+        again = await agent.regenerate()
+        edited = await agent.edit(2, "And him?")
+        history = agent.history()
+        assert agent.verify().intact
+    first, second, third = [one.body() for one in provider.sent]
+    assert second == first
+    assert b"the garden" in first
+    assert third == first.replace(b"And you?", b"And him?")
+    assert [again.composed.request.runtime_ctx.username, history[2].text] == [
+        "Lena",
+        history[0].text,
+    ]
+    assert history[2].lineage is Trust.UNTRUSTED
+    assert edited.composed.request.reply_to == given.reply_to
 
 
 async def test_older_turns_are_summed_up_once_they_no_longer_fit(home: Path) -> None:

@@ -118,6 +118,20 @@ def test_an_element_that_does_not_fit_is_told_and_the_others_count(
     assert (dropped.reason, len(read.items), read.fits) == (reason, len(good), False)
 
 
+@pytest.mark.parametrize(
+    "written", ["NaN", "-Infinity", "1e999", "1" * 5000, '"\\ud83d"', "[" * 200]
+)
+def test_a_payload_that_cannot_be_recorded_costs_only_its_own_element(written: str) -> None:
+    closed = written + "]" * written.count("[")
+    odd = json.dumps(SLEEP).replace('"seconds": 1', f'"seconds": {closed}')
+    text = json.dumps({**SLEEP, "payload": f'{{"seconds": {closed}}}'})
+    read = read_acts(f"[{odd}, {text}, {json.dumps(SLEEP)}]")
+    assert read.items == (ActDraft("core", "sleep", {"seconds": 1}),)
+    reason = "payload: it holds half a character or no number, or is deeper than 100"
+    assert [one.reason for one in read.dropped] == [reason] * 2
+    json.dumps([one.raw for one in read.dropped], ensure_ascii=False).encode()
+
+
 def test_a_key_that_stands_twice_is_refused_wherever_it_stands() -> None:
     twice = '[{"op":"prune","node_id":"a","node_id":"b"}]'
     assert read_goal_ops(twice).dropped[0].reason == "'node_id' stands twice"

@@ -110,6 +110,12 @@ class Assembler:
             return Built(skipped=(_missing(block_id),))
         return _built((judge.decide(block),), judge.occasion)
 
+    def _several(self, block_ids: Iterable[str], variant: str, variables: Variables) -> Built:
+        """Blocks by their ids, one after another, as far as their conditions hold."""
+        judge = self._judge(ALONE, variant, variables)
+        blocks = [block for one in block_ids if (block := self.library.block(one)) is not None]
+        return _built([judge.decide(block) for block in blocks], judge.occasion)
+
     def _told(self, block: Block, variant: str, variables: Variables) -> Built:
         """One block whatever its conditions say; what they say is told in `skipped`."""
         judge = self._judge(ALONE, variant, variables)

@@ -29,6 +29,14 @@ from .purposes import (
 SpecType: TypeAlias = Literal[
     "persona_type", "core_trait", "knowledge", "scenario", "expression_style"
 ]
+# What asks the primary of a tick for its window; the state of the record is last, as it changes.
+_TICK_WINDOW = (
+    "status_window",
+    "status_conduct",
+    "cortex_window",
+    "cortex_window_tools",
+    "status_state",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +195,17 @@ class Builder(Assembler):
         """What asks for a reply again; nothing where the owner has switched the block off."""
         return self._named(block_id, variant, runtime_vars)
 
-    def build_cortex_stage(self, block_id: str, variant: str = "default") -> Built:
-        """The system prompt of one stage of a tick; nothing where the owner has switched it off."""
-        return self._named(block_id, variant, {block_id: "on"})
+    def build_cortex_stage(
+        self, block_id: str, variant: str = "default", runtime_vars: Variables = NO_VARIABLES
+    ) -> Built:
+        """The system prompt of one stage of a tick; nothing where the owner has switched it off.
+        With `status_window` given, what asks for the window comes after it.
+        """
+        given = {**runtime_vars, block_id: "on"}
+        stage = self._named(block_id, variant, given)
+        if "status_window" not in runtime_vars or not stage.told:
+            return stage
+        return self._several((block_id, *_TICK_WINDOW), variant, given)
 
     def build_cortex_input(self, ir: InputIr, variant: str = "default") -> Built:
         """The message of the primary: the sections of a tick, and what is asked for."""

@@ -15,13 +15,16 @@ from mentis.values.cognition import Goal, L1Entry, RootPartition, Sense
 from mentis.values.json import JsonObject
 from mentis.values.marks import ELEMENT, elementless, sectionless
 from mentis.values.tick import Descriptor
+from mentis.values.trust import Trust
 from mentis.values.value import Value
 
 MOST_BYTES = 2048  # a payload that is larger is told as a brief
 SHOWN_HASH = 8
 _MOST_BRIEF = 1024
 _MOST_VALUE = 200
+_MOST_NAME = 128
 _REVIEW = " [review]"
+_UNTRUSTED = " [untrusted]"
 _encode = json.JSONEncoder(ensure_ascii=False).encode  # made once: to make it takes longer
 _BREAKS = {ord(one): f"\\u{ord(one):04x}" for one in "\x85\u2028\u2029"}
 
@@ -59,7 +62,7 @@ def render_senses(
     senses: Sequence[Sense], descriptors: Iterable[Descriptor] = (), *, most: int = MOST_BYTES
 ) -> str:
     """One line each, counted from 1 in the order of arrival, without ids of ours; a payload of
-    more than `most` bytes as a brief.
+    more than `most` bytes as a brief. What nobody vouches for is marked.
     """
     known = {(one.endpoint, one.name): one.description for one in descriptors}
     lines: list[str] = []
@@ -67,12 +70,24 @@ def render_senses(
         meaning = flat(known.get((sense.endpoint, sense.kind), ""))
         about = f" ({meaning})" if meaning else ""
         told = line(told_payload(sense.payload, most=most))
-        lines.append(f"{number}. {sense_name(sense)}{about}: {told}")
+        lines.append(f"{number}. {sense_name(sense)}{about}{_vouched(sense)}: {told}")
     return "\n".join(lines)
 
 
 def sense_name(sense: Sense) -> str:
-    return flat(f"{sense.endpoint}/{sense.kind}" if sense.endpoint else sense.kind)
+    kind = short(sense.kind)
+    return f"{short(sense.endpoint)}/{kind}" if sense.endpoint else kind
+
+
+def short(name: str) -> str:
+    """A name on one line; what is too long for one is cut, and seen to be."""
+    told = flat(name)
+    return told if len(told) <= _MOST_NAME else f"{told[:_MOST_NAME]}…"
+
+
+def _vouched(sense: Sense) -> str:
+    """The program is told apart from outside by more than by names."""
+    return _UNTRUSTED if sense.trust.rank > Trust.SELF.rank else ""
 
 
 def told_payload(payload: JsonObject, *, most: int = MOST_BYTES) -> JsonObject:

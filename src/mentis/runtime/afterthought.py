@@ -66,7 +66,7 @@ async def think_again(
     present = await to_thread.run_sync(look, mind)
     elapsed = await to_thread.run_sync(_elapsed, mind, present, session)
     thought, noted = await _decide(mind, present, session, elapsed=elapsed, reading=reading)
-    if thought.decision == "wait":
+    if thought.decision == "wait" or reading.cancel_called:
         return thought
     make = partial(_followup, mind, present, thought, noted=noted, elapsed=elapsed)
     stimulus = await to_thread.run_sync(make)

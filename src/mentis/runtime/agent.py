@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
@@ -61,12 +61,14 @@ from .fork import Fork, course_of, fork_turn, live_mind, scripted_mind, session_
 from .kept_turn import KeptTurn, find_entry, load_turn
 from .legs import render_turn
 from .live import Live
+from .loop.aside import Aside, Asides
 from .loop.loop import Loop
 from .loop.pause import Pause
+from .loop.sealed import Seals
 from .loop.sources import LoopChoice, open_loop
 from .mind import Mind
 from .persona_reading import progress
-from .persona_update import Upkeep, update_persona
+from .persona_update import Upkeep, update_persona, updates_due
 from .present import look
 from .previous import read_previous
 from .quiet import Plan, Quiet, Tell
@@ -74,11 +76,13 @@ from .replay import Replayed, replay_turn
 from .schedule import Pulse
 from .segment_files import open_segments
 from .settings import Settings, Stage
+from .silence import Silence, silence_of, unless_spoken
 from .summaries import Summarised, Titled, make_title, summarise
 from .system import RandomChance
 from .talking import mode_of, summary_due, with_left, with_note
+from .telling import teller
 from .turn import Hear, TurnResult, compose_turn, look_out, run_course, run_turn, told_history
-from .underway import at_turn
+from .underway import at_delivery, at_turn, following
 from .wiring import Parts, open_mind, open_routes, open_stage
 
 if TYPE_CHECKING:
@@ -321,6 +325,13 @@ class Agent:
         settings = self._mind.settings.current()[0]
         return progress(self._mind, settings, checked_id(session, "session"))
 
+    def updates_due(self, since: int = 0) -> tuple[tuple[str, ...], int]:
+        """The sessions whose update is due, of those with entries from index `since` on, and from
+        where to look the next time.
+        """
+        now = self._mind.ledger.count(self._mind.agent)
+        return (updates_due(self._mind, since) if now != since or not since else ()), now
+
     def upkeep(self, tell: Callable[[PersonaUpdate | MentisError], None]) -> Upkeep:
         """What updates the memory files in the background: `run` it beside the talk."""
 
@@ -336,7 +347,26 @@ class Agent:
         async def think(session: str) -> Afterthought:
             return await self.afterthought(session=session, hear=hear)
 
-        return Quiet(think, plan, self._mind.clock, tell=tell)
+        follow = partial(following, self._mind)
+        return Quiet(think, plan, self._mind.clock, tell=tell, following=follow)
+
+    def silence(self) -> Silence | None:
+        """The talk that is to be thought about once more, and when; for `mentis run`, which makes
+        at most `run.afterthoughts` messages of it that nobody answers.
+        """
+        most = self._mind.settings.current()[0].model.run.afterthoughts
+        return silence_of(self._mind, most=most)
+
+    async def think_after(self, silence: Silence, *, poll: float = 1.0) -> Afterthought | None:
+        """The afterthought of that silence; None if it is over. Once somebody speaks, in whatever
+        process, it is broken off.
+        """
+        if await to_thread.run_sync(self.silence) != silence:
+            return None
+        think = partial(self.afterthought, session=silence.session)
+        return await unless_spoken(
+            self._mind, silence.session, think, break_off=self.interrupt, poll=poll
+        )
 
     async def title(self, *, session: str = "main") -> Titled:
         """A title for the session from the model; where none comes, its first words, noted so."""
@@ -466,15 +496,18 @@ class Agent:
     ) -> TurnResult:
         """Tell whoever asked what came of an act after its turn: in one message, once.
 
-        It is told in the session that asked for it, unless another is named.
+        It is told in the session that asked for it, unless another is named. StoreLocked while
+        somebody is being answered there, or told of it: a message and its answer stay together.
         """
         mind = self._mind
         place = session or await to_thread.run_sync(place_of, mind, outcome)
-        async with self._answering(place) as (reading, _):
-            with alone(mind, "delivery"):
-                return await make_delivery(
-                    mind, outcome, session=place, hear=hear or _ignore, reading=reading
-                )
+        checked_id(place, "session")
+        async with self._one_at_a_time() as reading:
+            with alone(mind, "delivery"), teller(mind):
+                async with at_delivery(mind, place):
+                    return await make_delivery(
+                        mind, outcome, session=place, hear=hear or _ignore, reading=reading
+                    )
 
     async def deliverable(self) -> tuple[Outcome, ...]:
         """What came of acts that somebody waits for, and can be delivered. What a person has
@@ -494,16 +527,18 @@ class Agent:
         strict: bool | None = None,
         emit: Emit = silent,
         taken: Sequence[str] = (),
+        only: Collection[str] | None = None,
     ) -> Ticked:
         """Let it think for one moment: it may act, change its goals, keep something in mind.
 
-        What an earlier tick left to be sensed is sensed too. `strict` makes a tick come to nothing
-        whose answer breaks the contract anywhere (by default as `cortex.strict` says); `emit` gets
-        every event as it happens; `taken` are deliveries that its entry says were taken.
+        What an earlier tick left to be sensed is sensed too, with `only` just what has one of these
+        ids. `strict` makes a tick come to nothing whose answer breaks the contract anywhere (by
+        default as `cortex.strict` says); `emit` gets every event as it happens; `taken` are
+        deliveries that its entry says were taken.
         """
         async with self._one_at_a_time() as reading:
             return await self._cortex.run(
-                senses, emit=emit, strict=strict, taken=taken, reading=reading
+                senses, emit=emit, strict=strict, taken=taken, only=only, reading=reading
             )
 
     async def waiting(self) -> Waiting:
@@ -511,8 +546,23 @@ class Agent:
         return await self._cortex.waiting()
 
     def taken(self) -> tuple[str, ...]:
-        """Deliveries of senses that recorded ticks took, the last ones."""
-        return self._cortex.taken()
+        """Deliveries of senses that recorded ticks took, the last ones, and what was set aside."""
+        return (*self._cortex.taken(), *(one.id for one in self.asides.all()))
+
+    def set_aside(self, sense: Sense, *, failures: int, reason: str) -> Aside:
+        """Let no tick take a sense any more, whether a source has it or an earlier tick left it. It
+        blocks; StoreLocked while one goes on.
+        """
+        with self._cortex.parting(sense.id) as (carried, marks):
+            put = self.asides.put
+            return put(carried or (sense,), marks, failures=failures, reason=reason)
+
+    @property
+    def asides(self) -> Asides:
+        """The senses that no tick could take."""
+        mind = self._mind
+        seals = Seals(mind.agent, mind.secret)
+        return Asides(mind.agent, mind.ledger, mind.acting.blobs, mind.clock, mind.ids, seals)
 
     def loop(
         self,

@@ -15,11 +15,12 @@ from typing import Literal, TypeAlias, cast
 
 from anyio import CancelScope, current_time, to_thread
 
-from mentis.errors import BudgetReached, UsageError
+from mentis.errors import BudgetReached, SettingsError, UsageError
 from mentis.ports.chance import Chance
 from mentis.ports.ledger_store import LOOKED_BACK
 from mentis.values.digest import digest
 from mentis.values.entry import Entry
+from mentis.values.library import Library
 from mentis.values.recalled import Stimulus
 from mentis.values.request import RuntimeContext
 from mentis.values.value import Value
@@ -29,6 +30,7 @@ from .budgets import spent_by
 from .mind import Mind
 from .present import Present, look
 from .schedule import Pulse
+from .settings import Settings
 from .settings_beats import BeatSettings
 from .turn import Hear, TurnResult, run_turn
 
@@ -72,10 +74,22 @@ def choose(weights: Mapping[str, float], chance: Chance) -> str:
     return kinds[-1][0]
 
 
-def kinds_in(present: Present) -> tuple[str, ...]:
+def kinds_in(library: Library) -> tuple[str, ...]:
     """Those that the library has an occasion for."""
-    ids = (block.id for block in present.library.blocks if block.target == "message")
+    ids = (block.id for block in library.blocks if block.target == "message")
     return tuple(one.removeprefix(_PREFIX) for one in ids if one.startswith(_PREFIX))
+
+
+def check_weights(settings: Settings, library: Library) -> None:
+    """Refuse a weight that somebody set for a kind that is not there."""
+    known = kinds_in(library)
+    for kind in settings.model.beats.weights:
+        origin = settings.origins.get(("beats", "weights", kind))
+        if origin is not None and kind not in known:
+            error = _unknown(kind, known)
+            raise SettingsError(
+                f"{origin}: beats.weights: {error.message}", hint=error.hint, kind=kind
+            )
 
 
 async def make_beat(
@@ -85,9 +99,6 @@ async def make_beat(
     present = await to_thread.run_sync(look, mind)
     chosen = present.settings.model.beats
     await to_thread.run_sync(_check_day, mind, chosen)
-    for one, weight in chosen.weights.items() if kind is None else ():
-        if weight:
-            _check_kind(present, one)
     drawn = choose(chosen.weights, chance) if kind is None else kind
     stimulus = _occasion(mind, present, drawn)
     reading.deadline = current_time() + chosen.seconds
@@ -121,21 +132,21 @@ def beat_log(mind: Mind, count: int) -> tuple[BeatRecord, ...]:
     return tuple(_record(entry, texts) for entry in beats)
 
 
-def _check_kind(present: Present, kind: str) -> None:
-    known = kinds_in(present)
-    if kind not in known:
-        close = get_close_matches(kind, known, n=1)
-        own = f"mentis prompts new {_PREFIX}{kind} --target message --position user_message"
-        raise UsageError(
-            f"there is no kind of beat {kind!r}",
-            hint=f"did you mean {close[0]!r}?"
-            if close
-            else f"there are {', '.join(known)}; to make one: {own}",
-        )
+def _unknown(kind: str, known: Sequence[str]) -> UsageError:
+    close = get_close_matches(kind, known, n=1)
+    own = f"mentis prompts new {_PREFIX}{kind} --target message --position user_message"
+    return UsageError(
+        f"there is no kind of beat {kind!r}",
+        hint=f"did you mean {close[0]!r}?"
+        if close
+        else f"there are {', '.join(known)}; to make one: {own}",
+    )
 
 
 def _occasion(mind: Mind, present: Present, kind: str) -> Stimulus:
-    _check_kind(present, kind)
+    known = kinds_in(present.library)
+    if kind not in known:
+        raise _unknown(kind, known)
     built = builder_for(mind, present).build_beat(kind, mind.route.variant, present.variables)
     return Stimulus(
         worded(built, f"{_PREFIX}{kind}"),

@@ -6,6 +6,7 @@ Nothing is ever taken out of a session: what was said anew is kept, and no longe
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mentis.errors import UsageError
 from mentis.ledger.chain import make_stamp
@@ -18,6 +19,7 @@ from mentis.values.trust import Trust
 from mentis.values.turn import Turn
 
 from .beside import builder_for, worded
+from .kept_turn import kept_row_of
 from .mind import Mind
 from .present import Present
 from .said import turn_digest
@@ -38,8 +40,9 @@ def sessions_of(mind: Mind) -> tuple[Session, ...]:
 def anew(mind: Mind, session: str, number: int | None = None, text: str | None = None) -> Stimulus:
     """The message of that number once more, or with other words; by default the last one.
 
-    It blocks. What is attached to the message comes with it again, and vouched for by nobody else
-    than before. Who wrote it and where is not kept in a session, and so not told again.
+    It blocks. What came with the message comes with it again, and vouched for by nobody else than
+    before: what is attached, and, as long as the inputs of its turn are kept, who wrote it, what
+    it answers, where it was said and what was around.
     """
     turns = mind.conversations.turns(mind.agent, session)
     numbers = [n for n in standing(turns) if is_message(turns[n])]
@@ -53,11 +56,23 @@ def anew(mind: Mind, session: str, number: int | None = None, text: str | None =
         )
     turn = turns[number]
     attached = tuple(part for part in turn.parts if isinstance(part, MediaPart))
-    return Stimulus(
+    stimulus = Stimulus(
         turn.text if text is None else text,
         attachments=attached,
         trust=turn.lineage if text is None or attached else Trust.OWNER,
         replaces=number,
+    )
+    row = kept_row_of(mind, session, number)
+    if row is None or row.delivery:
+        return stimulus
+    return replace(
+        stimulus,
+        text=row.text if text is None else text,
+        author=row.author,
+        reply_to=row.reply_to,
+        runtime_ctx=row.runtime_ctx or stimulus.runtime_ctx,
+        surroundings=row.surroundings or stimulus.surroundings,
+        trust=row.trust if text is None else stimulus.trust,
     )
 
 

@@ -44,7 +44,9 @@ def judge(course: Course) -> Judged:
     reply = without_repeats(course.leg.reader.finish(), tried)
     rules = course.leg.mind.rules
     failures = tuple(failure for rule in rules for failure in rule(reply))
-    failures += window_failures(course.leg.opening, course.present.window, course.attempts)
+    opening = course.leg.opening
+    whole = None if opening is None else opening.whole
+    failures += window_failures(whole, course.present.window, course.attempts)
     if any(not failure.call_id for failure in failures):
         return Judged(reply, failures, ())
     barred = {failure.call_id for failure in failures}

@@ -7,7 +7,7 @@ delivery leads to another.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -17,7 +17,7 @@ from mentis.act import entries
 from mentis.act.gate import scope_of
 from mentis.compose.modes import writes_to_people
 from mentis.compose.requests import outputs_text
-from mentis.errors import UsageError
+from mentis.errors import BudgetReached, UsageError
 from mentis.values.action import Outcome
 from mentis.values.entry import Entry
 from mentis.values.recalled import Stimulus
@@ -62,12 +62,34 @@ def place_of(mind: Mind, outcome: Outcome) -> str:
 
 def deliverable(mind: Mind) -> tuple[Outcome, ...]:
     """The news that somebody waits for, and that can still be delivered. It blocks."""
+    return _deliverable(mind, mind.acting.news())
+
+
+def _deliverable(mind: Mind, news: Iterable[Outcome]) -> tuple[Outcome, ...]:
     most = mind.settings.current()[0].model.delivery.attempts
     return tuple(
         one
-        for one in mind.acting.news()
+        for one in news
         if origin_of(mind, one.key).mode in _ASKED and not why_not(mind, one, most)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class News(Value):
+    """`told` is for the next tick, `owed` is for whoever asked for it in a talk."""
+
+    told: tuple[Outcome, ...] = ()
+    owed: tuple[Outcome, ...] = ()
+
+
+def news_of(mind: Mind) -> News:
+    """A tick takes nothing away from somebody who can still be told by `mentis run`. It blocks."""
+    news = mind.acting.news()
+    if not news or not mind.settings.current()[0].model.run.deliver:
+        return News(news)
+    owed = _deliverable(mind, news)
+    keys = {one.key for one in owed}
+    return News(tuple([one for one in news if one.key not in keys]), owed)
 
 
 def why_not(mind: Mind, outcome: Outcome, attempts: int) -> str:
@@ -91,7 +113,7 @@ def _was_tried(mind: Mind, outcome: Outcome, attempts: int) -> str:
             return f"entry {entry.index} says that it was told already"
         if _delivers(entry) == outcome.key and (reason := _message(mind, entry)):
             return reason
-    failed = sum(_delivers(entry) == outcome.key for entry in turns)
+    failed = sum(_delivers(entry) == outcome.key and not _unpaid(entry) for entry in turns)
     return f"it was tried {failed} times already" if failed >= attempts else ""
 
 
@@ -114,8 +136,16 @@ def _was_done(mind: Mind, key: str) -> bool:
 
 
 def _delivers(entry: Entry) -> str:
-    turn = cast("Mapping[str, object]", entry.body.get("turn") or {})
-    return str(turn.get("delivers", ""))
+    return str(_turn(entry).get("delivers", ""))
+
+
+def _unpaid(entry: Entry) -> bool:
+    """A budget kept it from being asked at all: no try of it."""
+    return _turn(entry).get("failure") == BudgetReached.code
+
+
+def _turn(entry: Entry) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", entry.body.get("turn") or {})
 
 
 async def make_delivery(

@@ -31,6 +31,7 @@ from .present import Present
 from .prices import input_rate
 from .replay import Replayed, compose_again, replay_turn
 
+SESSION = "fork-"  # how the names of their sessions begin
 _NONE = TokenCount(0)
 
 
@@ -157,11 +158,11 @@ def course_of(mind: Mind, present: Present, fork: Fork) -> Course:
 
 def session_of(mind: Mind, fork: Fork) -> str:
     """A session of its own, which no turn has been in."""
-    taken, name = set(mind.conversations.sessions(mind.agent)), f"fork-{fork.kept.entry.index}"
+    taken, name = set(mind.conversations.sessions(mind.agent)), f"{SESSION}{fork.kept.entry.index}"
     number = 1
     while name in taken:
         number += 1
-        name = f"fork-{fork.kept.entry.index}-{number}"
+        name = f"{SESSION}{fork.kept.entry.index}-{number}"
     return name
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice
 from typing import TypeVar, cast
 
 from mentis.errors import LedgerError, NotCanonical, ReplayError, UsageError
@@ -35,6 +35,7 @@ from .later import up_to_date
 from .mind import Mind
 from .segment_files import SegmentFolder
 
+_LOOKED_BACK = 64  # turns among which a message is looked for first
 _LIST = "`mentis ledger show` lists the entries"
 T = TypeVar("T")
 
@@ -69,6 +70,20 @@ def find_entry(mind: Mind, segments: SegmentFolder, index: int) -> Entry:
             hint=f"it has {count} entries; `mentis ledger show` lists the newest",
         )
     return entry
+
+
+def kept_row_of(mind: Mind, session: str, number: int) -> TurnInputs | None:
+    """What is kept of the message of that number; None where nothing is any more. It blocks."""
+    newest = reversed(mind.ledger.latest(mind.agent, _LOOKED_BACK, kind="turn"))
+    for entry in chain(newest, mind.ledger.entries(mind.agent)):
+        turn = cast("JsonObject", entry.body.get("turn") or {})
+        asked = (turn.get("session"), turn.get("number")) == (session, number)
+        if not asked or "inner" in turn or "inputs" not in entry.body:
+            continue
+        found = mind.kept.row(str(entry.body["inputs"]))
+        if found is not None and found[0].version == VERSION:
+            return found[0]
+    return None
 
 
 def load_turn(mind: Mind, entry: Entry) -> KeptTurn:

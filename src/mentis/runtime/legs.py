@@ -111,10 +111,12 @@ class Course:
         """Go on to the next route, if this failure and what was heard so far allow it."""
         if self.heard or not may_pass(failure):
             return False
+        here, told = self.leg.mind, False
         for route in self.rest:
-            here = self.leg.mind
-            self._count_unanswered()
-            self.pass_over(failure)
+            if not told:
+                self._count_unanswered()
+                self.pass_over(failure)
+                told = True
             try:
                 self.leg = _leg(replace(here, route=route), self.stimulus, self.compose)
             except MentisError as refusal:

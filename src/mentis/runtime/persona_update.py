@@ -7,7 +7,7 @@ with an update that came to its end; one that failed is recorded, and shown.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -37,7 +37,9 @@ from mentis.values.turn import Turn
 from mentis.values.written import dump
 
 from . import telemetry
+from .beat import SESSION as BEATS
 from .beside import builder_for, limited, one_prompt, worded
+from .fork import SESSION as FORK
 from .inputs import Prompted
 from .keep import Keeper
 from .legs import Course
@@ -306,6 +308,31 @@ def failed_updates(entries: Sequence[Entry]) -> tuple[tuple[str, Entry, str], ..
         if told.get("inner") == INNER:
             last[str(told.get("session"))] = entry, str(told.get("failure", ""))
     return tuple((name, entry, why) for name, (entry, why) in last.items() if why)
+
+
+def updates_due(mind: Mind, since: int) -> tuple[str, ...]:
+    """The sessions whose update is due, of those with entries from `since` on; 0 is all. It blocks.
+
+    What the agent says to itself, and what a fork shows, is no conversation.
+    """
+    settings = mind.settings.current()[0]
+    if not settings.model.features.cortexEnabled or not settings.model.persona_update.percent:
+        return ()
+    if since:
+        names = map(_session, mind.ledger.entries(mind.agent, start=since))
+    else:
+        sessions = mind.conversations.sessions(mind.agent)
+        names = (one for one in sessions if not one.startswith(FORK) and one != BEATS)
+    found = dict.fromkeys(filter(None, names))
+    return tuple(one for one in found if progress(mind, settings, one).due)
+
+
+def _session(entry: Entry) -> str:
+    turn = entry.body.get("turn")
+    if entry.kind != "turn" or not isinstance(turn, Mapping) or "fork" in entry.body:
+        return ""
+    name = str(cast("Mapping[str, object]", turn).get("session", ""))
+    return "" if name == BEATS else name
 
 
 class Upkeep:

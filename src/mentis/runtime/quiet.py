@@ -8,6 +8,7 @@ back to the last. A new message, another session or switching it off ends the cy
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Literal, TypeAlias
 
 from anyio import CancelScope, Event, sleep
@@ -79,9 +80,17 @@ class Quiet:
     """Follows the plan: `run` it beside a conversation, and say `heard` after each answer."""
 
     def __init__(
-        self, think: Think, plan: Plan, clock: Clock, *, tell: Tell, wait: Sleep = sleep
+        self,
+        think: Think,
+        plan: Plan,
+        clock: Clock,
+        *,
+        tell: Tell,
+        wait: Sleep = sleep,
+        following: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self.plan = plan
+        self._following = following
         self._think, self._clock, self._tell, self._sleep = think, clock, tell, wait
         self._changed = Event()
         self._scope: CancelScope | None = None
@@ -109,6 +118,10 @@ class Quiet:
 
     async def run(self) -> None:
         """Until it is cancelled."""
+        with self._following():
+            await self._run()
+
+    async def _run(self) -> None:
         while True:
             changed = self._changed = Event()
             if self.plan.due is None:

@@ -70,7 +70,7 @@ class DeliverySettings(Section):
         Field(
             ge=1,
             le=10,
-            description="How often it is tried; after that it waits for the next message.",
+            description="How often it is tried; after that the next message or tick tells it.",
         ),
     ] = 2
     tokens: Annotated[int, Field(ge=16, description="Most tokens for the message.")] = 400

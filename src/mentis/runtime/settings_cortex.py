@@ -32,7 +32,11 @@ class CortexSettings(Section):
         Field(gt=0, lt=1, description="Part of it after that for the primary; the rest is left."),
     ] = 0.55
     primary_tokens: Annotated[
-        int, Field(ge=16, description="Longest answer of the primary; its route may allow less.")
+        int,
+        Field(
+            ge=16,
+            description="Longest answer of the primary, its window apart; a route may allow less.",
+        ),
     ] = 1024
     helper_tokens: Annotated[
         int, Field(ge=16, description="The same for a helper that is a model.")

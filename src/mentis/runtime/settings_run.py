@@ -70,6 +70,38 @@ class RunSettings(Section):
         float,
         Field(ge=0, le=86_400, description="Seconds a tick has to end once it should stop."),
     ] = 10.0
+    tries: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=100,
+            description="Failed ticks with the same sense, after which it is set aside once one"
+            " without it has not failed (`mentis sense aside`); 0: it is tried for ever.",
+        ),
+    ] = 3
+    deliver: Annotated[
+        bool,
+        Field(
+            description="Whether what an act brought after its turn is told to whoever asked for it"
+            " in a talk; no tick is told of it as long as it can be. Else the next tick is."
+        ),
+    ] = True
+    afterthoughts: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=100,
+            description="Most messages it writes into a talk by itself until somebody answers,"
+            " while `features.nachgedankeEnabled`; 0: `mentis run` makes no afterthoughts.",
+        ),
+    ] = 3
+    updates: Annotated[
+        bool,
+        Field(
+            description="Whether the persona's memory files are updated in the background when that"
+            " is due, while `features.cortexEnabled`."
+        ),
+    ] = True
     timers: Annotated[
         dict[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")], TimerSettings],
         Field(description="What it senses by the clock, by name."),

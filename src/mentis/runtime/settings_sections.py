@@ -257,7 +257,8 @@ class CorrectionSettings(Section):
         Field(
             ge=1,
             le=20,
-            description="Most calls of one turn, the first included; 1 never asks again.",
+            description="Most calls of one turn, or of the primary of a tick, the first included;"
+            " 1 never asks again.",
         ),
     ] = 3
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import cast
+from typing import TypeAlias, cast
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -26,6 +26,9 @@ PLACES = frozenset({"MENTIS_HOME", "MENTIS_CACHE", "MENTIS_CONFIG", "MENTIS_STAT
 _OLDER: dict[str, tuple[str, ...]] = {"ENABLE_PROMPT_CACHING": ("features", "prompt_caching")}
 
 
+Check: TypeAlias = Callable[[Settings], None]
+
+
 def load_settings(home: Path | None, environ: Mapping[str, str]) -> Settings:
     """Read and check everything; every problem is reported, with the place it stands at."""
     path = home / FILE if home else None
@@ -40,16 +43,28 @@ class LiveSettings:
         self._environ = dict(environ)
         self._text = read_text(self._path, error=SettingsError)
         self._settings = _load(self._text, self._path, self._environ)
+        self._check: Check = _nothing
+
+    def hold_to(self, check: Check) -> None:
+        """Refuse what this refuses, now and whenever the file is another one."""
+        check(self._settings)
+        self._check = check
 
     def current(self) -> tuple[Settings, MentisError | None]:
         """The settings; where the file went wrong since, the earlier ones and what is wrong."""
         try:
             text = read_text(self._path, error=SettingsError)
             if text != self._text:
-                self._settings, self._text = _load(text, self._path, self._environ), text
+                settings = _load(text, self._path, self._environ)
+                self._check(settings)
+                self._settings, self._text = settings, text
         except MentisError as fault:
             return self._settings, fault
         return self._settings, None
+
+
+def _nothing(_settings: Settings) -> None:
+    """Nobody knows more than the settings do."""
 
 
 def _load(text: str, path: Path | None, environ: Mapping[str, str]) -> Settings:

@@ -36,6 +36,7 @@ from .mind import Mind
 from .news import news_spans, told_in
 from .placing import as_sent, put_in_place
 from .present import Present, look
+from .telling import telling
 from .threads import told_numbers
 from .windows_model import window_values
 from .witnessed import seen_by
@@ -102,19 +103,19 @@ async def _run(
 ) -> TurnResult:
     await mind.acting.begin()
     history = await to_thread.run_sync(told_history, mind, session, stimulus.replaces)
-    news = await to_thread.run_sync(mind.acting.news)
-    present = await to_thread.run_sync(look, mind)
-    outlook = await to_thread.run_sync(look_out, mind, present, session, stimulus)
-    brought = await mind.bringing.bring(stimulus, outlook)
-    course = Course.begin(
-        mind,
-        stimulus,
-        lambda mind, stimulus: compose_turn(
-            mind, present, stimulus, history, news=news, brought=brought
-        ),
-        present=present,
-    )
-    return await _finish(ending, course, session, reading)
+    async with telling(mind, mind.acting.news) as news:
+        present = await to_thread.run_sync(look, mind)
+        outlook = await to_thread.run_sync(look_out, mind, present, session, stimulus)
+        brought = await mind.bringing.bring(stimulus, outlook)
+        course = Course.begin(
+            mind,
+            stimulus,
+            lambda mind, stimulus: compose_turn(
+                mind, present, stimulus, history, news=news, brought=brought
+            ),
+            present=present,
+        )
+        return await _finish(ending, course, session, reading)
 
 
 async def run_course(

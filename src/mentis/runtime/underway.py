@@ -8,17 +8,18 @@ and an entry says so.
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Generator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anyio import CancelScope, to_thread
+from anyio import CancelScope, sleep, to_thread
 
 from mentis.disk.atomic import unwritable
 from mentis.disk.inside import inside
 from mentis.disk.lock import try_lock
+from mentis.errors import StoreLocked
 from mentis.ledger.chain import make_stamp
 from mentis.values.digest import digest
 from mentis.values.entry import Draft, Entry
@@ -33,26 +34,75 @@ if TYPE_CHECKING:
     from filelock import FileLock
 
 LEFT = "left_behind"
+_QUIET = "quiet"
+_TURN, _DELIVERY = "turn", "delivery"
+_POLL = 0.05
 _MOST = 1000
 
 
 @asynccontextmanager
 async def at_turn(mind: Mind, session: str) -> AsyncGenerator[tuple[Entry, ...]]:
-    """Be the one who is at a turn of this session; what was left behind there is settled first."""
-    folder = mind.acting.ground.home.owners / "turns"
-    lock = await to_thread.run_sync(_enter, folder, f"{mind.persona.id}.{session}")
+    """Be the one who is at a turn of this session; what was left behind there is settled first. A
+    delivery that goes on there is waited for: it would land between a message and its answer.
+    """
+    folder, name = _turns(mind, session)
+    lock = await to_thread.run_sync(_enter, folder, name)
     try:
+        while await to_thread.run_sync(_is_busy, folder, name, _DELIVERY):  # noqa: ASYNC110  # of another process
+            await sleep(_POLL)
         yield await to_thread.run_sync(settle_left, mind, session, folder, lock)
     finally:
         with CancelScope(shield=True):
             await to_thread.run_sync(_leave, lock)
 
 
+@asynccontextmanager
+async def at_delivery(mind: Mind, session: str) -> AsyncGenerator[tuple[Entry, ...]]:
+    """The same for a delivery; StoreLocked while somebody else is at a turn of this session.
+
+    Either side first says that it is there and looks for the other after that, so that one of them
+    always sees the other.
+    """
+    folder, name = _turns(mind, session)
+    locks = [await to_thread.run_sync(_enter, folder, name)]
+    try:
+        locks.append(await to_thread.run_sync(_enter, folder, name, _DELIVERY))
+        if await to_thread.run_sync(_is_busy, folder, name, _TURN, Path(locks[0].lock_file)):
+            raise StoreLocked(
+                f"somebody is being answered in session {session!r} just now",
+                hint="deliver it when that is over",
+                session=session,
+            )
+        yield await to_thread.run_sync(settle_left, mind, session, folder, locks[0])
+    finally:
+        with CancelScope(shield=True):
+            for lock in locks:
+                await to_thread.run_sync(_leave, lock)
+
+
+@contextmanager
+def following(mind: Mind) -> Generator[None]:
+    """Be one who follows the talks of this persona while they are silent: `mentis run` leaves
+    their afterthoughts to whoever can show them.
+    """
+    lock = _enter(mind.acting.ground.home.owners / _QUIET, mind.persona.id)
+    try:
+        yield
+    finally:
+        _leave(lock)
+
+
+def followed(mind: Mind) -> bool:
+    """Whether anybody does. It blocks."""
+    return any(_busy(mind.acting.ground.home.owners / _QUIET, mind.persona.id))
+
+
 def settle_left(mind: Mind, session: str, folder: Path, own: FileLock) -> tuple[Entry, ...]:
     """Record each pending message as failed, unless somebody else may still be at it. It blocks."""
     turns = mind.conversations.turns(mind.agent, session)
     pending = [number for number, turn in enumerate(turns) if turn.state == "pending"]
-    if not pending or any(_busy(folder, f"{mind.persona.id}.{session}", own)):
+    own_file = Path(own.lock_file)
+    if not pending or any(_busy(folder, f"{mind.persona.id}.{session}", but=own_file)):
         return ()
     return tuple(_settle(mind, session, number, turns[number]) for number in pending)
 
@@ -75,7 +125,11 @@ def _settle(mind: Mind, session: str, number: int, turn: Turn) -> Entry:
     return entry
 
 
-def _enter(folder: Path, name: str) -> FileLock:
+def _turns(mind: Mind, session: str) -> tuple[Path, str]:
+    return mind.acting.ground.home.owners / "turns", f"{mind.persona.id}.{session}"
+
+
+def _enter(folder: Path, name: str, what: str = _TURN) -> FileLock:
     """The first free name: two agents of one process may be at the same session."""
     inside(folder.parent.parent, f"{folder.parent.name}/{folder.name}")
     try:
@@ -83,14 +137,18 @@ def _enter(folder: Path, name: str) -> FileLock:
     except OSError as error:
         raise unwritable(folder, error) from error
     for count in range(_MOST):
-        if (lock := try_lock(folder / f"{name}.{os.getpid()}-{count}.turn")) is not None:
+        if (lock := try_lock(folder / f"{name}.{os.getpid()}-{count}.{what}")) is not None:
             return lock
     raise unwritable(folder, OSError("too many turns are begun here"))
 
 
-def _busy(folder: Path, name: str, own: FileLock) -> Iterator[bool]:
-    for path in folder.glob(f"{name}.*.turn"):
-        if path == Path(own.lock_file) or path.is_symlink() or not path.is_file():
+def _is_busy(folder: Path, name: str, what: str, but: Path | None = None) -> bool:
+    return any(_busy(folder, name, what, but=but))
+
+
+def _busy(folder: Path, name: str, what: str = _TURN, *, but: Path | None = None) -> Iterator[bool]:
+    for path in folder.glob(f"{name}.*.{what}"):
+        if path == but or path.is_symlink() or not path.is_file():
             continue
         lock = try_lock(path)
         yield lock is None

@@ -1,7 +1,7 @@
 """The model's own window: asked for in the prompt, taken out of the answer, judged and recorded.
 
-With `status.window = "model"` every answer opens with one. What it announces is held against what
-was done, and the next turn, or tick, is told what came of that.
+With `status.window = "model"` every answer opens with one, that of a tick too. What it announces is
+held against what was done, and the next turn, or tick, is told what came of that.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ REFUSED = "refused_window"
 CLAIMS = "claims"
 WITHHELD = "withheld"
 VERDICT = "window_verdict"
+PART = "status window"  # that is degraded, where none can be asked for
+WINDOW_TOKENS = 1024  # that an answer may have more, where it opens with one
 LOOKED_BACK = 16  # turns among which the last one is that was no thought
 _NAME = re.compile(r"[\w.:/-]{1,64}")
 _BOUND = "is held to a schema of calls, so its answers cannot open with a window"
@@ -55,12 +57,13 @@ _BOUND = "is held to a schema of calls, so its answers cannot open with a window
 @dataclass(frozen=True, slots=True)
 class WindowAsked(Value):
     """That windows are asked for, by which rules and in which state the next one is judged, and
-    what the last one came to.
+    what the last one came to: for a turn, and for a tick.
     """
 
     state: GuardianState
     profile: Profile
     verdict: tuple[Span, ...] = ()
+    sensed: tuple[Sense, ...] = ()
 
 
 def ask_for_windows(mind: Mind, settings: Settings) -> WindowAsked | Degradation | None:
@@ -71,9 +74,9 @@ def ask_for_windows(mind: Mind, settings: Settings) -> WindowAsked | Degradation
         profile = rules_of(mind.acting.ground.home, settings)
         state = with_routes(derive_state(mind.ledger, mind.agent), DIRECT)
     except MentisError as error:
-        return Degradation("status window", f"none is asked for: {error.message}")
-    entries = mind.ledger.latest(mind.agent, LOOKED_BACK, kind="turn")
-    return WindowAsked(state, profile, verdict_spans(entries))
+        return Degradation(PART, f"none is asked for: {error.message}")
+    entries = _lately(mind)
+    return WindowAsked(state, profile, verdict_spans(entries), verdict_senses(entries))
 
 
 # Before the call
@@ -86,7 +89,7 @@ def window_values(
     if asked is None:
         return {}, ()
     if tools and abilities(route).calls == "bound":
-        return {}, (Degradation("status window", f"route {route.name!r} {_BOUND}"),)
+        return {}, (Degradation(PART, f"route {route.name!r} {_BOUND}"),)
     return {BLOCK: "on", "status_state": _state(asked.state)}, ()
 
 
@@ -103,22 +106,27 @@ def _state(state: GuardianState) -> str:
 
 def opening_for(request: PromptRequest) -> Opening | None:
     """What takes the window, where the prompt asks for one."""
-    asks = any(span.block == BLOCK for span in request.system_instruction)
-    return Opening() if asks else None
+    return Opening() if asks_for_window(request.system_instruction) else None
+
+
+def asks_for_window(spans: Iterable[Span]) -> bool:
+    """The owner may have switched the block off."""
+    return any(span.block == BLOCK for span in spans)
 
 
 # After it
 
 
 def window_failures(
-    opening: Opening | None, asked: WindowAsked | None, attempts: Attempts
+    whole: str | None, asked: WindowAsked | None, attempts: Attempts
 ) -> tuple[Failure, ...]:
-    """What the guardian blocks, as failures to be corrected. Once no call is left that could mend
-    it, the answer stands: a window keeps nobody from acting, and the record says what it was.
+    """What the guardian blocks of a whole answer, as failures to be corrected. Once no call is left
+    that could mend it, the answer stands: a window keeps nobody from acting, and the record says
+    what it was.
     """
-    if opening is None or asked is None or attempts.calls >= attempts.budget:
+    if whole is None or asked is None or attempts.calls >= attempts.budget:
         return ()
-    judged = check_response(opening.whole, asked.state, asked.profile)
+    judged = check_response(whole, asked.state, asked.profile)
     blocking = (finding for finding in judged.findings if finding.level == "block")
     return tuple(
         Failure("rule", f"{one.rule} {one.where}: {one.what}; {one.hint}") for one in blocking
@@ -213,14 +221,31 @@ def verdict_senses(entries: Sequence[Entry]) -> tuple[Sense, ...]:
     return (Sense(f"{VERDICT}:{entry.index}", VERDICT, verdict, Trust.RUNTIME),)
 
 
+def _lately(mind: Mind) -> Sequence[Entry]:
+    """The latest turns and ticks, back to one that was heard: those that failed may be many."""
+    count = LOOKED_BACK
+    while True:
+        entries = mind.ledger.latest(mind.agent, count, kind="turn")
+        if len(entries) < count or not all(map(_tells_nothing, entries)):
+            return entries
+        count *= 8
+
+
 def _last_verdict(entries: Sequence[Entry]) -> tuple[Entry, dict[str, object]] | None:
-    """Of the newest turn or tick; what was thought in between has no window."""
+    """Of the newest turn or tick that has one, or has heard the one before it."""
     for entry in reversed(entries):
-        if "inner" in _object(entry.body.get("turn")):
+        if _tells_nothing(entry):
             continue
         found = _object(entry.body.get(CLAIMS))
         return (entry, _told(entry, found)) if found else None
     return None
+
+
+def _tells_nothing(entry: Entry) -> bool:
+    """What was thought in between has no window; who got no answer has told nobody a verdict."""
+    turn, tick = _object(entry.body.get("turn")), _object(entry.body.get("tick"))
+    unheard = "failure" in turn or bool(tick.get("unheard"))
+    return "inner" in turn or (unheard and CLAIMS not in entry.body)
 
 
 def _told(entry: Entry, found: Mapping[str, object]) -> dict[str, object]:

@@ -33,6 +33,7 @@ from mentis.values.route import Backend, Route
 from mentis.values.trace import Degradation
 
 from .acting import open_dispatcher
+from .beat import check_weights
 from .bringing import Bringing
 from .caching import REMEMBERED, Caching
 from .checkpoints import CheckpointedLedger
@@ -60,7 +61,7 @@ def open_mind(
     `store` is the file of a database to use in the place of the home's own.
     """
     home = find_home(path)
-    live = LiveSettings(home.path, parts.variables)
+    live, shelf = _open_live(home, parts)
     settings, _ = live.current()
     chosen = home.pick_persona(persona)
     destination, *fallbacks = open_routes(settings, home, route)
@@ -86,7 +87,7 @@ def open_mind(
         agent=agent,
         persona=who,
         profile=profile,
-        shelf=open_shelf(home, settings),
+        shelf=shelf,
         memory=ground.memory,
         settings=live,
         route=destination,
@@ -107,6 +108,14 @@ def open_mind(
         noted=noted,
     )
     return mind, database, settings
+
+
+def _open_live(home: Home, parts: Parts) -> tuple[LiveSettings, Shelf]:
+    """The settings, held to what the prompts have."""
+    live = LiveSettings(home.path, parts.variables)
+    shelf = open_shelf(home, live.current()[0])
+    live.hold_to(lambda settings: check_weights(settings, shelf.current().library))
+    return live, shelf
 
 
 def _open_ground(

@@ -8,6 +8,7 @@ be read of it anyway is read element by element, and every element that cannot i
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
@@ -28,13 +29,25 @@ from mentis.values.tick import (
 )
 from mentis.values.value import Value
 
+from .arguments import DEEPEST, is_recordable
 from .found import Found, find_json
-from .lenient import Doubled, marked, printable, refuse_constant
+from .lenient import Doubled, marked, printable
 
 T = TypeVar("T")
 ITEMS = "items"
 _SHOWN = 400
-_DECODER = json.JSONDecoder(object_pairs_hook=marked, parse_constant=refuse_constant)
+
+
+def _integer(digits: str) -> int | float:
+    """More digits than are read are no number either; only the element with it is lost for it."""
+    try:
+        return int(digits)
+    except ValueError:
+        return math.inf
+
+
+# NaN and the like are read, so that only the element that has one is refused for it.
+_DECODER = json.JSONDecoder(object_pairs_hook=marked, parse_int=_integer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +152,10 @@ class _Members:
             return {}
         if not isinstance(value, dict) or _doubled(cast("object", value)):
             raise _Unfit("payload: a JSON object is needed, with every key once")
+        if not is_recordable(cast("object", value)):
+            raise _Unfit(
+                f"payload: it holds half a character or no number, or is deeper than {DEEPEST}"
+            )
         return cast("JsonObject", value)
 
     def has(self, name: str) -> bool:
@@ -149,7 +166,8 @@ class _Members:
 
     def refuse_rest(self) -> None:
         if self._members:
-            raise _Unfit(f"{', '.join(sorted(self._members))[:100]}: nothing of that name is known")
+            names = printable(", ".join(sorted(self._members))[:100])
+            raise _Unfit(f"{names}: nothing of that name is known")
 
     def _take(self, name: str) -> object:
         if name not in self._members:

@@ -257,6 +257,7 @@ class StageReport(Value):
 
     `rendered`: without a model. `read`: the section was already what it should be. `cached`: the
     model said this before. `fallback`: the model failed, and the deterministic form stands there.
+    `status` is what a server answered that refused.
     """
 
     stage: Stage
@@ -265,6 +266,7 @@ class StageReport(Value):
     ]
     reason: str = ""
     route: str = ""
+    status: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +275,19 @@ class LeftOut(Value):
 
     section: Literal["l1_memory", "goal_tree", "senses"]
     lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class PassedRoute(Value):
+    """A route that gave a stage no answer, or has no room for its question: the next was asked.
+    `status` is what a server answered that refused.
+    """
+
+    stage: Stage
+    route: str
+    code: str
+    reason: str
+    status: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +303,7 @@ class TickReport(Value):
     catalogue: str = ""  # its version
     telemetry: JsonObject = field(default_factory=dict[str, object])
     left_out: tuple[LeftOut, ...] = ()
+    passed: tuple[PassedRoute, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

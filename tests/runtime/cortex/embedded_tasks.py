@@ -31,6 +31,7 @@ from mentis.runtime.wiring import Parts
 from mentis.stores.files.home import Home
 from mentis.values.cognition import CognitionState, Sense
 from mentis.values.tick import Catalogue, Descriptor, Tick
+from mentis.values.trust import Trust
 
 GIVEN: Any = json.loads((Path(__file__).parent / "tasks.json").read_text(encoding="utf-8"))
 ENVIRON = {
@@ -82,7 +83,8 @@ async def run_tasks(
                 present = look(mind)
                 asking = Asking(mind, present)
                 desk = Desk(mind, Home(home), present.settings, asking, HelperCache())
-                sense = Sense("s", "message", {"text": task["sense"]}, endpoint="owner")
+                said = {"text": task["sense"]}
+                sense = Sense("s", "message", said, Trust.OWNER, "owner")
                 begun = time.monotonic()
                 done = await tick(
                     [sense],

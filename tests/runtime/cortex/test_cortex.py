@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,7 +23,8 @@ from mentis.ports.provider import Provider
 from mentis.runtime.agent import Agent
 from mentis.runtime.cortex.cortex import Ticked
 from mentis.runtime.cortex.events import JsonLines, TickEvent, on_span
-from mentis.runtime.cortex.health import NO_STREAKS, Alarm
+from mentis.runtime.cortex.health import NO_STREAKS, Alarm, recorded
+from mentis.runtime.cortex.kept import Done, keep
 from mentis.runtime.homes import create_home
 from mentis.runtime.wiring import Parts
 from mentis.settle.output_ir import write_output_ir
@@ -33,7 +35,7 @@ from mentis.values.cognition import CognitionState, GoalTree, L1Entry, Sense
 from mentis.values.json import JsonObject
 from mentis.values.rendering import Rendering
 from mentis.values.route import Route
-from mentis.values.tick import DRAFT_DROPPED, PATCH_DESCRIPTORS, StageReport
+from mentis.values.tick import DRAFT_DROPPED, PATCH_DESCRIPTORS, ActDraft, StageReport
 from mentis.values.trust import Trust
 
 from .injected import Heard, lines
@@ -130,6 +132,28 @@ async def test_a_tick_acts_remembers_and_is_bound_by_one_entry(opened: Opened) -
         assert [call["stage"] for call in told["calls"]] == ["primary"]
         bound = {"request", "payload", "library", "reply", "acts", "drafts", "senses", "state"}
         assert told["digests"].keys() == bound
+        assert agent.verify().intact
+
+
+async def test_half_a_character_in_an_act_costs_that_act_and_never_the_entry(
+    opened: Opened,
+) -> None:
+    said = answer(wants(city="CUT"), wants(city="Rome")).replace("CUT", "\\ud83d")
+    async with opened(table("default", said, answer())) as agent:
+        done = await agent.tick([ASKED])
+        assert [one.text for one in done.outcomes] == ["Sunny in Rome."]
+        assert [one.code for one in done.tick.report.dropped] == ["shape"]
+        assert [one.kind for one in done.senses] == [DRAFT_DROPPED, "act.result"]
+        assert done.entry is not None
+        assert "digests" in done.entry.body
+        # Also of drafts that did not come through our own readers.
+        broken = replace(done.tick, acts=(ActDraft("python", "weather", {"city": "\ud83d"}),))
+        cortex = agent._cortex  # pyright: ignore[reportPrivateUsage]  # as it keeps its ticks
+        mind, blobs = cortex._mind, cortex._blobs  # pyright: ignore[reportPrivateUsage]
+        over = Done(broken, (), before=1, saved=True, library="none", taken=("d",))
+        kept = keep(mind, blobs, over)
+        assert kept is not None
+        assert "half a surrogate pair" in str(kept.body["unbound"])
         assert agent.verify().intact
 
 
@@ -459,6 +483,11 @@ async def test_a_helper_that_keeps_failing_raises_an_alarm_that_outlives_the_pro
     assert [(one.stage, one.failures) for one in alarms[2]] == [("sense_helper", 3)]
     async with opened(table("default", answer())) as agent:
         assert (await agent.tick([ASKED])).alarms == ()
+
+
+def test_a_reason_with_half_a_character_in_it_can_be_recorded() -> None:
+    told = recorded([StageReport("sense_helper", "failed", "provider-refused: \ud83d")])
+    assert told["failed"] == {"sense_helper": r"provider-refused: \ud83d"}
 
 
 def test_a_stage_that_had_nothing_to_do_neither_fails_nor_succeeds() -> None:

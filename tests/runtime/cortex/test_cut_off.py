@@ -14,7 +14,7 @@ import pytest
 
 from mentis.act.functions import act
 from mentis.compose.input_ir import InputIr
-from mentis.errors import StoreLocked
+from mentis.errors import ProviderUnreachable, StoreLocked
 from mentis.ports.act_handler import ActHandler
 from mentis.ports.provider import Provider
 from mentis.runtime.agent import Agent
@@ -120,19 +120,17 @@ async def test_an_interrupt_ends_a_tick_that_says_so(opened: Opened) -> None:
         assert calls_of(done.entry) == ["primary"]
 
 
-async def test_an_answer_that_nothing_can_be_made_of_is_a_recorded_no_op(opened: Opened) -> None:
+async def test_an_act_too_deep_to_record_costs_that_act_and_nothing_else(opened: Opened) -> None:
     deep = "[" * 900 + "]" * 900
     acts = json.dumps([wants("note", text="x", more="DEEP")]).replace('"DEEP"', deep)
     reply = answer(memory=[{"op": "append", "value": "v"}]).replace("<acts>[]", f"<acts>{acts}")
     assert deep in reply
     async with opened(scripted(reply)) as agent:
         done = await agent.tick()
-        assert done.tick.report.noop == "conclude_failed"
-        assert (done.state.revision, done.outcomes) == (0, ())
-        assert done.entry is not None
-        assert calls_of(done.entry) == ["primary"]
-        told: Any = done.entry.body["tick"]
-        assert "nothing can be made of it" in told["failed"]["primary"]
+        assert (done.tick.report.noop, done.state.revision, done.outcomes) == ("", 1, ())
+        stages = {one.stage: one for one in done.tick.report.stages}
+        assert stages["acts_helper"].state == "failed"
+        assert "deep" in stages["acts_helper"].reason
 
 
 async def test_a_second_tick_is_told_who_ticks(opened: Opened) -> None:
@@ -199,6 +197,87 @@ async def test_senses_that_there_is_no_room_for_come_in_the_next_tick(opened: Op
         later = [one.id for one in many[-cut.lines :]]
         assert 0 < len(later) < len(many)
         assert [one.id for one in done.senses] == later
+
+
+async def test_senses_in_the_words_of_a_helper_are_cut_as_they_are_and_the_others_come_later(
+    opened: Opened,
+) -> None:
+    """Of a text that covers them all nobody could tell which of them a cut takes away."""
+    many = [Sense(f"s{one}", "mail", {"text": f"letter {one} " * 100}) for one in range(30)]
+    small = scripted(answer(), answer(), more="context_tokens = 5000\nmax_tokens = 500")
+    words = json.dumps("\n".join(["They write at length. " * 20] * 60))
+    helper = f'[routes.sense_helper]\nbackend = "scripted"\nreplies = [{words}]\n'
+    heard = Heard()
+    async with opened(small + helper) as agent:
+        done = await agent.tick(many, emit=heard)
+        assert "They write at length." in (heard.text("input_ir_sense") or "")
+        (cut,) = done.tick.report.left_out
+        assert 0 < cut.lines < len(many)
+        assert [one.id for one in done.senses] == [one.id for one in many[-cut.lines :]]
+
+
+async def test_a_tick_that_has_no_room_for_any_sense_takes_none(opened: Opened) -> None:
+    small = scripted(answer(), more="context_tokens = 1750\nmax_tokens = 100")
+    async with opened(small) as agent:
+        done = await agent.tick([Sense("s", "mail", {"text": "word " * 380})])
+        assert (done.tick.report.noop, done.entry) == ("primary_failed", None)
+        (passed,) = done.tick.report.passed
+        assert passed.code == "sense-too-large"
+        assert (await agent.tick()).tick.report.noop == ""  # without one there is room
+
+
+class Unreachable:
+    """A provider of which some routes fail. `sent` has the size of what the others were sent."""
+
+    def __init__(self, reply: str, *failing: str) -> None:
+        self._reply = reply
+        self._failing = failing
+        self.sent: list[tuple[str, int]] = []
+
+    @asynccontextmanager
+    async def open(
+        self, rendering: Rendering, route: Route
+    ) -> AsyncGenerator[AsyncIterator[str], None]:
+        if route.name in self._failing:
+            raise ProviderUnreachable("nobody is there", hint="wait")
+        self.sent.append((route.name, len(rendering.body())))
+        yield self._events()
+
+    async def _events(self) -> AsyncIterator[str]:
+        said = {"content": self._reply}
+        yield json.dumps({"choices": [{"delta": said, "finish_reason": "stop"}]})
+
+
+async def test_each_route_is_told_what_it_has_room_for_and_none_more_than_that(
+    opened: Opened,
+) -> None:
+    big = [{"op": "append", "value": f"remember {number} " * 60} for number in range(40)]
+    async with opened(scripted(answer(memory=big))) as agent:
+        await agent.tick()
+    routes = scripted(more='fallback = ["tiny", "small"]\ncontext_tokens = 60000')
+    for name, tokens in (("tiny", 800), ("small", 5000)):
+        routes += f'[routes.{name}]\nbackend = "scripted"\nfacts = {{native_tools = false}}\n'
+        routes += f"context_tokens = {tokens}\nmax_tokens = 500\n"
+    provider = Unreachable(answer(memory=[{"op": "append", "value": "x"}]), "default")
+    async with opened(routes, provider=provider) as agent:
+        done = await agent.tick()
+    ((name, size),) = provider.sent
+    assert name == "small"
+    assert size < 30_000
+    assert [one.section for one in done.tick.report.left_out] == ["l1_memory"]
+    passed = [(one.route, one.code) for one in done.tick.report.passed]
+    assert passed == [("default", "provider-unreachable"), ("tiny", "compose")]
+    told: Any = done.entry and done.entry.body["tick"]
+    assert [one["route"] for one in told["passed"]] == ["default", "tiny"]
+
+
+async def test_a_primary_without_room_for_the_least_is_not_asked(opened: Opened) -> None:
+    small = scripted(answer(), more="context_tokens = 800\nmax_tokens = 500")
+    async with opened(small) as agent:
+        done = await agent.tick()
+    assert (done.tick.report.noop, done.entry) == ("primary_failed", None)
+    (failed,) = [one for one in done.tick.report.stages if one.stage == "primary"]
+    assert "more than the 800 of route 'default'" in failed.reason
 
 
 def test_the_oldest_memories_and_the_lightest_goals_are_cut_first() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 SCRIPT = Path(__file__).with_name("killed.py")
+CHORES = Path(__file__).with_name("killed_chores.py")
 AGAIN = ("after thought", "before intent")
 BEGUN = ("after intent", "in act", "before tick")
 ONCE = ("before letting go", "after letting go")
@@ -39,3 +40,19 @@ def test_a_kill_anywhere_loses_no_sense_and_takes_each_exactly_once(tmp_path: Pa
     for moment in ONCE:
         assert found[moment]["effects"] == 1, moment
         assert found[moment]["stages"] == ["intent", "outcome"], moment
+
+
+def test_a_kill_at_a_delivery_or_an_afterthought_makes_none_twice(tmp_path: Path) -> None:
+    """Before it is recorded it is made again; from then on it is not."""
+    deliveries = ("delivery before 1", "delivery after 1")
+    thoughts = ("afterthought before 1", "afterthought after 1", "afterthought after 2")
+    command = [sys.executable, str(CHORES), str(tmp_path), *deliveries, *thoughts]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    lines: list[Any] = [json.loads(line) for line in done.stdout.splitlines()]
+    found = {one["moment"]: one for one in lines}
+    assert found.keys() == {*deliveries, *thoughts}, done.stderr
+    for moment, one in found.items():
+        assert one["killed"], moment
+        assert (one["owed"], one["inner"].count("delivery")) == (0, moment in deliveries), one
+    assert [found[one]["inner"].count("afterthought_followup") for one in thoughts] == [1, 1, 1]
+    assert [found[one]["inner"].count("afterthought_decision") for one in thoughts] == [1, 2, 1]

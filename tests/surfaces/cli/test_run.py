@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
+from mentis.runtime.loop.aside import open_asides
 from mentis.settle.output_ir import write_output_ir
+from mentis.values.cognition import Sense
 
 from .conftest import Mentis
 
@@ -84,6 +86,20 @@ def test_a_sense_is_one_thing_and_the_folder_is_bounded(mentis: Mentis, living: 
     assert mentis("--home", living, "run", "--folder", living / "nowhere").code == 1
 
 
+def test_a_number_or_a_text_that_is_none_is_refused_in_one_line(
+    mentis: Mentis, living: Path
+) -> None:
+    interval = mentis("--home", living, "run", "--interval", "nan", "--ticks", "1")
+    assert (interval.code, "nan is no interval" in interval.err) == (2, True)
+    added = mentis("--home", living, "sense", "add", "\udc80bad")
+    assert (added.code, "UTF-8" in added.err) == (1, True)
+    odd = living / "mail\udc80.txt"
+    odd.write_text("Dear Ada,", encoding="utf-8")
+    assert mentis("--home", living, "sense", "add", "--file", odd).code == 0
+    waits: Any = mentis("--home", living, "sense", "list", "--json").json()
+    assert json.loads(waits[0]["content"])["payload"]["name"] == r"mail\udc80.txt"
+
+
 def test_a_process_takes_senses_from_its_socket_and_ends_cleanly_on_sigterm(
     process: Start, living: Path, tmp_path: Path
 ) -> None:
@@ -115,3 +131,45 @@ def test_a_process_takes_senses_from_its_socket_and_ends_cleanly_on_sigterm(
 def _lines(client: socket.socket, count: int) -> list[Any]:
     with client.makefile(encoding="utf-8") as stream:
         return [json.loads(stream.readline()) for _ in range(count)]
+
+
+def test_what_was_set_aside_is_listed_given_again_or_dropped(mentis: Mentis, living: Path) -> None:
+    with open_asides(living) as asides:
+        for name in ("one", "two"):
+            told = Sense(name, "input", {"text": f"This is {name}."}, endpoint="cli")
+            asides.add(told, failures=3, reason="provider-refused: no\n")
+    listed = mentis("--home", living, "sense", "aside")
+    assert [line.split()[1] for line in listed.out.splitlines()] == ["one", "two"]
+    assert "3 ticks failed: provider-refused: no\\n" in listed.out
+    assert mentis("--home", living, "sense", "again", "three").code == 2
+    assert mentis("--home", living, "sense", "drop", "two", "--json").json() == {"dropped": "two"}
+    for command in ("again", "drop"):  # an unset variable is nobody's name, also of the only one
+        assert mentis("--home", living, "sense", command, "").code == 2
+    assert mentis("--home", living, "sense", "again", "one", "--json").code == 0
+    assert "This is one." in mentis("--home", living, "sense", "list").out
+    assert mentis("--home", living, "sense", "aside", "--json").json() == []
+
+
+def test_what_an_act_brought_and_was_set_aside_can_be_given_again(
+    mentis: Mentis, living: Path, tmp_path: Path
+) -> None:
+    with open_asides(living) as asides:
+        for name in ("k1", "k2"):
+            told = Sense(f"act.result:{name}", "act.result", {"key": name, "text": f"page {name}"})
+            asides.put((told,), (), failures=3, reason="provider-refused: no")
+    assert mentis("--home", living, "sense", "again", "act.result:k1").code == 0
+    assert mentis("--home", living, "sense", "drop", "act.result:k2").code == 0
+    events = tmp_path / "events.jsonl"
+    done = mentis("--home", living, "run", "--ticks", "1", "--events", events, "--json")
+    assert (done.code, done.json()["senses"], done.json()["refusals"]) == (0, 1, 0), done.err
+    assert "page k1" in events.read_text(encoding="utf-8")
+    assert mentis("--home", living, "sense", "aside", "--json").json() == []
+
+
+def test_what_is_done_between_ticks_is_told(mentis: Mentis, living: Path) -> None:
+    with (living / "mentis.toml").open("a", encoding="utf-8") as toml:
+        toml.write("[beats]\nenabled = true\nweights = {curiosity = 1.0}\n")
+    done = mentis("--home", living, "run", "--interval", "0", "--ticks", "1", "--json")
+    assert done.code == 0, done.err
+    assert "beat: curiosity [entry 0]" in done.err
+    assert done.json()["beats"] == 1

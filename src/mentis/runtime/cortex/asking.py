@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
-from anyio import to_thread
+from anyio import Lock, to_thread
 
 from mentis.call.faults import may_cost
 from mentis.codec.forms import to_json, to_object
@@ -14,7 +15,7 @@ from mentis.compose.built import Built
 from mentis.compose.computed import Facts
 from mentis.compose.input_ir import InputIr
 from mentis.compose.notices import notices_of
-from mentis.errors import BadInput, LibraryError, MentisError
+from mentis.errors import BadInput, ComposeError, LibraryError, MentisError
 from mentis.facts.abilities import abilities
 from mentis.runtime.attempts import planned
 from mentis.runtime.budgets import check_asking
@@ -28,11 +29,13 @@ from mentis.values.rendering import Rendering
 from mentis.values.reply import Reply, Usage
 from mentis.values.request import PromptRequest, ToolChoice
 from mentis.values.route import Route
-from mentis.values.tick import Stage
+from mentis.values.tick import PassedRoute, Stage
 from mentis.values.tool import ToolDeclaration
+from mentis.values.trace import Degradation
 from mentis.values.value import Value
 
 _FREE = ToolChoice()
+_NO_WINDOW: Mapping[str, object] = {}
 
 
 def block_of(stage: Stage) -> str:
@@ -41,18 +44,24 @@ def block_of(stage: Stage) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Question(Value):
-    """What a stage asks: `text` is its user message, the system prompt is the library's."""
+    """What a stage asks: `text` is its user message, the system prompt is the library's. `window`
+    are the values of the blocks that ask for a status window; without any, none is asked for.
+    """
 
     stage: Stage
     text: str
     tools: tuple[ToolDeclaration, ...] = ()
     choice: ToolChoice = _FREE
     block: str = ""  # where it is not the one that has the name of the stage
+    window: Mapping[str, object] = field(default_factory=lambda: _NO_WINDOW)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked(Value):
-    """A call that was made, for the record of the tick."""
+    """A call that was made, for the record of the tick. `failed` counts what was wrong with its
+    answer, `then` is the block that asked again, or why none did. `whole` are its words where
+    they have a window to be judged, or should have.
+    """
 
     stage: Stage
     route: Route
@@ -61,6 +70,9 @@ class Asked(Value):
     reply: Reply
     usage: Usage
     failure: str = ""
+    failed: int = 0
+    then: str = ""
+    whole: str | None = None
 
     def recorded(self) -> dict[str, object]:
         """As the calls of a turn are recorded, so that budgets count it."""
@@ -74,6 +86,7 @@ class Asked(Value):
             **self._bound(),
             counted: to_object(self.usage),
             **({"failure": self.failure} if self.failure else {}),
+            **({"failed": self.failed, "then": self.then} if self.failed else {}),
         }
 
     def _bound(self) -> dict[str, object]:
@@ -86,15 +99,22 @@ class Asked(Value):
 
 @dataclass(slots=True)
 class Asking:
-    """Asks for one tick. `calls` are all that were sent, also those that failed."""
+    """Asks for one tick. `calls` are all that were sent, also those that failed; `passed` are the
+    routes that gave no answer, `degraded` is what could not be asked for. `reserved` is the most
+    that calls which are under way may use: stages run at once, and share one budget.
+    """
 
     mind: Mind
     present: Present
     calls: list[Asked] = field(default_factory=list[Asked])
+    passed: list[PassedRoute] = field(default_factory=list[PassedRoute])
+    degraded: list[Degradation] = field(default_factory=list[Degradation])
+    reserved: list[tuple[Route, Usage]] = field(default_factory=list[tuple[Route, Usage]])
+    _budget: Lock = field(default_factory=Lock)
 
-    def prompt(self, block: str, route: Route) -> Built:
-        """The system prompt of a stage: one block of the library."""
-        built = self._builder().build_cortex_stage(block, route.variant)
+    def prompt(self, block: str, route: Route, window: Mapping[str, object] = _NO_WINDOW) -> Built:
+        """The system prompt of a stage: one block of the library, and what asks for a window."""
+        built = self._builder().build_cortex_stage(block, route.variant, window)
         if not built.text.strip():
             raise LibraryError(
                 f"the block {block!r} says nothing, so a stage of the tick has no prompt",
@@ -105,6 +125,10 @@ class Asking:
     def message(self, ir: InputIr, route: Route) -> str:
         """What the primary is asked; the sections alone where the owner wants nothing around."""
         return self._builder().build_cortex_input(ir, route.variant).text or ir.text
+
+    def correction(self, block: str, route: Route, values: Mapping[str, object]) -> str:
+        """What asks again; nothing where the owner has switched it off."""
+        return self._builder().build_correction(block, route.variant, values).text
 
     def _builder(self) -> Builder:
         mind, present = self.mind, self.present
@@ -119,22 +143,34 @@ class Asking:
 
     async def ask(self, question: Question, routes: Sequence[Route]) -> tuple[Reply, Route]:
         """The answer of the first route that gives one, and which that was."""
+
+        async def same(_route: Route) -> Question:
+            return question
+
+        return await self.ask_each(question.stage, same, routes)
+
+    async def ask_each(
+        self, stage: Stage, plan: Callable[[Route], Awaitable[Question]], routes: Sequence[Route]
+    ) -> tuple[Reply, Route]:
+        """The same, where `plan` says what each is asked: one may have less room than another."""
         failure: MentisError | None = None
         for route in routes:
             try:
-                return await self._once(question, route), route
+                return await self._once(await plan(route), route), route
             except MentisError as error:
-                if not may_pass(error):
+                if not may_pass(error) and not isinstance(error, ComposeError):
                     raise
+                self.passed.append(_passed(stage, route, error))
                 failure = error
         if failure is None:
-            raise LibraryError(f"the stage {question.stage!r} has no route", hint="name one")
+            raise LibraryError(f"the stage {stage!r} has no route", hint="name one")
         raise failure
 
     def planned(self, question: Question, route: Route) -> tuple[PromptRequest, Rendering, int]:
         """What would be sent, and how many tokens it has."""
+        block = question.block or block_of(question.stage)
         request = PromptRequest(
-            system_instruction=self.prompt(question.block or block_of(question.stage), route).spans,
+            system_instruction=self.prompt(block, route, question.window).spans,
             tool_declarations=question.tools,
             current_text=question.text,
             mode="beat",
@@ -147,11 +183,24 @@ class Asking:
 
     async def _once(self, question: Question, route: Route) -> Reply:
         request, rendering, prompt = self.planned(question, route)
-        mind = replace(self.mind, route=route)
-        used = [(call.route, call.usage) for call in self.calls]
-        settings = self.present.settings
-        await to_thread.run_sync(lambda: check_asking(mind, settings, used, prompt=prompt))
-        return await self._sent(question, request, rendering, route=route, prompt=prompt)
+        check_room(question.stage, route, prompt)
+        most = await self._reserve(route, prompt)
+        try:
+            return await self._sent(question, request, rendering, route=route, prompt=prompt)
+        finally:
+            self.reserved.remove(most)
+
+    async def _reserve(self, route: Route, prompt: int) -> tuple[Route, Usage]:
+        """Room in the budgets for the most that a call may use, or BudgetReached. One after the
+        other: what is looked at has to hold until it is reserved.
+        """
+        mind, most = replace(self.mind, route=route), (route, planned(prompt, route))
+        async with self._budget:
+            used = [*((call.route, call.usage) for call in self.calls), *self.reserved]
+            check = partial(check_asking, mind, self.present.settings, used, prompt=prompt)
+            await to_thread.run_sync(check)
+            self.reserved.append(most)
+        return most
 
     async def _sent(
         self,
@@ -189,3 +238,24 @@ class Asking:
         if failure is not None:
             raise failure
         return reply
+
+    def mark(self, whole: str | None, *, failed: int = 0, then: str = "") -> None:
+        """What was made of the last answer, for the record."""
+        self.calls[-1] = replace(self.calls[-1], whole=whole, failed=failed, then=then)
+
+
+def _passed(stage: Stage, route: Route, error: MentisError) -> PassedRoute:
+    status = error.facts.get("status")
+    status = status if isinstance(status, int) else None
+    return PassedRoute(stage, route.name, error.code, error.message, status)
+
+
+def check_room(stage: Stage, route: Route, prompt: int) -> None:
+    """Nothing is sent that the route has no room for, with the answer it may give."""
+    if prompt + route.max_tokens > route.context_tokens:
+        raise ComposeError(
+            f"the prompt of {stage} has {prompt} tokens; with {route.max_tokens} for the answer"
+            f" that is more than the {route.context_tokens} of route {route.name!r}",
+            hint="raise its context_tokens if the model has more, or lower its max_tokens",
+            route=route.name,
+        )

@@ -83,10 +83,8 @@ def noop(run: Run, *, fault: Exception | None = None) -> Tick:
 
 
 def _later(run: Run) -> tuple[Sense, ...]:
-    """Senses that there was no room for: the next tick has them, if this one was told of any."""
-    gone = sum([one.lines for one in run.left_out if one.section == "senses"])
-    plain = run.reports["sense_helper"].state in ("rendered", "fallback")  # a line for each
-    return run.senses[-gone:] if plain and 0 < gone < len(run.senses) else ()
+    """Senses that there was no room for: the next tick has them."""
+    return run.senses[-run.unseen :] if run.unseen else ()
 
 
 def _returned(run: Run, tick: Tick) -> Tick:

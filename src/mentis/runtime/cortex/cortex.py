@@ -4,8 +4,8 @@ its acts are done, and all of it is recorded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
@@ -21,16 +21,20 @@ from mentis.ports.state_store import StateStore
 from mentis.runtime import telemetry
 from mentis.runtime.alone import named
 from mentis.runtime.cognition import load_state
+from mentis.runtime.delivery import news_of
 from mentis.runtime.mind import Mind
 from mentis.runtime.present import Present, look
-from mentis.runtime.windows_model import LOOKED_BACK, verdict_senses
+from mentis.runtime.telling import is_telling, telling
+from mentis.runtime.windows_model import PART
 from mentis.stores.files.home import Home
 from mentis.values.action import Action, Outcome
 from mentis.values.cognition import REVIEW, CognitionState, Sense, root_partition
 from mentis.values.entry import Entry
+from mentis.values.mark import Mark
 from mentis.values.route import Route
 from mentis.values.tick import ActDraft, Catalogue, Dropped, Tick, TickReport
-from mentis.values.trust import Trust
+from mentis.values.trace import Degradation
+from mentis.values.trust import Trust, least_trusted
 from mentis.values.value import Value
 
 from .asking import Asking
@@ -40,12 +44,12 @@ from .conclude import dropped_senses
 from .deadline import Shares
 from .events import Emit, TickEvent, on_span, silent, told_to
 from .health import Alarm, streaks_in
-from .kept import Done, keep, pending, taken_by, ticks_of
+from .kept import Done, keep, pending, taken_by, ticks_of, without
 from .lineage import shown
 from .run import TickLimits
 from .think import CUT, UNHEARD
 from .tick import tick
-from .underway import SESSION, begin, close
+from .underway import SESSION, begin, close, words_of
 from .wire_up import Desk
 
 T = TypeVar("T")
@@ -57,6 +61,7 @@ class Ticked(Value):
     """What came of one tick of an agent. `state` is the one that counts now: where saving it was
     refused (`unsaved` says why), that is still the old one. `senses` are those of the next tick;
     they are kept, and need not be given again. `entry` is None for a tick that did nothing.
+    `carried` is what it was told of what it was not given.
     """
 
     tick: Tick
@@ -66,6 +71,7 @@ class Ticked(Value):
     entry: Entry | None = None
     alarms: tuple[Alarm, ...] = ()
     unsaved: str = ""
+    carried: tuple[Sense, ...] = ()
 
 
 class Cortex:
@@ -89,21 +95,25 @@ class Cortex:
         emit: Emit = silent,
         strict: bool | None = None,
         taken: Sequence[str] = (),
+        only: Collection[str] | None = None,
         reading: CancelScope | None = None,
     ) -> Ticked:
         """One tick, from its senses to its entry; StoreLocked while another one goes on. What is
         cancelled is recorded as far as it came. `taken` are deliveries that the entry says were
-        taken; whoever cancels `reading` ends it, and is still told what came of it.
+        taken; of what was carried over it is told `only` the senses with these ids, if any are
+        named; whoever cancels `reading` ends it, and is still told what came of it.
         """
         facts = {telemetry.AGENT: self._mind.agent, telemetry.SENSES: len(senses)}
         scope = reading or CancelScope()
         with self._alone(), telemetry.span(telemetry.TICK, facts) as span:
             listening = told_to(emit, on_span(span, secrets=self.secrets()))
             await self._mind.acting.begin()
-            known = frozenset(await _shielded(partial(close, self._mind, self._blobs)))
+            known = frozenset(await _shielded(self._close))
             fresh = tuple([one for one in senses if one.id not in known])
             rest = tuple([one for one in taken if one not in known])
-            return await self._run(fresh, emit=listening, strict=strict, taken=rest, reading=scope)
+            run = partial(self._run, fresh, emit=listening, strict=strict, taken=rest, only=only)
+            async with telling(self._mind, partial(self._news, only)) as news:
+                return await run(news=news, reading=scope)
 
     def _alone(self) -> AbstractContextManager[None]:
         name = self._mind.persona.id
@@ -125,18 +135,35 @@ class Cortex:
         tick that was cut off, unless somebody ticks just now and sees to it.
         """
         with suppress(StoreLocked), self._alone():
-            close(self._mind, self._blobs)
+            self._close()
         return taken_by(self._mind)
+
+    def _close(self) -> tuple[str, ...]:
+        return close(self._mind, self._blobs, self._states)
 
     def _waiting(self) -> Waiting:
         mind = self._mind
         drives = root_partition(mind.settings.current()[0].model.cortex.drives)
         state = load_state(self._states, mind.agent, drives)
+        news, left = news_of(mind), pending(mind, self._blobs)
+        # What somebody else is told just now is nothing to think about until that is over.
+        if news.told and is_telling(mind):
+            news = replace(news, told=())
         return Waiting(
-            left=len(pending(mind, self._blobs)),
-            news=len(mind.acting.news()),
+            left=len(left),
+            news=len(news.told),
             goals=len(state.goals.user.children),
+            owed=len(news.owed),
+            carried=tuple([one.id for one in (*left, *map(sense_of, news.told))]),
         )
+
+    @contextmanager
+    def parting(self, name: str) -> Generator[tuple[tuple[Sense, ...], tuple[Mark, ...]]]:
+        """What was carried over under this id, with the marks by which no tick is told of it any
+        more, while nobody ticks; StoreLocked if somebody does. It blocks.
+        """
+        with self._alone():
+            yield without(self._mind, self._blobs, name)
 
     async def _run(
         self,
@@ -145,13 +172,16 @@ class Cortex:
         emit: Emit,
         strict: bool | None,
         taken: tuple[str, ...],
+        only: Collection[str] | None,
+        news: tuple[Outcome, ...],
         reading: CancelScope,
     ) -> Ticked:
         mind = self._mind
         present = await to_thread.run_sync(look, mind)
         asking = Asking(mind, present)
         desk = Desk(mind, self._home, present.settings, asking, self.cache)
-        moment = await to_thread.run_sync(self._gather, given, desk, emit)
+        gather = partial(self._gather, given, news, desk, emit, only=only)
+        moment = await to_thread.run_sync(gather)
         limits = self._limits(present, desk, strict=strict)
         over = Over(Tick((), moment.state, TickReport(noop=CUT)))
         try:
@@ -164,6 +194,9 @@ class Cortex:
                     limits=limits,
                     emit=emit,
                 )
+                report = replace(thought.report, passed=tuple(asking.passed))
+                senses = (*moment.held, *thought.senses)
+                thought = replace(thought, report=report, senses=senses)
                 await self._do(thought, over, moment, asking, emit=emit, taken=taken)
         finally:
             done = _done(moment, over, asking)
@@ -171,7 +204,16 @@ class Cortex:
             entry = await _shielded(partial(keep, mind, self._blobs, done))
         alarms = await to_thread.run_sync(self._alarms, present, emit)
         kept = moment.state if over.unsaved else over.thought.state
-        return Ticked(over.thought, kept, done.outcomes, done.senses, entry, alarms, over.unsaved)
+        return Ticked(
+            over.thought,
+            kept,
+            done.outcomes,
+            done.senses,
+            entry,
+            alarms,
+            over.unsaved,
+            moment.carried,
+        )
 
     async def _do(
         self,
@@ -189,21 +231,36 @@ class Cortex:
         if thought.acts or thought.state.revision != before:
             calls = tuple(asking.calls)
             write = partial(begin, self._mind, thought, before=before, taken=taken, calls=calls)
-            await _shielded(write)
-        over.unsaved = await self._save(moment.state, thought, emit)
+            words = words_of(await _shielded(partial(write, told=moment.news)))
+            over.unsaved = await self._save(moment.state, thought, emit, words=words)
         over.thought = thought
         if thought.acts:
-            words = thought.reworded
-            told = shown(moment.senses, moment.catalogue, moment.state, words)
+            told = shown(moment.senses, moment.catalogue, moment.state, thought.reworded)
             await self._act(thought.acts, told, asking.present, over.outcomes)
 
-    def _gather(self, given: tuple[Sense, ...], desk: Desk, emit: Emit) -> Moment:
+    def _news(self, only: Collection[str] | None) -> tuple[Outcome, ...]:
+        news = [one for one in news_of(self._mind).told if only is None or sense_of(one).id in only]
+        return tuple(news[:_MOST_NEWS])
+
+    def _gather(
+        self,
+        given: tuple[Sense, ...],
+        news: tuple[Outcome, ...],
+        desk: Desk,
+        emit: Emit,
+        *,
+        only: Collection[str] | None = None,
+    ) -> Moment:
         """What there is to think about: what is left over, what came of acts, what is given."""
         mind = self._mind
         left = pending(mind, self._blobs)
-        news = mind.acting.news()[:_MOST_NEWS]
+        own = [one for one in left if only is None or one.id in only]
+        held = tuple([one for one in left if only is not None and one.id not in only])
         told = [replace(sense_of(one), trust=Trust.UNTRUSTED) for one in news]
-        senses, refused = self.catalogue.take((*left, *told, *self._verdict(desk), *given))
+        carried = (*own, *told)
+        window = desk.asking.present.window
+        verdict = () if window is None else window.sensed
+        senses, refused = self.catalogue.take((*carried, *verdict, *given))
         for one in refused:
             emit(TickEvent("stage_failed", facts={"stage": "catalogue", "reason": one}))
         drives = root_partition(desk.settings.model.cortex.drives)
@@ -211,13 +268,7 @@ class Cortex:
         keys = tuple([one.key for one in news])
         known = self._offered(desk.routes()[0])
         library = desk.asking.present.library.revision
-        return Moment(senses, known, state, left, keys, library)
-
-    def _verdict(self, desk: Desk) -> tuple[Sense, ...]:
-        """What the last window came to, if no tick was told of it yet."""
-        if desk.settings.model.status.window != "model":
-            return ()
-        return verdict_senses(self._mind.ledger.latest(self._mind.agent, LOOKED_BACK, kind="turn"))
+        return Moment(senses, known, state, left, held, carried, keys, library)
 
     def _offered(self, route: Route) -> Catalogue:
         """What this route's model is told of: a small one not of the acts every agent has."""
@@ -240,7 +291,7 @@ class Cortex:
             expand=desk.expand(),
         )
 
-    async def _save(self, before: CognitionState, thought: Tick, emit: Emit) -> str:
+    async def _save(self, before: CognitionState, thought: Tick, emit: Emit, *, words: str) -> str:
         """Keep the new state; why it could not be, if somebody else was first or the disk failed.
         The tick goes on: the old state stays, and its acts were decided all the same.
         """
@@ -253,7 +304,7 @@ class Cortex:
             self._mind.agent,
             thought.state,
             expected=before.revision,
-            words=f"tick{review}",
+            words=f"{words}{review}",
         )
         try:
             await _shielded(save)
@@ -298,24 +349,30 @@ class Cortex:
 @dataclass(frozen=True, slots=True)
 class Waiting(Value):
     """What an agent has to think about by itself: senses that a tick left, outcomes of acts that
-    nobody told it of, goals.
+    nobody told it of, goals. `owed` are outcomes to be told to whoever asked, not to a tick;
+    `carried` are the ids of those senses and outcomes.
     """
 
     left: int = 0
     news: int = 0
     goals: int = 0
+    owed: int = 0
+    carried: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Moment(Value):
-    """What one tick is given. `left` are the senses that an earlier one left, `news` the keys of
-    the acts of which it is told for the first time.
+    """What one tick is given. `left` are the senses that an earlier one left; those of them that
+    are `held` back go on to the next one, and `carried` are the others, with what came of acts.
+    `news` are the keys of the acts of which it is told for the first time.
     """
 
     senses: tuple[Sense, ...]
     catalogue: Catalogue
     state: CognitionState
     left: tuple[Sense, ...]
+    held: tuple[Sense, ...]
+    carried: tuple[Sense, ...]
     news: tuple[str, ...]
     library: str
 
@@ -343,10 +400,22 @@ def _done(moment: Moment, over: Over, asking: Asking) -> Done:
         library=moment.library,
         calls=tuple(asking.calls),
         outcomes=tuple(outcomes),
-        senses=(*thought.senses, *undone, *map(sense_of, outcomes)) if heard else moment.left,
+        senses=(*thought.senses, *undone, *map(_carried, outcomes)) if heard else moment.left,
         told=moment.news if heard else (),
         again=not heard,
+        window=asking.present.window,
+        degraded=(*_without_window(asking.present), *asking.degraded),
     )
+
+
+def _carried(outcome: Outcome) -> Sense:
+    """What came of an act says again what was asked for: it clears nothing in the next tick."""
+    return replace(sense_of(outcome), trust=least_trusted((Trust.SELF, outcome.trust)))
+
+
+def _without_window(present: Present) -> Iterator[Degradation]:
+    """Why no window could be asked for at all."""
+    return (one for one in present.degraded if one.part == PART)
 
 
 def _until_sleep(thought: Tick) -> Tick:

@@ -28,6 +28,7 @@ EventName: TypeAlias = Literal[
     "input_ir_goal_tree",
     "input_ir_l1_memory",
     "input_ir_cut",
+    "primary_asked_again",
     "output_ir_acts",
     "output_ir_goal_tree_patch",
     "output_ir_l1_memory_patch",
@@ -43,7 +44,16 @@ EventName: TypeAlias = Literal[
     "loop_stopped",
     "ticks_skipped",
     "sense_refused",
+    "sense_set_aside",
+    "beat_made",
     "beat_failed",
+    "delivery_made",
+    "delivery_failed",
+    "delivery_put_off",
+    "afterthought_made",
+    "afterthought_failed",
+    "memory_updated",
+    "memory_update_failed",
 ]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mentis.compose.input_ir import brief_of, line
+from mentis.compose.input_ir import brief_of, line, short
 from mentis.values.cognition import Sense
 from mentis.values.json import JsonObject
 from mentis.values.tick import ActDraft, Catalogue, Descriptor, Dropped
@@ -70,7 +70,7 @@ def _part(sense: Sense, start: int) -> tuple[Sense, bool]:
         text = content[start : start + length].decode(errors="ignore")
         end = start + len(text.encode())
         payload: JsonObject = {
-            "of": sense.kind,
+            "of": short(sense.kind),
             "start": start,
             "end": end,
             "bytes": len(content),

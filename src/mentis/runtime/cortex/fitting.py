@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
@@ -22,19 +22,27 @@ _GOAL = re.compile(r" *(?:[0-9]+\.)+ \[(-?[0-9]+)\] ")
 
 
 def fitted(
-    ir: InputIr, room: int, count: Callable[[InputIr], int]
+    ir: InputIr, room: int, count: Callable[[InputIr], int], *, plain: str = ""
 ) -> tuple[InputIr, tuple[LeftOut, ...]]:
     """As much of it as `count` says takes no more than `room`; if even the least is too much, that
-    least: whoever is asked says so.
+    least: whoever is asked says so. Where senses are cut, they are told as `plain`, if given.
     """
     if count(ir) <= room:
         return ir, ()
-    order = [*_memory(ir), *_goals(ir), *_senses(ir)]
+    order = [*_memory(ir), *_goals(ir)]
+    if plain and count(_without(ir, order)) > room:
+        ir = replace(ir, senses=plain)
+    order += _senses(ir)
     tries = range(1, len(order) + 1)
     cuts = bisect_left(tries, 1, key=lambda cuts: count(_without(ir, order[:cuts])) <= room)
     gone = order[: cuts + 1]
     often: Counter[_Section] = Counter([name for name, _ in gone])
     return _without(ir, gone), tuple([LeftOut(name, often[name]) for name in often])
+
+
+def unseen(cut: Iterable[LeftOut]) -> int:
+    """How many senses, the newest ones, are not told."""
+    return sum([one.lines for one in cut if one.section == "senses"])
 
 
 def _memory(ir: InputIr) -> Iterator[_Place]:

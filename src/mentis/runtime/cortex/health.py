@@ -69,7 +69,8 @@ def recorded(stages: Iterable[StageReport]) -> dict[str, object]:
     for one in stages:
         states[one.stage] = one.state
         if one.state in FAILED:
-            reasons[one.stage] = one.reason[:200]
+            # A provider may have said half a character, which no record can hold.
+            reasons[one.stage] = one.reason[:200].encode(errors="backslashreplace").decode()
     return {"stages": states, **({"failed": reasons} if reasons else {})}
 
 

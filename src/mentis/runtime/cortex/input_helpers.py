@@ -16,6 +16,7 @@ from mentis.compose.input_ir import (
     render_catalog,
     render_goals,
     render_senses,
+    short,
     told_payload,
 )
 from mentis.errors import ReplyError
@@ -59,7 +60,12 @@ class ModelHelper:
 
     async def senses(self, given: Perceived) -> Told:
         senses: list[object] = [
-            {"endpoint": one.endpoint, "sense": one.kind, "payload": told_payload(one.payload)}
+            {
+                "endpoint": short(one.endpoint),
+                "sense": short(one.kind),
+                "trust": one.trust.value,
+                "payload": told_payload(one.payload),
+            }
             for one in given.senses
         ]
         catalog: list[object] = [

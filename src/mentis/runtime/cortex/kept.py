@@ -8,29 +8,26 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from mentis.act.entries import told_mark
-from mentis.codec.forms import from_json, to_json, to_object
-from mentis.errors import BadInput, NotCanonical, StoreDamaged
+from mentis.act.senses import sense_of
+from mentis.codec.forms import to_json, to_object
+from mentis.errors import BadInput, NotCanonical
 from mentis.ledger.chain import make_stamp
 from mentis.ports.blob_store import BlobStore
 from mentis.ports.ledger_store import Stamp
 from mentis.runtime.mind import Mind
-from mentis.runtime.windows_model import (
-    WindowAsked,
-    ask_for_windows,
-    turn_stamp,
-    window_fields,
-)
-from mentis.settle.window import split_window
+from mentis.runtime.windows_model import WindowAsked, turn_stamp, window_fields
 from mentis.values.action import Outcome
 from mentis.values.cognition import Sense
 from mentis.values.digest import digest
 from mentis.values.entry import Draft, Entry
 from mentis.values.mark import Mark
 from mentis.values.tick import Tick
+from mentis.values.trace import Degradation
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
 from .asking import Asked
+from .handed_on import keep_senses, kept_senses
 from .health import recorded
 
 LOOKED_BACK = 64  # entries of turns among which the last ticks are looked for
@@ -45,7 +42,7 @@ _MOST_VIOLATIONS = 20
 class Done(Value):
     """A tick that is over, and all that belongs to it. `told` are the news that it was shown;
     `again`: the senses are only those that were left to it. `taken` are the deliveries of which
-    a source may let go now.
+    a source may let go now; `window`: how its own is judged; `degraded`: what was not asked for.
     """
 
     tick: Tick
@@ -59,6 +56,8 @@ class Done(Value):
     told: tuple[str, ...] = ()
     again: bool = False
     taken: tuple[str, ...] = ()
+    window: WindowAsked | None = None
+    degraded: tuple[Degradation, ...] = ()
 
     @property
     def idle(self) -> bool:
@@ -74,11 +73,10 @@ def keep(mind: Mind, blobs: BlobStore, done: Done) -> Entry | None:
     body: dict[str, object] = {"tick": _facts(done), "calls": _calls(done)}
     if done.told:
         body["told"] = list(done.told)
-    asked, window = _windowed(mind, done)
-    body |= window
+    body |= _windowed(mind, done)
     marks = tuple(map(told_mark, done.told))
     rest = partial(keep_body, mind, blobs, senses=done.senses, taken=done.taken, marks=marks)
-    rest = partial(rest, stamp=turn_stamp(mind, asked))
+    rest = partial(rest, stamp=turn_stamp(mind, done.window))
     try:
         return rest({**body, "digests": _digests(done)})
     except (BadInput, NotCanonical) as refusal:
@@ -97,41 +95,44 @@ def keep_body(
     stamp: Stamp | None = None,
 ) -> Entry:
     """The entry of a tick, with which it is over: nothing is underway any more."""
-    left = _next(blobs, senses) if senses else None
+    left = keep_senses(mind, blobs, senses) if senses else None
     body = {**body, **({"next": left} if left else {}), **({"taken": list(taken)} if taken else {})}
     own = (Mark(UNDERWAY, UNDERWAY_KEY), Mark(_NEXT, _NEXT_KEY, left), *_taken(mind, taken))
     return record(mind, body, (*marks, *own), stamp=stamp)
 
 
-def _windowed(mind: Mind, done: Done) -> tuple[WindowAsked | None, dict[str, object]]:
+def _windowed(mind: Mind, done: Done) -> dict[str, object]:
     """The window that the primary opened with, judged and held against what was done."""
-    whole = [one.reply.text for one in done.calls if one.stage == "primary"]
-    opened = [text for text in whole if split_window(text).withheld]
-    asked = ask_for_windows(mind, mind.settings.current()[0]) if opened else None
-    if not isinstance(asked, WindowAsked):
-        return None, {}
+    whole = [one.whole for one in done.calls if one.whole is not None]
+    if not whole or done.again:
+        return {}
     known = [spec.name for spec in mind.acting.registry.declarations()]
-    return asked, window_fields(asked, opened, done.outcomes, known=known)
+    return window_fields(done.window, whole, done.outcomes, known=known)
 
 
 def pending(mind: Mind, blobs: BlobStore) -> tuple[Sense, ...]:
-    """The senses that the last tick left to the next one. It blocks.
-
-    Whoever wrote them down, they come out of a file: nobody vouches for them.
-    """
+    """The senses that the last tick left to the next one, trusted as they were. It blocks."""
     told = mind.ledger.mark(mind.agent, _NEXT, _NEXT_KEY)
     if told is None or told.value is None:
         return ()
-    name = str(told.value.get("blob", ""))
-    try:
-        content = blobs.read(name)
-        lines = (content or b"").decode().splitlines()
-        senses = [from_json(Sense, line) for line in lines]
-    except (StoreDamaged, BadInput, UnicodeDecodeError):
-        return (_lost(name),)
-    if content is None:
-        return (_lost(name),)
-    return tuple([replace(sense, trust=Trust.UNTRUSTED) for sense in senses])
+    return kept_senses(mind, blobs, told.value)
+
+
+def without(mind: Mind, blobs: BlobStore, name: str) -> tuple[tuple[Sense, ...], tuple[Mark, ...]]:
+    """What the next tick would be told under this id, and the marks by which it is not. It blocks.
+
+    Ids of the runtime's own senses may repeat: an act that waited, and what then came of it.
+    """
+    left = pending(mind, blobs)
+    rest = [one for one in left if one.id != name]
+    news = [one for one in mind.acting.news() if sense_of(one).id == name]
+    told = [replace(sense_of(one), trust=Trust.UNTRUSTED) for one in news]
+    found = (*[one for one in left if one.id == name], *told)
+    marks = [told_mark(one.key) for one in news]
+    if len(rest) < len(left):
+        kept = keep_senses(mind, blobs, rest) if rest else None
+        marks.append(Mark(_NEXT, _NEXT_KEY, kept))
+    return found, tuple(marks)
 
 
 def ticks_of(mind: Mind, count: int = LOOKED_BACK) -> Iterator[Entry]:
@@ -139,17 +140,6 @@ def ticks_of(mind: Mind, count: int = LOOKED_BACK) -> Iterator[Entry]:
     for entry in mind.ledger.latest(mind.agent, count, kind="turn"):
         if "tick" in entry.fields and "turn" not in entry.fields:
             yield entry
-
-
-def _lost(name: str) -> Sense:
-    payload = {"blob": name, "reason": "what the last tick left here cannot be read any more"}
-    return Sense(f"senses.lost:{name}", "senses.lost", payload, Trust.RUNTIME)
-
-
-def _next(blobs: BlobStore, senses: Sequence[Sense]) -> dict[str, object]:
-    """Apart from the record: it may be large, and it can be erased without a trace of it."""
-    content = b"\n".join(to_json(sense) for sense in senses)
-    return {"blob": blobs.keep(content), "senses": len(senses)}
 
 
 def _facts(done: Done) -> dict[str, object]:
@@ -163,8 +153,11 @@ def _facts(done: Done) -> dict[str, object]:
         **recorded(report.stages),
     }
     facts |= {"noop": report.noop} if report.noop else {}
+    facts |= {"unheard": True} if done.again else {}
     facts |= {"dropped": len(report.dropped)} if report.dropped else {}
     facts |= {"left_out": [to_object(one) for one in report.left_out]} if report.left_out else {}
+    facts |= {"passed": [to_object(one) for one in report.passed]} if report.passed else {}
+    facts |= {"degraded": [to_object(one) for one in done.degraded]} if done.degraded else {}
     if report.violations:
         facts["violations"] = [one.code for one in report.violations[:_MOST_VIOLATIONS]]
     return facts | ({} if done.saved else {"unsaved": True})
@@ -193,7 +186,11 @@ def _digests(done: Done) -> dict[str, str]:
 
 def _digest(values: Sequence[Value]) -> str:
     listed = [to_object(value) for value in values]
-    return digest(json.dumps(listed, ensure_ascii=False, separators=(",", ":")).encode())
+    written = json.dumps(listed, ensure_ascii=False, separators=(",", ":"))
+    try:
+        return digest(written.encode())
+    except UnicodeEncodeError as error:
+        raise BadInput("half a surrogate pair, which UTF-8 cannot say") from error
 
 
 def taken_by(mind: Mind) -> tuple[str, ...]:

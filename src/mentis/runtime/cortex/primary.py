@@ -1,6 +1,7 @@
 """The primary: the model that decides. By tool calls where its route has them, else by text.
 
-Both come to the same drafts. What is asked for by a tool is checked like what is written.
+Both come to the same drafts. What is asked for by a tool is checked like what is written. Each
+route is asked for as much as it has room for.
 """
 
 from __future__ import annotations
@@ -8,11 +9,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from anyio import to_thread
 
 from mentis.compose.input_ir import InputIr
+from mentis.errors import ReplyError, SenseTooLarge
 from mentis.facts.abilities import abilities
 from mentis.settle.drafts import Read, read_goal_ops, read_memory_ops
 from mentis.settle.output_ir import evidence
@@ -34,8 +37,9 @@ from mentis.values.tick import (
 from mentis.values.tool import ToolDeclaration
 
 from .asking import Asking, Question
-from .fitting import fitted
+from .fitting import fitted, unseen
 from .stages import Drafts, Occasion, Thought
+from .window import TickWindow, handed_over, is_usable
 
 _ROOT = "<output-ir>"
 _WITH_TOOLS = "cortex_primary_tools"
@@ -54,11 +58,15 @@ MEMORY_TOOLS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class PrimaryModel:
-    """`patches` are the tools for the two patches, in the words of the library."""
+    """`patches` are the tools for the two patches, in the words of the library, as is that of the
+    window. `correction` is the route that is asked again, if not the one that answered.
+    """
 
     asking: Asking
     routes: tuple[Route, ...]
     patches: tuple[ToolDeclaration, ...] = ()
+    window_tool: ToolDeclaration | None = None
+    correction: Route | None = None
 
     @property
     def by_tools(self) -> bool:
@@ -66,27 +74,70 @@ class PrimaryModel:
         return bool(self.patches) and abilities(self.routes[0]).calls != "text"
 
     async def think(self, occasion: Occasion) -> Thought:
-        offered, first = Offered(occasion.catalogue.acts, self.patches), self.routes[0]
+        plans: dict[str, _Plan] = {}
+
+        async def plan(route: Route) -> Question:
+            made = plans[route.name] = await to_thread.run_sync(self._plan, occasion, route)
+            return made.question
+
+        routes = self.routes if occasion.again is None else (occasion.again.route,)
+        reply, route = await self.asking.ask_each("primary", plan, routes)
+        return self._thought(occasion, plans[route.name], reply, route)
+
+    def _thought(self, occasion: Occasion, plan: _Plan, reply: Reply, route: Route) -> Thought:
+        reply, whole = handed_over(reply) if plan.takes_window else (reply, reply.text)
+        by_text = not self.by_tools or (not reply.actions and _ROOT in reply.text)
+        drafts = None if by_text else plan.offered.drafts(reply)
+        text = self._answer(reply.text)
+        thought = Thought(text, drafts, route.name, reply.usage, plan.left_out)
+        if occasion.again is not None and not is_usable(thought):
+            raise ReplyError("what came as a correction decides nothing", route=route.name)
+        asked_again = self.correction or route
+        again = plan.window.again(occasion, thought, replace(reply, text=whole), asked_again)
+        return replace(thought, again=again)
+
+    def _plan(self, occasion: Occasion, route: Route) -> _Plan:
+        """What this route is asked: as much of the sections as it has room for. It blocks."""
+        block = _WITH_TOOLS if self.by_tools else ""
+        window = TickWindow.of(self.asking, route, block, tools=self.by_tools)
+        own = (self.window_tool,) if self.window_tool and window.asked and self.by_tools else ()
+        offered = Offered(occasion.catalogue.acts, (*own, *self.patches))
+        after = f"\n\n{occasion.again.text}" if occasion.again is not None else ""
+        asked = partial(Question, "primary", block=block, window=window.values)
 
         def question(ir: InputIr) -> Question:
             if self.by_tools:
-                return Question("primary", ir.text, offered.tools, block=_WITH_TOOLS)
-            return Question("primary", self.asking.message(ir, first))
+                return asked(f"{ir.text}{after}", tools=offered.tools)
+            return asked(f"{self.asking.message(ir, route)}{after}")
 
-        def fit() -> tuple[InputIr, tuple[LeftOut, ...]]:
-            room = first.context_tokens - first.max_tokens
-            return fitted(occasion.ir, room, lambda ir: self.asking.planned(question(ir), first)[2])
+        room = route.context_tokens - route.max_tokens
+        count = self.asking.planned
 
-        ir, cut = await to_thread.run_sync(fit)
-        reply, route = await self.asking.ask(question(ir), self.routes)
-        by_text = not self.by_tools or (not reply.actions and _ROOT in reply.text)
-        drafts = None if by_text else offered.drafts(reply)
-        return Thought(self._answer(reply.text), drafts, route.name, reply.usage, cut)
+        def size(ir: InputIr) -> int:
+            return count(question(ir), route)[2]
+
+        ir, cut = fitted(occasion.ir, room, size, plain=occasion.plain)
+        if _tells_no_sense(occasion, cut) and size(ir) <= room:
+            raise _no_room(route)
+        return _Plan(question(ir), offered, cut, window, takes_window=bool(own))
 
     def _answer(self, text: str) -> str:
         """Without the window that it may open with; the entry of the tick has that."""
         windows = self.asking.present.settings.model.status.window == "model"
         return split_window(text).text if windows else text
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What one route is asked, and what it is not told for want of room. `takes_window`: with a
+    tool that hands one over; else a call of that name is an act, or none that is known.
+    """
+
+    question: Question
+    offered: Offered
+    left_out: tuple[LeftOut, ...]
+    window: TickWindow
+    takes_window: bool
 
 
 class Offered:
@@ -128,6 +179,21 @@ class Offered:
         dropped += [*goal_ops.dropped, *memory_ops.dropped]
         patches = goal_ops.items, memory_ops.items
         return Drafts(tuple(acts), *patches, tuple(dropped), tuple(violations))
+
+
+def _tells_no_sense(occasion: Occasion, cut: Sequence[LeftOut]) -> bool:
+    told = (occasion.plain or occasion.ir.senses).splitlines()
+    return 0 < len(told) <= unseen(cut)
+
+
+def _no_room(route: Route) -> SenseTooLarge:
+    """An answer to a prompt without it would pass for an answer to it."""
+    return SenseTooLarge(
+        f"the prompt of primary has no room for the first sense within the {route.context_tokens}"
+        f" tokens of route {route.name!r}",
+        hint="raise its context_tokens if the model has more, or lower its max_tokens",
+        route=route.name,
+    )
 
 
 def _said(action: Action, before: Sequence[Action]) -> bool:

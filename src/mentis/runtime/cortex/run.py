@@ -62,6 +62,7 @@ class Run:
     reworded: list[Reworded] = field(default_factory=list[Reworded])
     noop: str = ""
     left_out: tuple[LeftOut, ...] = ()
+    unseen: int = 0  # senses, the newest, that no answer which counts was told
     expanded: tuple[Sense, ...] = ()
 
     def went(self, stage: Stage, way: Way, route: str = "") -> None:
@@ -85,7 +86,11 @@ class Run:
             try:
                 return await work()
             except MentisError as error:
-                return StageReport(stage, "failed", f"{error.code}: {error.message}")
+                status = error.facts.get("status")
+                reason = f"{error.code}: {error.message}"
+                return StageReport(
+                    stage, "failed", reason, status=status if isinstance(status, int) else None
+                )
             except Exception as error:  # noqa: BLE001  # noted; one stage must not end the tick
                 return StageReport(stage, "failed", f"{type(error).__name__}: {error}")
         late = scope.cancelled_caught

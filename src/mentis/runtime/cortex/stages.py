@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from typing import Generic, Literal, TypeAlias, TypeVar
 
 from mentis.compose.input_ir import InputIr
+from mentis.settle.correction import Attempts
 from mentis.values.cognition import Goal, L1Entry, Sense
 from mentis.values.reply import Usage
+from mentis.values.route import Route
 from mentis.values.tick import (
     ActDraft,
     Catalogue,
@@ -68,11 +70,26 @@ class Drafts(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class Again(Value):
+    """What asks a primary once more, of the route that answered; `attempts` count both."""
+
+    text: str
+    route: Route
+    attempts: Attempts
+    failures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Occasion(Value):
-    """For the primary: the whole Input IR, and what may be called where calls are native."""
+    """For the primary: the whole Input IR, and what may be called where calls are native. `plain`
+    are the senses a line each, where the section has them in the words of a helper: those cannot
+    be cut without knowing what of them is gone.
+    """
 
     ir: InputIr
     catalogue: Catalogue
+    again: Again | None = None
+    plain: str = ""
 
     @property
     def text(self) -> str:
@@ -83,7 +100,8 @@ class Occasion(Value):
 class Thought(Value):
     """What the primary came to: its text, or what it asked for by tool calls.
 
-    `usage` and `model` are what the provider reported, for the record.
+    `usage` and `model` are what the provider reported, for the record. `again`: it should be asked
+    once more; where that comes to nothing, this is what it came to.
     """
 
     text: str = ""
@@ -91,6 +109,7 @@ class Thought(Value):
     route: str = ""
     usage: Usage | None = None
     left_out: tuple[LeftOut, ...] = ()
+    again: Again | None = None
 
 
 @dataclass(frozen=True, slots=True)

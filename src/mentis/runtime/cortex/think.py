@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
-from mentis.compose.input_ir import InputIr
+from mentis.compose.input_ir import InputIr, render_senses
 from mentis.settle.output_ir import evidence, refusal, scan_output_ir
 from mentis.values.tick import OutputIr, StageReport, Violation
 from mentis.values.value import Value
 
+from .fitting import unseen
 from .run import Run
 from .stages import Drafts, Occasion, Thought
 
@@ -29,24 +31,50 @@ class Decided(Value):
 
 async def think(run: Run, ir: InputIr) -> Decided | None:
     """What the primary decided; None when nothing came that can be used, and `run.noop` why."""
-    occasion = Occasion(ir, run.catalogue)
+    occasion = Occasion(ir, run.catalogue, plain=_plain(run))
     until = run.deadline.primary()
-    found = await run.guarded("primary", until, lambda: run.stages.primary(occasion))
+    found = await run.guarded("primary", until, partial(run.stages.primary, occasion))
     if isinstance(found, StageReport):
         run.failed(found)
         run.noop = LATE if found.state == "timeout" else FAILED
         return None
-    run.left_out = found.left_out
+    first = unseen(found.left_out)
+    found, uncorrected = await _corrected(run, occasion, found)
+    run.left_out, run.unseen = found.left_out, min(first, unseen(found.left_out))
     for one in found.left_out:
         run.tell("input_ir_cut", section=one.section, lines=one.lines)
     if found.drafts is None and not found.text.strip():
         run.failed(StageReport("primary", "failed", "it said nothing", found.route))
         run.noop = FAILED
         return None
-    run.went("primary", "model", found.route)
+    run.reports["primary"] = StageReport("primary", "model", uncorrected, found.route)
     if found.drafts is None:
         return _read(run, found)
     return _called(run, found, found.drafts)
+
+
+def _plain(run: Run) -> str:
+    """The senses without the words of a helper, where it has put them into its own."""
+    if all(one.stage != "sense_helper" for one in run.reworded):
+        return ""
+    return render_senses(run.senses, run.catalogue.senses)
+
+
+async def _corrected(run: Run, occasion: Occasion, found: Thought) -> tuple[Thought, str]:
+    """The last answer that counts, and why it is not a better one. All that is asked again is
+    asked within the time of the primary; what comes to nothing leaves the answer before it.
+    """
+    until = run.deadline.primary()
+    while found.again is not None:
+        run.tell("primary_asked_again", failures=list(found.again.failures))
+        once_more = partial(run.stages.primary, replace(occasion, again=found.again))
+        better = await run.guarded("primary", until, once_more)
+        if isinstance(better, StageReport):
+            reason = f"not corrected: {better.reason}"
+            run.tell("stage_failed", stage="primary_correction", reason=better.reason)
+            return found, reason
+        found = better
+    return found, ""
 
 
 def _called(run: Run, found: Thought, drafts: Drafts) -> Decided | None:

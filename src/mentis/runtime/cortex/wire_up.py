@@ -9,6 +9,7 @@ from typing import cast
 from mentis.library.acts import load_cortex_tools
 from mentis.runtime.mind import Mind
 from mentis.runtime.settings import Settings
+from mentis.runtime.windows_model import WINDOW_TOKENS
 from mentis.runtime.wiring import open_stage
 from mentis.stores.files.home import Home
 from mentis.values.json import JsonObject
@@ -22,6 +23,7 @@ from .input_helpers import ModelHelper, named_acts, rendered_acts, rendered_goal
 from .output_helpers import OutputHelper
 from .primary import GOAL_TOOLS, MEMORY_TOOLS, PrimaryModel
 from .stages import Stages
+from .window import TOOL
 
 ENDPOINT = "cortex"  # where acts are done that the tick does itself
 _EXPAND = "expand_sense"
@@ -44,7 +46,14 @@ class Desk:
         senses, acts = self._input("sense_helper"), self._input("act_descriptor_helper")
         goals = self._input("goal_tree_helper")
         routes = self.routes()
-        primary = PrimaryModel(self.asking, routes, _patches(words, small=_is_small(routes[0])))
+        again = self.mind.correction
+        primary = PrimaryModel(
+            self.asking,
+            routes,
+            _patches(words, small=_is_small(routes[0])),
+            replace(words[TOOL], strict=False),  # nobody knows here what a window of tomorrow has
+            correction=again and _bounded(again, self._most()),
+        )
         plain_acts = named_acts if primary.by_tools else rendered_acts
         return Stages(
             sense_helper=senses.senses if senses else rendered_senses,
@@ -90,8 +99,12 @@ class Desk:
         """Those of the primary: its own, or the agent's with what it falls back on."""
         own = open_stage(self.settings, self.home, "primary", instead_of=self.mind.route)
         routes = (own,) if own else (self.mind.route, *self.mind.fallbacks)
-        most = self.settings.model.cortex.primary_tokens
-        return tuple([_bounded(route, most) for route in routes])
+        return tuple([_bounded(route, self._most()) for route in routes])
+
+    def _most(self) -> int:
+        """The longest answer of the primary; a window comes on top of it."""
+        windows = self.asking.present.window is not None
+        return self.settings.model.cortex.primary_tokens + (WINDOW_TOKENS if windows else 0)
 
 
 def _is_small(route: Route) -> bool:

@@ -24,7 +24,8 @@ from mentis.values.digest import digest
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
-from .given import read_object, read_sense
+from .given import OWN_DOORS, read_object, read_sense
+from .sealed import SEAL, Seals
 
 TAKEN, REFUSED = "taken", "refused"
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -59,7 +60,8 @@ class _File:
 
 class Folder:
     """`keeps`: what was taken goes to `taken/`, else it is removed. What is refused goes to
-    `refused/`. `trust` is who vouches for all of it.
+    `refused/`. `trust` is who vouches for all of it. `seals` are for the agent's own folder: what
+    the program puts back there comes as it was.
     """
 
     def __init__(
@@ -69,11 +71,13 @@ class Folder:
         trust: Trust = Trust.UNTRUSTED,
         keeps: bool = True,
         most_bytes: int = 262_144,
+        seals: Seals | None = None,
     ) -> None:
         self._path = path
         self._trust = trust
         self._keeps = keeps
         self._most = most_bytes
+        self._seals = seals
         self._held: dict[str, _File] = {}
         self._told: set[str] = set()
         self.refuse: Refuse = _unheard  # the loop listens here
@@ -151,7 +155,10 @@ class Folder:
         delivery = f"file:{digest(told.encode('utf-8', 'surrogateescape'))[7:39]}"
         if file.name.endswith(".json"):
             given = read_object(content)
-            return read_sense(given, delivery, endpoint="folder", trust=self._trust)
+            if self._seals is not None and SEAL in given:
+                return self._seals.read(given, delivery)
+            doors = () if self._seals is None else OWN_DOORS
+            return read_sense(given, delivery, endpoint="folder", trust=self._trust, doors=doors)
         try:
             text = content.decode()
         except UnicodeDecodeError as error:
@@ -196,7 +203,11 @@ class Folder:
 
 def drop_in(folder: Path, name: str, content: str, *, most: int, most_bytes: int) -> Path:
     """Put a sense into the folder of an agent, whole or not at all; refused while it is full."""
-    if len(content.encode()) > most_bytes:
+    try:
+        size = len(content.encode())
+    except UnicodeEncodeError as error:
+        raise BadInput("a sense is text that UTF-8 can say", hint="give it as UTF-8") from error
+    if size > most_bytes:
         raise BadInput(
             f"a sense has at most {most_bytes} bytes", hint="say less, or raise `run.file_bytes`"
         )

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import cast
 
 from mentis.codec.forms import from_json
 from mentis.errors import BadInput
 from mentis.values.cognition import Sense
+from mentis.values.skeleton import skeleton
 from mentis.values.trust import Trust
 
 _HINT = 'for example {"text": "It rains."}'
+_NAME = re.compile(r"[\w.:-]{1,64}")
+# Kinds of the senses that the program itself makes, and from where: they tell a model who speaks.
+OWN_KINDS = (
+    "act.failed",
+    "act.result",
+    "draft.dropped",
+    "sense.part",
+    "senses.lost",
+    "tick.cut_off",
+    "timer",
+    "window_verdict",
+)
+OWN_DOORS = ("cli", "folder")  # to the agent's own folder
+DOORS = ("cli", "cortex", "folder", "owner", "runtime", "self", "socket", "timer")
 
 
 def read_object(text: str | bytes) -> dict[str, object]:
@@ -24,22 +40,56 @@ def read_object(text: str | bytes) -> dict[str, object]:
     return cast("dict[str, object]", found)
 
 
-def read_sense(given: Mapping[str, object], delivery: str, *, endpoint: str, trust: Trust) -> Sense:
-    """With `kind` and `payload` it is a sense, else the payload of one. Who vouches for it, and
-    what makes it the same one when it comes again, is not what it says itself.
+def read_sense(
+    given: Mapping[str, object],
+    delivery: str,
+    *,
+    endpoint: str,
+    trust: Trust,
+    doors: tuple[str, ...] = (),
+) -> Sense:
+    """With `kind` and `payload` it is a sense, else the payload of one; `endpoint` is where it is
+    from if it does not say, `doors` are others of our own that it may be from. Who vouches for
+    it, and what makes it the same one when it comes again, is not what it says itself; that nobody
+    does, it may say.
     """
-    if "trust" in given:
+    if given.get("trust", Trust.UNTRUSTED.value) != Trust.UNTRUSTED.value:
         raise BadInput(
             "a sense says itself whom it can be trusted by",
             hint="take `trust` out; --owner says that the senses are your own words",
         )
+    trust = Trust.UNTRUSTED if "trust" in given else trust
     if not {"kind", "payload"} <= given.keys():
-        given = {"kind": "input", "payload": dict(given), "endpoint": endpoint}
+        payload = {name: one for name, one in given.items() if name != "trust"}
+        given = {"kind": "input", "payload": payload}
     if "id" in given:
         raise BadInput("a sense that comes this way has no id of its own", hint="take `id` out")
-    whole = {"endpoint": "", **given, "id": delivery, "trust": trust.value}
+    whole = {"endpoint": endpoint, **given, "id": delivery, "trust": trust.value}
+    check_names(whole, (endpoint, *doors))
     try:
         written = json.dumps(whole)
     except RecursionError as error:
         raise BadInput("a sense is nested too deeply", hint="flatten the data") from error
     return from_json(Sense, written)
+
+
+def check_names(given: Mapping[str, object], doors: tuple[str, ...]) -> None:
+    """BadInput if a sense from outside has no short name, or one that is the program's own, or
+    looks like it. It may be from those `doors` that it came by.
+    """
+    reserved = {"kind": OWN_KINDS, "endpoint": tuple([one for one in DOORS if one not in doors])}
+    for name, taken in reserved.items():
+        said = given.get(name)
+        if not isinstance(said, str) or not _NAME.fullmatch(said):
+            hint = "use 1 to 64 letters, digits and any of _ . : -"
+            raise BadInput(f"the {name} of a sense is no short name", hint=hint)
+        if _drawn(said) in map(_drawn, taken):
+            raise BadInput(
+                f"the {name} {said!r} of a sense is the program's own",
+                hint=f"choose another one; taken are {', '.join(taken)}",
+            )
+
+
+def _drawn(name: str) -> str:
+    """What it looks like, whatever stands between its parts."""
+    return skeleton(re.sub(r"[_.:-]", "", name))

@@ -17,6 +17,8 @@ from mentis.stores.files.home import find_home
 from mentis.values.json import JsonObject
 
 from .folder import drop_in, look_in
+from .given import OWN_DOORS, check_names
+from .sealed import SEAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,11 @@ class Inbox:
         return cls(folder, settings.model.run, SystemClock(), RandomIds())
 
     def add(self, sense: JsonObject) -> Path:
-        """Written whole or not at all; refused while too much waits or when it is too large."""
+        """Written whole or not at all; refused while too much waits, when it is too large, and
+        under a name that is the program's own.
+        """
+        if SEAL not in sense:
+            check_names({"endpoint": "folder", **sense}, OWN_DOORS)
         when = self.clock.now().strftime("%Y%m%dT%H%M%S")
         name = f"{when}-{self.ids.new_id()[:12]}.json"
         content = json.dumps(sense, ensure_ascii=False)

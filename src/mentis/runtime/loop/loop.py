@@ -6,9 +6,10 @@ leaves what was not taken where it is; what was taken and not let go yet is know
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, field
+from functools import partial
 from math import floor
 from typing import Protocol, runtime_checkable
 
@@ -16,46 +17,84 @@ from anyio import CancelScope, create_task_group, current_time, to_thread
 from anyio.abc import TaskGroup, TaskStatus
 
 from mentis.act.builtin.rest import asked_rest
-from mentis.errors import BudgetReached, MentisError, StoreLocked
-from mentis.ports.clock import Clock
+from mentis.errors import (
+    BudgetReached,
+    ComposeError,
+    EngineMissing,
+    LibraryError,
+    MentisError,
+    ProviderPaused,
+    ProviderRefused,
+    ProviderUnreachable,
+    RouteError,
+    SettingsError,
+    StoreDown,
+    StoreError,
+    StoreFull,
+    StoreLocked,
+    WeightsMissing,
+)
 from mentis.ports.sense_source import SenseSource
-from mentis.runtime.beat import Beat
 from mentis.runtime.cortex.cortex import Ticked, Waiting
 from mentis.runtime.cortex.events import Emit, EventName, TickEvent, silent
 from mentis.runtime.cortex.kept import MOST_TAKEN
-from mentis.runtime.cortex.think import UNHEARD
-from mentis.runtime.schedule import Pulse, next_due
+from mentis.runtime.cortex.think import CUT, LATE, UNHEARD
 from mentis.values.cognition import Sense
-from mentis.values.tick import HIBERNATE
+from mentis.values.tick import HIBERNATE, StageReport
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
+from .aside import Aside, unsayable
+from .chores import ChorePlan, Chores, Doer
 from .folder import Folder, Refused
 from .idle import IdleGate
 from .pause import Pause, RealPause
 from .queue import SenseQueue
 from .report import RunReport
 from .socket import Socket
+from .suspects import Suspects, Trial
 
 _BUDGET = f"{BudgetReached.code}: "
+# Answers of a server to what a request says; any other it would have given to another sense too.
+_OF_WHAT_WAS_SAID = (400, 413, 422)
+# Failures that another sense would have met as well: ComposeError where even the prompt without
+# any is too large.
+_NOBODYS = frozenset(
+    one.code
+    for one in (
+        BudgetReached,
+        ProviderUnreachable,
+        ProviderPaused,
+        RouteError,
+        SettingsError,
+        LibraryError,
+        ComposeError,
+        EngineMissing,
+        WeightsMissing,
+        StoreError,
+        StoreLocked,
+        StoreFull,
+        StoreDown,
+    )
+)
 
 
-class Thinker(Protocol):
+class Thinker(Doer, Protocol):
     """What the loop drives: an `Agent`."""
-
-    @property
-    def clock(self) -> Clock: ...
 
     async def waiting(self) -> Waiting: ...
 
     def taken(self) -> tuple[str, ...]: ...
 
-    def pulse(self) -> Pulse: ...
-
-    async def beat(self) -> Beat: ...
+    def set_aside(self, sense: Sense, *, failures: int, reason: str) -> Aside: ...
 
     async def tick(
-        self, senses: Sequence[Sense] = (), *, taken: Sequence[str] = (), emit: Emit = silent
+        self,
+        senses: Sequence[Sense] = (),
+        *,
+        taken: Sequence[str] = (),
+        only: Collection[str] | None = None,
+        emit: Emit = silent,
     ) -> Ticked: ...
 
 
@@ -80,6 +119,8 @@ class LoopPlan(Value):
     poll: float = 1.0
     retry: float = 300.0
     grace: float = 10.0
+    tries: int = 3
+    chores: ChorePlan = field(default_factory=ChorePlan)
 
 
 class Loop:
@@ -104,11 +145,14 @@ class Loop:
         self._alone = alone or nullcontext()
         self._gate = IdleGate(self.plan.idle_gate, self.plan.proactive)
         self._scope = CancelScope()
+        self._asked = False  # to stop
+        self._doing = ""  # what is lost if it ends now, in words
         self._known: dict[str, None] = {}  # what was taken lately
         self._start = self._due = 0.0
         self._asleep = self._woke = False
         self._failures = 0
-        self._no_beat_before = 0.0
+        self._suspects = Suspects(self.plan.tries)
+        self._chores = Chores(thinker, self.plan.chores, self.report, self._tell)
         for source in self._sources:
             self._listen(source)
 
@@ -126,6 +170,7 @@ class Loop:
             async with create_task_group() as beside:
                 try:
                     await self._serve(beside)
+                    await beside.start(self._chores.serve)
                     await self._live()
                 except MentisError as error:  # as it is, not as one of a group
                     failure = error
@@ -141,9 +186,10 @@ class Loop:
                 await beside.start(source.serve)
 
     def stop(self) -> None:
-        if self.report.stopped == "asked":
+        if self._asked:
             self._scope.cancel()
             return
+        self._asked = True
         self.report.stopped = self.report.stopped or "asked"
         self._scope.deadline = current_time() + self.plan.grace
         self._pause.ring()
@@ -157,8 +203,10 @@ class Loop:
                 await self._until_due()
                 if not self.report.stopped:
                     await self._moment()
+            self._doing = "an update of the memory files was cut short"
+            await self._chores.end()
         if self._scope.cancelled_caught:
-            self.report.told = "the last tick was cut short; its senses are still where they were"
+            self.report.told = "; ".join(filter(None, (self.report.told, self._doing)))
 
     async def _until_due(self) -> None:
         """Until the next tick; asleep also until something comes."""
@@ -174,65 +222,94 @@ class Loop:
             await self._pause.wait(min(left, self.plan.poll) if self._asleep else left)
 
     async def _roused(self) -> bool:
-        return bool(await self._take()) or bool((await self._thinker.waiting()).news)
+        try:
+            if await self._take():
+                return True
+            waiting = await self._thinker.waiting()
+        except StoreLocked:  # it is looked again soon
+            return False
+        return bool(waiting.news) or self._chores.rouse(waiting)
 
     async def _moment(self) -> None:
-        """One tick, whether it comes to thinking or not."""
+        """One tick; while somebody else is at the store for long, later is soon enough."""
+        report, rest = self.report, None
+        try:
+            rest = await self._once()
+        except StoreLocked as error:
+            self._failed(error.message)
+        self._doing = ""
+        if self.plan.ticks and report.ticks >= self.plan.ticks:
+            report.stopped = report.stopped or "ticks"
+        self._plan_next(rest)
+
+    async def _once(self) -> float | None:
+        """One tick, whether it comes to thinking or not; how long it wants to rest then, if so."""
         report = self.report
         senses = await self._take()
         if any(one.kind == HIBERNATE for one in senses):
             await self._done([one for one in senses if one.kind == HIBERNATE])
             report.stopped = "hibernate"
-            return
+            return None
         report.ticks += 1
         waiting = await self._thinker.waiting()
         woke, self._woke = self._woke, False
         rest = None
-        if self._gate.why(waiting, senses=len(senses), woke=woke):
-            rest = await self._think(senses)
+        reason = self._gate.why(waiting, senses=len(senses), woke=woke)
+        if reason:
+            rest = await self._think(self._suspects.trial(senses, waiting.carried))
+            await self._found_out({*waiting.carried, *(one.id for one in senses)})
         else:
             report.idle += 1
-            await self._beat()
-        if self.plan.ticks and report.ticks >= self.plan.ticks:
-            report.stopped = report.stopped or "ticks"
-        self._plan_next(rest)
+        if not report.stopped:
+            self._doing = "what it saw to between ticks was cut short"
+            await self._chores.run(waiting, still=not reason)
+        return rest
 
-    async def _beat(self) -> None:
-        """In a still moment, where one is due: senses and outcomes come before it."""
-        now = self._thinker.clock.monotonic()
-        pulse = await to_thread.run_sync(self._thinker.pulse)
-        if now < self._no_beat_before or next_due(now, pulse=pulse).what is None:
-            return
-        try:
-            await self._thinker.beat()
-        except MentisError as error:
-            self._no_beat_before = now + self.plan.retry
-            self._tell("beat_failed", code=error.code, reason=error.message)
-            if isinstance(error, BudgetReached):
-                self.report.stopped, self.report.told = "budget", error.message
-            return
-        self.report.beats += 1
-
-    async def _think(self, senses: tuple[Sense, ...]) -> float | None:
+    async def _think(self, trial: Trial) -> float | None:
         """How long it wants to rest afterwards, if it does."""
+        senses, only = trial.senses, trial.only
         ids = [one.id for one in senses]
+        self._doing = "the last tick was cut short; its senses are still where they were"
         try:
-            ticked = await self._thinker.tick(senses, taken=ids, emit=self._emit)
+            ticked = await self._thinker.tick(senses, taken=ids, only=only, emit=self._emit)
         except StoreLocked as error:  # somebody else is at it for long: later is soon enough
             self._failed(error.message)
             return None
         heard = ticked.tick.report.noop not in UNHEARD
         self.report.add(ticked, senses=len(senses) if heard else 0)
         if not heard:
-            self._failed(_why(ticked))
+            failed = _primary(ticked)
+            self._failed(failed.reason)
+            if _may_be_its_fault(ticked, failed):
+                told, late = (*ticked.carried, *senses), ticked.tick.report.noop == LATE
+                self._suspects.failed(told, failed.reason, late=late)
+            else:
+                self._suspects.lost()
             return None
         self._failures = 0
+        self._suspects.heard([*ids, *(one.id for one in ticked.carried)])
         self._remember(ids)
         await self._done(senses)
         return asked_rest(ticked.outcomes)
 
+    async def _found_out(self, present: Collection[str]) -> None:
+        """Set aside what no tick could take so many times."""
+        with suppress(StoreLocked):  # somebody ticks: the next moment is soon enough
+            for one in self._suspects.found_out(present):
+                await self._set_aside(one.sense, failures=one.failures, reason=one.reason)
+
+    async def _set_aside(self, sense: Sense, *, failures: int, reason: str) -> None:
+        put = partial(self._thinker.set_aside, sense, failures=failures, reason=reason)
+        made = await to_thread.run_sync(put)
+        self._remember([sense.id])
+        await self._done([sense])
+        self.report.aside += 1
+        self._tell("sense_set_aside", id=made.id, kind=made.kind, failures=failures, reason=reason)
+
     def _remember(self, ids: Iterable[str]) -> None:
-        self._known.update(dict.fromkeys(ids))
+        known = dict.fromkeys(ids)
+        self._known.update(known)
+        self._suspects.forget(known)
         for name in list(self._known)[:-MOST_TAKEN]:
             del self._known[name]
 
@@ -285,6 +362,9 @@ class Loop:
         fresh: list[Sense] = []
         while most > 0:
             given = await source.take(most)
+            for one in given:
+                if one.id not in self._known and (reason := unsayable(one)):
+                    await self._set_aside(one, failures=0, reason=reason)
             over = [one.id for one in given if one.id in self._known or self._unheard(one)]
             fresh = [one for one in given if one.id not in over]
             if not over:
@@ -312,7 +392,25 @@ class Loop:
         self._emit(TickEvent(event, facts=facts))
 
 
-def _why(ticked: Ticked) -> str:
+def _primary(ticked: Ticked) -> StageReport:
     """What the primary says of its failure."""
     stages = ticked.tick.report.stages
-    return next((one.reason for one in stages if one.stage == "primary"), "")
+    return next((one for one in stages if one.stage == "primary"), StageReport("primary", "failed"))
+
+
+def _may_be_its_fault(ticked: Ticked, failed: StageReport) -> bool:
+    """Whether what was sensed may be why: no sense can help a wrong key or a busy server. Of all
+    routes that were asked: one that could not be reached might have taken it.
+    """
+    report = ticked.tick.report
+    if report.noop == CUT:
+        return False
+    passed = [(one.code, one.status) for one in report.passed if one.stage == "primary"]
+    last = failed.reason.partition(":")[0], failed.status
+    return all(_is_of_what_was_said(*one) for one in (last, *passed))
+
+
+def _is_of_what_was_said(code: str, status: int | None) -> bool:
+    if code == ProviderRefused.code:
+        return status in _OF_WHAT_WAS_SAID
+    return code not in _NOBODYS

@@ -13,8 +13,10 @@ _MOST_REFUSED = 50
 
 @dataclass(slots=True)
 class RunReport:
-    """`thought` are the ticks that asked the primary, `idle` those that cost nothing, `failed`
-    those of which nothing came; `skipped` were due while another one was still going on.
+    """`thought` are the ticks that asked the primary, `idle` those that had nothing to ask it,
+    `failed` those of which nothing came; `skipped` were due while another one was still going on.
+    `beats`, `deliveries`, `afterthoughts` and `updates` (of memory files) were made between ticks;
+    `aside` are senses that no tick could take.
     `stopped` says why it ended: `ticks`, `asked`, `hibernate`, `budget`.
     """
 
@@ -25,6 +27,10 @@ class RunReport:
     skipped: int = 0
     slept: int = 0
     beats: int = 0
+    deliveries: int = 0
+    afterthoughts: int = 0
+    updates: int = 0
+    aside: int = 0
     senses: int = 0
     acts: int = 0
     patches: int = 0

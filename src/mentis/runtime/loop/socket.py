@@ -17,7 +17,7 @@ from pathlib import Path
 
 import anyio
 from anyio import CapacityLimiter, create_task_group, to_thread
-from anyio.abc import ByteStream, SocketListener, TaskStatus
+from anyio.abc import ByteStream, SocketListener, TaskGroup, TaskStatus
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from mentis.errors import BadInput, MentisError, StoreLocked, UsageError
@@ -77,18 +77,24 @@ class Socket:
                 self._path.unlink(missing_ok=True)
 
     async def _converse(self, stream: ByteStream) -> None:
+        """Whoever goes away in the middle of it ends this talk, and nothing else."""
+        async with create_task_group() as answers:
+            try:  # inside the group, which would wrap what is raised
+                await self._listen(stream, answers)
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                answers.cancel_scope.cancel()
+
+    async def _listen(self, stream: ByteStream, answers: TaskGroup) -> None:
         lines = BufferedByteReceiveStream(stream)
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            async with create_task_group() as answers:
-                while (line := await self._line(lines, stream)) is not None:
-                    if not line.strip():
-                        continue
-                    try:
-                        held = await self.queue.put(self._sense(line))
-                    except MentisError as error:
-                        await _say(stream, {"refused": error.message, "hint": error.hint})
-                        continue
-                    answers.start_soon(_confirm, stream, held)
+        while (line := await self._line(lines, stream)) is not None:
+            if not line.strip():
+                continue
+            try:
+                held = await self.queue.put(self._sense(line))
+            except MentisError as error:
+                await _say(stream, {"refused": error.message, "hint": error.hint})
+                continue
+            answers.start_soon(_confirm, stream, held)
 
     async def _line(self, lines: BufferedByteReceiveStream, stream: ByteStream) -> bytes | None:
         """The next one; None at the end. After one that is too long nothing can be read."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 from mentis.disk.atomic import unwritable
-from mentis.errors import BadInput
+from mentis.errors import BadInput, UsageError
 from mentis.ports.sense_source import SenseSource
 from mentis.runtime.cortex.events import Emit
 from mentis.runtime.mind import Mind
@@ -16,9 +17,11 @@ from mentis.values.trust import Trust
 from mentis.values.value import Value
 
 from .alone import running
+from .chores import ChorePlan
 from .folder import Folder
 from .loop import Loop, LoopPlan, Thinker
 from .pause import Pause
+from .sealed import Seals
 from .socket import Socket
 from .timers import Timer, Timers
 
@@ -49,7 +52,13 @@ def open_loop(
     home, persona = mind.acting.ground.home, mind.persona.id
     chosen = mind.settings.current()[0].model.run
     inbox = _made(home.senses(persona))
-    own = Folder(inbox, trust=choice.trust, keeps=False, most_bytes=chosen.file_bytes)
+    own = Folder(
+        inbox,
+        trust=choice.trust,
+        keeps=False,
+        most_bytes=chosen.file_bytes,
+        seals=Seals(mind.agent, mind.secret),
+    )
     return Loop(
         thinker,
         (own, *_timers(mind, chosen), *_named(mind, chosen, choice), *sources),
@@ -84,8 +93,12 @@ def _named(mind: Mind, chosen: RunSettings, choice: LoopChoice) -> Iterator[Sens
 
 
 def _plan(chosen: RunSettings, choice: LoopChoice) -> LoopPlan:
+    interval = chosen.interval if choice.interval is None else choice.interval
+    if not 0 <= interval < inf:
+        hint = "give a number of seconds, for example 10; 0 is without a pause"
+        raise UsageError(f"{interval} is no interval between ticks", hint=hint)
     return LoopPlan(
-        interval=chosen.interval if choice.interval is None else choice.interval,
+        interval=interval,
         ticks=choice.ticks,
         senses=chosen.senses,
         idle_gate=chosen.idle_gate,
@@ -93,4 +106,12 @@ def _plan(chosen: RunSettings, choice: LoopChoice) -> LoopPlan:
         poll=chosen.poll,
         retry=chosen.retry,
         grace=chosen.grace,
+        tries=chosen.tries,
+        chores=ChorePlan(
+            chosen.deliver,
+            chosen.afterthoughts > 0,
+            chosen.updates,
+            poll=chosen.poll,
+            retry=chosen.retry,
+        ),
     )

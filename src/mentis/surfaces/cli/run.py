@@ -9,14 +9,36 @@ from typing import TYPE_CHECKING
 import click
 
 from .options import call_parts, home_option, home_path, persona_option, route_option
-from .output import emit, emit_json, json_option, say
+from .output import emit, emit_json, json_option, printable, say
 from .tick import listening
 
 if TYPE_CHECKING:
+    from mentis.runtime.cortex.events import TickEvent
     from mentis.runtime.loop.loop import Loop
     from mentis.runtime.loop.report import RunReport
 
 _FAILED = ("budget",)
+_COUNTED = (
+    "failed",
+    "skipped",
+    "slept",
+    "beats",
+    "deliveries",
+    "afterthoughts",
+    "updates",
+)
+_CHORES = {
+    "beat_made": "beat: {kind} [entry {entry}]",
+    "beat_failed": "beat: failed: {reason} [{code}]",
+    "delivery_made": "delivery: {act}, told in {session} [entry {entry}]",
+    "delivery_failed": "delivery: {act} failed: {reason} [{code}]",
+    "delivery_put_off": "delivery: {act} waits: {reason}",
+    "afterthought_made": "afterthought: in {session}, wrote: {wrote} [entry {entry}]",
+    "afterthought_failed": "afterthought: in {session} failed: {reason} [{code}]",
+    "memory_updated": "memory files: from {session}, written: {written} [entry {entry}]",
+    "memory_update_failed": "memory files: from {session} failed: {reason} [{code}]",
+    "sense_set_aside": "set aside {id} after {failures} failed ticks: {reason}",
+}
 
 
 @click.command(epilog="For example: mentis run --interval 5 --folder inbox")
@@ -66,12 +88,16 @@ def run(  # noqa: PLR0913  # one parameter an option
     """Let an agent live: it goes on ticking until it is told to stop.
 
     It senses what `mentis sense add` gives it, its timers ([run.timers] in the settings), and what
-    comes from --folder and --socket. With nothing new it keeps still. Ctrl-C or SIGTERM ends
-    it after the tick that is going on; said twice, at once. Exit code 1 when a budget ended it.
+    comes from --folder and --socket. With nothing new it keeps still. Between ticks it tells what
+    acts brought late, thinks again about a silent talk, updates its memory files, has beats: each
+    as the settings say ([run], [afterthought], [persona_update], [beats]), and told here.
+    Ctrl-C or SIGTERM ends it after the tick that is going on; said twice, at once. Exit code 1
+    when a budget ended it.
     """
     import anyio
 
     from mentis.runtime.agent import Agent
+    from mentis.runtime.cortex.events import told_to
     from mentis.runtime.loop.sources import LoopChoice
     from mentis.values.trust import Trust
 
@@ -81,7 +107,7 @@ def run(  # noqa: PLR0913  # one parameter an option
     async def live() -> RunReport:
         async with Agent.open(home_path(), persona=persona, route=route, parts=call_parts()) as one:
             with listening(events, one) as emit_event:
-                loop = one.loop(choice=choice, emit=emit_event)
+                loop = one.loop(choice=choice, emit=told_to(_say_chore, emit_event))
                 say(f"{one.id} lives; Ctrl-C ends it")
                 return await _until_told(loop)
 
@@ -93,6 +119,14 @@ def run(  # noqa: PLR0913  # one parameter an option
     return 1 if report.stopped in _FAILED else 0
 
 
+def _say_chore(event: TickEvent) -> None:
+    """What was done between ticks, and what was set aside, as it happens."""
+    line = _CHORES.get(event.event)
+    if line is not None:
+        facts = {name: printable(str(fact)) for name, fact in event.facts.items()}
+        say(line.format_map({"session": "?", "act": "?", "entry": "", **facts}))
+
+
 async def _until_told(loop: Loop) -> RunReport:
     import anyio
     from anyio.abc import TaskStatus
@@ -102,9 +136,11 @@ async def _until_told(loop: Loop) -> RunReport:
     async def obey(*, task_status: TaskStatus[None]) -> None:
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             task_status.started()
+            ends = "it ends after what is going on"
             async for number in signals:
-                say(f"{number.name}: it ends after this tick")
+                say(f"{number.name}: {ends}")
                 loop.stop()
+                ends = "it ends now"
 
     failure: MentisError | None = None
     async with anyio.create_task_group() as tasks:
@@ -130,9 +166,11 @@ def _show(report: RunReport) -> None:
     emit(f"senses   {report.senses}")
     emit(f"acts     {report.acts}")
     emit(f"patches  {report.patches}")
-    for name in ("failed", "skipped", "slept", "beats"):
+    for name in _COUNTED:
         if count := getattr(report, name):
             emit(f"{name:<8} {count}")
+    if report.aside:
+        emit(f"aside    {report.aside}: mentis sense aside lists them")
     for one in report.refused:
         say(f"refused {one.name}: {one.reason}")
     if more := report.refusals - len(report.refused):

@@ -45,7 +45,7 @@ def add(
     said = given_text(text, file) or ""
     payload: dict[str, object] = {"text": said}
     if file is not None and file.name != "<stdin>":
-        payload["name"] = Path(file.name).name
+        payload["name"] = printable(Path(file.name).name)
     path = _inbox(persona).add({"kind": kind, "payload": payload, "endpoint": "cli"})
     if as_json:
         emit_json({"waiting": path.name})
@@ -67,6 +67,70 @@ def list_(*, persona: str | None, as_json: bool) -> None:
         emit(f"{printable(name)}  {printable(_shown(content))}")
     if not waiting:
         say("nothing waits")
+
+
+@sense.command()
+@persona_option
+@home_option
+@json_option
+def aside(*, persona: str | None, as_json: bool) -> None:
+    """Show the senses that no tick could take, and why; the oldest first.
+
+    A sense, or what an act brought, is set aside after `run.tries` ticks that failed with it, once
+    one without it has worked; or at once where it cannot be written.
+    """
+    from mentis.codec.forms import to_object
+    from mentis.runtime.loop.aside import open_asides
+
+    with open_asides(home_path(), persona=persona) as asides:
+        found = asides.all()
+    if as_json:
+        emit_json([to_object(one) for one in found])
+        return
+    for one in found:
+        told = f"{one.time}  {one.id}  {one.kind}  {one.failures} ticks failed: {one.reason}"
+        emit(printable(told))
+    say("mentis sense again ID, or drop ID" if found else "nothing was set aside")
+
+
+@sense.command()
+@click.argument("name", metavar="ID")
+@persona_option
+@home_option
+@json_option
+def again(name: str, *, persona: str | None, as_json: bool) -> None:
+    """Give the agent a sense once more that was set aside.
+
+    It comes as it was: whoever vouched for it then, nobody more now, also with `run --owner`.
+    """
+    from mentis.runtime.loop.aside import open_asides
+
+    with open_asides(home_path(), persona=persona) as asides:
+        found = asides.find(name)
+        path = _inbox(persona).add(asides.again(found))
+        asides.remove(found, "again")
+    if as_json:
+        emit_json({"waiting": path.name})
+    else:
+        say(f"it waits as {path.name}")
+
+
+@sense.command()
+@click.argument("name", metavar="ID")
+@persona_option
+@home_option
+@json_option
+def drop(name: str, *, persona: str | None, as_json: bool) -> None:
+    """Throw a sense away that was set aside; the record still says that it was there."""
+    from mentis.runtime.loop.aside import open_asides
+
+    with open_asides(home_path(), persona=persona) as asides:
+        found = asides.find(name)
+        asides.remove(found, "dropped")
+    if as_json:
+        emit_json({"dropped": found.id})
+    else:
+        say(f"{printable(found.id)} is gone")
 
 
 def _shown(content: str) -> str:

@@ -1,0 +1,132 @@
+"""When a talk has been silent long enough for an afterthought, as the record says.
+
+The same plan as `Plan` follows in a terminal, told from entries instead of kept in memory: whoever
+is killed and starts again comes to the same moment, and thinks no thought twice. It is about the
+talk that somebody spoke in last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TypeVar, cast
+
+from anyio import create_task_group, sleep, to_thread
+
+from mentis.errors import Defect, MentisError
+from mentis.values.entry import Entry
+from mentis.values.value import Value
+
+from .afterthought import DECISION, FOLLOWUP
+from .mind import Mind
+from .quiet import EVERY, PHASES
+from .talking import mode_of
+from .threads import is_message, standing
+from .underway import followed
+
+T = TypeVar("T")
+_LOOKED_BACK = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Silence(Value):
+    """In this session, since the entry `after`; `due` is when to think about it."""
+
+    session: str
+    after: int
+    due: datetime
+
+
+def silence_of(mind: Mind, *, most: int) -> Silence | None:
+    """The next afterthought; None where none is to come, or somebody else sees to it. `most` is
+    how many messages may follow on each other that nobody answers. It blocks.
+    """
+    every = EVERY[mode_of(mind.settings.current()[0])]
+    if not every or followed(mind):
+        return None
+    entries = _since_spoken(mind.ledger.latest(mind.agent, _LOOKED_BACK, kind="turn"))
+    phase = _phase(entries, most) if entries else None
+    if phase is None:
+        return None
+    session = str(_turn(entries[0])["session"])
+    messages = spoken(mind, session)
+    if messages is None or messages % every:
+        return None
+    last = entries[-1]
+    due = datetime.fromisoformat(last.time) + timedelta(seconds=_drawn(last, phase))
+    return Silence(session, last.index, due)
+
+
+def spoken(mind: Mind, session: str) -> int | None:
+    """How many messages count in this talk; None while one of them waits for its answer."""
+    turns = mind.conversations.turns(mind.agent, session)
+    if any(turn.state == "pending" for turn in turns):
+        return None
+    return sum(is_message(turns[number]) for number in standing(turns))
+
+
+async def unless_spoken(
+    mind: Mind,
+    session: str,
+    work: Callable[[], Awaitable[T]],
+    *,
+    break_off: Callable[[], None],
+    poll: float,
+) -> T:
+    """Do it, and look every `poll` seconds whether somebody speaks meanwhile: then break it off."""
+    before = await to_thread.run_sync(spoken, mind, session)
+
+    async def listen() -> None:
+        while await to_thread.run_sync(spoken, mind, session) == before:  # noqa: ASYNC110  # in another process
+            await sleep(poll)
+        break_off()
+
+    failure: MentisError | None = None
+    async with create_task_group() as beside:
+        beside.start_soon(listen)
+        try:
+            return await work()
+        except MentisError as error:  # as it is, not as one of a group
+            failure = error
+        finally:
+            beside.cancel_scope.cancel()
+    raise failure or Defect("what was done while nobody spoke came to nothing")
+
+
+def _since_spoken(turns: Sequence[Entry]) -> list[Entry]:
+    """The entry of the last message that was answered, and the afterthoughts since."""
+    for place, entry in reversed([*enumerate(turns)]):
+        turn = _turn(entry)
+        if "fork" in entry.body or not turn or "inner" in turn or "mode" in turn:
+            continue
+        if "failure" in turn:
+            return []
+        later = (one for one in turns[place + 1 :] if _turn(one).get("session") == turn["session"])
+        return [entry, *(one for one in later if _turn(one).get("inner") in (DECISION, FOLLOWUP))]
+    return []
+
+
+def _phase(entries: Sequence[Entry], most: int) -> int | None:
+    """Each decision leads to the next phase, a message back to the last; what failed or was broken
+    off ends the cycle.
+    """
+    phase = wrote = 0
+    for turn in map(_turn, entries[1:]):
+        if "failure" in turn or turn.get("stop") == "interrupted":
+            return None
+        followed_up = turn.get("inner") == FOLLOWUP
+        wrote += followed_up
+        phase = len(PHASES) - 1 if followed_up else phase + 1
+    return phase if phase < len(PHASES) and wrote < most else None
+
+
+def _drawn(entry: Entry, phase: int) -> float:
+    """By chance, but for one entry always the same: its hash draws it."""
+    low, high = PHASES[phase]
+    return low + (high - low) * int(entry.hash[-8:], 16) / 0xFFFFFFFF
+
+
+def _turn(entry: Entry) -> Mapping[str, object]:
+    found = entry.body.get("turn")
+    return cast("Mapping[str, object]", found) if isinstance(found, Mapping) else {}
