@@ -14,7 +14,7 @@ from screening_votes import Votes
 
 # What a threshold is chosen on, beside the ordinary sentences: never a share-alike row, and never
 # what the tests hold out.
-UNUSED = ("xquad", "held-note", "held-hard")
+UNUSED = ("xquad", "held-note", "held-hard", "unseen-twin")
 RATES = {
     "vector": {"suspicious": 0.05, "dropped": 0.01},
     "text": {"suspicious": 0.05, "dropped": 0.01},
@@ -29,11 +29,15 @@ def report(votes: Votes, scores: Floats, limits: Mapping[str, float]) -> dict[st
     known = votes.measured & np.isin(votes.lang, LANGUAGES) & ~np.isnan(margin)
     own = np.array([family.startswith("own-") for family in votes.family])
     notes = votes.family == "notes"
+    unseen = votes.family == "unseen"
+    known, never = known & ~unseen, known & unseen
     return {
         "dev_file": _figures(votes, margin, known & ~own & ~notes),
         "own": _figures(votes, margin, known & (own | notes)),
         "both": _figures(votes, margin, known & ~notes),
-        "dropped_by_source": _by_source(votes, margin, known),
+        "dev_file_and_twins": _figures(votes, margin, known & ~notes & (~own | ~votes.labels)),
+        "unseen": _figures(votes, margin, never),
+        "dropped_by_source": _by_source(votes, margin, known | never),
         "ordinary_dropped_by_language": _by_language(votes, margin, known),
     }
 
@@ -116,8 +120,10 @@ def by_language(votes: Votes, table: Floats, names: Sequence[str]) -> dict[str, 
     kept, votes.table = votes.table, table
     scores = votes.fused(names)
     votes.table = kept
-    known = votes.measured & np.isin(votes.lang, LANGUAGES) & ~np.isnan(scores)
-    return _figures(votes, scores, known & (votes.family != "notes"))
+    limits = thresholds(votes, scores, RATES["text"]["dropped"])
+    margin = scores - np.array([limits.get(lang, limits["other"]) for lang in votes.lang])
+    known = votes.measured & np.isin(votes.lang, LANGUAGES) & ~np.isnan(margin)
+    return _figures(votes, margin, known & ~np.isin(votes.family, ("notes", "unseen")))
 
 
 def crossed(votes: Votes, scores: Floats, rate: float) -> float:

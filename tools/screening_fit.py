@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mentis.recall.screening.features import Lexicon
 from mentis.recall.screening.normalise import normalise
-from mentis.recall.screening.reading import LONGEST, features, read
+from mentis.recall.screening.reading import LONGEST, features, read, whole_features
 from mentis.recall.screening.rules import Rules
 from screening_rows import DATA, Row
 
@@ -20,7 +20,7 @@ Indices: TypeAlias = NDArray[np.integer[Any]]
 Loss: TypeAlias = Callable[[Floats], tuple[float, Floats]]
 MOST_WINDOWS = 96  # that are scored of one text
 MOST_LEARNED = {0: 12, 1: 24}  # that are learned from, evenly spread, by label
-TEXT_L2 = 1.0
+TEXT_L2 = 2.0
 HEAD_L2 = 5.0
 ITERATIONS = 16
 
@@ -36,6 +36,7 @@ class Matrix:
         owners: list[int] = []
         learned: list[bool] = []
         wholes: list[list[tuple[int, float]]] = []
+        tokens: list[int] = []
         for number, row in enumerate(rows):
             normal = normalise(row.text)
             one = read("\n".join((normal.plain[:LONGEST], *normal.hidden)), lexicon, rules)
@@ -45,14 +46,15 @@ class Matrix:
                 _append(buckets, values, features(one, start, end))
                 owners.append(number)
                 learned.append(place % every == 0)
-            wholes.append(features(one, 0, len(one.tokens)))
+            wholes.append(whole_features(one))
+            tokens.append(len(one.tokens))
         self.windows = len(owners)
         for whole in wholes:
             _append(buckets, values, whole)
         self.owner = np.array([*owners, *range(len(rows))])
         self.is_window = np.arange(len(self.owner)) < self.windows
         self.learned = np.append(np.array(learned), np.ones(len(rows), bool))
-        self.counts = np.bincount(owners)
+        self.tokens = np.array(tokens)
         self.lengths = np.array([len(one) for one in buckets])
         self.used, inverse = np.unique(np.concatenate(buckets), return_inverse=True)
         self.columns = inverse.astype(np.int32)

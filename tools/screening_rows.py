@@ -14,12 +14,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from screening_parts import WRAPPED, WRAPPERS, composed, ordered, wrapped
+
 TOOLS = Path(__file__).resolve().parent
 DATA = TOOLS.parent / "src/mentis/recall/screening/data"
 HELD_OUT = TOOLS.parent / "tests/recall/screening/held_out.jsonl"
 REQUESTS = TOOLS / "screening_requests.jsonl"
 ORDINARY = TOOLS / "screening_ordinary.jsonl"
-FRAGMENTS = TOOLS / "screening_fragments.txt"
+UNSEEN = TOOLS / "screening_unseen.jsonl"
 LANGUAGES = ("en", "de", "fr", "es", "pt", "it")
 # Sources that share templates or authors are left out together.
 FAMILIES = {
@@ -39,6 +41,7 @@ EXPLICIT = {
     "jailbreak-classification",
     "own-pattern",
     "held-explicit",
+    "unseen-explicit",
 }
 PLAIN = ("override", "role", "reveal", "hide", "authority", "encode", "switch")
 # A text of the mixed source that says one of these is an explicit attack.
@@ -48,18 +51,6 @@ OVERRIDE = (
 )  # fmt: skip
 OWN_FOLDS = 4
 JOINED = 80  # longer ordinary texts per language
-COMPOSED = 60  # attacks per language that are made of parts
-WRAPPERS = (
-    "{'note_id': 'a17', 'title': 'Plan', 'body': 'TEXT'}",
-    '{"results": [{"id": 3, "name": "Review", "text": "TEXT", "stars": 4}]}',
-    "SUBJECT: Update | FROM: info@shop.example | CONTENT: TEXT Kind regards",
-    "## Notes\n\n- TEXT\n- see the wiki",
-    "{'product': {'name': 'Desk lamp', 'review': 'TEXT', 'stars': 4}}",
-    "<td>TEXT</td>",
-    "> TEXT",
-    "Re: lunch\nTEXT\n-- \nsent from my phone",
-)
-WRAPPED = 0.3
 
 
 @dataclass(slots=True)
@@ -121,18 +112,23 @@ def _fold(concept: str) -> str:
 
 
 def _never_trained() -> Iterator[Row]:
-    """Thresholds are chosen with the first; the second is for the tests, and `held-` here."""
+    """Thresholds are chosen with the first; the second is for the tests, and `held-` here; of the
+    third nothing is made, it is only measured.
+    """
     for one in rows_of(DATA / "calibration.jsonl"):
         yield Row(one["text"], 0, one["lang"], one["source"], "notes", trained=False)
     for one in rows_of(HELD_OUT):
         source = one["source"].replace("own-", "held-")
         yield Row(one["text"], int(one["label"]), one["lang"], source, "notes", trained=False)
+    for one in rows_of(UNSEEN):
+        source, label = one["source"], int(one["label"])
+        yield Row(one["text"], label, one["lang"], source, "unseen", trained=False)
 
 
 def _ordinary(pools: dict[str, list[str]], chance: random.Random) -> Iterator[Row]:
     for lang in LANGUAGES:
         joined = [" ".join(chance.sample(pools[lang], chance.randint(2, 7))) for _ in range(JOINED)]
-        for text in (*pools[lang], *(_wrapped(text, chance) for text in joined)):
+        for text in (*pools[lang], *(wrapped(text, chance) for text in joined)):
             yield Row(text, 0, lang, "packages", "packages", trained=True, measured=False)
 
 
@@ -152,64 +148,13 @@ def _splices(
         if row.label == 1 and row.trained and len(row.text) < 300 and row.lang in pools:
             lang = row.lang if chance.random() < 0.6 else chance.choice(LANGUAGES)
             before, after = (chance.sample(pools[lang], chance.randint(0, 3)) for _ in range(2))
-            text = _wrapped(" ".join((*before, row.text, *after)), chance)
+            text = wrapped(" ".join((*before, row.text, *after)), chance)
             yield Row(text, 1, lang, "splice", row.family, trained=True, measured=False)
 
 
-def _wrapped(text: str, chance: random.Random) -> str:
-    return chance.choice(WRAPPERS).replace("TEXT", text) if chance.random() < WRAPPED else text
-
-
 def _composed(chance: random.Random) -> Iterator[Row]:
-    """Attacks and harmless requests made of the same kinds of parts."""
-    parts = _parts()
-    for lang in LANGUAGES:
-        texts = {" ".join(_attack(parts, lang, chance)): 1 for _ in range(COMPOSED)}
-        texts |= {" ".join(_unbound(parts, lang, chance)): 1 for _ in range(COMPOSED // 3)}
-        texts |= {" ".join(_request(parts, lang, chance)): 0 for _ in range(2 * COMPOSED)}
-        for text, label in texts.items():
-            yield Row(text, label, lang, "composed", "composed", trained=True, measured=False)
-
-
-Parts = dict[tuple[str, str], list[str]]
-
-
-def _parts() -> Parts:
-    parts: Parts = {}
-    here: list[str] = []
-    for line in FRAGMENTS.read_text("utf-8").splitlines():
-        if line.startswith("@"):
-            kind, lang = line[1:].split()
-            here = parts.setdefault((kind, lang), [])
-        elif line and not line.startswith("#"):
-            here.append(line)
-    return parts
-
-
-def _attack(parts: Parts, lang: str, chance: random.Random) -> list[str]:
-    made = [chance.choice(parts[kind, lang]) for kind in ("override", "payload")]
-    before = [chance.choice(parts["open", lang])] if chance.random() < 0.6 else []
-    after = [chance.choice(parts["open", lang])] if chance.random() < 0.2 else []
-    return [*before, *made, *after]
-
-
-def _unbound(parts: Parts, lang: str, chance: random.Random) -> list[str]:
-    frame = [chance.choice(parts["frame", lang])] if chance.random() < 0.3 else []
-    asked = chance.choice([*parts["ask", lang], *parts["payload", lang]])
-    return [*frame, chance.choice(parts["unbound", lang]), asked]
-
-
-def _request(parts: Parts, lang: str, chance: random.Random) -> list[str]:
-    kinds = chance.choice(
-        (
-            ("frame", "ask"),
-            ("frame", "ask"),
-            ("frame", "ask", "ask"),
-            ("frame", "frame", "ask", "ask"),
-            ("frame", "frame", "frame", "ask", "ask", "ask"),
-            ("open", "frame", "frame", "ask", "open"),
-            ("open", "ask"),
-            ("open", "open"),
-        )
-    )
-    return [chance.choice(parts[kind, lang]) for kind in kinds]
+    """Attacks and harmless texts made of the same kinds of parts."""
+    for make in (composed, ordered):
+        for lang in LANGUAGES:
+            for text, label in make(lang, chance).items():
+                yield Row(text, label, lang, "composed", "composed", trained=True, measured=False)

@@ -1,9 +1,10 @@
 """What each voter says of each row when it has not seen the row's family; and how they are weighed.
 
-The voters have an equal say: the worst window, the whole text, and the vector (half of it the head,
-half the nearest patterns), each counted in how much it varies over ordinary text. No attack has a
-part in that, so nothing is fitted to the families that are measured. A stacker that was fitted, on
-other families only, did worse: each fold trusted what its own left-out family betrays.
+The worst window and the whole text have an equal say, and the vector as much as both: a quarter of
+that the head, the rest the nearest attacks against the nearest harmless texts. Each is counted in
+how much it varies over ordinary text. No attack has a part in that, so nothing is fitted to the
+families that are measured. A stacker that was fitted, on other families only, did worse: each fold
+trusted what its own left-out family betrays.
 """
 
 from __future__ import annotations
@@ -14,20 +15,22 @@ from collections.abc import Sequence
 import numpy as np
 
 from mentis.recall.screening.fusion import TEXT_VOTERS, VOTERS, text_votes
-from mentis.recall.screening.vector import NEAREST
+from mentis.recall.screening.vector import NEAREST, SEEN
 from screening_fit import HEAD_L2, Floats, Mask, Matrix, fit_dense, train_text
 from screening_rows import LANGUAGES, Row
 
 PATTERNS = ("own-pattern", "own-pattern-implicit")
-SAY = {"window": 1.0, "whole": 1.0, "head": 0.5, "patterns": 0.5}
-NEVER = ("notes", "xquad")  # families that nothing was ever trained on
+SAY = {"window": 1.0, "whole": 1.0, "head": 0.5, "patterns": 1.5}
+LENGTHENED = ("window", "whole")  # voters that a text's length moves
+NEVER = ("notes", "xquad", "unseen")  # families that nothing was ever trained on
 
 
 class Votes:
     """A column for each voter, a row for each text; NaN where nobody could speak unbiased."""
 
-    def __init__(self, rows: Sequence[Row], vectors: Floats, matrix: Matrix) -> None:
-        self.rows, self.vectors, self.matrix = rows, vectors, matrix
+    def __init__(self, rows: Sequence[Row], vectors: Floats) -> None:
+        self.rows, self.vectors = rows, vectors
+        self.matrix = Matrix(rows)
         self.labels = np.array([row.label == 1 for row in rows])
         self.family = np.array([row.family for row in rows])
         self.source = np.array([row.source for row in rows])
@@ -38,7 +41,7 @@ class Votes:
 
     def leave_each_out(self) -> None:
         """Whatever is made of our own parts goes out with our own patterns."""
-        for name in sorted(set(self.family[self.measured]) - {"xquad"}):
+        for name in sorted(set(self.family[self.measured]) - {"xquad", "unseen"}):
             here = np.isin(self.family, NEVER) if name == "notes" else self.family == name
             self._leave_out(name, here, self.table)
 
@@ -67,8 +70,8 @@ class Votes:
         near = self.nearness(seen, here)
         table = np.empty((int(here.sum()), len(VOTERS)))
         for place, number in enumerate(np.flatnonzero(here)):
-            count = int(self.matrix.counts[number])
-            text = text_votes(float(worst[number]), float(all_of_it[number]), count)
+            length = int(self.matrix.tokens[number])
+            text = text_votes(float(worst[number]), float(all_of_it[number]), length)
             vote = float(self.vectors[number] @ head[:-1] + head[-1])
             table[place] = [*text.values(), vote, near[place]]
         return table
@@ -80,18 +83,33 @@ class Votes:
         return fit_dense(self.vectors[seen], bad, share, HEAD_L2)
 
     def nearness(self, seen: Mask, here: Mask) -> Floats:
-        attacks = self.vectors[seen & np.isin(self.source, PATTERNS)]
-        twins = self.vectors[seen & (self.source == "own-twin")]
-        return _top(self.vectors[here] @ attacks.T) - _top(self.vectors[here] @ twins.T)
+        vectors = self.through(self.lens(seen))
+        near, far = (vectors[here] @ vectors[known].T for known in self.known(seen))
+        return _top(near) - _top(far)
+
+    def lens(self, seen: Mask) -> Floats:
+        """The directions in which texts differ most: half of the numbers say nearly all of it."""
+        texts = self.vectors[seen]
+        return np.linalg.eigh(texts.T @ texts)[1][:, ::-1][:, :SEEN].T
+
+    def through(self, lens: Floats) -> Floats:
+        made = self.vectors @ lens.T
+        return made / np.linalg.norm(made, axis=1, keepdims=True)
+
+    def known(self, seen: Mask) -> tuple[Mask, Mask]:
+        """Attacks and harmless texts to be near to: none that was laid into sentences of others."""
+        single = seen & (self.measured | (self.source == "composed"))
+        return single & self.labels, single & ~self.labels
 
     def fusion(self, names: Sequence[str]) -> dict[str, float]:
         """A weight for each voter and the constant; ordinary text scores 0 on average."""
         ordinary = self.measured & self.trained & ~self.labels & ~np.isnan(self.table[:, 0])
         votes: dict[str, Floats] = dict(zip(VOTERS, self.table[ordinary].T, strict=True))
         say = {name: SAY[name] / float(votes[name].std()) for name in names if name in SAY}
-        # The more windows, the worse the worst by mere chance: what that brings is taken off.
-        shared = np.cov(votes["length"], votes["window"], bias=True)
-        say["length"] = -float(shared[0, 1] / shared[0, 0]) * say["window"]
+        # The longer, the worse by mere chance: what that brings is taken off.
+        say["length"] = -sum(
+            say[name] * _slope(votes["length"], votes[name]) for name in LENGTHENED
+        )
         constant = -sum(weight * float(votes[name].mean()) for name, weight in say.items())
         return {name: round(say[name], 6) for name in names} | {"bias": round(constant, 6)}
 
@@ -103,6 +121,11 @@ class Votes:
 
 def ways() -> dict[str, tuple[str, ...]]:
     return {"text": TEXT_VOTERS, "vector": VOTERS}
+
+
+def _slope(along: Floats, moved: Floats) -> float:
+    shared = np.cov(along, moved, bias=True)
+    return float(shared[0, 1] / shared[0, 0])
 
 
 def _top(similarities: Floats) -> Floats:

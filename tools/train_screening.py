@@ -27,10 +27,11 @@ from mentis.engines.minilm import DIMENSION, MiniLm
 from mentis.engines.weights import find_weights
 from mentis.recall.screening.features import BITS, BUCKETS
 from mentis.recall.screening.fusion import WAYS, weighs
-from mentis.recall.screening.vector import FORMAT
+from mentis.recall.screening.vector import FORMAT, LENS
 from screening_figures import RATES, by_language, crossed, report, thresholds, worst
 from screening_fit import Floats, Matrix, train_text
-from screening_rows import DATA, FRAGMENTS, ORDINARY, REQUESTS, Row, gather, rows_of
+from screening_parts import FRAGMENTS
+from screening_rows import DATA, ORDINARY, REQUESTS, Row, gather, rows_of
 from screening_votes import PATTERNS, Votes, ways
 
 
@@ -40,7 +41,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="train on everything, write the files")
     options = parser.parse_args()
     rows = gather(options.dev)
-    votes = Votes(rows, vectors_of(rows), Matrix(rows))
+    votes = Votes(rows, vectors_of(rows))
     told(f"{len(rows)} texts")
     votes.leave_each_out()
     languages = votes.leave_languages_out()
@@ -106,13 +107,18 @@ def write_weights(matrix: Matrix, name: str, weights: Floats) -> dict[str, objec
 
 
 def write_vector(votes: Votes) -> None:
-    """One line that says what it is, then the head and each attack and twin in small numbers."""
+    """One line that says what it is, then the head, the lens, each attack (our own patterns first,
+    whose categories are told) and each harmless text, in small numbers.
+    """
     head = votes.head(votes.trained)
     scale = float(np.abs(head[:-1]).max()) / 32000
-    attack = np.isin(votes.source, PATTERNS)
-    twin = votes.source == "own-twin"
+    attacks, others = votes.known(votes.trained)
+    own = np.isin(votes.source, PATTERNS)
+    lens = votes.lens(votes.trained)
+    vectors = votes.through(lens)
     raw = np.rint(head[:-1] / scale).astype("<i2").tobytes()
-    raw += _small(votes.vectors[attack]) + _small(votes.vectors[twin])
+    raw += np.rint(lens * LENS).astype("<i2").tobytes()
+    raw += b"".join(_small(vectors[some]) for some in (own, attacks & ~own, others))
     categories = [one["category"] for one in rows_of(DATA / "patterns.jsonl")]
     fingerprint = GlossedMiniLm(Path()).fingerprint
     told_first = {
@@ -126,7 +132,8 @@ def write_vector(votes: Votes) -> None:
         "scale": scale,
         "bias": float(head[-1]),
         "categories": categories,
-        "twins": int(twin.sum()),
+        "attacks": int(attacks.sum()),
+        "others": int(others.sum()),
         "sha256": hashlib.sha256(raw).hexdigest(),
     }
     line = json.dumps(told_first, ensure_ascii=False).encode()
@@ -152,7 +159,11 @@ def provenance(dev: Path) -> dict[str, object]:
             "screening_requests.jsonl (own)",
             "screening_fragments.txt (own)",
         ],
-        "not_trained_on": ["xquad (CC BY-SA 4.0)", "calibration.jsonl (own)"],
+        "not_trained_on": [
+            "xquad (CC BY-SA 4.0)",
+            "calibration.jsonl (own)",
+            "screening_unseen.jsonl (own)",
+        ],
     }
 
 

@@ -29,6 +29,7 @@ def test_the_language_is_told_by_its_words(text: str, language: str) -> None:
         ("quand ouvre le musée", "when open museum"),
         ("compre um bilhete de avião", "buy ticket flight fly plane"),
         ("mañana lloverá en la playa", "tomorrow rain beach"),
+        ("¿qué tiempo hará el sábado?", "weather saturday"),
     ],
 )
 def test_a_sentence_becomes_its_english_words(text: str, english: str) -> None:
@@ -65,6 +66,31 @@ def test_english_stays_as_it_is_and_a_file_is_called_one() -> None:
 
 def test_paths_and_addresses_are_not_translated() -> None:
     assert "example.org/post/12" in gloss("was schreibt die Seite example.org/post/12")
+
+
+def test_an_address_is_called_what_it_is() -> None:
+    assert gloss("write to ana@example.org") == "write to email address ana@example.org"
+    assert "web page url" in gloss("resume https://example.com/a?b=c")
+    assert "web page url" in gloss("was gibt es Neues auf beispiel.de")
+    assert gloss("run main.py at 10.30, e.g. now") == "run file main.py at 10.30, e.g. now"
+
+
+def test_only_the_name_itself_is_called_a_file_or_an_address() -> None:
+    assert gloss("see -plan.txt") == "see -file plan.txt"
+    assert gloss("see --a-b.txt.bak") == "see --file a-b.txt.bak"
+    assert gloss("to ..ana+x@mail.example.org.") == "to ..email address ana+x@mail.example.org."
+    assert gloss("x ana@example") == "x ana@example"
+
+
+@pytest.mark.parametrize("part", ["a-", "a.", "a+", "a.+", "-", "a@"])
+def test_a_hostile_text_is_read_in_no_time_however_long_it_is(part: str) -> None:
+    text = part * 400_000
+    assert gloss(text) == text
+
+
+def test_names_are_looked_for_where_the_text_is_read() -> None:
+    long = "so " * 4000
+    assert gloss(f"plan.txt {long}plan.txt") == f"file plan.txt {long}plan.txt"
 
 
 def test_where_the_learned_words_come_from_is_written_down() -> None:

@@ -79,15 +79,15 @@ async def test_only_the_beginning_of_a_huge_text_is_compared() -> None:
     assert made.degraded[0].reason == "read up to 8000 of 1000000 characters"
 
 
-async def test_tools_skills_and_memories_come_from_one_text() -> None:
+def test_tools_skills_and_memories_come_from_one_text() -> None:
     asked: list[Embedded] = []
 
-    async def search(embedded: Embedded) -> Found:
+    def search(embedded: Embedded) -> Found:
         asked.append(embedded)
         return Found(embedded.text, "lexical", hits=(row("a"), row("b"), row("c"), row("d")))
 
     embedded = wordy("dial a number and write a poem")
-    found = await recall(
+    found = recall(
         Stimulus(embedded.text),
         embedded=embedded,
         tools=TOOLS,
@@ -102,21 +102,21 @@ async def test_tools_skills_and_memories_come_from_one_text() -> None:
     assert {one.name: one.chosen for one in found.candidates}["read_file"] is False
 
 
-async def test_what_may_not_be_told_is_counted_wherever_it_was_kept_out() -> None:
-    async def search(embedded: Embedded) -> Found:
+def test_what_may_not_be_told_is_counted_wherever_it_was_kept_out() -> None:
+    def search(embedded: Embedded) -> Found:
         near = (row("b", "system", chosen=False), row("c", chosen=False, dropped=True))
         return Found(embedded.text, "lexical", hits=(row("a", "override"),), near=near, filtered=2)
 
-    found = await recall(Stimulus("x"), embedded=wordy("x"), tools={}, search=search)
+    found = recall(Stimulus("x"), embedded=wordy("x"), tools={}, search=search)
     assert (found.memories, found.filtered) == ((), 5)
 
 
-async def test_without_room_for_memories_none_are_searched() -> None:
-    async def search(embedded: Embedded) -> Found:
+def test_without_room_for_memories_none_are_searched() -> None:
+    def search(embedded: Embedded) -> Found:
         raise AssertionError(embedded)
 
     limits = SelectionLimits(max_memories=0)
-    found = await recall(
+    found = recall(
         Stimulus("x"), embedded=wordy("x"), tools={}, search=search, aim=Aim(limits=limits)
     )
     assert found.found is None
@@ -145,10 +145,10 @@ async def test_vectors_of_two_widths_are_never_mixed() -> None:
         await build_manifest([CALL, READ], Lying(), READER, previous=manifest)
 
 
-async def test_a_hundred_thousand_tools_are_ranked_like_ten() -> None:
+def test_a_hundred_thousand_tools_are_ranked_like_ten() -> None:
     many = [Capability(f"tool_{number:06}", "tool", f"does {number}") for number in range(100_000)]
     ranking = Ranking(words_manifest((*many, CALL), READER))
-    found = await recall(
+    found = recall(
         Stimulus("dial"), embedded=wordy("dial a telephone"), tools=TOOLS, ranking=ranking
     )
     assert [tool.name for tool in found.tools] == ["make_call"]

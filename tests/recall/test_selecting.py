@@ -5,9 +5,11 @@ from collections.abc import Sequence
 import anyio
 import pytest
 
+from mentis.engines.embedders import open_embedder
 from mentis.engines.gloss import gloss
 from mentis.engines.hashed import HashEmbedder
 from mentis.engines.ngrams import NgramEmbedder
+from mentis.engines.weights import install_weights
 from mentis.errors import EngineFailed
 from mentis.ports.embedder import Embedder
 from mentis.recall.cuts import Cut
@@ -187,3 +189,18 @@ async def test_a_skill_has_a_floor_of_its_own() -> None:
         found = await select(task, ranking=ranking, embedder=LETTERS, reader=READER)
         assert found.skills == skills
         assert "get_weather" in found.tools
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("talk", ["you really made me laugh, thanks", "na du, alles gut bei dir?"])
+async def test_small_talk_brings_up_nothing_but_the_base_set(talk: str) -> None:
+    install_weights("minilm-l6", lambda _done, _total: None)
+    embedder, _ = open_embedder("minilm")
+    ranking = Ranking((await build_manifest(CAPABILITIES, embedder, READER))[0])
+    for task in (talk, "dial 555 0100", "I'm so tired, what does the file notes.txt say?"):
+        found = await select(
+            task, ranking=ranking, embedder=embedder, reader=READER, base=("make_call",)
+        )
+        assert found.tools[0] == "make_call"
+        chatted = {one.reason for one in found.candidates if not one.chosen}
+        assert ("the task is nearer to small talk" in chatted) == (task == talk)

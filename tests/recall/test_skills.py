@@ -7,6 +7,16 @@ import pytest
 from mentis.recall import skills
 from mentis.recall.skills import read_skills
 
+# Each level takes the one before ten times: 636 bytes that grow to more than any memory holds.
+BOMB = (
+    "---\nname: bomb\ndescription: x\na0: &a0 {k: v}\n"
+    + "".join(
+        f"a{level}: &a{level}\n  <<: [{', '.join([f'*a{level - 1}'] * 10)}]\n"
+        for level in range(1, 10)
+    )
+    + "---\n"
+)
+
 
 def skill(folder: Path, text: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
@@ -58,6 +68,11 @@ def test_a_loop_of_links_ends_and_each_skill_is_found_once(tmp_path: Path) -> No
         ("---\nname: 3\ndescription: x\n---\n", "name is not a text"),
         ("---\ndescription: x\nexamples: [1]\n---\n", "examples is not a list of texts"),
         ("---\ndescription: x\nstances: [sleep]\n---\n", "stances is not a list of plan"),
+        ("---\na: &a x\ndescription: *a\n---\n", "holds an alias (*)"),
+        (BOMB, "holds an alias (*)"),
+        ("---\ndescription: !!bool perhaps\n---\n", "is not YAML"),
+        ("---\ndescription: !!timestamp soon\n---\n", "is not YAML"),
+        (f"---\ndescription: 1{':1' * 400}.5\n---\n", "is not YAML"),
         ('---\ndescription: "a \\ud800 b"\n---\n', "description holds half a surrogate pair"),
         ('---\nname: "\\udfff"\ndescription: x\n---\n', "name holds half a surrogate pair"),
         ('---\ndescription: x\nexamples: ["\\ud800"]\n---\n', "examples holds half"),
@@ -73,6 +88,12 @@ def test_a_file_that_cannot_be_taken_is_reported_and_the_others_stay(
     (problem,) = found.problems
     assert problem.startswith("bad/SKILL.md: ")
     assert said in problem
+
+
+def test_stars_and_anchors_that_nothing_points_to_are_text_like_any(tmp_path: Path) -> None:
+    skill(tmp_path / "a", "---\nname: &n a\ndescription: 'all *.txt, **bold**'\n---\n* x\n")
+    (found,) = read_skills(tmp_path).skills
+    assert found.description == "all *.txt, **bold**"
 
 
 def test_the_second_skill_of_a_name_is_left_out_and_told(tmp_path: Path) -> None:
@@ -127,4 +148,14 @@ def test_what_was_found_is_current_until_anything_of_it_changes(tmp_path: Path) 
     found = read_skills(tmp_path)
     assert found.skills == ()
     (folder / ".disabled").unlink()
+    assert not found.current
+
+
+def test_a_folder_that_was_not_there_is_current_until_it_is(tmp_path: Path) -> None:
+    found = read_skills(tmp_path / "skills")
+    assert found.current
+    (tmp_path / "skills").mkdir()
+    assert not found.current
+    found = read_skills(tmp_path / "skills")
+    (tmp_path / "skills").rmdir()
     assert not found.current

@@ -383,6 +383,34 @@ async def test_tools_get_no_more_time_than_the_task_left_and_go_on_from_there(ho
     assert not set(embedder.asked[1]) & {text for texts in embedder.asked[2:] for text in texts}
 
 
+@pytest.mark.parametrize("over", [0, 1])
+async def test_how_many_texts_are_embedded_on_the_way_is_not_a_matter_of_time(
+    home: Path, over: int
+) -> None:
+    (home / "skills/many").mkdir(parents=True)
+    skill, start = home / "skills/many/SKILL.md", "---\ndescription: Many\nexamples:\n"
+    skill.write_text(f"{start}- w0\n---\nDo it.\n", encoding="utf-8")
+    few = (await assembled(home, given=parts(Counting()))).metrics.manifestEmbedded
+    rows = "".join(f"- w{number}\n" for number in range(129 - few + over))
+    skill.write_text(f"{start}{rows}---\nDo it.\n", encoding="utf-8")
+    found = (await assembled(home, given=parts(Counting()))).metrics
+    assert found.manifestEmbedded == (0 if over else 128)
+    told = "of 129 texts have no vectors, and more than 128 are not embedded on the way"
+    assert any(told in step.reason for step in found.degraded) == bool(over)
+
+
+async def test_what_is_left_aside_is_named_as_seen_from_the_home(home: Path) -> None:
+    (home / FILE).parent.mkdir(parents=True, exist_ok=True)
+    (home / FILE).write_bytes(b"nothing")
+    (home / FILE).with_name("cuts.json").write_text("nothing", encoding="utf-8")
+    (home / "skills/bad").mkdir(parents=True)
+    (home / "skills/bad/SKILL.md").write_bytes(b"\xff")
+    found = await assembled(home, given=parts(Counting()))
+    told = [step.reason for step in found.metrics.degraded]
+    assert {"manifest", "cut", "skills"} <= set(parts_down(found))
+    assert not [reason for reason in told if str(home) in reason]
+
+
 @pytest.mark.parametrize("fails", [RuntimeError("unexpected"), TypeError()])
 async def test_whatever_an_engine_raises_is_a_step_down(home: Path, fails: Exception) -> None:
     settings(home, "[assembly]\nsemantic_mode = true")
@@ -466,6 +494,7 @@ async def test_without_its_database_there_are_no_memories_and_it_is_told(home: P
     (home / "mentis.db").write_bytes(b"this is no database" * 100)
     made = await assembled(home)
     assert "database" in parts_down(made)
+    assert not [step for step in made.metrics.degraded if str(home) in step.reason]
     assert made.context.memories == ()
     assert "make_call" in made.tools
     assert (home / "mentis.db").read_bytes().startswith(b"this is no database")

@@ -102,6 +102,8 @@ async def test_a_broken_repository_is_told_as_such(repo: Path) -> None:
     (repo / ".git/index").write_bytes(b"\0" * 40)
     (repo / ".git/HEAD").write_text("ref: refs/heads/main\n")
     assert "cannot read the repository" in await why(repo)
+    (repo / ".git/index").write_bytes(b"\0")
+    assert "(fatal: .git/index: index file smaller than expected)" in await why(repo)
     (repo / ".git/index").unlink()
     (repo / ".git").rename(repo / "away")
     (repo / ".git").write_text("gitdir: nowhere\n")

@@ -27,7 +27,14 @@ from mentis.runtime.settings_sections import MemoriesSettings
 from mentis.runtime.wiring import Parts
 from mentis.stores.memory import LedgerInMemory, MemoriesInMemory
 from mentis.values.cognition import Memory, Screened
-from mentis.values.memories import Found, MemoryDraft, MemoryFilter, Remembered
+from mentis.values.memories import (
+    EVERYTHING_PUBLIC,
+    Found,
+    MemoryDraft,
+    MemoryFilter,
+    Remembered,
+    Way,
+)
 from mentis.values.memory_kind import MemoryKind
 from mentis.values.trust import Trust
 
@@ -145,6 +152,22 @@ async def test_a_vector_is_made_once_and_a_query_of_known_vector_costs_none() ->
     assert texts(found)[0] == "tea"
     assert found.embedding_calls == 0
     assert embedder.asked == []
+
+
+@pytest.mark.parametrize("embedder", [Letters(), None])
+@pytest.mark.parametrize("query", ["tea", "cello tea", "", " "])
+async def test_what_is_looked_up_is_what_is_searched(embedder: Letters | None, query: str) -> None:
+    memories = made(embedder)
+    await keep(memories, "cello", "tea", "tea at five")
+    (vector,) = await Letters().embed(["tea"])
+    ways: list[tuple[list[float] | None, Way]] = [(vector, "hybrid"), (None, "lexical")]
+    for given, way in ways:
+        looked_up = memories.look_up(query, given, wanted=EVERYTHING_PUBLIC, limit=2)
+        assert looked_up == await memories.search(query, way=way, vector=given, limit=2)
+    with pytest.raises(UsageError):
+        memories.look_up(query, None, wanted=EVERYTHING_PUBLIC, limit=0)
+    with pytest.raises(BadInput):
+        memories.look_up("\ud800", None, wanted=EVERYTHING_PUBLIC, limit=1)
 
 
 async def test_said_twice_it_is_one_memory_with_a_note() -> None:
@@ -439,6 +462,47 @@ async def test_a_newer_memory_takes_the_place_of_an_old_one() -> None:
         memories.supersede_by("nothing", new.memory.id)
 
 
+async def test_what_supersedes_each_other_is_told_and_can_be_put_right() -> None:
+    store = MemoriesInMemory()
+    kept = [("p", "q"), ("q", "p"), ("s", "s"), ("in", "p"), ("c", "")]
+    store.add("home/ada", [Memory(one, f"text {one}", superseded_by=by) for one, by in kept])
+    memories = made(store=store)
+    for newer in ("p", "in"):
+        with pytest.raises(UsageError, match="circle of memories that supersede each other: p, q"):
+            memories.supersede_by("c", newer)
+    with pytest.raises(UsageError, match="leads back"):
+        memories.supersede_by("p", "q")
+    assert [one.memories for one in memories.hygiene()] == [("p", "q"), ("s",)]
+    with pytest.raises(StoreConflict, match="superseded by 'p'"):
+        memories.supersede_by("in", "c")
+    new = await memories.supersede("p", own("the new text"))
+    memories.supersede_by("s", "c")
+    assert memories.hygiene() == ()
+    assert [one.id for one in memories.list()] == ["c", new.memory.id]
+
+
+async def test_a_file_brings_no_circle_with_what_is_kept() -> None:
+    memories = made()
+    (old,) = await keep(memories, "Lena plays the cello")
+    new = await memories.supersede(old.memory.id, own("Lena plays the viola"))
+    memories.forget(new.memory.id)
+    lines = [
+        {"id": old.memory.id, "text": "Lena plays the cello"},
+        {"id": new.memory.id, "text": "Lena sings", "superseded_by": old.memory.id},
+    ]
+    for one in lines:
+        one["kind"] = old.memory.kind
+    with pytest.raises(BadInput, match=r"line 1: .* 2 that supersede each other") as raised:
+        memories.import_lines("\n".join(map(json.dumps, lines)).encode())
+    assert [text[:7] for text in raised.value.problems] == ["line 1:", "line 2:"]
+
+
+@pytest.mark.parametrize("days", [math.nan, math.inf, -1.0])
+async def test_a_half_life_that_is_no_number_of_days_is_refused(days: float) -> None:
+    with pytest.raises(UsageError, match="half-life"):
+        await made().search("cello", half_life_days=days)
+
+
 async def test_text_from_outside_takes_nobodys_place() -> None:
     memories = made()
     (mine,) = await keep(memories, "the meeting is at five")
@@ -547,6 +611,11 @@ async def test_an_import_is_screened_renamed_and_linked() -> None:
         (b'{"text": "\\ud800"}', "line 1"),
         (b'{"id": "../x", "text": "a"}', "cannot be an id"),
         (b'{"id": "a", "text": "a"}\n{"id": "a", "text": "b"}', "stands here twice"),
+        (b'{"id": "a", "text": "a", "superseded_by": "a"}', "'a' supersedes itself"),
+        (
+            b'{"id":"a","text":"a","superseded_by":"b"}\n{"text":"c"}\n{"id":"b","text":"b","superseded_by":"a"}',
+            r"line 1: .*'a' is one of 2 that supersede each other in a circle \(and 1 more\)",
+        ),
         (b'{"format":"mentis-memories","version":2,"count":0}', "version 2"),
         (b'{"format":"mentis-memories","version":1,"count":2}\n{"text":"a"}', "2 memories are"),
         (b"x" * 2000, "more than 1024 bytes"),

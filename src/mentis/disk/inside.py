@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from mentis.errors import OutsideHome
@@ -17,6 +18,13 @@ def inside(root: Path, name: str) -> Path:
     if not stays or Path(name).is_absolute() or ".." in Path(name).parts:
         raise _outside(name, root)
     return path
+
+
+def seen_from(root: Path, text: str) -> str:
+    """A text in which files inside `root` are named as they are seen from there."""
+    for folder in (root.absolute(), root.resolve()):
+        text = text.replace(f"{folder}{os.sep}", "")
+    return text
 
 
 def _outside(name: str, root: Path) -> OutsideHome:

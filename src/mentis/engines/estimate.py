@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import add
 from typing import NamedTuple
 
 from mentis.values.trace import TokenCount
@@ -36,7 +37,7 @@ _SYMBOL, _FURTHER_SYMBOL, _GAP, _ACCENT_BYTE = 1.07, 0.13, 1.05, 1.3
 _BLANKS = {" ": 1 / 63, "\n": 1 / 4, "\t": 1 / 8}
 # A line with all the blanks behind it: nothing that is counted as one reaches into the next.
 _LINE = re.compile(r"[^\n]*\n\s*|[^\n]+")
-_KEPT, _KEPT_GAP = 1000, 20  # letters of the longest line and gap that are kept in mind
+_KEPT = 1000  # letters of the longest line that is kept in mind
 _STRETCH = re.compile(r"(\s)\1*")
 
 
@@ -91,20 +92,28 @@ class EstimatingCounter:
     def count(self, text: str) -> TokenCount:
         if not text:
             return TokenCount(0, exact=False)
-        gaps, seen = 0.0, list[_Seen]()
-        for line in _LINE.findall(text):
-            told = line.rstrip()
-            seen.append(_seen(told) if len(told) <= _KEPT else _look_at(told))
-            gap = line[len(told) :]
-            gaps += _known_gap(gap) if len(gap) <= _KEPT_GAP else _gap(gap)
-        total, words, letters, english, german, romance = map(sum, zip(*seen, strict=True))
-        spoken = {_ENGLISH: english, _GERMAN: german, _ROMANCE: romance}
-        total += gaps + sum(spoken.values()) + _content_words(spoken, words, letters)
+        lines: list[str] = _LINE.findall(text)
+        short = max(map(len, lines)) <= _KEPT
+        *columns, blanks = zip(*map(_seen if short else _seen_or_new, lines), strict=True)
+        total, words, letters, english, german, romance = map(sum, columns)
+        gaps = reduce(add, blanks, 0.0)  # how `sum` adds up fractions differs between versions
+        spoken = _Spoken(english, german, romance)
+        total += gaps + sum(spoken) + _content_words(spoken, words, letters)
         return TokenCount(max(round(total), 1), exact=False)
 
 
+class _Spoken(NamedTuple):
+    """How many function words of each language."""
+
+    english: int
+    german: int
+    romance: int
+
+
 class _Seen(NamedTuple):
-    """What one line holds: the cost of all but words, content words, and function words."""
+    """What one line holds: the cost of all but words, content words, and function words; `gap` is
+    the cost of the blanks behind it.
+    """
 
     total: float
     words: int
@@ -112,10 +121,11 @@ class _Seen(NamedTuple):
     english: int
     german: int
     romance: int
+    gap: float
 
 
-def _look_at(line: str) -> _Seen:
-    total = 0.0
+def _look_at(whole: str) -> _Seen:
+    line, total = whole.rstrip(), 0.0
     content_words = list[str]()
     spoken = list[_Rate]()
     for piece in _PIECE.finditer(line):
@@ -132,12 +142,23 @@ def _look_at(line: str) -> _Seen:
             total += _gap(content) if kind == "gap" else _symbols(content)
     letters = sum([len(word) - 4 for word in content_words if len(word) > 4])  # see `_Rate`
     total += _accents("".join(content_words))
-    counted = (spoken.count(rate) for rate in (_ENGLISH, _GERMAN, _ROMANCE))
-    return _Seen(total, len(content_words), letters, *counted)
+    return _Seen(
+        total,
+        len(content_words),
+        letters,
+        spoken.count(_ENGLISH),
+        spoken.count(_GERMAN),
+        spoken.count(_ROMANCE),
+        _gap(whole[len(line) :]),
+    )
 
 
 # Most lines of a prompt come again in the next one.
 _seen = lru_cache(maxsize=2048)(_look_at)
+
+
+def _seen_or_new(line: str) -> _Seen:
+    return _seen(line) if len(line) <= _KEPT else _look_at(line)
 
 
 def _accents(word: str) -> float:
@@ -157,19 +178,19 @@ def _gap(run: str) -> float:
     return max(_GAP, held + max(0, len(stretches) - 2))
 
 
-_known_gap = lru_cache(maxsize=256)(_gap)
-
-
-def _content_words(seen: dict[_Rate, int], words: int, letters: int) -> float:
+def _content_words(seen: _Spoken, words: int, letters: int) -> float:
     """The words that are no function words, at the rates of the languages they stand among."""
-    every = words + sum(seen.values())
+    every = words + sum(seen)
     if not every:
         return 0.0
-    german = seen[_GERMAN] / every / _CERTAIN
-    romance = seen[_ROMANCE] / every / _CERTAIN
+    german, romance = seen.german / every / _CERTAIN, seen.romance / every / _CERTAIN
     over = max(1.0, german + romance)
-    shares = {_GERMAN: german / over, _ROMANCE: romance / over}
-    shares[_ENGLISH] = 1.0 - sum(shares.values())
+    german, romance = german / over, romance / over
+    shares = (german, romance, 1.0 - sum((german, romance)))
+    rates = (_GERMAN, _ROMANCE, _ENGLISH)
     return sum(
-        share * (rate.word * words + rate.letter * letters) for rate, share in shares.items()
+        [
+            share * (rate.word * words + rate.letter * letters)
+            for share, rate in zip(shares, rates, strict=True)
+        ]
     )

@@ -2,7 +2,7 @@
 
 The default model reads English. Word order and grammar are lost here, and it needs neither: what is
 left of a sentence is enough to find what it is about. English stays as it is; only a name such as
-`plan.txt` is called a file, in every language.
+`plan.txt` is called a file, and an address is called one, in every language.
 """
 
 from __future__ import annotations
@@ -21,9 +21,18 @@ from mentis.values.value import Value
 LANGUAGES = ("de", "fr", "pt", "es")
 # A name with a dot, slash, at-sign or underscore inside is a path or an address: it stays.
 _WORD = re.compile(r"\w+(?:[./@_]\w+)+|[^\W_]+(?:-[^\W_]+)*|[^\w\s]")
-# The model does not know that a name with such an ending is a file.
+# The model does not know that a name with such an ending is a file. Here and below a match begins
+# with the whole name and gives nothing of it back: a long text takes its length, not the square.
 _FILE = re.compile(
-    r"\b[\w-]+\.(?:md|txt|py|js|ts|rs|go|java|json|ya?ml|toml|ini|cfg|log|xml|html|css|sh|bak|db)\b",
+    r"(?<![\w-])(-*+)(\w[\w-]*+\."
+    r"(?:md|txt|py|js|ts|rs|go|java|json|ya?ml|toml|ini|cfg|log|xml|html|css|sh|bak|db)\b)",
+    re.IGNORECASE,
+)
+# Nor that these are addresses.
+_MAIL = re.compile(r"(?<![\w.+-])([.+-]*+)(\w[\w.+-]*+@[\w-]++(?:\.[\w-]++)++)")
+_PAGE = re.compile(
+    r"(?<![\w@./-])(?:https?://\S+"
+    r"|(?:[\w-]+\.)+(?:com|org|net|io|eu|uk|de|at|ch|fr|be|es|mx|pt|br)\b(?:/\S*)?)(?!@)",
     re.IGNORECASE,
 )
 # Letters that give a language away, and what one of them weighs against a word.
@@ -55,7 +64,12 @@ def gloss(text: str) -> str:
     folded = [fold(word) for word in found]
     language = detect(text, folded)
     read = text if language == "en" else " ".join(_glossed(found, folded, language))
-    return _FILE.sub(r"file \g<0>", read)
+    return _named(read[:_LONGEST]) + read[_LONGEST:]
+
+
+def _named(text: str) -> str:
+    named = _PAGE.sub(r"web page url \g<0>", _MAIL.sub(r"\1email address \2", text))
+    return _FILE.sub(r"\1file \2", named)
 
 
 def detect(text: str, folded: Sequence[str]) -> str:

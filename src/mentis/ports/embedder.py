@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 
@@ -20,3 +20,9 @@ class Remembering(Protocol):
     """An embedder that can say whether it has a text's vector already."""
 
     def knows(self, text: str) -> bool: ...
+
+
+def remembers(embedder: Embedder, text: str) -> bool:
+    """Whether it says so; one that cannot say it does not. `isinstance` takes its time."""
+    knows: Callable[[str], bool] | None = getattr(embedder, "knows", None)
+    return knows is not None and knows(text)

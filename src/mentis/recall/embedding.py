@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import anyio
 
 from mentis.errors import EngineFailed, MentisError
-from mentis.ports.embedder import Embedder, Remembering
+from mentis.ports.embedder import Embedder, remembers
 from mentis.values.recalled import Embedded
 from mentis.values.trace import Degradation
 from mentis.values.value import Value
@@ -47,7 +47,7 @@ async def embed_once(
         missing = Degradation("embedder", "there is none: compared by words alone")
         return Embedded(shown, reading, degraded=(*cut, missing))
     try:
-        hits = int(isinstance(embedder, Remembering) and embedder.knows(shown))
+        hits = int(remembers(embedder, shown))
         (vector,) = await ask(embedder, [shown], Patience.of(seconds))
         model = embedder.fingerprint
     except MentisError as error:

@@ -11,7 +11,7 @@ from mentis.values.value import Value
 
 from .evaluation_set import EvaluationSet, Task
 from .lexical import content_words
-from .phrasebook import asked
+from .phrasebook import asked, small_talk
 
 Order: TypeAlias = Callable[[Task, Kind], Sequence[str]]
 
@@ -34,7 +34,8 @@ def overlap(found: EvaluationSet) -> tuple[tuple[str, str], ...]:
 
     Pairs of task and words.
     """
-    known = {three for one in asked() for text in one.texts for three in _threes(text)}
+    shipped = (*(text for one in asked() for text in one.texts), *small_talk())
+    known = {three for text in shipped for three in _threes(text)}
     for one in found.capabilities:
         for text in (one.description, *one.examples):
             known.update(_threes(text))

@@ -2,21 +2,22 @@
 
 "I am freezing" and "changes the temperature of a room" share nothing, and a small model sees little
 between them. The phrasebook holds some two hundred things people ask for, each described as a tool
-would be and said in a few ways. A task that resembles what is said there moves towards what is
-described there, so that tools nobody wrote examples for are found. English alone: the embedder
-reads the other languages through its gloss.
+would be and said in a few ways in five languages. A task that resembles what is said there moves
+towards what is described there, so that tools nobody wrote examples for are found. Beside them
+stands small talk, which asks for nothing.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mentis.errors import Defect
 from mentis.values.value import Value
@@ -31,8 +32,15 @@ if TYPE_CHECKING:
 # other tools; see docs/concepts/selection.md.
 _LEAN = 0.8  # how far a task moves, at most
 _NEAREST = 2  # phrases of one entry that it must resemble
-_SHARPNESS = 0.04  # the smaller, the more the best entry alone decides
-_DOUBT, _SURE = 0.2, 0.5  # below the first it does not move, from the second on as far as it may
+_SHARPNESS = 0.03  # the smaller, the more the best entry alone decides
+_DOUBT, _SURE = 0.2, 0.65  # below the first it does not move, from the second on as far as it may
+
+
+# How much nearer to small talk than to the best tool a task is that needs none; and the score from
+# which on somebody asks for that tool, whatever else they say.
+CHATTER = 0.05
+ASKED = 0.35
+LANGUAGES = ("en", "de", "fr", "pt", "es")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,46 +56,83 @@ class Asked(Value):
         return (f"{self.name}: {self.description}", *self.phrases)
 
 
-class Phrasebook:
-    """Rows of vectors: for each entry its description, then its phrases."""
+class Leaned(NamedTuple):
+    """A task moved towards what it seems to ask for, and how much it resembles small talk."""
 
-    def __init__(self, rows: Matrix, counts: Sequence[int]) -> None:
+    vector: Matrix
+    chatter: float
+
+
+class Phrasebook:
+    """What is said, in the few directions in which it differs most, and what is described.
+
+    `said` has a row for each text of each entry (`counts` of them), then one for each line of small
+    talk; `directions` are those it was written in.
+    """
+
+    def __init__(
+        self, said: Matrix, directions: Matrix, described: Matrix, counts: Sequence[int]
+    ) -> None:
         import numpy as np
 
-        self.rows = rows
+        self.said, self._directions, self._described = said, directions, described
         sizes = np.array(counts, dtype=np.int64)
         first = np.cumsum(sizes) - sizes
-        self._described = rows[first]
+        self._asked = int(sizes.sum())
         within = np.arange(int(sizes.max()))[None, :]
         self._inside = within < sizes[:, None]
         self._places = np.where(self._inside, first[:, None] + within, 0)
 
-    def lean(self, vector: Matrix) -> Matrix:
+    def lean(self, vector: Matrix) -> Leaned:
         """The vector moved towards what it seems to ask for; as it came when nothing is near."""
         import numpy as np
 
-        cosines = np.where(self._inside, (self.rows @ vector)[self._places], -1.0)
-        near = np.partition(cosines, -_NEAREST, axis=1)[:, -_NEAREST:].mean(axis=1)
+        said = self.cosines(vector)
+        cosines = np.where(self._inside, said[self._places], -1.0)
+        cosines.partition(-_NEAREST, axis=1)
+        near = cosines[:, -_NEAREST:].sum(axis=1) / _NEAREST
         best = float(near.max())
         step = _LEAN * min(max((best - _DOUBT) / (_SURE - _DOUBT), 0.0), 1.0)
         weights = np.exp((near - best) / _SHARPNESS)
         moved = vector + step * (weights / weights.sum()) @ self._described
-        length = float(np.linalg.norm(moved))
-        return (moved / length).astype(np.float32) if length else vector
+        length = math.sqrt(moved @ moved)
+        leaned = (moved / length).astype(np.float32, copy=False) if length else vector
+        return Leaned(leaned, _chatter(said[self._asked :]))
+
+    def cosines(self, vector: Matrix) -> Matrix:
+        """How near a vector is to each text, as far as the directions tell."""
+        seen: Matrix = self._directions @ vector
+        return self.said @ seen
+
+
+def _chatter(cosines: Matrix) -> float:
+    """As for an entry: the mean of those it resembles most."""
+    nearest = sorted(cosines.tolist())[-_NEAREST:]
+    return sum(nearest) / _NEAREST if nearest else -1.0
 
 
 def asked() -> tuple[Asked, ...]:
     """What ships, in its order."""
-    text = (files("mentis.recall") / "data/phrases.jsonl").read_text(encoding="utf-8")
-    return tuple(
-        Asked(row["name"], row["description"], tuple(row["phrases"]))
-        for row in map(json.loads, text.splitlines())
-    )
+    rows: Iterable[Mapping[str, Any]] = map(json.loads, _data("phrases.jsonl").splitlines())
+    return tuple(Asked(row["name"], row["description"], _said(row)) for row in rows)
 
 
-def digest(entries: Iterable[Asked]) -> str:
+def _said(row: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    return tuple(phrase for language in LANGUAGES for phrase in row[language])
+
+
+def small_talk() -> tuple[str, ...]:
+    """What people say when they ask for nothing."""
+    return tuple(_data("smalltalk.txt").splitlines())
+
+
+def _data(name: str) -> str:
+    return (files("mentis.recall") / "data" / name).read_text(encoding="utf-8")
+
+
+def digest(entries: Iterable[Asked], talk: Iterable[str]) -> str:
     texts = (text for one in entries for text in (*one.texts, ""))
-    return sha256("\0".join(texts).encode()).hexdigest()
+    return sha256("\0".join((*texts, *talk)).encode()).hexdigest()
 
 
 @cache
@@ -96,15 +141,34 @@ def phrasebook_for(model: str) -> Phrasebook | None:
     header, data = _shipped()
     if not model.startswith(f"{header['model']}+") or f"/{header['dimension']}/" not in model:
         return None
+    entries, talk = asked(), small_talk()
+    if header["digest"] != digest(entries, talk):
+        raise Defect("phrases.bin was not made from these phrases", hint="tools/phrases.py")
+    counts = [len(one.texts) for one in entries]
+    return _unpacked(header, zlib.decompress(data), counts, len(talk))
+
+
+def _unpacked(
+    header: Mapping[str, str], data: bytes, counts: Sequence[int], talk: int
+) -> Phrasebook:
+    """Three matrices, a byte for each number: directions, what is described, what is said."""
     import numpy as np
 
-    entries = asked()
-    if header["digest"] != digest(entries):
-        raise Defect("phrases.bin was not made from phrases.jsonl", hint="tools/phrases.py")
-    flat = np.frombuffer(zlib.decompress(data), dtype=np.int8).astype(np.float32)
-    rows = flat.reshape(-1, int(header["dimension"]))
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    return Phrasebook(rows, [len(one.texts) for one in entries])
+    wide, kept = int(header["dimension"]), int(header["directions"])
+    flat = np.frombuffer(data, dtype=np.int8).astype(np.float32)
+    directions, described, said = np.split(flat, [kept * wide, (kept + len(counts)) * wide])
+    return Phrasebook(
+        said.reshape(sum(counts) + talk, kept) * np.float32(header["scale"]),
+        _of_length_one(directions.reshape(kept, wide)),
+        _of_length_one(described.reshape(len(counts), wide)),
+        counts,
+    )
+
+
+def _of_length_one(rows: Matrix) -> Matrix:
+    import numpy as np
+
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 def _shipped() -> tuple[dict[str, str], bytes]:

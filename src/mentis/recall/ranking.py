@@ -47,8 +47,11 @@ class Ranked(Sequence[Scored]):
         names: Sequence[tuple[str, Kind]],
         order: Sequence[int],
         rows: tuple[Sequence[float], Sequence[float | None], Sequence[float]],
+        chatter: float = -1.0,
     ) -> None:
+        """`chatter`: how much the task resembles small talk, where that can be told."""
         self._names, self._order = names, order
+        self.chatter = chatter
         self._scores, self._dense, self._lexical = rows
 
     def __len__(self) -> int:
@@ -94,6 +97,7 @@ class Ranking:
             if one.capability.stances
         }
         self._by_name = sorted(range(len(self._names)), key=self._names.__getitem__)
+        self._named: NDArray[np.intp] | None = None  # the same, for numpy
         self._nothing = [None] * len(self._names)
 
     def skill(self, name: str) -> Capability:
@@ -109,14 +113,14 @@ class Ranking:
         return Ranked(self._names, order, (scores, self._nothing, lexical))
 
     def by_vector(self, vector: Sequence[float]) -> Ranked:
-        dense = self._dense(vector)
-        return self._ordered(dense, dense, [0.0] * len(dense))
+        dense, chatter = self._dense(vector)
+        return self._ordered(dense, (dense, [0.0] * len(dense)), chatter)
 
     def by_both(self, reading: str, vector: Sequence[float]) -> Ranked:
         import numpy as np
 
-        dense, lexical = self._dense(vector), self._lexical(reading)
-        return self._ordered(dense + _WORD_SHARE * np.array(lexical), dense, lexical)
+        (dense, chatter), lexical = self._dense(vector), self._lexical(reading)
+        return self._ordered(dense + _WORD_SHARE * np.array(lexical), (dense, lexical), chatter)
 
     def _lexical(self, reading: str) -> list[float]:
         """BM25, squeezed between 0 and 1: what a score means must not depend on the others."""
@@ -125,17 +129,22 @@ class Ranking:
             squeezed[number] = score / (score + _WORD_HALF)
         return squeezed
 
-    def _dense(self, vector: Sequence[float]) -> Numbers:
+    def _dense(self, vector: Sequence[float]) -> tuple[Numbers, float]:
         if self._matrix is None:
             self._matrix = _Matrix(self.manifest)
         return self._matrix.scores(vector)
 
-    def _ordered(self, scores: Numbers, dense: Numbers, lexical: Sequence[float]) -> Ranked:
+    def _ordered(
+        self, scores: Numbers, parts: tuple[Numbers, Sequence[float]], chatter: float
+    ) -> Ranked:
+        import numpy as np
+
         steady = scores.round(_DIGITS)
-        order: list[int] = (-steady[self._by_name]).argsort(kind="stable").tolist()
-        by_name = self._by_name
-        rows = (steady.tolist(), dense.tolist(), lexical)
-        return Ranked(self._names, [by_name[place] for place in order], rows)
+        if self._named is None:
+            self._named = np.array(self._by_name, dtype=np.intp)
+        order = self._named[(-steady[self._named]).argsort(kind="stable")]
+        rows = (steady.tolist(), parts[0].tolist(), parts[1])
+        return Ranked(self._names, order.tolist(), rows, round(chatter, _DIGITS))
 
 
 class _Matrix:
@@ -157,17 +166,19 @@ class _Matrix:
         self._places = np.where(self._inside, places, 0)
         self._counts = np.minimum(self._inside.sum(axis=1), _NEAREST)
 
-    def scores(self, vector: Sequence[float]) -> Numbers:
+    def scores(self, vector: Sequence[float]) -> tuple[Numbers, float]:
         import numpy as np
 
-        wanted = np.asarray(vector, dtype=np.float32)
+        wanted, chatter = np.asarray(vector, dtype=np.float32), -1.0
         if self._phrasebook is not None:
-            wanted = self._phrasebook.lean(wanted)
+            wanted, chatter = self._phrasebook.lean(wanted)
         cosines = self._rows @ wanted
         spread = np.where(self._inside, cosines[self._places], -np.inf)
-        nearest = np.sort(spread, axis=1)[:, -_NEAREST:]
+        spread.sort(axis=1)
+        nearest = spread[:, -_NEAREST:]
         near = np.where(np.isfinite(nearest), nearest, 0).sum(axis=1) / self._counts
-        return ((cosines[self._first] + near + self._middle @ wanted) / 3).astype(np.float64)
+        dense = (cosines[self._first] + near + self._middle @ wanted) / 3
+        return dense.astype(np.float64), chatter
 
 
 def _middles(rows: Matrix, first: NDArray[np.int64]) -> Matrix:

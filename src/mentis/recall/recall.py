@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -21,7 +21,7 @@ from .ranking import Ranking
 from .selecting import choose, see
 
 # Searches the memories with what the stimulus was made into; it embeds nothing itself.
-Search: TypeAlias = Callable[[Embedded], Awaitable[Found]]
+Search: TypeAlias = Callable[[Embedded], Found]
 _LIMITS = SelectionLimits()
 
 
@@ -38,7 +38,7 @@ class Aim(Value):
 _ANY = Aim()
 
 
-async def recall(
+def recall(
     stimulus: Stimulus,
     *,
     embedded: Embedded,
@@ -49,7 +49,8 @@ async def recall(
 ) -> Recalled:
     """What comes to mind. `tools` are those there are, by name; a base tool that is none is left.
 
-    Without a search no memories come up. Every step down the ladder is in `degraded`.
+    Without a search no memories come up; with one it blocks. Every step down the ladder is in
+    `degraded`.
     """
     base = tuple(name for name in aim.base if name in tools)
     sight = see(embedded, ranking)
@@ -57,7 +58,7 @@ async def recall(
     found, later = None, ()
     if search is not None and aim.limits.max_memories:
         floor = memory_floor(embedded, aim.limits)
-        found = near_enough(await search(embedded), floor)
+        found = near_enough(search(embedded), floor)
         later = (*found.degraded, *(unmeasured(embedded.model, floor) if found.searched else ()))
     memories, filtered = _told(found, aim)
     return Recalled(

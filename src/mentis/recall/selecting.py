@@ -24,6 +24,7 @@ from mentis.values.value import Value
 from .cuts import Cut, cut_for, measured
 from .embedding import embed_once
 from .manifest import Reader
+from .phrasebook import ASKED, CHATTER
 from .ranking import Ranked, Ranking, Scored
 
 _LIMITS = SelectionLimits()
@@ -109,6 +110,8 @@ def choose(
         step, scored = "lexical", ranking.by_words(sight.reading)
         model = "lexical"
     cut, unmeasured = _cut(model, ranking, limits)
+    if scored[0].score < min(ASKED, scored.chatter - CHATTER):
+        cut = None
     tools = _judged(
         _for_stance(scored, ranking, "tool", stance), "tool", cut, base=base, limits=limits
     )
@@ -160,12 +163,12 @@ def _for_stance(scored: Ranked, ranking: Ranking, kind: Kind, stance: str) -> It
 def _judged(
     ranked: Iterator[Scored],
     kind: Kind,
-    cut: Cut,
+    cut: Cut | None,
     *,
     base: Sequence[str],
     limits: SelectionLimits,
 ) -> list[Candidate]:
-    """Those chosen and the near misses, best first."""
+    """Those chosen and the near misses, best first; without a cut nothing is asked for."""
     room = limits.max_results if kind == "tool" else min(limits.max_results, limits.max_skills)
     if kind == "tool":
         room = min(room, max(0, limits.max_tools - len(base)))
@@ -184,12 +187,13 @@ def _judged(
 
 
 def _verdict(
-    one: Scored, cut: Cut, *, best: float, base: Sequence[str], full: bool
+    one: Scored, cut: Cut | None, *, best: float, base: Sequence[str], full: bool
 ) -> tuple[str, bool]:
     if one.name in base:
         return "belongs to the base set", True
-    if one.score <= 0:
-        return "shares nothing with the task", False
+    if cut is None or one.score <= 0:
+        chat = "the task is nearer to small talk"
+        return chat if one.score > 0 else "shares nothing with the task", False
     floor = cut.floor_of(one.kind)
     if floor is not None and one.score < floor:
         return f"below {floor:g}, where no answer begins", False

@@ -6,10 +6,11 @@ A file that cannot be taken is reported and left out; the others are still there
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import attrgetter, eq
 from pathlib import Path
 from typing import TypeAlias, cast
 
@@ -25,8 +26,11 @@ _MOST = 10_000  # skills
 _MOST_ENTRIES = 100_000  # files and folders that are looked at in all
 _HEAD_BYTES = 64 * 1024  # front matter has to end within
 _STANCES = ("plan", "act", "review")
+# What a value that is not what its tag says (`!!bool perhaps`) ends the reader of YAML with.
+_TAGS_FAIL_WITH = (ValueError, LookupError, AttributeError, ArithmeticError)
 # When and how large; None where nothing is.
 Stamp: TypeAlias = tuple[int, int, int] | None
+_stamp: Callable[[os.stat_result], Stamp] = attrgetter("st_mtime_ns", "st_size", "st_ino")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,25 +47,18 @@ class SkillsFound(Value):
     @property
     def current(self) -> bool:
         """Whether nothing has changed since."""
-        look = os.stat  # hundreds of times for each task
-        for place, stamp in self.stamps.items():
-            try:
-                state = look(place)
-            except OSError:
-                now = None
-            else:
-                now = (state.st_mtime_ns, state.st_size, state.st_ino)
-            if now != stamp:
-                return False
-        return True
+        try:
+            # Hundreds of times for each task: no line of ours is run for each of them.
+            return all(map(eq, map(_stamp, map(os.stat, self.stamps)), self.stamps.values()))
+        except OSError:
+            return all(stamp_of(place) == stamp for place, stamp in self.stamps.items())
 
 
 def stamp_of(place: Path | str) -> Stamp:
     try:
-        state = Path(place).stat()
+        return _stamp(os.stat(place))  # noqa: PTH116 - a `Path` takes longer than the look
     except OSError:
         return None
-    return state.st_mtime_ns, state.st_size, state.st_ino
 
 
 def read_skills(root: Path, *, home: Path | None = None) -> SkillsFound:
@@ -195,8 +192,16 @@ def _read(path: Path, shown: str) -> Capability:
 
 
 def front_matter(text: str, *, where: str) -> Mapping[str, object]:
-    """What stands between the two fences at the beginning, as YAML says it."""
+    """What stands between the two fences at the beginning, as YAML says it; without aliases, since
+    a few lines of those grow into more than any memory holds.
+    """
     import yaml
+
+    class Plain(yaml.SafeLoader):
+        def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+            if self.check_event(yaml.AliasEvent):  # pyright: ignore[reportUnknownMemberType]  # stubs
+                raise BadInput(f"{where}: the front matter holds an alias (*); write it out")
+            return super().compose_node(parent, index)
 
     lines = text.removeprefix("\ufeff").splitlines()
     if not lines or lines[0].rstrip() != _FENCE:
@@ -205,8 +210,8 @@ def front_matter(text: str, *, where: str) -> Mapping[str, object]:
     if not ends:
         raise BadInput(f"{where}: the front matter does not end within {_HEAD_BYTES // 1024} KiB")
     try:
-        found: object = yaml.safe_load("\n".join(lines[1 : ends[0]]))
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        found: object = Plain("\n".join(lines[1 : ends[0]])).get_single_data()
+    except (yaml.YAMLError, RecursionError, *_TAGS_FAIL_WITH) as error:
         said = " ".join(str(error).split())
         raise BadInput(f"{where}: the front matter is not YAML: {said}") from error
     if not isinstance(found, Mapping):

@@ -8,6 +8,7 @@ from pathlib import Path
 from time import perf_counter
 
 import anyio
+from anyio import to_thread
 
 from mentis.compose.assembly import Item, Told, lay_layers
 from mentis.engines.estimate import EstimatingCounter
@@ -29,7 +30,7 @@ from mentis.values.trace import Degradation
 
 from .assemble_layers import Layers
 from .assembled import Finished, event_of
-from .context_around import Around, Viewpoint, look_around
+from .context_around import Around, Viewpoint, look_at_place, look_back
 from .events import OnEvent, emit_event
 from .memories_draft import check_whole
 from .mind import Mind
@@ -66,14 +67,14 @@ class Assembler:
         begun, around = perf_counter(), Around()
         asked = checked_mode(mode)
         _check(task)
-        job = _Job(task, self._settings(around), around, self._recalling)
         view = Viewpoint(self._mind, self._environ, session, root)
-        embedded = await _embedded_meanwhile(job, view)
+        job = _Job(task, self._settings(around), around, self._recalling, view)
+        embedded = await (job.embed() if root is None else _embedded_meanwhile(job, view))
         patience = job.patience()
         stance = infer_stance(task, asked=asked, hints=hints)
         inferred = await self._inferred(job, stance, embedded, patience)
         recalled, there = await self._recalled(job, inferred.stance, embedded, patience)
-        around.degraded += inferred.degraded
+        around.degraded += (*around.outside, *inferred.degraded)
         made = self._laid(job, inferred, embedded, recalled, there=there)
         around.took("total", begun)
         public = made.public(timings=timings)
@@ -85,7 +86,6 @@ class Assembler:
         asked, around = checked_mode(mode), Around()
         _check(task)
         job = _Job(task, self._settings(around), around, self._recalling)
-        await anyio.to_thread.run_sync(self._mind.acting.tools.follow_skills)
         embedded = await job.embed()
         patience = job.patience()
         stance = infer_stance(task, asked=asked, hints=hints)
@@ -104,10 +104,13 @@ class Assembler:
     async def _recalled(
         self, job: _Job, stance: Stance, embedded: Embedded, patience: Patience
     ) -> tuple[Recalled, Catalogue]:
-        tools = self._mind.acting.registry.declarations()
+        acting = self._mind.acting
+        acting.tools.follow_skills()  # one look into a folder: a thread for it would cost more
+        tools = acting.registry.declarations()
         wait = None if embedded.vector is None else patience
         there = await job.recalling.catalogue(tools, wait)
-        return await job.recall(embedded, stance, there), there
+        job.recalling.check_width(embedded)
+        return await to_thread.run_sync(job.recall, embedded, stance, there), there
 
     def _settings(self, around: Around) -> AssemblySettings:
         settings, fault = self._mind.settings.current()
@@ -154,12 +157,13 @@ class Assembler:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """One task, and what it is worked on with."""
+    """One task, and what it is worked on with; without a view nothing is told of before it."""
 
     task: str
     settings: AssemblySettings
     around: Around
     recalling: Recalling
+    view: Viewpoint | None = None
 
     async def embed(self) -> Embedded:
         begun = perf_counter()
@@ -173,7 +177,10 @@ class _Job:
         spent = self.around.timings["embedding"] / 1000
         return Patience.of(self.settings.embed_seconds, spent=spent)
 
-    async def recall(self, embedded: Embedded, stance: Stance, there: Catalogue) -> Recalled:
+    def recall(self, embedded: Embedded, stance: Stance, there: Catalogue) -> Recalled:
+        """All that blocks, for one thread."""
+        if self.view is not None:
+            look_back(self.view, self.settings, self.around)
         begun, settings = perf_counter(), self.settings
         base = settings.stance(stance.name).base
         aim = Aim(
@@ -182,17 +189,17 @@ class _Job:
             limits=settings.selection(settings.limits(stance.name)),
         )
         stimulus = Stimulus(self.task)
-        recalled = await self.recalling.recall_among(there, stimulus, embedded, aim)
+        recalled = self.recalling.recall_among(there, stimulus, embedded, aim)
         self.around.took("recall", begun)
         return recalled
 
 
 async def _embedded_meanwhile(job: _Job, view: Viewpoint) -> Embedded:
-    """The embedding, and what is around: neither waits for the other."""
+    """The embedding, and git: neither waits for the other."""
     made: list[Embedded] = []
     try:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(look_around, view, job.settings, job.around)
+            tasks.start_soon(look_at_place, view, job.settings, job.around)
             made.append(await job.embed())
     except BaseExceptionGroup as group:
         raise group.exceptions[0] from None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from anyio import to_thread
 
 from mentis.codec.forms import from_json, to_object
+from mentis.disk.inside import seen_from
 from mentis.errors import MentisError, StoreError
 from mentis.library.acts import DOORWAY
 from mentis.recall.stance import load_stances
@@ -153,7 +154,7 @@ class Bringing:
     async def _recalled(self, stimulus: Stimulus, outlook: Outlook) -> Recalled:
         from mentis.recall.recall import Aim
 
-        recalling = await to_thread.run_sync(self._opened)
+        recalling = self._recalling or await to_thread.run_sync(self._opened)
         recalled = await recalling.recall(
             stimulus,
             outlook.tools if outlook.chooses else (),
@@ -180,7 +181,8 @@ class Bringing:
             if kept.turns and not owner:
                 revision = kept.revision  # whom it may be told has not heard of it yet
         except StoreError as error:
-            step = Degradation("memories", f"{error.message}: none are told")
+            reason = seen_from(self._ground.home.path, error.message)
+            step = Degradation("memories", f"{reason}: none are told")
             recalled = replace(recalled, memories=(), degraded=(*recalled.degraded, step))
             return Brought(outlook, recalled)
         there, untold = told(found, mode="chat", most=len(found.hits))

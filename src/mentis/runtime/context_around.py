@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 
-from anyio import to_thread
-
+from mentis.disk.inside import seen_from
 from mentis.errors import StoreError
 from mentis.values.assembly import AssembledActivity, EnvState, GitState
 from mentis.values.trace import Degradation
@@ -30,7 +29,8 @@ _SYSTEMS = {"darwin": "macos", "win32": "windows"}
 class Around:
     """Filled while something else is being waited for. `timings` are milliseconds.
 
-    `place` is the folder as it is seen from the top of its repository, as no more than a name.
+    `place` is the folder as it is seen from the top of its repository, as no more than a name;
+    `outside` is what could not be told of either.
     """
 
     git: GitState | None = None
@@ -38,6 +38,7 @@ class Around:
     place: str = "."
     activity: tuple[AssembledActivity, ...] = ()
     degraded: list[Degradation] = field(default_factory=list[Degradation])
+    outside: list[Degradation] = field(default_factory=list[Degradation])
     timings: dict[str, float] = field(default_factory=dict[str, float])
 
     def took(self, part: str, since: float) -> None:
@@ -54,35 +55,34 @@ class Viewpoint:
     root: Path | None = None
 
 
-async def look_around(view: Viewpoint, settings: AssemblySettings, around: Around) -> None:
-    most = settings.max_activity if settings.include_activity else 0
-    await to_thread.run_sync(_look_back, view, most, around)
+async def look_at_place(view: Viewpoint, settings: AssemblySettings, around: Around) -> None:
     if view.root is None:
         return
     if settings.include_env:
         around.env = EnvState(str(view.root), _SYSTEMS.get(sys.platform, sys.platform))
         around.place, degraded = await read_place(view.root, seconds=settings.git_seconds)
-        around.degraded += degraded
+        around.outside += degraded
     if settings.include_git:
         begun = perf_counter()
         around.git, degraded = await read_git(
             view.root, environ=view.environ, seconds=settings.git_seconds
         )
-        around.degraded += degraded
+        around.outside += degraded
         around.took("git", begun)
 
 
-def _look_back(view: Viewpoint, most: int, around: Around) -> None:
-    """All that blocks, in one thread."""
-    mind, begun = view.mind, perf_counter()
-    mind.acting.tools.follow_skills()
+def look_back(view: Viewpoint, settings: AssemblySettings, around: Around) -> None:
+    """It blocks."""
+    most = settings.max_activity if settings.include_activity else 0
     if not most:
         return
+    mind, begun = view.mind, perf_counter()
     try:
         entries = mind.ledger.latest(mind.agent, most)
         turns = told(mind.conversations.turns(mind.agent, view.session))
         said = [turn for turn in turns if turn.kind == "said"]
         around.activity = activity_of(entries, said, most=most)
     except StoreError as error:
-        around.degraded.append(Degradation("ledger", f"{error.message}: no activity is told"))
+        reason = seen_from(mind.settings.home, error.message)
+        around.degraded.append(Degradation("ledger", f"{reason}: no activity is told"))
     around.took("activity", begun)

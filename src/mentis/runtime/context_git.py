@@ -31,6 +31,8 @@ _LONGEST = 100  # characters of a name
 _MOST_TOLD = 8_000_000  # bytes that git may say
 _MOST_COMPLAINT = 4096
 _ODD_LINE = re.compile(r"[^ -~]")
+# The folders of any other path of this machine: its last name is enough to tell what is meant.
+_FOLDERS = re.compile(r"(?<![\w.-])/(?:[^\s/:'\"]+/)*")
 _ODD = re.compile(r"[^A-Za-z0-9._/+@-]")
 _STATUS = ("status", "--porcelain=v2", "-z", "--ignore-submodules=all")
 _CONFIG = ("config", "--file", "-", "--no-includes", "--list", "-z")
@@ -191,8 +193,16 @@ class _StandIn:
 
     def _complaint(self, stderr: bytes) -> str:
         lines = stderr.decode("utf-8", "replace").strip().splitlines()
-        first = (lines[0] if lines else "no reason given").replace(str(self.folder), ".git")
-        return f"git cannot read the repository ({_plain(first)})"
+        first = lines[0] if lines else "no reason given"
+        known = {
+            self.folder: ".git",
+            self.repository.index: ".git/index",
+            self.repository.objects: ".git/objects",
+            self.repository.top: ".",
+        }
+        for path, name in known.items():
+            first = first.replace(str(path), name)
+        return f"git cannot read the repository ({_plain(_FOLDERS.sub('', first))})"
 
 
 async def _talk(process: Process, given: bytes, said: bytearray, complaint: bytearray) -> None:

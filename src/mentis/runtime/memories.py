@@ -6,6 +6,7 @@ and by `rebuild`, and never again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -31,6 +32,7 @@ from mentis.recall.memory.around import (
     own_first,
 )
 from mentis.recall.memory.choosing import public, why_not
+from mentis.recall.memory.circles import circle_in
 from mentis.recall.memory.hygiene import inspect
 from mentis.recall.memory.index import Query
 from mentis.recall.memory.picking import pick
@@ -189,24 +191,27 @@ class Memories(Closing):
 
         `vector` is the query's own, where it has one already; then nothing is embedded.
         """
-        if limit < 1:
-            raise UsageError(f"{limit} memories cannot be searched for", hint="ask for 1 or more")
-        check_whole(query, "the query")
+        _check(query, limit)
         degraded: dict[Degradation, None] = {}
         calls = 0
         if way != "lexical" and query.strip():
             vector, calls = await self._query_vector(query, vector, degraded)
-        days = self._tools.settings.half_life_days if half_life_days is None else half_life_days
-        asked = Query(
-            text=query,
-            vector=None if way == "lexical" else vector,
-            lexical=way != "semantic" or vector is None,
-            wanted=wanted,
-            limit=limit,
-            now=self._now(),
-            half_life_days=days,
-        )
+        asked = self._asked(query, way, vector, wanted=wanted, limit=limit)
+        if half_life_days is not None:
+            asked = replace(asked, half_life_days=_checked_days(half_life_days))
         return await to_thread.run_sync(self._find, asked, way, calls, degraded)
+
+    def look_up(
+        self, query: str, vector: Sequence[float] | None, *, wanted: MemoryFilter, limit: int
+    ) -> Found:
+        """What `search` finds by words and this vector, or by words alone. It blocks."""
+        _check(query, limit)
+        way: Way = "lexical" if vector is None else "hybrid"
+        degraded: dict[Degradation, None] = {}
+        if vector is not None and query.strip():
+            vector = self._fitting(vector, degraded)
+        asked = self._asked(query, way, vector, wanted=wanted, limit=limit)
+        return self._find(asked, way, 0, degraded)
 
     def list(self, wanted: MemoryFilter = EVERYTHING_PUBLIC) -> tuple[Memory, ...]:
         """Those a filter lets through, in the order of their ids."""
@@ -254,21 +259,29 @@ class Memories(Closing):
         """Mark a memory as superseded by another one that is there."""
         old, newer = self.get(memory_id), self.get(newer_id)
         _refuse_weaker(old, newer)
-        chain: list[Memory] = []
-        step: Memory | None = newer
-        while step is not None:
-            if step.id == old.id:
-                raise UsageError(
-                    f"{newer_id!r} cannot supersede {memory_id!r}: it leads back to it",
-                    hint="choose the newer of the two",
-                )
-            chain.append(step)
-            step = self._store.find(self.agent, step.superseded_by)
+        chain = self._successors(newer)
+        if old.id in chain:
+            raise UsageError(
+                f"{newer_id!r} cannot supersede {memory_id!r}: it leads back to it",
+                hint="choose the newer of the two",
+            )
+        _refuse_circle(newer_id, chain)
         taken = self._store.find(self.agent, old.superseded_by)
-        if taken is not None and taken.id != newer_id:
+        circle = circle_in(self._successors(old))
+        if taken is not None and taken.id != newer_id and old.id not in circle:
             raise _changed(old, f"it was superseded by {old.superseded_by!r}")
         # None of those it leads to may change meanwhile, or two could supersede each other.
-        return self._change(old, replace(old, superseded_by=newer_id), given=chain)
+        given = tuple(chain.values())
+        return self._change(old, replace(old, superseded_by=newer_id), given=given)
+
+    def _successors(self, memory: Memory) -> dict[str, Memory]:
+        """This one, what superseded it, and so on; it ends where it comes back to one of them."""
+        chain: dict[str, Memory] = {}
+        step: Memory | None = memory
+        while step is not None and step.id not in chain:
+            chain[step.id] = step
+            step = self._store.find(self.agent, step.superseded_by)
+        return chain
 
     def around(self, session: str, names: Sequence[str], *, most: int = 3) -> tuple[str, ...]:
         """Ids of what happened last in other conversations, then of notes of kind `person` about
@@ -426,18 +439,48 @@ class Memories(Closing):
         self, query: str, given: Sequence[float] | None, degraded: dict[Degradation, None]
     ) -> tuple[Sequence[float] | None, int]:
         """A vector that can be searched by, and how many calls it took; None is a step down."""
-        if self._tools.embedder is None:
-            degraded[Degradation("embedder", "none is configured: words alone are searched")] = None
-            return None, 0
-        calls = int(given is None)
+        embedder = self._tools.embedder
+        if given is not None or embedder is None:
+            return self._fitting(given, degraded), 0
         try:
-            made = [given] if given is not None else await ask(self._tools.embedder, [query])
+            (made,) = await ask(embedder, [query])
+        except MentisError as error:
+            degraded[_no_vector(error.message)] = None
+            return None, 1
+        return self._fitting(made, degraded), 1
+
+    def _fitting(
+        self, vector: Sequence[float] | None, degraded: dict[Degradation, None]
+    ) -> Sequence[float] | None:
+        """The vector where there is an embedder that makes such vectors of the memories too."""
+        if self._tools.embedder is None:
+            degraded[_no_vector("none is configured")] = None
+            return None
+        try:
             degraded.update(dict.fromkeys(self._tools.stepped_down()))
         except MentisError as error:
-            reason = f"{error.message}: words alone are searched"
-            degraded[Degradation("embedder", reason)] = None
-            return None, calls
-        return made[0], calls
+            degraded[_no_vector(error.message)] = None
+            return None
+        return vector
+
+    def _asked(
+        self,
+        query: str,
+        way: Way,
+        vector: Sequence[float] | None,
+        *,
+        wanted: MemoryFilter,
+        limit: int,
+    ) -> Query:
+        return Query(
+            text=query,
+            vector=None if way == "lexical" else vector,
+            lexical=way != "semantic" or vector is None,
+            wanted=wanted,
+            limit=limit,
+            now=self._now(),
+            half_life_days=self._tools.settings.half_life_days,
+        )
 
     def _find(self, asked: Query, way: Way, calls: int, degraded: dict[Degradation, None]) -> Found:
         embedder = self._tools.embedder
@@ -514,6 +557,25 @@ def _changed(memory: Memory, why: str) -> StoreConflict:
     )
 
 
+def _check(query: str, limit: int) -> None:
+    if limit < 1:
+        raise UsageError(f"{limit} memories cannot be searched for", hint="ask for 1 or more")
+    check_whole(query, "the query")
+
+
+def _checked_days(days: float) -> float:
+    if not math.isfinite(days) or days < 0:
+        raise UsageError(
+            f"a half-life of {days} days means nothing",
+            hint="give a number of days more than 0; 0 takes no weight from age",
+        )
+    return days
+
+
+def _no_vector(why: str) -> Degradation:
+    return Degradation("embedder", f"{why}: words alone are searched")
+
+
 def _refuse_weaker(old: Memory, newer: Memory) -> None:
     """Text from outside must not make the agent lose what somebody vouched for."""
     if newer.quarantined:
@@ -526,6 +588,15 @@ def _refuse_weaker(old: Memory, newer: Memory) -> None:
             f"{newer.id!r} is {newer.worth.value} and cannot take the place of what is"
             f" {old.worth.value}",
             hint="promote it first, if you vouch for it",
+        )
+
+
+def _refuse_circle(newer_id: str, chain: Mapping[str, Memory]) -> None:
+    if circle := circle_in(chain):
+        raise UsageError(
+            f"{newer_id!r} leads into a circle of memories that supersede each other:"
+            f" {', '.join(circle)}",
+            hint=f"open it first: mentis memory supersede {circle[0]} TEXT",
         )
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from mentis.engines.embedders import Choice, open_embedder
-from mentis.ports.embedder import Embedder, Remembering
+from mentis.ports.embedder import Embedder, remembers
 from mentis.ports.screener import Screener, StoredVector
 from mentis.values.cognition import Screened
 from mentis.values.trace import Degradation
@@ -30,8 +30,7 @@ class HomeEmbedder:
         return self._opened[0].fingerprint
 
     def knows(self, text: str) -> bool:
-        embedder = self._opened[0]
-        return isinstance(embedder, Remembering) and embedder.knows(text)
+        return remembers(self._opened[0], text)
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         return await self._opened[0].embed(texts)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mentis.errors import BadInput
 from mentis.exchange.memory_lines import Line
+from mentis.recall.memory.circles import circles
 from mentis.values.cognition import Memory
 from mentis.values.memories import content_key
 from mentis.values.trust import Trust
@@ -48,6 +49,7 @@ def taken_in(
         lost += bool(memory.superseded_by) and not later
         early += any(read_time(time) > now for time in (memory.time, memory.updated))
         fresh.append(_untrusted(memory, names[memory.id], later, now))
+    _refuse_circles(lines, fresh, known)
     return fresh, _notes(lines, names, lost, early)
 
 
@@ -89,6 +91,36 @@ def _refuse_wrong(lines: Sequence[Line], text_chars: int) -> None:
             _check(line.memory, text_chars)
         except BadInput as error:
             problems.append(f"line {line.number}: {error.message}")
+    _refuse(problems)
+
+
+def _refuse_circles(
+    lines: Sequence[Line], fresh: Sequence[Memory], known: Mapping[str, Memory]
+) -> None:
+    """Of those that supersede each other none would be current.
+
+    What is kept already stays as it is, so a circle of nothing else is not the file's doing.
+    """
+    kept = {**{one.id: one for one in fresh}, **known}
+    later = {one.id: one.superseded_by for one in kept.values() if one.superseded_by}
+    new = (circle for circle in circles(later) if not known.keys() >= set(circle))
+    among = {one: circle for circle in new for one in circle}
+    _refuse(
+        [
+            f"line {line.number}: {_why_circle(line.memory.id, among[memory.id])}"
+            for line, memory in zip(lines, fresh, strict=True)
+            if memory.id in among
+        ]
+    )
+
+
+def _why_circle(name: str, circle: Sequence[str]) -> str:
+    if len(circle) == 1:
+        return f"the memory {name!r} supersedes itself"
+    return f"the memory {name!r} is one of {len(circle)} that supersede each other in a circle"
+
+
+def _refuse(problems: Sequence[str]) -> None:
     if problems:
         more = f" (and {len(problems) - 1} more)" if problems[1:] else ""
         hint = "nothing was imported; correct the file and try again"

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from mentis.compose.purposes import Policies
+from mentis.disk.inside import seen_from
 from mentis.values.block import Mode
 from mentis.values.given import Given
 from mentis.values.library import Library
@@ -44,7 +45,8 @@ def look(mind: Mind) -> Present:
     loaded = mind.shelf.current()
     degraded = [*mind.noted, *mind.acting.notes(), *_each("prompts", loaded.problems)]
     if fault is not None:
-        degraded.append(Degradation("settings", f"{fault.message}; the earlier ones hold"))
+        reason = seen_from(mind.settings.home, fault.message)
+        degraded.append(Degradation("settings", f"{reason}; the earlier ones hold"))
     variables = _NOTHING
     if settings.model.features.cortexEnabled:
         remembered = mind.memory.remember()

@@ -5,24 +5,26 @@ What lies in files is read once per revision: when the manifest, the skills or t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 
 import anyio
 from anyio import to_thread
 
+from mentis.disk.inside import seen_from
 from mentis.engines.cached import CachedEmbedder
 from mentis.errors import EngineFailed, MentisError
 from mentis.ports.embedder import Embedder, Remembering
 from mentis.recall.catalogue import as_known, unknown, words_manifest
 from mentis.recall.cuts import Cut
 from mentis.recall.embedding import Patience, embed_once
-from mentis.recall.manifest import Reader, build_manifest
-from mentis.recall.memory.choosing import Mode, tellable
+from mentis.recall.manifest import Reader, build_manifest, texts_of
+from mentis.recall.memory.choosing import tellable
 from mentis.recall.ranking import Ranking
-from mentis.recall.recall import Aim, Search, recall
+from mentis.recall.recall import Aim, recall
 from mentis.recall.skills import SkillsFound, read_skills, stamp_of
 from mentis.values.memories import Found, MemoryFilter
 from mentis.values.recalled import Embedded, Recalled, Stimulus
@@ -39,7 +41,9 @@ from .selection import CUTS, FILE, load_cuts, load_manifest, of_tools, own_reade
 _LIMITS = SelectionLimits()
 _ANY = Aim()
 _NO_SKILLS = SkillsFound(())
-_AT_ONCE = 64  # tools and skills that are embedded on the way; for more, a manifest is built
+# Texts of tools and skills that are embedded on the way: of one alone there may be thousands. For
+# more, a manifest is built.
+_AT_ONCE = 128
 _BUILD = "mentis manifest build"
 
 
@@ -103,6 +107,7 @@ class Recalling:
         self._growing: Growing | None = None
         self._back_off = BackOff()
         self._manifest = home / FILE
+        self._files = (str(self._manifest), str(self._manifest.with_name(CUTS)))
         self._skills = home / "skills"
         self._notes = notes
         self._lock = anyio.Lock()
@@ -129,9 +134,11 @@ class Recalling:
         patience = Patience.of(aim.limits.embed_seconds)
         embedded = await self.embed(stimulus.text, aim.limits)
         there = await self.catalogue(tools, None if embedded.vector is None else patience)
-        return await self.recall_among(there, stimulus, embedded, aim, memories=memories)
+        self.check_width(embedded)
+        among = partial(self.recall_among, memories=memories)
+        return await to_thread.run_sync(among, there, stimulus, embedded, aim)
 
-    async def recall_among(
+    def recall_among(
         self,
         there: Catalogue,
         stimulus: Stimulus,
@@ -140,28 +147,24 @@ class Recalling:
         *,
         memories: bool = True,
     ) -> Recalled:
-        """The same, of what there is and what the words were made into."""
-        self._check_width(embedded)
-        recalled = await recall(
+        """The same, of what there is and what the words were made into. It blocks."""
+        recalled = recall(
             stimulus,
             embedded=embedded,
             tools=there.tools,
             ranking=there.ranking,
-            search=self.searching(aim) if memories else None,
+            search=partial(self._search, aim=aim) if memories else None,
             aim=aim,
         )
-        return replace(recalled, degraded=(*there.notes, *recalled.degraded))
+        notes = there.notes
+        return replace(recalled, degraded=(*notes, *recalled.degraded)) if notes else recalled
 
-    def _check_width(self, embedded: Embedded) -> None:
+    def check_width(self, embedded: Embedded) -> None:
         """What was made here of a size that the embedder no longer gives is made anew."""
         if self._grown is None or embedded.vector is None:
             return
         if self._grown.header.dimension != len(embedded.vector):
             self._known = self._grown = None
-
-    def searching(self, aim: Aim = _ANY) -> Search:
-        """Searches the memories that a model may be told; where there are none to be had, none."""
-        return partial(self._search, mode=aim.mode, limit=aim.limits.max_results)
 
     async def catalogue(
         self, tools: tuple[ToolDeclaration, ...], patience: Patience | None = None
@@ -171,7 +174,7 @@ class Recalling:
         Vectors that are missing are made while the patience lasts. Without any, as for a task that
         has no vector itself, they wait for another call; so they do while the embedder fails.
         """
-        revision = (tools, *map(stamp_of, (self._manifest, self._manifest.with_name(CUTS))))
+        revision = (tools, *map(stamp_of, self._files))
         if (known := self._of(revision)) is not None and known.whole:
             return known
         async with self._lock:
@@ -213,19 +216,15 @@ class Recalling:
             self._opened_notes = await to_thread.run_sync(self._notes.opened)
         return self._opened_notes
 
-    async def _search(self, embedded: Embedded, *, mode: Mode, limit: int) -> Found:
-        way = "lexical" if embedded.vector is None else "hybrid"
+    def _search(self, embedded: Embedded, *, aim: Aim) -> Found:
+        """The memories that a model may be told; where there are none to be had, none."""
+        wanted, limit = MemoryFilter(kinds=tellable(aim.mode)), aim.limits.max_results
         try:
-            memories = await self._memories()
-            return await memories.search(
-                embedded.text,
-                way=way,
-                wanted=MemoryFilter(kinds=tellable(mode)),
-                limit=limit,
-                vector=embedded.vector,
-            )
+            memories = self._opened_notes or self._notes.opened()
+            return memories.look_up(embedded.text, embedded.vector, wanted=wanted, limit=limit)
         except MentisError as error:
-            reason = f"{error.message}: no memories"
+            way = "lexical" if embedded.vector is None else "hybrid"
+            reason = f"{self._inside(error)}: no memories"
             return Found(embedded.text, way, degraded=(Degradation("memories", reason),))
 
     async def _read(
@@ -249,14 +248,18 @@ class Recalling:
         try:
             manifest = load_manifest(self._manifest)
         except MentisError as error:
-            steps.append(Degradation("manifest", f"{error.message}: it is left aside"))
+            steps.append(Degradation("manifest", f"{self._inside(error)}: it is left aside"))
         try:
             cuts.update(load_cuts(self._manifest))
         except MentisError as error:
-            steps.append(Degradation("cut", f"{error.message}: those that ship hold"))
+            steps.append(Degradation("cut", f"{self._inside(error)}: those that ship hold"))
         skills = read_skills(self._skills, home=self._skills.parent)
         steps += [Degradation("skills", problem) for problem in skills.problems]
         return manifest, cuts, skills, steps
+
+    def _inside(self, error: MentisError) -> str:
+        """What went wrong; files are named as they are seen from the home."""
+        return seen_from(self._skills.parent, error.message)
 
     async def _made(
         self,
@@ -277,10 +280,9 @@ class Recalling:
             return _Made(degraded=(Degradation("manifest", reason),))
         known = self._grown if self._grown and self._grown.header.model == model else manifest
         missing = unknown(there, known, model=model, reading=reader.name)
-        waiting = set(missing[_AT_ONCE:])
+        waiting = set(missing[_at_once(missing) :])
         if waiting and not self._grows:
-            reason = f"{len(missing)} tools and skills have no vectors: {_BUILD}"
-            return _Made(degraded=(Degradation("manifest", reason),))
+            return _Made(degraded=_too_many(missing))
         if missing and patience is None:
             return _Made(whole=False)
         now = tuple(one for one in there if one not in waiting)
@@ -312,6 +314,19 @@ class Recalling:
         if not count:
             self._back_off.failed()
         return _Made(None, count, _unmade(why), whole=False)
+
+
+def _at_once(missing: Sequence[Capability]) -> int:
+    """How many of them are embedded in one go; one is, however many texts it has."""
+    so_far = accumulate(len(texts_of(one)) for one in missing)
+    return max(1, sum(texts <= _AT_ONCE for texts in so_far))
+
+
+def _too_many(missing: Sequence[Capability]) -> tuple[Degradation, ...]:
+    texts = sum(len(texts_of(one)) for one in missing)
+    told = f"{counted(len(missing), 'tool or skill', 'tools and skills')} of {texts} texts"
+    more = f"no vectors, and more than {_AT_ONCE} are not embedded on the way"
+    return (Degradation("manifest", f"{told} have {more}: {_BUILD}"),)
 
 
 def _unmade(why: str) -> tuple[Degradation, ...]:

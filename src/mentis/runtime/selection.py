@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from mentis.disk.atomic import write_atomic
+from mentis.disk.bounded import read_bounded
 from mentis.engines.embedders import Choice, open_embedder, reading
 from mentis.engines.gloss import gloss
 from mentis.errors import BadInput
@@ -29,7 +30,8 @@ from .memories_draft import check_whole
 
 FILE = "manifests/capabilities.manifest"
 CUTS = "cuts.json"  # the owner's own, beside the manifest
-_LARGEST_TOOLS = 50_000_000  # bytes of a file of tools
+_LARGEST = 50_000_000  # bytes of a file of tools, patterns or cuts
+_LARGEST_MANIFEST = 2_000_000_000
 _LIMITS = SelectionLimits()
 
 
@@ -56,9 +58,7 @@ def of_tools(tools: Sequence[ToolDeclaration]) -> tuple[Capability, ...]:
 def read_tools(path: Path) -> tuple[Capability, ...]:
     """A JSON list of tools: name, description, and if you like examples and stances."""
     try:
-        if path.stat().st_size > _LARGEST_TOOLS:
-            raise BadInput(f"{path} is larger than {_LARGEST_TOOLS} bytes", path=str(path))
-        found: object = json.loads(path.read_text(encoding="utf-8"))
+        found: object = json.loads(_text(path))
     except (OSError, ValueError) as error:
         raise BadInput(f"{path} cannot be read as JSON: {error}", path=str(path)) from error
     if not isinstance(found, list):
@@ -90,7 +90,7 @@ def _texts(told: dict[str, object], key: str, path: Path) -> tuple[str, ...]:
 def read_patterns(path: Path) -> tuple[Capability, ...]:
     """Texts that screening compares with, as JSON lines with `text`; the same text counts once."""
     texts: dict[str, None] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(_text(path).splitlines(), 1):
         try:
             text: object = json.loads(line)["text"]
         except (ValueError, KeyError, TypeError) as error:
@@ -101,6 +101,15 @@ def read_patterns(path: Path) -> tuple[Capability, ...]:
         Capability(sha256(text.encode()).hexdigest()[:16], "pattern", text, source=path.name)
         for text in texts
     )
+
+
+def _text(path: Path) -> str:
+    data = read_bounded(path, _LARGEST)
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        hint = "save it as UTF-8"
+        raise BadInput(f"{path} is not UTF-8 at byte {error.start}", hint=hint) from error
 
 
 def gather(
@@ -126,7 +135,7 @@ def gather(
 def load_manifest(path: Path) -> Manifest | None:
     """The manifest in this file; None when there is none. A damaged one is refused."""
     try:
-        data = path.read_bytes()
+        data = read_bounded(path, _LARGEST_MANIFEST)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -137,7 +146,8 @@ def load_manifest(path: Path) -> Manifest | None:
 def is_manifest(path: Path) -> bool:
     """Whether it begins as one, though it may be damaged."""
     try:
-        return begins_as_manifest(path.read_bytes())
+        with path.open("rb") as file:
+            return begins_as_manifest(file.read(64))
     except OSError:
         return False
 
@@ -146,7 +156,7 @@ def load_cuts(manifest: Path) -> Mapping[str, Cut]:
     """The owner's own cuts, which lie beside the manifest; none when there is no such file."""
     path = manifest.with_name(CUTS)
     try:
-        return read_cuts(path.read_text(encoding="utf-8"), where=str(path))
+        return read_cuts(_text(path), where=str(path))
     except FileNotFoundError:
         return {}
     except OSError as error:
@@ -157,7 +167,7 @@ def write_cut(path: Path, model: str, cut: Cut) -> None:
     """Add the cut of one embedder to a file of cuts, in place of an earlier one."""
     held: Mapping[str, Cut] = {}
     if path.exists():
-        held = read_cuts(path.read_text("utf-8"), where=str(path))
+        held = read_cuts(_text(path), where=str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     told = written({**held, model: cut}, "mentis eval selection --calibrate")
     write_atomic(path, told.encode())

@@ -45,6 +45,10 @@ class LiveSettings:
         self._settings = _load(self._text, self._path, self._environ)
         self._check: Check = _nothing
 
+    @property
+    def home(self) -> Path:
+        return self._path.parent
+
     def hold_to(self, check: Check) -> None:
         """Refuse what this refuses, now and whenever the file is another one."""
         check(self._settings)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from mentis.disk.inside import seen_from
 from mentis.errors import StoreError
 from mentis.values.trace import Degradation
 
@@ -44,6 +45,6 @@ def _unstored(
     mind, database, settings = open_mind(
         Path(path), persona=persona, route="default", parts=parts, store=store
     )
-    note = Degradation("database", f"{error.message}: {_EMPTY}")
+    note = Degradation("database", f"{seen_from(Path(path), error.message)}: {_EMPTY}")
     known = replace(mind, noted=(*mind.noted, note))
     return Agent(known, database, settings, parts.variables, on_event=parts.on_event)

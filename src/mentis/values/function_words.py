@@ -79,5 +79,7 @@ ALL_FUNCTION_WORDS: frozenset[str] = frozenset(
 
 def fold(text: str) -> str:
     """Case and accents taken away, compatibility forms made plain."""
+    if text.isascii():
+        return text.lower()
     spread = unicodedata.normalize("NFKD", text.casefold())
     return "".join(character for character in spread if not unicodedata.combining(character))

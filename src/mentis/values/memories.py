@@ -14,7 +14,7 @@ from .trust import Trust
 from .value import Value
 
 Way: TypeAlias = Literal["hybrid", "semantic", "lexical"]
-Flaw: TypeAlias = Literal["duplicate", "junk", "secret", "quote"]
+Flaw: TypeAlias = Literal["duplicate", "junk", "secret", "quote", "circle"]
 
 
 @dataclass(frozen=True, slots=True)

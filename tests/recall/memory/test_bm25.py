@@ -74,3 +74,24 @@ def test_numpy_adds_up_to_the_same(
     mask = np.array([name in allowed for name in fast.ids], dtype=bool)
     masked = fast.rank(query, among=allowed, count=3, mask=mask)
     assert masked == plain.rank(query, among=allowed, count=3)
+
+
+def test_among_many_the_same_are_found_with_numpy_and_without() -> None:
+    texts = {f"m{number * 7919 % 2000:04}": said(number) for number in range(2000)}
+    plain, fast = index_of(texts), index_of(texts)
+    fast.use_numpy()
+    some = set(list(texts)[::3])
+    mask = np.array([name in some for name in fast.ids])
+    for query in ("week", "find week", "find mail 17 week", "lamp 3", "nothing"):
+        for count in (1, 10, 50, 5000):
+            assert fast.rank(query, among=None, count=count) == plain.rank(
+                query, among=None, count=count
+            )
+            assert fast.rank(query, among=some, count=count, mask=mask) == plain.rank(
+                query, among=some, count=count
+            )
+
+
+def said(number: int) -> str:
+    verb, noun = ("find", "send", "open")[number % 3], ("mail", "door", "lamp")[number // 3 % 3]
+    return f"{verb} {noun} week {number}" + " again" * (number % 2)

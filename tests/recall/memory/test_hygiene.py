@@ -30,6 +30,15 @@ def test_the_same_words_twice_are_a_duplicate_and_the_oldest_is_kept() -> None:
     assert inspect([new, old])[0].advice == "keep b: mentis memory supersede a --by b"
 
 
+def test_memories_that_supersede_each_other_are_named_though_nothing_finds_them() -> None:
+    circle = [Memory(one, one * 9, superseded_by=by) for one, by in ("aq", "pa", "qp", "xp", "yz")]
+    assert found(*circle, Memory("s", "tea at five", superseded_by="s")) == [
+        ("circle", ("a", "q", "p")),
+        ("circle", ("s",)),
+    ]
+    assert inspect(circle)[0].advice == "mentis memory supersede a TEXT"
+
+
 @pytest.mark.parametrize("text", ["…!?", "ok", "la " * 30, "x" * 300, "a b " * 10])
 def test_junk_is_named(text: str) -> None:
     assert found(Memory("a", text)) == [("junk", ("a",))]
@@ -77,6 +86,21 @@ def test_secrets_are_named_and_never_repeated(text: str, what: str) -> None:
 )
 def test_talk_about_secrets_is_none(text: str) -> None:
     assert secrets_in(text) == ()
+
+
+@pytest.mark.parametrize(
+    "part", ["a.", "a-", "password=", "eyJ-", "eyJabcdefgh-", "token='", "x://u:", "passwd is "]
+)
+def test_a_hostile_text_is_searched_in_no_time_however_long_it_is(part: str) -> None:
+    text = part * (400_000 // len(part))
+    assert secrets_in(text) == ()
+    assert secrets_in(f"{text} then xoxb-123456789012") == ("a chat service's token",)
+
+
+def test_a_signed_token_is_found_behind_what_begins_like_one() -> None:
+    signed = "eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl"
+    assert secrets_in(f"eyJ-{signed}") == secrets_in(f"x-{signed}") == ("a signed token",)
+    assert secrets_in(f"x{signed}") == ()
 
 
 @given(st.lists(st.text(max_size=60), max_size=8))

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
-from mentis.recall.memory.index import Ranked
+from mentis.recall.memory.fusing import Places
+from mentis.recall.memory.index import Ranked, Row
 from mentis.recall.memory.picking import pick
 from mentis.values.cognition import Memory
-from mentis.values.memories import Scored
 
 
-def row(number: int) -> Scored:
+def row(number: int) -> Row:
     memory = Memory(f"m{number:02}", "bad" if number % 2 else "good")
-    return Scored(memory, 1.0, chosen=False, reason="", lexical_rank=number + 1)
+    return Row(memory, Places(0, 0.0, number + 1, 1.0))
 
 
 def test_what_is_kept_out_makes_room_for_the_next() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,3 +77,13 @@ def test_wide_letters_and_letters_of_other_scripts_become_latin() -> None:
         normalise("\u043f\u0440\u0438\u0432\u0435\u0442").plain
         == "\u043f\u0440\u0438\u0432\u0435\u0442"
     )
+
+
+@pytest.mark.parametrize("letter", ["é", "ß", "和", "ж"])
+def test_a_word_of_any_length_without_a_latin_letter_stays_as_it_is(letter: str) -> None:
+    word = letter * 300_000
+    assert normalise(word).plain == word
+
+
+def test_a_long_word_of_mixed_scripts_is_undone() -> None:
+    assert normalise("о" * 100_000 + "k").plain == "o" * 100_000 + "k"  # noqa: RUF001

@@ -84,6 +84,11 @@ def test_more_text_than_is_looked_at_is_marked() -> None:
     assert "20000 characters" in said.reason
 
 
+def test_a_log_of_equal_lines_is_no_attack() -> None:
+    for line in ("INFO request handled in 4 ms\n", "The weather is fine today. ", "ok "):
+        assert SCREENER.screen(line * 600, source="").outcome == "clean", line
+
+
 def test_an_empty_text_is_clean() -> None:
     assert SCREENER.screen("", source="").outcome == "clean"
     assert SCREENER.screen(" \n", source="").outcome == "clean"

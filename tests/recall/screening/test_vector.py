@@ -45,8 +45,9 @@ def test_the_nearest_pattern_of_a_pattern_is_itself() -> None:
     import numpy as np
 
     line, _, body = shipped_file("vector.bin").partition(b"\n")
-    _, attacks, _ = unpack_numbers(zlib.decompress(body), json.loads(line))
-    numbers = [*np.asarray(attacks[0], float).tolist(), *[0.0] * (VOTER.length - attacks.shape[1])]
+    _, lens, attacks, _ = unpack_numbers(zlib.decompress(body), json.loads(line))
+    meaning = np.asarray(attacks[0] @ lens, float)
+    numbers = [*meaning.tolist(), *[0.0] * (VOTER.length - len(meaning))]
     heard = VOTER.hear(StoredVector(numbers, MODEL))
     assert isinstance(heard, Heard)
     assert heard.category == "override"

@@ -107,6 +107,14 @@ def test_memories_are_superseded_and_forgotten(memory: Mentis, home: Path) -> No
     assert memory("forget", new).err.strip() == f"forgot {new}"
 
 
+@pytest.mark.parametrize("days", ["nan", "inf", "0", "-1"])
+def test_a_half_life_is_a_number_of_days(memory: Mentis, days: str) -> None:
+    for command in ("search", "why"):
+        done = memory(command, "tea", f"--half-life={days}")
+        assert done.code == 2
+        assert "no number of days more than 0" in done.err
+
+
 def test_hygiene_names_what_to_tidy_up(memory: Mentis) -> None:
     kept(memory, "tea at five")
     kept(memory, "Tea, at five", "--kind", "rule")
@@ -122,6 +130,8 @@ def test_memories_travel_as_lines(memory: Mentis, mentis: Mentis, tmp_path: Path
     file = tmp_path / "out.jsonl"
     assert told(memory("export", file, "--json"))["memories"] == 1
     assert memory("export").out.encode() == file.read_bytes()
+    assert memory("export", "-").out.encode() == file.read_bytes()
+    assert not Path("-").exists()
     assert memory("export", file, "--private").code == 0
     other = tmp_path / "other"
     mentis("init", other)

@@ -44,6 +44,14 @@ def test_a_manifest_is_built_once_and_then_only_what_changed(
     assert mentis("manifest", "build", *options).json()["embedded"] == 1
 
 
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no such device here")
+@pytest.mark.parametrize("option", ["--tools", "--patterns"])
+def test_a_file_without_an_end_is_refused(mentis: Mentis, home: Path, option: str) -> None:
+    done = mentis("manifest", "build", "--home", home, option, "/dev/zero")
+    assert done.code != 0
+    assert "is larger than 50000000 bytes" in done.err
+
+
 def test_what_cannot_be_taken_is_told(mentis: Mentis, home: Path, tools: Path) -> None:
     (home / "skills/bad").mkdir(parents=True)
     (home / "skills/bad/SKILL.md").write_text("no front matter", encoding="utf-8")

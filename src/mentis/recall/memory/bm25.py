@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from heapq import nlargest
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -91,13 +91,10 @@ class Bm25:
         if self._arrays is not None and weighed and (among is None) == (mask is None):
             mean = self._total / len(self._counts)
             found = self._arrays.best(weighed, mean=mean, mask=mask, count=count, margin=_MARGIN)
-            close = [(self.ids[place], score) for place, score in found]
+            close = [(score, [*map(self.ids.__getitem__, places)]) for score, places in found]
         else:
             close = self._close(weighed, among, count)
-        # Texts of one kind share their score, so that there are few to be rounded.
-        rounded = {score: -round(score, 9) for score in {score for _, score in close}}
-        lowest = sorted([(rounded[score], name) for name, score in close])
-        return [(name, -score) for score, name in lowest[:count]]
+        return _ordered(close, count)
 
     def _words_of(self, query: str) -> list[tuple[str, float]]:
         """Each word that somebody has, the most frequent first, and how much it counts."""
@@ -107,7 +104,7 @@ class Bm25:
 
     def _close(
         self, weighed: Sequence[tuple[str, float]], among: Container[str] | None, count: int
-    ) -> list[tuple[str, float]]:
+    ) -> Iterable[tuple[float, list[str]]]:
         scores: _Weights = {}
         for word, rarity in weighed:
             for name, weight in self._weighed(word).items():
@@ -115,7 +112,11 @@ class Bm25:
         if among is not None:
             scores = {name: score for name, score in scores.items() if name in among}
         cut = min(nlargest(count, scores.values()), default=0.0) - _MARGIN
-        return [(name, score) for name, score in scores.items() if score >= cut]
+        close: defaultdict[float, list[str]] = defaultdict(list)
+        for name, score in scores.items():
+            if score >= cut:
+                close[score].append(name)
+        return close.items()
 
     def _weighed(self, word: str) -> _Weights:
         known = self._weights.get(word)
@@ -135,3 +136,18 @@ class Bm25:
         self._weights.clear()
         if self._arrays is not None:
             self._arrays.changed(name, words)
+
+
+def _ordered(close: Iterable[tuple[float, list[str]]], count: int) -> list[tuple[str, float]]:
+    """Texts of one kind share their score, and often hundreds do: few scores are rounded, and names
+    are compared only with names.
+    """
+    rounded: defaultdict[float, list[str]] = defaultdict(list)
+    for score, names in close:
+        rounded[round(score, 9)] += names
+    best: list[tuple[str, float]] = []
+    for score in sorted(rounded, reverse=True):
+        best += [(name, score) for name in sorted(rounded[score])[: count - len(best)]]
+        if len(best) == count:
+            break
+    return best

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from .matrix import load_numpy
+from .matrix import least_of_best, load_numpy
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,27 +47,30 @@ class Arrays:
         mask: NDArray[np.bool_] | None,
         count: int,
         margin: float,
-    ) -> list[tuple[int, float]]:
-        """The places and scores of all that are among the best, and of those just below."""
+    ) -> Iterator[tuple[float, list[int]]]:
+        """Each score of those that are among the best, and of some below, and who has it."""
         np = self._np
         scores = self._scores(weighed, mean)
         if mask is not None:
             scores[~mask] = 0.0
-        places = scores.nonzero()[0]
+        cut = least_of_best(scores, count) - margin
+        places = (scores >= cut if cut > 0 else scores > 0).nonzero()[0]
         found = scores[places]
-        if len(found) > count:
-            least = np.partition(found, len(found) - count)[len(found) - count]
-            close = found >= least - margin
-            places, found = places[close], found[close]
-        return list(zip(places.tolist(), found.tolist(), strict=True))
+        order = found.argsort()
+        places, found = places[order], found[order]
+        starts = [0, *(np.diff(found).nonzero()[0] + 1).tolist(), len(found)]
+        for start, end in pairwise(starts):
+            if start < end:
+                yield float(found[start]), places[start:end].tolist()
 
     def _scores(self, weighed: Sequence[tuple[str, float]], mean: float) -> NDArray[np.float64]:
+        """Added up word by word, as they come."""
+        np = self._np
         self._refresh()
-        scores = self._np.zeros(len(self._places))
-        for word, rarity in weighed:
-            places, weights = self._weighed(word, mean)
-            scores[places] += weights * rarity
-        return scores
+        said = [(*self._weighed(word, mean), rarity) for word, rarity in weighed]
+        places = np.concatenate([where for where, _, _ in said])
+        weights = np.concatenate([weights * rarity for _, weights, rarity in said])
+        return np.bincount(places, weights, minlength=len(self._places))
 
     def _weighed(self, word: str, mean: float) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         known = self._weights.get(word)

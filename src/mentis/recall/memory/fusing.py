@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import count
 from typing import NamedTuple, TypeAlias
 
 Ranking: TypeAlias = Sequence[tuple[str, float]]
@@ -11,19 +13,28 @@ _FLATTENING = 60
 
 
 class Fused:
-    """`order` has every name with its score, best first; equal ones in the order of their ids."""
+    """`order` has every name with its score, below 0, the best first; equal ones in the order of
+    their ids.
+    """
 
     def __init__(self, semantic: Ranking, lexical: Ranking) -> None:
-        self._near = {name: (rank, score) for rank, (name, score) in enumerate(semantic, 1)}
-        self._said = {name: (rank, score) for rank, (name, score) in enumerate(lexical, 1)}
-        scores = {name: 1 / (_FLATTENING + rank) for name, (rank, _) in self._near.items()}
-        for name, (rank, _) in self._said.items():
-            scores[name] = scores.get(name, 0.0) + 1 / (_FLATTENING + rank)
-        lowest = sorted([(-round(score, 9), name) for name, score in scores.items()])
-        self.order = [(name, -score) for score, name in lowest]
+        self._near, self._said = dict(semantic), dict(lexical)
+        self._near_rank = dict(zip(self._near, count(1)))
+        self._said_rank = dict(zip(self._said, count(1)))
+        scores = dict(zip(self._said, _alone(len(self._said)), strict=True))
+        scores.update(zip(self._near, _alone(len(self._near)), strict=True))
+        for name in self._near.keys() & self._said.keys():
+            shares = _share(self._near_rank[name]) + _share(self._said_rank[name])
+            scores[name] = -round(shares, 9)
+        self.order = sorted(zip(scores.values(), scores, strict=True))
 
     def places(self, name: str) -> Places:
-        return Places(*self._near.get(name, _NOWHERE), *self._said.get(name, _NOWHERE))
+        return Places(
+            self._near_rank.get(name, 0),
+            self._near.get(name, 0.0),
+            self._said_rank.get(name, 0),
+            self._said.get(name, 0.0),
+        )
 
 
 class Places(NamedTuple):
@@ -35,4 +46,11 @@ class Places(NamedTuple):
     lexical: float
 
 
-_NOWHERE = (0, 0.0)
+@lru_cache(8)
+def _alone(ranks: int) -> tuple[float, ...]:
+    """What those get that are in one of the rankings: the same with every search."""
+    return tuple(-round(_share(rank), 9) for rank in range(1, ranks + 1))
+
+
+def _share(rank: int) -> float:
+    return 1 / (_FLATTENING + rank)

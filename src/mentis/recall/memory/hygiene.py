@@ -1,4 +1,4 @@
-"""What to tidy up among memories: twice the same, junk, secrets, memories that quote memories.
+"""What to tidy up among memories: twice the same, junk, secrets, quotes of memories, circles.
 
 It looks and advises; it changes nothing. Its cost grows with the length of all texts together.
 """
@@ -12,6 +12,7 @@ from mentis.values.cognition import Memory
 from mentis.values.memories import HygieneFinding
 from mentis.values.words import counted
 
+from .circles import circles
 from .secrets_found import secrets_in
 from .words import words
 
@@ -22,7 +23,7 @@ _SHOWN = 10
 
 
 def inspect(memories: Sequence[Memory]) -> tuple[HygieneFinding, ...]:
-    """All findings, in a fixed order. What was superseded is not looked at."""
+    """All findings, in a fixed order. What was superseded is not looked at, but for circles."""
     live = sorted((m for m in memories if not m.superseded_by), key=lambda m: (m.time, m.id))
     said = {memory.id: tuple(words(memory.text)) for memory in live}
     looks: tuple[Callable[[], Iterator[HygieneFinding]], ...] = (
@@ -30,6 +31,7 @@ def inspect(memories: Sequence[Memory]) -> tuple[HygieneFinding, ...]:
         lambda: _duplicates(live, said),
         lambda: _junk(live, said),
         lambda: _quotes(live, said),
+        lambda: _circles(memories),
     )
     return tuple(finding for look in looks for finding in look())
 
@@ -101,6 +103,18 @@ def _quotes(
             )
         for run in _own_runs(own):
             first.setdefault(run, memory.id)
+
+
+def _circles(memories: Sequence[Memory]) -> Iterator[HygieneFinding]:
+    """None of them is found any more, though nothing that is current took their place."""
+    later = {memory.id: memory.superseded_by for memory in memories if memory.superseded_by}
+    for circle in circles(later):
+        yield HygieneFinding(
+            "circle",
+            circle,
+            "they supersede each other, so none is found" if circle[1:] else "it supersedes itself",
+            f"mentis memory supersede {circle[0]} TEXT",
+        )
 
 
 def _own_runs(own: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import cast
+from typing import NamedTuple, cast
 
 from mentis.values.cognition import Memory
 from mentis.values.memories import (
@@ -48,11 +48,35 @@ class Query:
     half_life_days: float = 0.0
 
 
+class Row(NamedTuple):
+    """A candidate that nobody has judged yet."""
+
+    memory: Memory
+    places: Places
+    fused: float = 0.0
+    decay: float = 1.0
+
+    def judged(self, reason: str, *, chosen: bool) -> Scored:
+        places = self.places
+        return Scored(
+            memory=self.memory,
+            score=_steady(self.fused * self.decay),
+            chosen=chosen,
+            reason=reason,
+            semantic=places.semantic,
+            semantic_rank=places.semantic_rank,
+            lexical=places.lexical,
+            lexical_rank=places.lexical_rank,
+            fused=self.fused,
+            decay=self.decay,
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Ranked:
     """The candidates, best first, to be gone through once."""
 
-    rows: Iterable[Scored]
+    rows: Iterable[Row]
     left_out: list[Scored]
     vectors: VectorSearch = NO_VECTORS
 
@@ -120,16 +144,19 @@ class MemoryIndex:
             lexical = self._lexical(query.text, allowed, depth)
         near, how = self._semantic(query, allowed, depth)
         fused = Fused(near, lexical)
-        weighed = [(name, score, 1.0) for name, score in fused.order]
-        if query.half_life_days > 0:
-            weighed = [(*one, _decay(self.memories[one[0]], query)) for one in fused.order]
-            weighed.sort(key=lambda one: (-_steady(one[1] * one[2]), one[0]))
         # Most are never looked at, so they are made when somebody does.
         rows = (
-            _row(self.memories[name], fused.places(name), score, decay)
-            for name, score, decay in weighed
+            Row(self.memories[name], fused.places(name), fused=-below, decay=decay)
+            for below, name, decay in self._weighed(fused, query)
         )
         return Ranked(rows, self._left_out(query, allowed), how)
+
+    def _weighed(self, fused: Fused, query: Query) -> Iterable[tuple[float, str, float]]:
+        """As they are, or with what their age leaves of each."""
+        if query.half_life_days <= 0:
+            return ((*one, 1.0) for one in fused.order)
+        aged = [(*one, _decay(self.memories[one[1]], query)) for one in fused.order]
+        return sorted(aged, key=lambda one: (_steady(one[0] * one[2]), one[1]))
 
     def _lexical(self, text: str, allowed: Allowed, depth: int) -> Ranking:
         if allowed.everything:
@@ -180,21 +207,6 @@ class MemoryIndex:
             self._allowed.clear()
         self._allowed[query.wanted] = made
         return made
-
-
-def _row(memory: Memory, places: Places, fused: float, decay: float) -> Scored:
-    return Scored(
-        memory=memory,
-        score=_steady(fused * decay),
-        chosen=False,
-        reason="",
-        semantic=places.semantic,
-        semantic_rank=places.semantic_rank,
-        lexical=places.lexical,
-        lexical_rank=places.lexical_rank,
-        fused=fused,
-        decay=decay,
-    )
 
 
 def _decay(memory: Memory, query: Query) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from importlib import import_module
+from operator import neg
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mentis.errors import BadInput, EngineMissing
@@ -113,10 +113,8 @@ class Matrix:
         if not self.ids or count < 1:
             return []
         places = self._near(wanted, among, count, within)
-        exact = self._exact(places, wanted)
-        near: list[int] = places.tolist()
-        names = [self.ids[place] for place in near]
-        found = sorted([(-score, name) for name, score in zip(names, exact, strict=True)])
+        names = map(self.ids.__getitem__, places.tolist())
+        found = sorted(zip(map(neg, self._exact(places, wanted)), names, strict=True))
         return [(name, -score) for score, name in found[:count]]
 
     def _near(
@@ -154,20 +152,9 @@ class Matrix:
 
     def _close_to_cut(self, rough: Floats, count: int) -> NDArray[np.intp]:
         """All of the best `count`, and a few more."""
-        np = self._np
-        cut = self._cut(rough, count) - _MARGIN
-        close = rough > cut if cut == -np.inf else rough >= cut
+        cut = least_of_best(rough, count) - _MARGIN
+        close = rough > cut if cut == -math.inf else rough >= cut
         return close.nonzero()[0]
-
-    def _cut(self, rough: Floats, count: int) -> float:
-        """No more than the score of place `count`; the best of each heap tell it quickly."""
-        np = self._np
-        heaps = len(rough) // _HEAP
-        if heaps > count:
-            rough = rough[: heaps * _HEAP].reshape(_HEAP, heaps).max(axis=0)
-        if count >= len(rough):
-            return -np.inf
-        return np.partition(rough, len(rough) - count)[len(rough) - count]
 
     def _exact(self, places: NDArray[np.intp], wanted: Floats) -> list[float]:
         np, scores = self._np, list[float]()
@@ -213,6 +200,17 @@ class Matrix:
         return (precise / lengths).astype(np.float32)
 
 
+def least_of_best(scores: Any, count: int) -> float:  # noqa: ANN401 - of any kind of float
+    """No more than the score of place `count`; the best of each heap tell it quickly."""
+    heaps = len(scores) // _HEAP
+    in_heaps = scores[: heaps * _HEAP].reshape(_HEAP, heaps)
+    best = in_heaps.max(axis=0) if heaps > count else scores.copy()
+    if count >= len(best):
+        return -math.inf
+    best.partition(len(best) - count)
+    return best[len(best) - count]
+
+
 def _no_number() -> BadInput:
     return BadInput(
         "a vector holds something that is not a number",
@@ -222,9 +220,10 @@ def _no_number() -> BadInput:
 
 def load_numpy() -> Any:  # noqa: ANN401 - an optional package
     try:
-        return import_module("numpy")
+        import numpy as np
     except ImportError as error:
         raise EngineMissing(
             "searching by meaning needs the package numpy, which is not installed",
             hint="pip install 'mentis[recall]'; until then words are searched",
         ) from error
+    return np

@@ -9,7 +9,7 @@ from mentis.values.cognition import Memory, Screened
 from mentis.values.memories import EVERYTHING_PUBLIC, MemoryFilter, Scored
 
 from .choosing import asks_for_private, why_untold
-from .index import Ranked
+from .index import Ranked, Row
 
 _NEAR = 10
 
@@ -39,20 +39,19 @@ def pick(
         if len(later) == _NEAR:
             break
         if len(hits) == limit:
-            later.append(_told(row, f"{_places(row)}; below the limit of {limit}", chosen=False))
+            later.append(row.judged(f"{_places(row)}; below the limit of {limit}", chosen=False))
         elif against := screen(row.memory):
-            dropped.append(_untold(row, f"{_places(row)}; kept out: {against}"))
+            reason = f"{_places(row)}; kept out: {against}"
+            dropped.append(_untold(row.judged(reason, chosen=False)))
         else:
-            hits.append(_told(row, _places(row), chosen=True))
+            hits.append(row.judged(_places(row), chosen=True))
     mode = "beat" if asks_for_private(wanted) else "chat"
-    left_out = (
-        _untold(row, row.reason) if why_untold(row.memory, mode) else row for row in ranked.left_out
-    )
+    left_out = (_untold(row) if why_untold(row.memory, mode) else row for row in ranked.left_out)
     near = (*dropped, *later, *left_out)
     return Picked(tuple(hits), near[: _NEAR * 2], len(dropped))
 
 
-def _untold(row: Scored, reason: str) -> Scored:
+def _untold(row: Scored) -> Scored:
     memory = row.memory
     screening = memory.screening and Screened(memory.screening.outcome)
     bare = Memory(
@@ -65,29 +64,14 @@ def _untold(row: Scored, reason: str) -> Scored:
         released=memory.released,
         screening=screening,
     )
-    return replace(row, memory=bare, reason=reason)
+    return replace(row, memory=bare)
 
 
-def _told(row: Scored, reason: str, *, chosen: bool) -> Scored:
-    """Written out: `replace` takes four times as long, for fifteen rows of each task."""
-    return Scored(
-        memory=row.memory,
-        score=row.score,
-        chosen=chosen,
-        reason=reason,
-        semantic=row.semantic,
-        semantic_rank=row.semantic_rank,
-        lexical=row.lexical,
-        lexical_rank=row.lexical_rank,
-        fused=row.fused,
-        decay=row.decay,
-    )
-
-
-def _places(row: Scored) -> str:
-    said = [f"semantic place {row.semantic_rank}"] if row.semantic_rank else []
-    if row.lexical_rank:
-        said.append(f"lexical place {row.lexical_rank}")
+def _places(row: Row) -> str:
+    near, lexical = row.places.semantic_rank, row.places.lexical_rank
+    said = [f"semantic place {near}"] if near else []
+    if lexical:
+        said.append(f"lexical place {lexical}")
     if row.decay != 1.0:
         said.append(f"decay {row.decay:g}")
     return ", ".join(said)

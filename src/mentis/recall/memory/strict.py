@@ -48,9 +48,25 @@ def near_enough(found: Found, floor: Floor) -> Found:
     if not missed:
         return found
     out = {row.memory.id for row, _ in missed}
-    later = (replace(row, chosen=False, reason=f"{row.reason}; {why}") for row, why in missed)
+    later = (_missed(row, f"{row.reason}; {why}") for row, why in missed)
     kept = tuple(row for row in found.hits if row.memory.id not in out)
     return replace(found, hits=kept, near=(*later, *found.near))
+
+
+def _missed(row: Scored, reason: str) -> Scored:
+    """Written out: `replace` takes four times as long."""
+    return Scored(
+        memory=row.memory,
+        score=row.score,
+        chosen=False,
+        reason=reason,
+        semantic=row.semantic,
+        semantic_rank=row.semantic_rank,
+        lexical=row.lexical,
+        lexical_rank=row.lexical_rank,
+        fused=row.fused,
+        decay=row.decay,
+    )
 
 
 def unmeasured(model: str, floor: Floor) -> tuple[Degradation, ...]:

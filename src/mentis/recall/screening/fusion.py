@@ -17,6 +17,7 @@ Way: TypeAlias = Literal["vector", "text", "strict"]
 WAYS: tuple[Way, ...] = ("vector", "text", "strict")
 TEXT_VOTERS = ("window", "whole", "length")
 VOTERS = (*TEXT_VOTERS, "head", "patterns")
+_SHORT = 16  # tokens; below that a text has no length to speak of
 _MOST_DOUBLINGS = 6.0
 
 
@@ -37,6 +38,10 @@ def weighs(way: Way) -> Literal["vector", "text"]:
     return "vector" if way == "vector" else "text"
 
 
-def text_votes(window: float, whole: float, windows: int) -> dict[str, float]:
-    """The more windows, the worse the worst of them by mere chance: so their number has a vote."""
-    return {"window": window, "whole": whole, "length": min(log2(windows), _MOST_DOUBLINGS)}
+def text_votes(window: float, whole: float, tokens: int) -> dict[str, float]:
+    """The longer a text, the worse its worst part by mere chance: so its length has a vote.
+
+    In tokens, not in windows: what tools bring is cut into many small ones that say little.
+    """
+    length = min(log2(max(1.0, tokens / _SHORT)), _MOST_DOUBLINGS)
+    return {"window": window, "whole": whole, "length": length}

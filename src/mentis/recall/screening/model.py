@@ -15,18 +15,18 @@ from mentis.errors import StoreDamaged
 from mentis.values.value import Value
 
 from .features import BITS, BUCKETS, part_buckets, rule_buckets
-from .reading import IDEA_SCALE, PART_SCALE, RULE_SCALE, Read, root
+from .reading import IDEA_SCALE, PART_SCALE, RULE_SCALE, Read, root, variety
 
 _MOST_WORDS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Scored(Value):
-    """`start` and `end` are the tokens of the worst of so many windows."""
+    """`start` and `end` are the tokens of the worst window, `tokens` is how many there are."""
 
     window: float
     whole: float
-    windows: int
+    tokens: int
     start: int
     end: int
 
@@ -94,7 +94,8 @@ def score(windows: Weights, whole: Weights, one: Read) -> Scored | None:
     scores = windows.scores(one, one.windows)
     best = max(range(len(scores)), key=lambda number: (scores[number], -number))
     all_of_it = whole.scores(one, [(0, len(one.tokens))])[0]
-    return Scored(scores[best], all_of_it, len(scores), *one.windows[best])
+    all_of_it = whole.bias + variety(one) * (all_of_it - whole.bias)
+    return Scored(scores[best], all_of_it, len(one.tokens), *one.windows[best])
 
 
 def _unpacked(packed: bytes) -> bytes:

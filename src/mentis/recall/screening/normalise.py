@@ -24,7 +24,8 @@ _ALIKE = str.maketrans(
     "аеорсухіјѕԁһԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧονАВЕКМНОРСТУХ",  # noqa: RUF001  # that is what it undoes
     "aeopcyxijsdhqwABEZHIKMNOPTYXovABEKMHOPCTYX",
 )
-_MIXED = re.compile(r"\w*[A-Za-z]\w*")
+_WORD = re.compile(r"\w++")
+_LATIN = re.compile(r"[A-Za-z]")
 _URL_SAFE = str.maketrans("-_", "+/")
 # Ordinary text joins and breaks words with these; anything else unseen in number is a disguise.
 _COMMON = frozenset("\u200d\ufe0f\u00ad\ufeff\u200c")
@@ -82,9 +83,11 @@ def _stripped(text: str) -> tuple[str, tuple[int, ...], int]:
 
 def _latin(text: str) -> str:
     """Words of mixed scripts in Latin letters; the length stays."""
-    return _MIXED.sub(
-        lambda found: found[0] if found[0].isascii() else found[0].translate(_ALIKE), text
-    )
+    return _WORD.sub(lambda found: _unmixed(found[0]), text)
+
+
+def _unmixed(word: str) -> str:
+    return word if word.isascii() or not _LATIN.search(word) else word.translate(_ALIKE)
 
 
 def _hidden(text: str) -> list[str]:

@@ -22,6 +22,7 @@ PART_SCALE = 0.6
 IDEA_SCALE = 1.5
 RULE_SCALE = 1.2
 LONGEST = 20_000  # characters that are looked at
+_REPEATED = 4  # times that each word comes on average, before it is repetition
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,18 @@ def features(one: Read, start: int, end: int) -> list[tuple[int, float]]:
         *((bucket, IDEA_SCALE / root(end - start)) for bucket in ideas),
         *((bucket, RULE_SCALE) for bucket in sorted(rules)),
     ]
+
+
+def whole_features(one: Read) -> list[tuple[int, float]]:
+    """Of all tokens; what is said again and again adds up to less."""
+    size = variety(one)
+    return [(bucket, size * value) for bucket, value in features(one, 0, len(one.tokens))]
+
+
+def variety(one: Read) -> float:
+    """1 for what people write, less for a log of a thousand equal lines: their words add up."""
+    different = len({token.word for token in one.tokens})
+    return min(1.0, _REPEATED * different / max(1, len(one.tokens))) ** 0.5
 
 
 def root(count: int) -> float:

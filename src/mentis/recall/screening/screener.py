@@ -23,9 +23,8 @@ from .model import Scored, score
 from .normalise import Normal, normalise
 from .reading import LONGEST, Read, read
 from .rules import Hit
-from .vector import Heard, Unheard
+from .vector import LEARNED, Heard, Unheard
 
-LEARNED = "learned"
 UNSCREENED = "unscreened"
 _ALL_LAYERS = ("normalise", "language", "rules", "model", "vector", "thresholds")
 _WITHOUT_VECTOR = tuple(layer for layer in _ALL_LAYERS if layer != "vector")
@@ -146,7 +145,7 @@ class TextScreener:
         if scored is None:
             return {}
         fusion = self._known.fusions[weighs(way)]
-        votes = text_votes(scored.window, scored.whole, scored.windows)
+        votes = text_votes(scored.window, scored.whole, scored.tokens)
         if isinstance(heard, Heard):
             votes |= {"head": heard.head, "patterns": heard.patterns}
         return {**fusion.shares(votes), "constant": fusion.bias}

@@ -1,4 +1,4 @@
-"""The voter that reads a stored vector: a linear head, and the nearest attacks and twins.
+"""The voter that reads a stored vector: a linear head, and the nearest attacks and harmless texts.
 
 No embedding happens here. The vector was made when the text was stored; its first numbers are its
 meaning, and those are what the head was trained on. What is not such a vector has no say.
@@ -23,8 +23,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Matrix: TypeAlias = NDArray[np.floating[Any]]
+    Numbers: TypeAlias = tuple[Matrix, Matrix, Matrix, Matrix]
 
-FORMAT = 1
+FORMAT = 2
+SEEN = 192  # numbers of a vector by which neighbours are found
+LEARNED = "learned"  # the category of an attack that is not one of our own patterns
+LENS = 32000  # stands for 1 in the numbers they are seen through
 NEAREST = 3
 _LEAST, _MOST = 1e-6, 1e3  # a vector has length 1 or so
 _HINT = "install Mentis anew"
@@ -32,7 +36,9 @@ _HINT = "install Mentis anew"
 
 @dataclass(frozen=True, slots=True)
 class Heard(Value):
-    """What the vector says: the head, attacks against twins, and the category that is nearest."""
+    """What the vector says: the head, how much nearer attacks are than harmless texts, and the
+    category of the nearest.
+    """
 
     head: float
     patterns: float
@@ -59,7 +65,7 @@ class VectorVoter:
         self._categories = tuple(cast("list[str]", told["categories"]))
         self._told = told
         self._raw = _unpacked(body, told)
-        self._loaded: tuple[Matrix, Matrix, Matrix] | None = None
+        self._loaded: Numbers | None = None
 
     def hear(self, vector: StoredVector) -> Heard | Unheard:
         """Unheard when it is another embedder's, of another length, or holds no numbers."""
@@ -74,36 +80,44 @@ class VectorVoter:
     def _heard(self, vector: StoredVector) -> Heard | Unheard:
         import numpy as np
 
-        head, attacks, twins = self._numbers()
+        head, lens, attacks, others = self._numbers()
         meaning = np.asarray(vector.numbers, np.float64)[: self._meaning]
         most = float(np.abs(meaning).max())
         if not _LEAST <= most <= _MOST:  # NaN neither
             return Unheard("the vector holds what is no number, or none of any size")
         meaning = (meaning / np.sqrt(meaning @ meaning)).astype(np.float32)
-        near, far = attacks @ meaning, twins @ meaning
+        # Not `@`: its threads cost more than the product, and more cores would add it up otherwise.
+        seen = np.einsum("ij,j->i", lens, meaning)
+        seen /= max(_LEAST, float(np.sqrt(np.einsum("i,i->", seen, seen))))
+        near, far = (np.einsum("ij,j->i", known, seen) for known in (attacks, others))
         best = int(np.argmax(near))
         return Heard(
             float(head @ meaning) + self._bias,
             _top(near) - _top(far),
-            self._categories[best],
+            self._categories[best] if best < len(self._categories) else LEARNED,
         )
 
-    def _numbers(self) -> tuple[Matrix, Matrix, Matrix]:
+    def _numbers(self) -> Numbers:
         if self._loaded is None:
             self._loaded = unpack_numbers(self._raw, self._told)
         return self._loaded
 
 
-def unpack_numbers(raw: bytes, told: Mapping[str, object]) -> tuple[Matrix, Matrix, Matrix]:
-    """The head, the attacks and the twins, each a small number of 8 or 16 bits times its scale."""
+def unpack_numbers(raw: bytes, told: Mapping[str, object]) -> Numbers:
+    """The head, what neighbours are seen through, attacks and harmless texts: numbers of 8 or 16
+    bits, to be scaled.
+    """
     import numpy as np
 
     width = cast("int", told["meaning"])
     head = np.frombuffer(raw, "<i2", width).astype(np.float32)
-    rest = np.frombuffer(raw, np.int8, offset=2 * width).reshape(-1, width).astype(np.float32)
+    lens = np.frombuffer(raw, "<i2", SEEN * width, 2 * width).reshape(SEEN, width)
+    rest = np.frombuffer(raw, np.int8, offset=2 * width * (SEEN + 1)).reshape(-1, SEEN)
+    rest = rest.astype(np.float32)
     rest /= np.sqrt((rest * rest).sum(axis=1, keepdims=True))
-    count = len(cast("list[str]", told["categories"]))
-    return head * np.float32(cast("float", told["scale"])), rest[:count], rest[count:]
+    count = cast("int", told["attacks"])
+    head *= np.float32(cast("float", told["scale"]))
+    return head, lens.astype(np.float32) / np.float32(LENS), rest[:count], rest[count:]
 
 
 def _top(similarities: Matrix) -> float:
@@ -124,8 +138,8 @@ def _header(line: bytes) -> Mapping[str, object]:
 
 
 def _unpacked(body: bytes, told: Mapping[str, object]) -> bytes:
-    width, twins = cast("int", told["meaning"]), cast("int", told["twins"])
-    size = 2 * width + width * (len(cast("list[str]", told["categories"])) + twins)
+    width, attacks, others = (cast("int", told[name]) for name in ("meaning", "attacks", "others"))
+    size = 2 * width * (SEEN + 1) + SEEN * (attacks + others)
     try:
         raw = zlib.decompressobj().decompress(body, size + 1)
     except zlib.error as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -23,6 +24,13 @@ if TYPE_CHECKING:
 
     from mentis.values.memories import Found, Scored
 
+
+def _days(_context: click.Context, _option: click.Parameter, days: float | None) -> float | None:
+    if days is not None and not 0 < days < math.inf:  # neither is true of nan
+        raise click.BadParameter(f"{days} is no number of days more than 0")
+    return days
+
+
 way_option = click.option(
     "--way",
     type=click.Choice(["hybrid", "semantic", "lexical"]),
@@ -34,7 +42,11 @@ limit_option = click.option(
     "--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="How many."
 )
 decay_option = click.option(
-    "--half-life", type=float, metavar="DAYS", help="After so many days a memory counts half."
+    "--half-life",
+    type=float,
+    metavar="DAYS",
+    callback=_days,
+    help="After so many days, more than 0, a memory counts half.",
 )
 
 
@@ -137,7 +149,7 @@ def quarantine(
 @click.command(epilog="For example: mentis memory hygiene --json")
 @common
 def hygiene(*, persona: str | None, as_json: bool) -> None:
-    """Find duplicates, junk, secrets, and memories that quote memories. Nothing is changed."""
+    """Find duplicates, junk, secrets, quotes of memories, and circles. Nothing is changed."""
     from mentis.codec.forms import to_object
 
     with open_own(persona) as memories:

@@ -16,24 +16,25 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog="For example: mentis memory export ada.jsonl")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False), required=False)
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True), required=False)
 @click.option("--private", is_flag=True, help="Thoughts, diary and quarantine as well.")
 @common
-def export(file: Path | None, *, private: bool, persona: str | None, as_json: bool) -> None:
+def export(file: str | None, *, private: bool, persona: str | None, as_json: bool) -> None:
     """Write memories as lines of JSON, to a file or to standard output: same memories, same bytes.
 
-    Vectors are left out: they can be made anew. With --json and a FILE, what was written is told.
+    Standard output is for - too. Vectors are left out: they can be made anew. With --json and a
+    FILE, what was written is told.
     """
     from mentis.disk.atomic import write_atomic
     from mentis.values.digest import digest
 
     with open_own(persona) as memories:
         data = memories.export(private=private)
-    if file is None:
+    if file in (None, "-"):
         emit(data.decode(), end="")
         return
-    write_atomic(file, data)
-    told = {"file": str(file), "memories": data.count(b"\n") - 1, "digest": digest(data)}
+    write_atomic(Path(file), data)
+    told = {"file": file, "memories": data.count(b"\n") - 1, "digest": digest(data)}
     if as_json:
         emit_json(told)
     else:
