@@ -836,7 +836,8 @@ def test_a_delivery_given_again_is_not_counted(statuses: Statuses) -> None:
 def test_what_others_add_meanwhile_is_not_counted_to_a_window(home: Path) -> None:
     def add(n: int) -> bool:
         with open_statuses(home) as statuses:
-            receipt = statuses.add(window(statuses), source=f"writer-{n}").receipt
+            draft = window(statuses, actions=[f"Read list {n}"])
+            receipt = statuses.add(draft, source=f"writer-{n}").receipt
             return receipt.counted and receipt.acknowledged
 
     with ThreadPoolExecutor(4) as pool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, takewhile
 from typing import cast
 
 from mentis.errors import (
@@ -148,7 +148,7 @@ def _acknowledged(desk: Desk, entry: Entry, stamp: WindowStamp) -> Added:
     receipt = Receipt(
         log_line="" if desk.log.fault else line,
         before=stamp.before,
-        after=desk.store.count(desk.agent) - _of_others(desk, entry),
+        after=_count_without_others(desk, entry),
         verified=kept is not None and kept.hash == entry.hash and _verified(desk, kept),
     )
     desk.receipt = receipt
@@ -159,10 +159,12 @@ def _acknowledged(desk: Desk, entry: Entry, stamp: WindowStamp) -> Added:
     return Added(entry, judgement, entry.index + 1, receipt, shown_window(entry))
 
 
-def _of_others(desk: Desk, entry: Entry) -> int:
-    """How many came after it meanwhile. The same draft once more is not somebody else's."""
+def _count_without_others(desk: Desk, entry: Entry) -> int:
+    """What others added meanwhile is not counted; the same draft once more is nobody else's."""
+    count = desk.store.count(desk.agent)
     later = desk.store.entries(desk.agent, start=entry.index + 1)
-    return sum(one.body.get(RECEIVED) != entry.body.get(RECEIVED) for one in later)
+    counted = takewhile(lambda one: one.index < count, later)  # more may have come since
+    return count - sum(one.body.get(RECEIVED) != entry.body.get(RECEIVED) for one in counted)
 
 
 def _verified(desk: Desk, entry: Entry) -> bool:
