@@ -52,7 +52,7 @@ def screen_a_memory() -> Pair:
     return pair(notes())
 
 
-@benchmark("screen a memory with its vector", against="cutting it into folded words", gate=3 * GATE)
+@benchmark("screen a memory with its vector", against="cutting it into folded words", gate=2 * GATE)
 def screen_with_vector() -> Pair:
     return pair(notes(), stored())
 

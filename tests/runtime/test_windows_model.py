@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from mentis.ledger.guardian.examples import good_window
 from mentis.ports.act_handler import RecordingHandler
 from mentis.runtime.agent import Agent
 from mentis.runtime.homes import create_home
@@ -55,31 +56,8 @@ async def _events(text: str, calls: Sequence[str]) -> AsyncIterator[str]:
 
 
 def window(*actions: str, cycle: int = 1, **changed: object) -> str:
-    draft: dict[str, object] = {
-        "step_id": "step-1",
-        "cycle": f"{cycle}/5",
-        "time_source": "metadata (STRICT_SYNC): AUTO",
-        "goal": "Answer Lena",
-        "inputs": {"request": "Hello"},
-        "actions": list(actions),
-        "risk": ["She may be away"],
-        "rule_tangency": {"tangency_detected": False, "notes": "none", "checked_rules": ["a"]},
-        "reflection_curve": {"delta": "first", "correction": "", "next": "wait"},
-        "output_plan": ["One sentence"],
-        "window_type": "execution",
-        "confidence": 0.8,
-        "schema_version": "3.0",
-        "window_source": "backend_generated",
-        "system_versions": {},
-        "project_awareness": {},
-        "cycle_backend_controlled": True,
-        "critical_summary": {"status": "GREEN"},
-        "window_hash": "PLACEHOLDER_BACKEND",
-        "prev_window_hash": "AUTO",
-        "mcp_trigger": {"action": "save_to_history", "target": "ledger", "enabled": True},
-        **changed,
-    }
-    return f"```json\n{json.dumps(draft, indent=1)}\n```\n\n"
+    own = {"goal": "Answer Lena", "cycle": f"{cycle}/5", "actions": list(actions)}
+    return f"```json\n{json.dumps({**good_window(), **own, **changed}, indent=1)}\n```\n\n"
 
 
 def body(entry: object) -> dict[str, Any]:

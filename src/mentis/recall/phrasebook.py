@@ -75,7 +75,7 @@ class Phrasebook:
     ) -> None:
         import numpy as np
 
-        self.said, self._directions, self._described = said, directions, described
+        self.said, self.directions, self._described = said, directions, described
         sizes = np.array(counts, dtype=np.int64)
         first = np.cumsum(sizes) - sizes
         self._asked = int(sizes.sum())
@@ -101,7 +101,7 @@ class Phrasebook:
 
     def cosines(self, vector: Matrix) -> Matrix:
         """How near a vector is to each text, as far as the directions tell."""
-        seen: Matrix = self._directions @ vector
+        seen: Matrix = self.directions @ vector
         return self.said @ seen
 
 

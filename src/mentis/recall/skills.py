@@ -199,7 +199,7 @@ def front_matter(text: str, *, where: str) -> Mapping[str, object]:
 
     class Plain(yaml.SafeLoader):
         def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-            if self.check_event(yaml.AliasEvent):  # pyright: ignore[reportUnknownMemberType]  # stubs
+            if self.check_event(yaml.AliasEvent):  # pyright: ignore[reportUnknownMemberType]  # untyped
                 raise BadInput(f"{where}: the front matter holds an alias (*); write it out")
             return super().compose_node(parent, index)
 

@@ -13,6 +13,7 @@ import anyio
 import pytest
 
 from mentis.act.functions import act
+from mentis.ledger.guardian.examples import good_window
 from mentis.ports.act_handler import ActHandler
 from mentis.runtime.agent import Agent
 from mentis.runtime.cortex.cortex import Ticked
@@ -36,30 +37,8 @@ BOUND = "facts = {native_tools = false, bound_answers = true}"
 
 
 def draft(*actions: str, cycle: int = 1, **changed: object) -> dict[str, object]:
-    return {
-        "step_id": "step-1",
-        "cycle": f"{cycle}/5",
-        "time_source": "metadata (STRICT_SYNC): AUTO",
-        "goal": "Keep what was asked",
-        "inputs": {"request": "a mail"},
-        "actions": list(actions),
-        "risk": ["It may be wrong"],
-        "rule_tangency": {"tangency_detected": False, "notes": "none", "checked_rules": ["a"]},
-        "reflection_curve": {"delta": "first", "correction": "", "next": "wait"},
-        "output_plan": ["One note"],
-        "window_type": "execution",
-        "confidence": 0.8,
-        "schema_version": "3.0",
-        "window_source": "backend_generated",
-        "system_versions": {},
-        "project_awareness": {},
-        "cycle_backend_controlled": True,
-        "critical_summary": {"status": "GREEN"},
-        "window_hash": "PLACEHOLDER_BACKEND",
-        "prev_window_hash": "AUTO",
-        "mcp_trigger": {"action": "save_to_history", "target": "ledger", "enabled": True},
-        **changed,
-    }
+    own = {"goal": "Keep what was asked", "cycle": f"{cycle}/5", "actions": list(actions)}
+    return {**good_window(), **own, **changed}
 
 
 def window(*actions: str, cycle: int = 1, **changed: object) -> str:
