@@ -18,11 +18,13 @@ from pathlib import Path
 import anyio
 
 from mentis import Agent, TurnResult, create_home
+from mentis.engines.engine import PREFIX_MEBIBYTES
 
 # Each session is its own conversation, so that the history fits into the window of the model.
 TURNS_PER_SESSION = 4
 WARM_UP_TURNS = 4
-GROWTH_MEGABYTES = 200.0
+# The engine fills the room it has for prefixes, little by little; beyond it, this much may come.
+GROWTH_MEGABYTES = PREFIX_MEBIBYTES + 64.0
 QUESTIONS = (
     "Good morning! Say hello in one short sentence.",
     "What did I ask you first?",

@@ -23,6 +23,7 @@ import anyio
 
 from bench.soak import GROWTH_MEGABYTES, resident_megabytes
 from mentis.act.functions import act
+from mentis.engines.engine import PREFIX_MEBIBYTES
 from mentis.runtime.agent import Agent
 from mentis.runtime.cognition import open_cognition
 from mentis.runtime.homes import create_home
@@ -139,7 +140,8 @@ def report(log: Log) -> None:
     print(f"senses        {total.senses} files")
     print(f"calls         {log.calls} of the primary")
     print(f"came of it    {total.acts} acts, {total.patches} patches")
-    print(f"memory        {log.megabytes[-1]:.0f} MB ({log.megabytes[0]:.0f} MB after a day)")
+    days = " ".join(f"{one:.0f}" for one in log.megabytes)
+    print(f"memory        MB after each day: {days}; {PREFIX_MEBIBYTES} of them are for prefixes")
     for failure in log.failures:
         print(f"failed: {failure}", file=sys.stderr)
     print("record        intact" if not log.failures else "record        see above")

@@ -226,6 +226,25 @@ async def test_a_refusal_is_told_by_its_status_though_its_page_breaks_off(server
 
 
 @pytest.mark.parametrize(
+    ("error", "about"),
+    [
+        ({"code": "content_policy_violation", "message": "no"}, "content"),
+        ({"code": 403, "message": "no", "metadata": {"flagged_input": "x"}}, "content"),
+        ({"type": "permission_error", "message": "flagged: content_filter"}, None),
+        ({"code": 403, "status": "PERMISSION_DENIED", "message": "no"}, None),
+        ("moderation", None),
+    ],
+)
+async def test_a_refusal_says_that_it_is_about_the_content_where_the_server_does(
+    server: Server, error: object, about: str | None
+) -> None:
+    server.status, server.body = 403, json.dumps({"error": error}).encode()
+    with pytest.raises(ProviderRefused) as caught:
+        await ask(route_to(server))
+    assert (caught.value.facts["status"], caught.value.facts["about"]) == (403, about)
+
+
+@pytest.mark.parametrize(
     ("model", "facts", "path"),
     [
         ("gemini-3-pro", {}, "/v1/models/gemini-3-pro:"),

@@ -3,8 +3,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mentis.compose.fences import fenced
 from mentis.compose.shorten import first_words, head, last_words, shorten
 from mentis.values.span import Span, join_spans
+from mentis.values.trust import Trust
 
 from .conftest import Quarters
 
@@ -20,6 +22,20 @@ def test_a_text_ends_after_a_paragraph_or_a_sentence() -> None:
     assert shortened(text, 7) == 'One two. "Three four?" Five six'
     assert shortened(text, 1) == ""
     assert shortened("3.5 is a number of mine", 4) == ""
+
+
+def test_a_cut_does_not_take_the_mark_at_the_end_of_text_from_outside() -> None:
+    spans = (
+        Span("Before. "),
+        *fenced([Span("One two. Three four. Five.", trust=Trust.UNTRUSTED)], b"s"),
+        Span(" After."),
+    )
+    whole = Quarters().count(join_spans(spans)).tokens
+    for limit in range(whole):
+        text = join_spans(shorten(spans, limit, Quarters()))
+        assert text.count("<untrusted ") == text.count("</untrusted ")
+        assert Quarters().count(text).tokens <= limit
+    assert "One two.\n</untrusted " in join_spans(shorten(spans, whole - 5, Quarters()))
 
 
 def test_sentences_without_spaces_between_end_as_well() -> None:

@@ -33,6 +33,17 @@ def test_each_guide_runs_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.model
+def test_the_example_of_the_page_on_conversations_runs(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "concepts" / "conversations.md").read_text(encoding="utf-8")
+    (block,) = PYTHON.findall(page)
+    lines = block.splitlines()
+    indented = "\n".join(f"    {line}" for line in lines[1:])
+    code = f"{lines[0]}\nasync def main():\n{indented}\n"
+    made = "import anyio\nfrom mentis import create_home\ncreate_home('my-home')\n"
+    assert "Session(" in run(f"{made}{code}anyio.run(main)\n", tmp_path)
+
+
+@pytest.mark.model
 def test_the_readme_example_runs(tmp_path: Path) -> None:
     (block,) = PYTHON.findall((ROOT / "README.md").read_text(encoding="utf-8"))
     assert run(f"{block}\nimport anyio\nanyio.run(main)\n", tmp_path).strip()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from mentis.errors import BadCheckpoint, StoreError
-from mentis.ledger import keeping
+from mentis.ledger import anchors, keeping
 from mentis.ledger.anchors import FileAnchor, GitAnchor, read_kept
 from mentis.ports.witness import Witness
 
@@ -28,8 +30,8 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(params=["file", "git"])
 def anchor(request: pytest.FixtureRequest, tmp_path: Path) -> FileAnchor | GitAnchor:
     if request.param == "file":
-        return FileAnchor(tmp_path / "kept.txt")
-    return GitAnchor(request.getfixturevalue("repository"))
+        return FileAnchor(tmp_path / "kept.txt", new=True)
+    return GitAnchor(request.getfixturevalue("repository"), new=True)
 
 
 def test_an_anchor_gives_back_what_it_was_told(
@@ -60,22 +62,64 @@ def test_what_lies_in_the_folder_but_is_not_committed_does_not_count(
     repository: Path, ledger: Ledger
 ) -> None:
     ledger.fill(2)
-    anchor = GitAnchor(repository)
+    anchor = GitAnchor(repository, new=True)
     anchor.tell(ledger.note(1))
     (repository / "checkpoints.txt").write_text(ledger.note(2), "utf-8")
     assert [kept.note for kept in anchor.notes()] == [ledger.note(1)]
 
 
+def test_two_who_commit_at_once_both_have_their_checkpoints_known(
+    repository: Path, ledger: Ledger
+) -> None:
+    ledger.fill(12)
+    notes = [ledger.note(size) for size in range(1, 13)]
+    GitAnchor(repository, new=True).tell(notes[0])
+    with ThreadPoolExecutor(3) as several:
+        list(several.map(GitAnchor(repository).tell, notes[1:]))
+    assert sorted(kept.note for kept in GitAnchor(repository).notes()) == sorted(notes)
+
+
+def test_a_checkpoint_waits_until_nobody_else_commits(
+    repository: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger.fill(1)
+    lock = repository / ".git" / "index.lock"
+    lock.touch()
+
+    def let_go(_: float) -> None:
+        lock.unlink(missing_ok=True)
+
+    monkeypatch.setattr(anchors, "time", SimpleNamespace(sleep=let_go))
+    GitAnchor(repository, new=True).tell(ledger.note(1))
+    assert GitAnchor(repository).last() == ledger.note(1)
+
+
 def test_a_folder_without_git_is_refused(tmp_path: Path, ledger: Ledger) -> None:
     ledger.fill(1)
     with pytest.raises(StoreError, match="git add failed"):
-        GitAnchor(tmp_path).tell(ledger.note())
+        GitAnchor(tmp_path, new=True).tell(ledger.note())
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path, ledger: Ledger) -> None:
     ledger.fill(1)
     with pytest.raises(StoreError):
-        FileAnchor(tmp_path / "no" / "kept.txt").tell(ledger.note())
+        FileAnchor(tmp_path / "no" / "kept.txt", new=True).tell(ledger.note())
+
+
+def test_an_anchor_that_was_told_and_is_away_neither_answers_nor_begins_anew(
+    repository: Path, tmp_path: Path, ledger: Ledger
+) -> None:
+    ledger.fill(1)
+    file = tmp_path / "usb" / "kept.txt"
+    file.parent.mkdir()  # nothing is mounted there
+    (tmp_path / "empty.txt").touch()
+    away = (FileAnchor(file), FileAnchor(tmp_path / "empty.txt"), GitAnchor(repository))
+    for anchor in (*away, GitAnchor(tmp_path / "usb"), GitAnchor(tmp_path / "nowhere")):
+        with pytest.raises(BadCheckpoint, match=r"it is not there|no checkpoint any more"):
+            anchor.notes()
+        with pytest.raises(BadCheckpoint, match=r"it is not there|no checkpoint any more"):
+            anchor.tell(ledger.note())
+    assert list(file.parent.iterdir()) == []
 
 
 def test_a_file_that_holds_no_text_is_refused(tmp_path: Path) -> None:
@@ -119,6 +163,6 @@ def test_nothing_that_the_repository_brings_along_is_run(
         subprocess.run(["git", "-C", repository, "config", name, str(script)], check=True)
     ledger.fill(2)
     note, _ = keeping.checkpoint(ledger.keeping, ledger.signer)
-    GitAnchor(repository).tell(note)
+    GitAnchor(repository, new=True).tell(note)
     assert [kept.note for kept in GitAnchor(repository).notes()] == [note]
     assert not ran.exists()

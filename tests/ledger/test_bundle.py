@@ -109,6 +109,18 @@ def test_a_tampered_bundle_fails_alone_and_the_entry_is_named(full: Ledger, tmp_
     assert "was taken from the bundle itself" in told["notes"][-1]
 
 
+def test_a_bundle_is_not_ok_by_the_key_and_name_that_it_gives_itself(
+    full: Ledger, tmp_path: Path
+) -> None:
+    bundle = write(tmp_path / "ledger.zip", full)
+    key, origin = ("--key", full.pin.public_key), ("--origin", ORIGIN)
+    for some in ((), key, origin):
+        code, told = run(bundle, *some)
+        assert (code, told["verdict"], told["pinned"]) == (1, "UNPINNED", False)
+    code, told = run(bundle, *key, *origin)
+    assert (code, told["verdict"], told["pinned"]) == (0, "ok", True)
+
+
 def test_what_is_no_bundle_fails_with_one_line(tmp_path: Path) -> None:
     path = tmp_path / "x.zip"
     path.write_bytes(b"nothing")
@@ -126,7 +138,7 @@ def test_the_verdict_in_words(
     full: Ledger, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bundle = write(tmp_path / "ledger.zip", full)
-    assert auditor.main([str(bundle)]) == 0
+    assert auditor.main([str(bundle), "--key", full.pin.public_key, "--origin", ORIGIN]) == 0
     told = capsys.readouterr().out
     assert told.startswith(f"ok  {ORIGIN}/ada: {len(full.entries)} entries")
     assert "erased text (asked by the person)" in told

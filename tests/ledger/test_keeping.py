@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any, cast
@@ -18,13 +19,16 @@ from mentis.ledger.signature import encode_key, sign_statement, statement_of
 from mentis.ledger.standing import newest, root_of, stand
 from mentis.ledger.statements import erase_fields
 from mentis.ledger.verify import verify_chain
+from mentis.ports.ledger_store import Stamp
 from mentis.ports.signer import SeededSigner, Signer
 from mentis.stores.memory import LedgerInMemory
 from mentis.values.checkpoint import Kept, KeptNote, Pin
 from mentis.values.entry import Draft, Entry, Erased, Verdict
 from mentis.values.json import JsonObject
+from mentis.values.lease import Lease
+from mentis.values.mark import Mark
 
-from .conftest import ORIGIN, Ledger, rechained, verify_store
+from .conftest import ORIGIN, Ledger, new_stamp, rechained, verify_store
 
 OTHER = SeededSigner(bytes([7] * 32))
 
@@ -191,8 +195,20 @@ def test_an_erased_field_leaves_a_ledger_that_verifies_and_says_so(filled: Ledge
     assert verdict.erased == (Erased(4, ("text",), "asked by the person", tombstone.index),)
 
 
-def test_a_whole_entry_is_erased_with_the_copy_of_its_delivery(filled: Ledger) -> None:
+def test_of_a_whole_entry_that_is_erased_only_the_delivery_stays(filled: Ledger) -> None:
     erase(filled, 4)
+    entry = filled.entries[4]
+    assert (entry.body, entry.salts.keys()) == ({"delivery": "mail-4"}, {"delivery"})
+    verdict = verify_store(filled.keeping)
+    assert verdict.findings == ()
+    assert verdict.erased[0].fields == ("n", "text")
+    body = {"text": "entry 4", "n": 4}
+    (again,) = filled.add(Draft("note", "test", body, delivery="mail-4"))
+    assert again == entry, "what was erased does not come back"
+
+
+def test_a_delivery_that_is_named_is_erased_with_its_copy(filled: Ledger) -> None:
+    erase(filled, 4, "delivery", "n", "text")
     entry = filled.entries[4]
     assert (entry.body, entry.salts, entry.delivery) == ({}, {}, None)
     verdict = verify_store(filled.keeping)
@@ -276,6 +292,52 @@ def test_after_changes_of_the_key_old_and_new_checkpoints_verify_whichever_is_pi
     verdict = verify_store(replace(filled, signer=keys[pinned]).keeping, [outside(note)])
     assert verdict.findings == ()
     assert verdict.vouched == 18
+
+
+class Busy(LedgerInMemory):
+    """Somebody else is always a little faster: their entry comes before anything that is added."""
+
+    def append(
+        self,
+        agent: str,
+        drafts: Sequence[Draft],
+        stamp: Stamp,
+        *,
+        lease: Lease | None = None,
+        marks: Sequence[Mark] = (),
+    ) -> tuple[Entry, ...]:
+        super().append(agent, [Draft("note", "somebody else", {"text": "x"})], new_stamp())
+        return super().append(agent, drafts, stamp, lease=lease, marks=marks)
+
+
+def test_a_change_of_the_key_holds_when_somebody_appends_at_the_same_moment(
+    ledger: Ledger,
+) -> None:
+    busy = replace(ledger, store=Busy())
+    busy.fill(3)
+    entry = keeping.change_key(busy.keeping, busy.signer, OTHER, busy.stamp)
+    assert entry.index == 7
+    assert verify_store(busy.keeping).findings == ()
+    note, _ = keeping.checkpoint(replace(busy, signer=OTHER).keeping, OTHER)
+    assert verify_store(busy.keeping, [outside(note)]).vouched == 8
+
+
+def test_an_accepted_rollback_holds_when_somebody_appends_at_the_same_moment(
+    filled: Ledger,
+) -> None:
+    note, _ = keeping.checkpoint(filled.keeping, filled.signer)
+    store = Busy()
+    kept = iter(filled.entries[:7])
+    nothing = [Draft("", "", {})] * 7
+    LedgerInMemory.append(store, "ada", nothing, lambda _agent, _head, _draft: next(kept))
+    short = replace(filled.keeping, store=store)
+    store.keep_checkpoint("ada", 10, note)
+    lost = newest([note], short.log)
+    assert lost is not None
+    given_up = keeping.give_up(short, [lost])
+    keeping.accept_rollback(short, given_up, reason="x", signer=filled.signer, stamp=filled.stamp)
+    assert keeping.start(short).size == 0, "what was given up does not stop it any more"
+    assert verify_store(short).findings == ()
 
 
 def test_an_old_key_no_longer_signs_after_the_change(filled: Ledger) -> None:

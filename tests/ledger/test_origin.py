@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -204,6 +205,18 @@ def test_an_entry_without_a_window_has_none(ledger: Ledger) -> None:
     )
     assert window_of(entry) is None
     assert window_of(windowed) == {"goal": "x"}
+
+
+def test_each_run_of_fresh_entries_says_that_it_begins(ledger: Ledger) -> None:
+    whole = import_history(encoded(history(7)))
+    known = [whole.drafts[place] for place in (0, 2, 3, 5)]
+    for draft in known:
+        ledger.add(*fresh_drafts(replace(whole, drafts=(draft,)), lambda _: False))
+    names = {draft.delivery for draft in known}
+    fresh = fresh_drafts(whole, lambda name: name in names)
+    ledger.add(*fresh)
+    assert [draft.delivery for draft in fresh] == [whole.drafts[n].delivery for n in (1, 4, 6)]
+    assert ledger.verify().findings == ()
 
 
 def test_an_erased_import_leaves_the_next_one_standing(ledger: Ledger) -> None:

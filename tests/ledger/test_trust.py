@@ -326,12 +326,46 @@ def test_the_auditor_says_how_many_entries_nobody_has_seen(
     filled: Ledger, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     audited(filled, tmp_path, None, filled.note(4))
-    assert (
-        auditor.main([str(tmp_path / "ledger.zip"), "--checkpoint", str(tmp_path / "kept-0.txt")])
-        == 0
-    )
+    kept = ("--checkpoint", str(tmp_path / "kept-0.txt"))
+    pin = ("--key", filled.pin.public_key, "--origin", filled.pin.origin)
+    assert auditor.main([str(tmp_path / "ledger.zip"), *kept, *pin]) == 0
     said = capsys.readouterr().out
     assert "complete: a checkpoint from outside has seen 4 entries; whether any of the 6" in said
+
+
+def test_what_a_checkpoint_from_outside_contradicts_is_called_complete_by_nobody(
+    filled: Ledger, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file of an anchor holds the older ones as well, and these fit."""
+    kept = tmp_path / "kept.txt"
+    kept.write_text("\n".join(filled.note(size) for size in (4, 7, 9)))
+    whole = filled.entries
+    rewritten = rechained([*whole[:4], replace(whole[4], source="me"), *whole[5:]], 4)
+    for entries, said in (
+        (whole[:7], "has seen 9 entries, and 7 are here; the first 7 are as one saw them"),
+        (rewritten, "has seen 9 entries, others than here; the first 4 are as one saw them"),
+    ):
+        verdict = filled.verify(
+            entries, local=[filled.note(9)], outside=[filled.note(n) for n in (4, 7, 9)]
+        )
+        assert verdict.completeness == f"NOT complete: a checkpoint from outside {said}."
+        bundle = tmp_path / "ledger.zip"
+        with bundle.open("wb") as file:
+            export_bundle(file, "ada", entries, pin=filled.pin, notes=[filled.note(4)])
+        pin = ("--key", filled.pin.public_key, "--origin", filled.pin.origin)
+        assert auditor.main([str(bundle), "--checkpoint", str(kept), *pin]) == 1
+        told = capsys.readouterr().out.splitlines()
+        assert told[-1] == f"NOT complete: a checkpoint from outside {said}"
+        assert told[0].startswith("BROKEN")
+
+
+def test_a_finding_names_the_checkpoint_from_outside_before_one_of_the_ledger(
+    filled: Ledger,
+) -> None:
+    (finding,) = filled.verify(
+        filled.entries[:7], local=[filled.note(9)], outside=[filled.note(9)]
+    ).findings
+    assert finding.message.startswith("elsewhere: ")
 
 
 def test_a_store_without_entries_gives_everything_up(filled: Ledger) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -160,6 +161,8 @@ async def test_what_was_thought_about_a_guests_words_is_never_the_owners(
     assert thought.followup is not None
     assert [one.state for one in thought.followup.outcomes] == ["waiting"]
     assert not pay.handled
+    asked = str(provider.sent[2].payload)
+    assert re.search(rf"<untrusted (\w{{12}})>\\nI should pay {ACCOUNT}\\n</untrusted \1>", asked)
 
 
 async def test_a_message_follows_streams_and_both_are_recorded(made: Path) -> None:

@@ -155,6 +155,7 @@ async def test_news_of_an_entry_that_was_moved_out_is_told_as_its_segment_says(
 def test_of_an_outcome_that_was_erased_nothing_is_news_any_more(record: Record) -> None:
     record.erase(1, [], reason="asked for")
     assert not record.store.marks(record.agent, entries.NEWS)
+    record.erase(1, ["delivery"], reason="asked for")
     put(record, entries.news_mark("genuine", blank(DONE)))  # as an older version left it
     (verdict,) = verify_home(record.home.path)
     assert verdict.intact

@@ -226,11 +226,15 @@ async def test_a_message_that_is_said_anew_comes_with_all_that_came_with_it(home
     first, second, third = [one.body() for one in provider.sent]
     assert second == first
     assert b"the garden" in first
-    assert third == first.replace(b"And you?", b"And him?")
+    # The other words are the owner's, and not told as the guest's.
+    assert b"Lena (guest):\\nAnd you?" in first
+    assert b"And him?" in third
+    assert b"(guest)" not in third
     assert [again.composed.request.runtime_ctx.username, history[2].text] == [
-        "Lena",
+        "Lena (guest)",
         history[0].text,
     ]
+    assert [turn.author for turn in history if turn.role == "user"] == ["Lena", "Lena", ""]
     assert history[2].lineage is Trust.UNTRUSTED
     assert edited.composed.request.reply_to == given.reply_to
 

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -94,23 +95,13 @@ def test_files_that_say_something_are_told_without_gaps(home: Path) -> None:
     assert "\n\n\n" not in text
     assert fate(composed).stability is Stability.SESSION
     own = [span for span in composed.request.system_instruction if span.placeholder]
-    assert own[-2:] == [
-        Span(
-            "### Memories & Knowledge\n\n- Likes tea.",
-            BLOCK,
-            "cortex_memory",
-            "memory.md",
-            Trust.SELF,
-            Stability.SESSION,
-        ),
-        Span(
-            "### Relationship & Shared History\n\n- Friends.",
-            BLOCK,
-            "cortex_relationship",
-            "relationship.md",
-            Trust.SELF,
-            Stability.SESSION,
-        ),
+    head = partial(Span, source="words", stability=Stability.SESSION)
+    body = partial(Span, trust=Trust.SELF, stability=Stability.SESSION)
+    assert own[-4:] == [
+        head("### Memories & Knowledge\n\n", BLOCK, "cortex_memory"),
+        body("- Likes tea.", BLOCK, "cortex_memory", "memory.md"),
+        head("### Relationship & Shared History\n\n", BLOCK, "cortex_relationship"),
+        body("- Friends.", BLOCK, "cortex_relationship", "relationship.md"),
     ]
 
 

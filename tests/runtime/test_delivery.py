@@ -11,6 +11,7 @@ from typing import cast
 
 import pytest
 
+from mentis.compose.compose import Composed
 from mentis.errors import MentisError, ProviderRefused, UsageError
 from mentis.ports.act_handler import RecordingHandler
 from mentis.ports.channel import RecordingChannel
@@ -22,9 +23,11 @@ from mentis.runtime.wiring import Parts
 from mentis.values.action import Action, Outcome
 from mentis.values.entry import Entry
 from mentis.values.json import JsonObject
+from mentis.values.recalled import Stimulus
 from mentis.values.rendering import Rendering
 from mentis.values.route import Route
 from mentis.values.tool import ToolDeclaration
+from mentis.values.trust import Trust
 
 pytestmark = pytest.mark.anyio
 WEIGH = ToolDeclaration("weigh", "Weighs it.", {"type": "object"})
@@ -98,6 +101,11 @@ async def asked_and_approved(agent: Agent, home: Path) -> Outcome:
 
 def facts(entry: Entry) -> dict[str, object]:
     return cast("dict[str, object]", entry.body["turn"])
+
+
+def told_news(composed: Composed) -> str:
+    spans = composed.request.runtime_ctx.spans
+    return "".join(span.text for span in spans if "act.result" in span.text)
 
 
 def offered(rendering: Rendering) -> list[str]:
@@ -211,3 +219,43 @@ async def test_a_beat_sees_what_is_news_and_leaves_it_to_be_told(home: Path) -> 
         await agent.beat("curiosity")
         assert await agent.deliverable() == (outcome,)
     assert "81 kg" in str(script.sent[1].payload["messages"])
+
+
+async def test_a_guest_and_another_talk_are_not_told_what_was_asked_for_elsewhere(
+    home: Path,
+) -> None:
+    script = Script(CALLED, "Hello.", "Hi.", "Nothing.", "Hi again.", "81 kg.")
+    async with opened(home, script) as agent:
+        outcome = await asked_and_approved(agent, home)
+        guest = Stimulus("Who are you?", trust=Trust.UNTRUSTED, author="Mal")
+        for message in (guest, "Anything new?"):
+            before = agent.compose(message, session="guests")
+            result = await agent.chat(message, session="guests")
+            assert (told_news(before), told_news(result.composed)) == ("", "")
+            assert "told" not in result.entry.body
+        assert RESULT not in str(script.sent[1:])
+        assert RESULT not in (await agent.live(session="guests")).instructions
+        assert await agent.deliverable() == (outcome,)
+        # Whoever asked is told, also where a guest speaks in that talk: it stands there anyway.
+        result = await agent.chat(guest, session="scales")
+        assert RESULT in told_news(result.composed)
+        assert result.entry.body["told"] == [outcome.key]
+        assert agent.verify().intact
+
+
+async def test_what_can_no_longer_be_delivered_is_told_where_you_speak_and_to_no_guest(
+    home: Path,
+) -> None:
+    refused = ProviderRefused("no")
+    script = Script(CALLED, refused, refused, "Hello.", "Hello.", "I see.")
+    async with opened(home, script) as agent:
+        outcome = await asked_and_approved(agent, home)
+        for _ in range(2):
+            with pytest.raises(ProviderRefused):
+                await agent.deliver(outcome)
+        guest = Stimulus("Who are you?", trust=Trust.UNTRUSTED, author="Mal")
+        assert told_news((await agent.chat(guest, session="guests")).composed) == ""
+        assert told_news((await agent.first(session="new")).composed) == ""
+        result = await agent.chat("Anything new?")
+        assert RESULT in told_news(result.composed)
+        assert result.entry.body["told"] == [outcome.key]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mentis.errors import RolledBack
+from mentis.errors import RolledBack, UsageError
 from mentis.ledger.signature import encode_key
 from mentis.runtime import record_keys
 from mentis.runtime.evidence import verified_file
@@ -195,9 +195,53 @@ def test_an_anchor_stays_added_when_the_home_is_moved(home: Path, tmp_path: Path
     assert verdict.vouched == 4
 
 
+def test_an_anchor_that_the_settings_leave_out_is_used_and_named_until_its_owner_removes_it(
+    home: Path, tmp_path: Path
+) -> None:
+    name = f"file:{tmp_path / 'elsewhere.txt'}"
+    with open_record(home) as record:
+        record_keys.add_anchor(record, name)
+    change_settings(home, "ledger", {"anchors": []})
+    with open_record(home) as record:
+        made = record.checkpoint()
+        (state,) = record_keys.list_anchors(record)
+    (verdict,) = verify_home(home)
+    assert (made.told, state.size, verdict.vouched) == ((name,), 4, 4)
+    for told in (made.faults, (state.fault,), verdict.notes):
+        assert any("the settings leave it out" in one for one in told)
+    with open_record(home) as record:
+        record_keys.remove_anchor(record, name)
+    (verdict,) = verify_home(home)
+    assert (verdict.vouched, verdict.notes) == (0, ())
+
+
+@pytest.mark.parametrize("written", ["../elsewhere.txt", "{tmp_path}/elsewhere.txt"])
+def test_an_anchor_that_is_removed_is_in_the_settings_no_more_and_may_be_added_again(
+    home: Path, tmp_path: Path, written: str
+) -> None:
+    named = f"file:{written.format(tmp_path=tmp_path)}"
+    file = tmp_path / "elsewhere.txt"
+    with open_record(home) as record:
+        record_keys.add_anchor(record, named)
+        with pytest.raises(UsageError, match="is no anchor here"):
+            record_keys.remove_anchor(record, f"file:{tmp_path / 'other.txt'}")
+    with open_record(home) as record:
+        with pytest.raises(UsageError, match="is an anchor already"):
+            record_keys.add_anchor(record, f"file:{file}")
+        record_keys.remove_anchor(record, f"file:{file}")
+    assert "anchors = []" in (home / "mentis.toml").read_text()
+    file.unlink()  # lost: it begins anew
+    with open_record(home) as record:
+        assert record_keys.list_anchors(record) == ()
+        record_keys.add_anchor(record, f"file:{file}")
+    assert verify_home(home)[0].vouched == 4
+
+
 def test_an_anchor_of_the_environment_is_its_owners(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MENTIS_LEDGER__ANCHORS", f'["file:{tmp_path}/elsewhere.txt"]')
     with open_record(home) as record:
         assert record.checkpoint().told == (f"file:{tmp_path}/elsewhere.txt",)
+        with pytest.raises(UsageError, match="of the environment"):
+            record_keys.remove_anchor(record, f"file:{tmp_path}/elsewhere.txt")

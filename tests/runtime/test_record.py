@@ -26,6 +26,7 @@ from mentis.ledger.anchors import FileAnchor
 from mentis.ledger.checkpoint import sign_checkpoint
 from mentis.ledger.merkle import tree_of
 from mentis.ports.clock import FixedClock
+from mentis.ports.signer import Signer
 from mentis.runtime import record_export, record_keys, record_rollback, record_rotation
 from mentis.runtime.homes import create_home, verify_home
 from mentis.runtime.logs import init_log
@@ -172,6 +173,43 @@ def test_a_new_key_is_an_entry_and_old_checkpoints_still_count(
     assert (verdict.findings, verdict.vouched) == ((), 13)
 
 
+def overtaken(owned: Owned, record: Record) -> Record:
+    """Whoever takes the key finds that it is changed before they come to sign with it."""
+    sealing = record.sealed()
+
+    def taken() -> Signer:
+        signer = sealing.signer()
+        with owned.open() as other:
+            record_keys.change_key(other)
+        return signer
+
+    return replace(record, sealing=replace(sealing, signer=taken))
+
+
+def test_a_checkpoint_by_a_key_that_is_changed_meanwhile_has_not_seen_the_change(
+    owned: Owned,
+) -> None:
+    owned.add(2)
+    with owned.open() as record:
+        made = overtaken(owned, record).sealed().checkpoint(record.store, AGENT)
+    assert made.standing.size == 12
+    assert owned.verify().findings == ()
+
+
+def test_nothing_is_recorded_that_a_key_has_signed_which_is_changed_meanwhile(
+    owned: Owned,
+) -> None:
+    with owned.open() as record:
+        record.start()
+        with pytest.raises(SigningKeyError):
+            overtaken(owned, record).erase(3, ["text"], reason="gdpr")
+    assert owned.verify().findings == ()
+    with owned.open() as record:
+        assert record.entry(3).body["text"] == "note 3"
+        record.erase(3, ["text"], reason="gdpr")
+    assert owned.verify().findings == ()
+
+
 @pytest.mark.parametrize("cut", ["begun", "recorded", "pinned"])
 def test_a_change_of_the_key_that_was_cut_short_is_finished_by_the_next(
     owned: Owned, cut: str, monkeypatch: pytest.MonkeyPatch
@@ -249,7 +287,7 @@ def test_an_anchor_that_is_gone_is_a_remark_of_the_verdict(owned: Owned, tmp_pat
     file.unlink()
     verdict = owned.verify()
     assert verdict.vouched == 0
-    assert f"anchor file:{file} knows no checkpoint" in verdict.notes
+    assert f"anchor file:{file} could not be read: {file}: it is not there" in verdict.notes
 
 
 # Erasure and rotation
@@ -271,6 +309,7 @@ def test_with_a_window_goes_all_that_it_could_be_told_or_guessed_from(owned: Own
         "window": {"goal": "the code is 4711"},
         "received": {"digest": "sha256:..."},
         "judgement": {"warnings": ["the code is 4711"]},
+        "attempts": [{"where": "/time_source", "given": "the code is 4711"}],
         "metadata": {"n": 1},
     }
     with owned.open() as record:
@@ -279,7 +318,7 @@ def test_with_a_window_goes_all_that_it_could_be_told_or_guessed_from(owned: Own
         assert set(record.entry(made.index).body) == {"metadata", "clock"}
     verdict = owned.verify()
     assert verdict.findings == ()
-    assert verdict.erased[0].fields == ("judgement", "received", "window")
+    assert verdict.erased[0].fields == ("attempts", "judgement", "received", "window")
 
 
 def test_rotated_entries_are_read_shown_and_proved(owned: Owned) -> None:
@@ -298,6 +337,21 @@ def test_rotated_entries_are_read_shown_and_proved(owned: Owned) -> None:
         assert record.entry(10).kind == "rotation"
         record_rotation.rotate(record, record_rotation.index_to_keep(record, 2))
     assert (owned.verify().findings, owned.verify().entries) == ((), 12)
+
+
+@pytest.mark.parametrize(
+    "text", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "9" * 5000, "soon"]
+)
+def test_a_place_to_cut_that_is_none_is_refused_as_such(owned: Owned, text: str) -> None:
+    with owned.open() as record, pytest.raises(UsageError, match="neither an index nor a time"):
+        record_rotation.index_before(record, text)
+
+
+def test_what_is_kept_longer_than_there_was_time_never_expires(owned: Owned) -> None:
+    keep_segments(owned, days=10**10)
+    with owned.open() as record:
+        record_rotation.rotate(record, 6)
+        assert record_rotation.expire(record).entry is None
 
 
 def test_a_changed_segment_is_named(owned: Owned) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from mentis.errors import BadCheckpoint, RolledBack, StoreDamaged, StoreError, UsageError
-from mentis.ledger import keeping
+from mentis.ledger import auditor, keeping
 from mentis.ledger.checkpoint import sign_checkpoint
-from mentis.runtime import record_keys, record_rollback
+from mentis.runtime import record_export, record_keys, record_rollback, record_rotation
 from mentis.runtime.homes import create_home, verify_home
 from mentis.runtime.record import Record, open_record
 from mentis.stores.sqlite.database import Database
@@ -209,6 +210,26 @@ def test_a_gap_and_a_missing_end_cannot_be_accepted(home: Path) -> None:
         accept(home)
 
 
+def test_an_anchor_that_is_not_mounted_stops_the_acceptance_of_a_rollback(
+    home: Path, tmp_path: Path
+) -> None:
+    usb = tmp_path / "usb"
+    usb.mkdir()
+    with open_record(home) as record:
+        record_keys.add_anchor(record, f"file:{usb / 'notes.txt'}")
+    add(home, 1)
+    usb.rename(tmp_path / "gone")
+    older_copy(home, 3)
+    for _ in range(2):
+        with pytest.raises(StoreError, match=r"what is given up cannot be told: .* not there"):
+            accept(home)
+        usb.mkdir(exist_ok=True)  # the place where it would be mounted
+    usb.rmdir()
+    (tmp_path / "gone").rename(usb)
+    accept(home)
+    assert verify(home).findings == ()
+
+
 def test_an_anchor_that_cannot_be_asked_stops_the_acceptance_or_is_named_in_it(
     home: Path, tmp_path: Path
 ) -> None:
@@ -251,3 +272,118 @@ def test_checkpoints_of_an_earlier_key_are_believed_at_the_start_where_that_key_
         assert keeping.last_seen(record.keeping, None) == Checkpoint(log, 5, root)
     with pytest.raises(RolledBack, match="the first 5 entries are not those"):
         add(home, 1)
+
+
+# Segments of what was given up
+
+
+def rotate(home: Path, index: int) -> Path:
+    with open_record(home) as record:
+        return record_rotation.rotate(record, index).path
+
+
+def audited(home: Path, path: Path) -> list[object]:
+    with open_record(home) as record:
+        done = record_export.export(record, path)
+    pin = done.pin
+    told = auditor.audit(str(path), key=pin.public_key, origin=pin.origin, checkpoints=[])
+    return list(told["findings"])
+
+
+@pytest.fixture
+def lost(home: Path, tmp_path: Path) -> Path:
+    """A segment of a rotation that the database, put back from a backup, knows nothing of."""
+    shutil.copy(home / "mentis.db", tmp_path / "backup.db")
+    add(home, 5)
+    path = rotate(home, 8)
+    shutil.copy(tmp_path / "backup.db", home / "mentis.db")
+    return path
+
+
+def test_segments_of_what_was_given_up_are_set_aside_and_the_record_goes_on(
+    home: Path, lost: Path, tmp_path: Path
+) -> None:
+    with open_record(home) as record:
+        done = record_rollback.accept_rollback(record, reason="disk")
+    (aside,) = done.aside
+    assert (aside.parent, aside.name) == (lost.parent, f"given-up-1-{lost.name}")
+    assert aside.is_file()
+    verdict = verify(home)
+    assert verdict.findings == ()
+    assert any(f"and {lost.name} (disk)" in note for note in verdict.notes)
+    add(home, 6)
+    rotate(home, 10)
+    verdict = verify(home)
+    assert (verdict.findings, verdict.entries) == ((), 13)
+    assert any(repr(aside.name) in note for note in verdict.notes)
+    with open_record(home) as record:
+        assert [record.entry(n).index for n in (2, 7)] == [2, 7]
+    assert audited(home, tmp_path / "bundle.zip") == []
+    # What both histories began with is erased in both.
+    with open_record(home) as record:
+        record.erase(2, ["text"], reason="asked for")
+        record.erase(7, ["text"], reason="asked for")
+    assert "note 2" not in aside.read_text().splitlines()[3]
+    assert "note 2" in aside.read_text().splitlines()[8]
+    assert verify(home).findings == ()
+
+
+def test_a_segment_of_the_same_entries_stays_where_it_is(home: Path, tmp_path: Path) -> None:
+    shutil.copy(home / "mentis.db", tmp_path / "backup.db")
+    path = rotate(home, 3)
+    shutil.copy(tmp_path / "backup.db", home / "mentis.db")
+    with open_record(home) as record:
+        assert record_rollback.accept_rollback(record, reason="disk").aside == ()
+    assert path.is_file()
+    assert verify(home).findings == ()
+
+
+def test_nothing_is_moved_out_beside_a_segment_of_another_history(home: Path, lost: Path) -> None:
+    """As an acceptance leaves it that was cut short; doing it again sets it aside."""
+    stale = lost.read_bytes()
+    accept(home)
+    lost.write_bytes(stale)
+    add(home, 3)
+    (finding,) = verify(home).findings
+    assert (finding.column, finding.attack) == ("segment", "inserted")
+    assert "accept-rollback" in finding.message
+    with open_record(home) as record:
+        count = record.store.count(record.agent)
+        with pytest.raises(StoreDamaged, match="not those of the ledger") as caught:
+            record_rotation.rotate(record, 7)
+        assert "accept-rollback" in caught.value.hint
+        assert record.store.count(record.agent) == count
+    with open_record(home) as record:
+        done = record_rollback.accept_rollback(record, reason="again")
+    assert [path.name for path in done.aside] == [f"given-up-2-{lost.name}"]
+    rotate(home, 7)
+    assert verify(home).findings == ()
+    with pytest.raises(UsageError, match="nothing was rolled back"):
+        accept(home)
+
+
+def test_of_two_segments_the_one_with_the_hashes_that_were_kept_is_read(
+    home: Path, lost: Path, tmp_path: Path
+) -> None:
+    stale = lost.read_bytes()
+    accept(home)
+    add(home, 8)
+    rotate(home, 10)
+    lost.write_bytes(stale)
+    verdict = verify(home)
+    assert [finding.attack for finding in verdict.findings] == ["inserted"]
+    assert verdict.entries == 15
+    with open_record(home) as record:
+        assert record.entry(6).body["text"] == "note 0"
+        assert record_rollback.accept_rollback(record, reason="again").aside
+    assert audited(home, tmp_path / "bundle.zip") == []
+
+
+def test_a_planted_segment_is_not_set_aside_where_nothing_was_rolled_back(
+    home: Path, lost: Path
+) -> None:
+    with open_record(home) as record:
+        record.sealed().folder.kept_file(record.agent).unlink()
+    with pytest.raises(UsageError, match="nothing was rolled back"):
+        accept(home)
+    assert lost.is_file()

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mentis.act.functions import act
+from mentis.codec.forms import from_json
 from mentis.errors import ReplayError
 from mentis.ports.act_handler import ActHandler, RecordingHandler
 from mentis.ports.channel import RecordingChannel
@@ -20,12 +21,13 @@ from mentis.ports.screener import ListedScreener
 from mentis.runtime.acts import open_acts
 from mentis.runtime.agent import Agent
 from mentis.runtime.homes import create_home
-from mentis.runtime.kept_row import numbers_in, runs_of
+from mentis.runtime.kept_row import Variables, numbers_in, runs_of
 from mentis.runtime.memories import open_memories
 from mentis.runtime.prompts import Prompts
 from mentis.runtime.record import open_record
 from mentis.runtime.replay import Replayed
 from mentis.runtime.wiring import Parts
+from mentis.values.given import Given
 from mentis.values.memories import MemoryDraft
 from mentis.values.rendering import Rendering
 from mentis.values.route import Route
@@ -125,6 +127,13 @@ def offered(rendering: Rendering) -> list[str]:
 def test_runs_hold_the_same_numbers_in_the_same_order(numbers: list[int]) -> None:
     assert numbers_in(runs_of(numbers)) == tuple(numbers)
     assert len(runs_of(range(500))) == 2
+
+
+def test_what_an_older_mentis_kept_of_memory_files_is_told_as_it_was() -> None:
+    told = {"text": "### Memory\n\n- tea", "source": "memory.md", "trust": "untrusted"}
+    kept = from_json(Variables, json.dumps({"values": {"m": {**told, "stability": None}}}))
+    assert kept.told["m"].bare
+    assert not Variables({"m": Given("- tea")}, guarded=True).told["m"].bare
 
 
 async def test_what_was_said_anew_and_in_other_words_and_by_itself(tmp_path: Path) -> None:

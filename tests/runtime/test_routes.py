@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
 
+import anyio
 import pytest
 
 from mentis.call.scripted import ScriptedProvider
@@ -30,6 +31,7 @@ from mentis.runtime.routes import check_routes
 from mentis.runtime.settings import Settings
 from mentis.runtime.settings_sources import load_settings
 from mentis.runtime.wiring import Parts
+from mentis.values.cognition import Sense
 from mentis.values.part import MediaPart
 from mentis.values.rendering import Rendering
 from mentis.values.request import PromptRequest
@@ -417,6 +419,51 @@ async def test_what_a_provider_does_not_report_is_counted_as_planned(home: Path)
     async with Agent.open(home, parts=Parts(environ={})) as agent:
         with pytest.raises(BudgetReached, match=f"{used} \\+ "):
             await agent.chat("Hello?")
+
+
+class Waiting(ScriptedProvider):
+    """Answers once it is let."""
+
+    def __init__(self) -> None:
+        super().__init__(["Hello."])
+        self.asked, self.may = anyio.Event(), anyio.Event()
+
+    @asynccontextmanager
+    async def open(
+        self, rendering: Rendering, route: Route
+    ) -> AsyncGenerator[AsyncIterator[str], None]:
+        self.asked.set()
+        await self.may.wait()
+        async with super().open(rendering, route) as events:
+            yield events
+
+
+@pytest.mark.parametrize("way", ["chat", "tick"])
+async def test_a_budget_of_a_day_holds_over_processes_that_ask_at_once(
+    home: Path, way: str
+) -> None:
+    toml = '[routes.default]\nbackend = "scripted"\nreplies = ["x"]\nmax_tokens = 50\n[budgets]\n'
+    (home / "mentis.toml").write_text(f"{toml}day_tokens = 20000\n", encoding="utf-8")
+    slow, rain = Waiting(), Sense("s", "input", {"text": "It rains."})
+    places = home / "owners" / "budget" / "ada"
+    async with (
+        Agent.open(home, parts=Parts(environ={}, provider=slow)) as one,
+        Agent.open(home, parts=Parts(environ={}, provider=ScriptedProvider(["Hi."]))) as other,
+        anyio.create_task_group() as beside,
+    ):
+        if way == "tick":
+            beside.start_soon(one.tick, [rain])
+        else:
+            beside.start_soon(one.chat, "Hi")
+        await slow.asked.wait()
+        (held,) = places.glob("*.held")
+        most = json.loads(held.read_text(encoding="utf-8"))["tokens"]
+        (places / "killed.held").write_text(json.dumps({"tokens": 9**9, "usd": "0"}))
+        (home / "mentis.toml").write_text(f"{toml}day_tokens = {most + 60}\n", encoding="utf-8")
+        with pytest.raises(BudgetReached, match=rf"{most} of it under way elsewhere"):
+            await other.chat("Hello?", session="other")
+        slow.may.set()
+    assert list(places.iterdir()) == []
 
 
 async def test_an_answer_that_breaks_off_is_counted_and_one_never_sent_is_not(home: Path) -> None:

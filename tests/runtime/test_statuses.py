@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
+from zipfile import ZipFile
 
 import pytest
 
@@ -17,6 +19,7 @@ from mentis.errors import (
     HistoryBroken,
     NotCanonical,
     ProfileConflict,
+    RolledBack,
     SettingsError,
     StoreConflict,
     StoreDown,
@@ -32,7 +35,10 @@ from mentis.ledger.origin import hash_window, window_text
 from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.ports.ledger_store import LedgerStore, Stamp
+from mentis.runtime import record_rotation
 from mentis.runtime.homes import create_home
+from mentis.runtime.record import open_record
+from mentis.runtime.record_export import export
 from mentis.runtime.statuses import Statuses, open_statuses
 from mentis.runtime.statuses_desk import Desk, Opened
 from mentis.runtime.wiring import Parts
@@ -40,7 +46,7 @@ from mentis.stores.memory import LedgerInMemory
 from mentis.stores.memory.conversations import ConversationsInMemory
 from mentis.stores.postgres.database import PostgresDatabase
 from mentis.stores.postgres.ledger import PostgresLedger
-from mentis.values.entry import Draft, Entry, Head
+from mentis.values.entry import Before, Draft, Entry
 from mentis.values.lease import Lease
 from mentis.values.mark import Mark
 from mentis.values.window import TIME_PREFIX
@@ -481,7 +487,47 @@ def test_a_file_that_makes_things_up_is_a_breach_under_the_origins_rules(world: 
     path = statuses.write(window(statuses, **FORGED))
     assert len(statuses.watcher().consume().refused) == 1
     (entry,) = statuses.entries()
-    assert (entry.kind, entry.delivery) == ("breach", f"breach-{delivery_of(path.name)}")
+    assert entry.kind == "breach"
+    assert str(entry.delivery).startswith(f"breach/{delivery_of(path.name)}/sha256:")
+
+
+def test_no_delivery_that_a_client_chooses_keeps_a_breach_out_of_the_record(world: World) -> None:
+    statuses = world.open("s2-4.0")
+    statuses.add(window(statuses), source="test", delivery="breach-d-1")
+    forged = [
+        window(statuses, **FORGED),
+        window(statuses, window_hash="e" * 64),
+        window(statuses, goal="Another goal", window_hash="e" * 64),
+    ]
+    for draft in (*forged, forged[-1]):  # the last one is sent again after a doubt
+        with pytest.raises(WindowRefused) as caught:
+            statuses.add(draft, source="test", delivery="d-1")
+        assert "breach" not in caught.value.facts
+    assert statuses.stats().kinds == {"window": 1, "breach": 3}
+    assert statuses.backend_state().after_breach
+
+
+def test_a_watcher_whose_database_was_replaced_keeps_its_drafts_and_sees_what_is_missing(
+    home: Path, tmp_path: Path
+) -> None:
+    with open_statuses(home) as statuses:
+        statuses.add(window(statuses), source="test")
+    backup = Path(shutil.copy(home / "mentis.db", tmp_path / "backup.db"))
+    with open_record(home) as record:
+        record.ledger.append(record.agent, [Draft("note", "test", {})], record.stamp())
+        record.checkpoint()
+    with open_statuses(home) as statuses:
+        watcher, spool = statuses.watcher(), statuses.folder
+        statuses.write(window(statuses))
+        assert len(watcher.consume().added) == 1
+        statuses.write(window(statuses))
+        for name in ("mentis.db-wal", "mentis.db-shm"):
+            (home / name).unlink(missing_ok=True)
+        backup.rename(home / "mentis.db")
+        faults = [watcher.consume().fault for _ in range(2)]
+        assert "was replaced or removed while it was open" in str(faults[0])
+        assert isinstance(faults[1], RolledBack)
+        assert len(spool.waiting()) == 1
 
 
 def test_while_a_watcher_has_the_lease_direct_windows_still_come_in(statuses: Statuses) -> None:
@@ -489,6 +535,62 @@ def test_while_a_watcher_has_the_lease_direct_windows_still_come_in(statuses: St
     watcher.consume()
     assert [route.up for route in statuses.health().routes] == [True, True, True, False]
     assert statuses.add(window(statuses), source="test").entry is not None
+
+
+# Keys
+
+KEY = "canary-key-1234567890"
+
+
+def keyed(home: Path) -> Statuses:
+    place = 'backend = "openai"\nmodel = "m"\nurl = "https://example.org/v1"'
+    settings(home, f'[routes.asked]\n{place}\nkey_env = "EXAMPLE_KEY"')
+    return open_statuses(home, parts=Parts(environ={**os.environ, "EXAMPLE_KEY": KEY}))
+
+
+def kept_anywhere(home: Path) -> list[str]:
+    """Files that hold the key, but for the drafts themselves in quarantine."""
+    with open_record(home) as record:
+        export(record, home / "bundle.zip")
+    files = [one for one in home.rglob("*") if one.is_file()]
+    with ZipFile(home / "bundle.zip") as bundle:
+        inside = b"".join(map(bundle.read, bundle.namelist()))
+    assert KEY.encode() not in inside
+    drafts = {one for one in files if one.parent.name == "quarantine"} - {
+        one for one in files if one.name.endswith(".reason.json")
+    }
+    return [one.name for one in files if one not in drafts and KEY.encode() in one.read_bytes()]
+
+
+@pytest.mark.parametrize("holds", ["goal", "window_hash", "source", "delivery"])
+def test_a_draft_that_holds_a_key_of_the_home_is_put_aside_and_the_key_told_nowhere(
+    home: Path, holds: str
+) -> None:
+    with keyed(home) as statuses:
+        statuses.add(window(statuses), source="test")
+        fields: dict[str, object] = {holds: f"use {KEY}"} if holds in good_window() else {}
+        named = {one: KEY if one == holds else "plain" for one in ("source", "delivery")}
+        with pytest.raises(BadInput, match="holds the value of EXAMPLE_KEY") as caught:
+            statuses.add(window(statuses, **fields), **named)
+        assert KEY not in json.dumps(caught.value.as_problem())
+        assert statuses.stats().total_entries == 1
+        assert len(list(statuses.folder.quarantine.glob("*.reason.json"))) == 1
+    assert kept_anywhere(home) == []
+
+
+def test_a_file_that_holds_a_key_of_the_home_goes_to_quarantine_and_the_next_is_recorded(
+    home: Path,
+) -> None:
+    with keyed(home) as statuses:
+        draft = window(statuses, goal=f"use {KEY}")
+        escaped = json.dumps(draft).replace("canary", r"\u0063anary")
+        statuses.write(escaped.encode())
+        statuses.write({**draft, "goal": "Read"}, delivery=KEY)
+        statuses.write(window(statuses))
+        done = statuses.watcher().consume()
+        assert (len(done.added), len(done.refused), done.fault) == (1, 2, None)
+        assert KEY not in repr(done.refused)
+    assert kept_anywhere(home) == []
 
 
 # A store that is down or full
@@ -549,6 +651,14 @@ def test_a_spooled_draft_that_made_something_up_is_a_breach_of_who_gave_it(world
     assert json.dumps(reason).count("editor") == 1
     (entry,) = statuses.entries()
     assert (entry.kind, entry.source) == ("breach", "editor")
+
+
+def test_a_source_that_not_every_store_can_keep_is_refused_at_once(world: World) -> None:
+    statuses = world.open()
+    world.fault = StoreDown("it is gone")
+    with pytest.raises(BadInput, match="null character"):
+        statuses.add(good_window(), source="a\0b")
+    assert world.folder.waiting() == []
 
 
 def test_a_degraded_window_is_taken_while_the_store_is_down(world: World) -> None:
@@ -675,6 +785,40 @@ def test_a_history_is_taken_over_once_and_its_windows_are_seen(
     assert statuses.add(window(statuses), source="test").entry is not None
 
 
+def test_a_history_that_has_grown_adds_only_what_is_new_after_an_erasure_and_a_rotation(
+    home: Path,
+) -> None:
+    grown = history(9)
+    short = {**grown, "entries": grown["entries"][:6]}
+    with open_statuses(home) as statuses:
+        assert statuses.import_history(json.dumps(short).encode()).added == 6
+    with open_record(home) as record:
+        record.erase(1, [], reason="asked")
+        record.erase(4, [], reason="asked")
+        record_rotation.rotate(record, 3)
+        record.erase(2, ["delivery"], reason="asked")
+    with open_statuses(home) as statuses:
+        done = statuses.import_history(json.dumps(grown).encode())
+        assert (done.added, done.known) == (4, 5), "the one whose delivery was erased is new"
+        assert statuses.verify().findings == ()
+
+
+def test_a_delivery_whose_entry_was_erased_is_known_still(home: Path) -> None:
+    with open_statuses(home) as statuses:
+        draft = window(statuses)
+        statuses.add(draft, source="test", delivery="d-1")
+    with open_record(home) as record:
+        record.erase(0, [], reason="asked")
+    with open_statuses(home) as statuses:
+        again = statuses.add(draft, source="test", delivery="d-1")
+        assert (again.known, again.window) == (True, None)
+        path = statuses.write(draft, delivery="d-1")
+        done = statuses.watcher().consume()
+        assert (done.known, done.added, path.exists()) == (1, [], False)
+        assert statuses.stats().total_entries == 2
+        assert statuses.verify().findings == ()
+
+
 def test_of_a_broken_history_nothing_is_taken(statuses: Statuses) -> None:
     made = history(3)
     made["entries"][1]["status_window"]["goal"] = "changed"
@@ -710,7 +854,7 @@ def test_what_an_earlier_run_has_seen_and_is_gone_is_named(
     stamps: Iterator[Entry] = iter(kept)
     drafts = [Draft(entry.kind, entry.source, entry.body) for entry in kept]
 
-    def stamp(_agent: str, _head: Head | None, _draft: Draft) -> Entry:
+    def stamp(_agent: str, _head: Before | None, _draft: Draft) -> Entry:
         return next(stamps)
 
     world.ledger.append("home/ada", drafts, stamp)
@@ -870,7 +1014,8 @@ def test_verification_names_windows_that_nobody_judged(statuses: Statuses, world
 def test_health_holds_the_consumers_against_their_rule(statuses: Statuses) -> None:
     assert statuses.health().findings == ()
     statuses.write(window(statuses))
-    assert [found.rule for found in statuses.health().findings] == ["S2-ONE-CONSUMER"]
+    (found,) = statuses.health().findings
+    assert (found.rule, "start `mentis status watch`" in found.hint) == ("S2-ONE-CONSUMER", True)
     consumer = statuses.watcher()
     consumer.tenure.begin()
     assert statuses.health().findings == ()

@@ -127,6 +127,20 @@ async def test_a_model_that_claims_an_act_it_did_not_do_is_found_out(tmp_path: P
     assert '\\"unsupported\\":[\\"send_mail\\"]' in payload
 
 
+async def test_a_fork_does_not_hear_the_verdict_in_the_place_of_a_turn(tmp_path: Path) -> None:
+    model = Model((window("`send_mail` to Lena") + "Done.", []), (window(cycle=2) + "Yes.", []))
+    agent, _ = opened(tmp_path, model)
+    async with agent:
+        first = await agent.chat("Write to Lena")
+        fork = agent.fork(first.entry.index, {"style": "Be brief."})
+        forked = await agent.go_on(fork, script=[window(cycle=2) + "Brief."])
+        senses = verdict_senses(agent.entries())
+        await agent.chat("Really?")
+    assert "fork" in forked.entry.body
+    assert [sense.payload["verdict"] for sense in senses] == ["unsupported"]
+    assert "window_verdict" in model.sent[1].body().decode()
+
+
 async def test_a_window_that_is_refused_is_asked_for_again_before_anything_is_done(
     tmp_path: Path,
 ) -> None:

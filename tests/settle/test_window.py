@@ -121,6 +121,11 @@ def done(name: str, state: OutcomeState = "done") -> Outcome:
         ("I did not use send_mail", [done("send_mail")], "unverifiable", ""),
         ("I didn't use send_mail", [], "unverifiable", ""),
         ("Ich habe send_mail nicht benutzt", [done("send_mail")], "unverifiable", ""),
+        ("send_mail to Lena, no attachments", [], "unsupported", "send_mail"),
+        ("send_mail to Lena. I do not wait", [], "unsupported", "send_mail"),
+        ("Without send_mail, pay_bill or the like", [], "unverifiable", ""),
+        ("send_mail was skipped", [], "unverifiable", ""),
+        ("no_reply", [], "unsupported", "no_reply"),
         ("send_mail and pay_bill", [done("send_mail")], "unsupported", "send_mail"),
         ("send_mail and pay_bill", [done("send_mail"), done("pay_bill")], "match", "send_mail"),
         ("pay_bill", [done("pay_bill"), done("bill")], "match", "pay_bill"),
@@ -129,9 +134,8 @@ def done(name: str, state: OutcomeState = "done") -> Outcome:
 def test_a_claim_is_held_against_what_was_done(
     said: str, outcomes: list[Outcome], verdict: str, act: str
 ) -> None:
-    found = claims(
-        {"actions": [said]}, outcomes, known=("send_mail", "remember", "mail", "pay_bill")
-    )
+    known = ("send_mail", "remember", "mail", "pay_bill", "no_reply")
+    found = claims({"actions": [said]}, outcomes, known=known)
     assert (found.verdict, found.claims[0].act) == (verdict, act)
 
 
@@ -141,6 +145,12 @@ def test_every_act_that_a_text_names_is_a_claim_and_a_denied_one_stays_unclaimed
     made = [(one.act, one.verdict) for one in found.claims]
     assert made == [("send_mail", "match"), ("pay_bill", "unsupported"), ("", "unverifiable")]
     assert found.unclaimed == ("note",)
+    window_of_one = {"actions": ["pay_bill instead of send_mail"]}
+    instead = claims(window_of_one, [done("pay_bill")], known=("send_mail",))
+    assert {one.act: one.verdict for one in instead.claims} == {
+        "": "unverifiable",
+        "pay_bill": "match",
+    }
     waiting = claims(window, [done("send_mail"), done("pay_bill", "waiting")])
     assert waiting.verdict == "unverifiable"
 

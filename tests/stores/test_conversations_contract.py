@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from mentis.errors import StoreError
 from mentis.ports.conversation_store import ConversationStore
+from mentis.values.ending import Ending
 from mentis.values.part import MediaPart, ProviderState, TextPart, ToolCallPart, ToolResultPart
 from mentis.values.trust import Trust
 from mentis.values.turn import Turn
@@ -37,6 +40,42 @@ def test_a_newer_state_takes_the_place_of_a_turn(conversations: ConversationStor
     number = conversations.add("ada", "s", said("two"))
     conversations.replace("ada", "s", number, said("better"))
     assert [turn.text for turn in conversations.turns("ada", "s")] == ["one", "better"]
+
+
+def test_what_a_turn_came_to_is_carried_over_once_however_often_it_is_tried(
+    conversations: ConversationStore,
+) -> None:
+    picture = MediaPart("image", "image/png", data=b"\x00\xff")
+    asked = Turn("user", (picture, TextPart("Who?")), Trust.UNTRUSTED, "pending", replaces=0)
+    for turn in (said("one"), asked, said("others")):
+        conversations.add("ada", "s", turn)
+    conversations.add("ada", "t", said("elsewhere"))
+    answer = Turn("assistant", (TextPart("Me."), picture))
+    ending = Ending("s/1/x", 1, "complete", (answer, said("so")))
+    assert not conversations.carried("ada", "s", ending)
+    for _ in range(2):
+        conversations.carry("ada", "s", ending)
+        assert conversations.carried("ada", "s", ending)
+    ended = replace(asked, state="complete")
+    turns = (said("one"), ended, said("others"), answer, said("so"))
+    assert conversations.turns("ada", "s") == turns
+    # Also where it was changed since, as by an erasure; and under another name it is another one.
+    for number in (1, 3, 4):
+        conversations.replace("ada", "s", number, Turn("user", ()))
+    conversations.carry("ada", "s", ending)
+    conversations.carry("ada", "s", Ending("s/5/y", 5, turns=(said("so"),)))
+    assert [turn.text for turn in conversations.turns("ada", "s")] == [
+        *("one", "", "others", "", "", "so")
+    ]
+    assert conversations.turns("ada", "t") == (said("elsewhere"),)
+
+
+def test_what_a_turn_came_to_is_kept_also_where_its_message_is_gone(
+    conversations: ConversationStore,
+) -> None:
+    conversations.carry("ada", "s", Ending("s/7/x", 7, "complete", (said("so"),)))
+    conversations.carry("ada", "s", Ending("s/9/x", 9, "failed"))
+    assert conversations.turns("ada", "s") == (said("so"),)
 
 
 @pytest.mark.parametrize(("session", "number"), [("s", 1), ("s", -1), ("other", 0)])

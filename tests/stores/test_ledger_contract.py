@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mentis.errors import LeaseHeld, NotCanonical, StoreConflict, UsageError
+from mentis.errors import BadInput, LeaseHeld, NotCanonical, StoreConflict, UsageError
 from mentis.ledger.verify import verify_chain
 from mentis.ports.ledger_store import LedgerStore, Stamp
-from mentis.values.entry import Draft, Entry, Head
+from mentis.values.entry import Before, Draft, Entry, Head
 from mentis.values.tally import Tally
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -42,8 +42,8 @@ def test_appended_entries_come_back_as_they_were_made(ledger: LedgerStore, stamp
 def test_the_stamp_is_given_the_head_as_it_is_at_that_moment(ledger: LedgerStore) -> None:
     heads: list[Head | None] = []
 
-    def stamp(agent: str, head: Head | None, draft: Draft) -> Entry:
-        heads.append(head)
+    def stamp(agent: str, head: Before | None, draft: Draft) -> Entry:
+        heads.append(None if head is None else Head(head.index, head.hash, head.time))
         index = 0 if head is None else head.index + 1
         return Entry(agent, index, f"t{index}", "s", draft.kind, None, None, {}, f"h{index}")
 
@@ -398,7 +398,7 @@ def test_what_was_dropped_is_not_counted_any_more(ledger: LedgerStore, stamp: St
 def test_entries_that_are_missing_between_others_are_named(ledger: LedgerStore) -> None:
     indexes = iter((2, 3, 7, 8, 10))
 
-    def leave_out(agent: str, _head: Head | None, draft: Draft) -> Entry:
+    def leave_out(agent: str, _head: Before | None, draft: Draft) -> Entry:
         index = next(indexes)
         return Entry(agent, index, f"t{index}", "s", draft.kind, None, None, {}, f"h{index}")
 
@@ -421,6 +421,41 @@ def test_what_dropped_entries_were_delivered_as_is_told(ledger: LedgerStore, sta
     ledger.drop_before("ada", 3)
     assert list(ledger.dropped_deliveries("ada")) == [None, "d1", "d2"]
     assert list(ledger.dropped_deliveries("ada", start=2)) == ["d2"]
+    assert [ledger.dropped_as("ada", f"d{n}") for n in range(4)] == [None, 1, 2, None]
+    assert ledger.dropped_as("bob", "d1") is None
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        Draft("note", "a\0b", {}),
+        Draft("no\0te", "test", {}),
+        Draft("note", "test", {}, ruleset="r\0"),
+        Draft("note", "test", {}, delivery="d\0"),
+    ],
+)
+def test_a_text_that_not_every_store_can_keep_is_refused_by_all(
+    ledger: LedgerStore, stamp: Stamp, draft: Draft
+) -> None:
+    with pytest.raises(BadInput):
+        ledger.append("ada", [note(0), draft], stamp)
+    assert ledger.count("ada") == 0
+    (kept,) = ledger.append("ada", [Draft("note", "test", {"te\0xt": "a\0b"})], stamp)
+    assert ledger.find("ada", 0) == kept, "a body is kept whatever it says"
+
+
+def test_a_dropped_delivery_that_is_forgotten_may_be_taken_again(
+    ledger: LedgerStore, stamp: Stamp
+) -> None:
+    drafts = [Draft("note", "test", {"n": n}, delivery=f"d{n}") for n in range(4)]
+    ledger.append("ada", drafts, stamp)
+    ledger.drop_before("ada", 3)
+    ledger.forget_delivery("ada", 1)
+    assert list(ledger.dropped_deliveries("ada")) == ["d0", None, "d2"]
+    (again,) = ledger.append("ada", drafts[1:2], stamp)
+    assert again.index == 4
+    with pytest.raises(StoreConflict, match="rotated away"):
+        ledger.append("ada", drafts[2:3], stamp)
 
 
 def test_names_that_no_agent_can_have_are_told_apart(ledger: LedgerStore, stamp: Stamp) -> None:

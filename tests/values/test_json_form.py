@@ -91,6 +91,13 @@ def field_names(cls: type[Any]) -> list[str]:
     return [field.name for field in dataclasses.fields(cls)]
 
 
+def told_names(cls: type[Any], value: Value) -> list[str]:
+    """All of them, but those that came later and say nothing: old bytes stay as they were."""
+    late = [one for one in dataclasses.fields(cls) if one.metadata.get("late")]
+    silent = {one.name for one in late if getattr(value, one.name) == one.default}
+    return [name for name in field_names(cls) if name not in silent]
+
+
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_a_value_is_a_frozen_slotted_dataclass(cls: type[Value]) -> None:
     assert dataclasses.is_dataclass(cls)
@@ -107,7 +114,7 @@ def test_a_value_comes_back_from_its_json_form(cls: type[Value], data: st.DataOb
     written = to_json(value)
     assert from_json(cls, written) == value
     assert to_json(from_json(cls, written)) == written
-    assert list(json.loads(written)) == list(to_object(value)) == field_names(cls)
+    assert list(json.loads(written)) == list(to_object(value)) == told_names(cls, value)
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)

@@ -104,10 +104,12 @@ class Dispatcher:
         mode: Mode,
         session: str,
         outcomes: list[Outcome],
+        places: Sequence[str] = (),
     ) -> None:
         """Add one outcome for each action, in their order, as soon as there is one.
 
-        The list is the caller's, and complete also when this is cancelled or fails.
+        The list is the caller's, and complete also when this is cancelled or fails. With `places`
+        each is done there or not at all; without, wherever an act of its name is.
         """
         calls = [
             ActCall(action, self._ids.new_id(), self.journal.agent, session, mode)
@@ -115,7 +117,8 @@ class Dispatcher:
         ]
         batch = Batch([Slot(call) for call in calls], outcomes)
         with batch.completed():
-            asked = [self._asked(call, judge) for call in calls]
+            pairs = zip(calls, places or [""] * len(calls), strict=True)
+            asked = [self._asked(call, judge, place) for call, place in pairs]
             await self.run(batch, await self._begin(batch.slots, asked))
 
     async def run(
@@ -144,12 +147,14 @@ class Dispatcher:
 
     # Before it is done
 
-    def _asked(self, call: ActCall, judge: Judge) -> Asked:
+    def _asked(self, call: ActCall, judge: Judge, place: str = "") -> Asked:
         name = call.action.type
         handler, spec = self.registry.handler(name), self.registry.spec(name)
         digest = self.registry.digest(name)
         if handler is None or spec is None or digest is None:
             return Settled(call, _missing(call, self.registry.away(name)))
+        if place and place != spec.place:
+            return Settled(call, _missing(call, "", f"{place}/{name}"))
         if reason := self.registry.blocked(name):
             return _settled(Begun(call, spec, digest), "unavailable", reason)
         decision = judged(judge, call, spec)
@@ -293,10 +298,10 @@ def _settled(begun: Begun, state: OutcomeState, reason: str) -> Settled:
     return Settled(begun.call, outcome, begun.decision, begun.digest, begun.spec.endpoint)
 
 
-def _missing(call: ActCall, away: str) -> Outcome:
+def _missing(call: ActCall, away: str, wanted: str = "") -> Outcome:
     if away:
         return Outcome(call.action, "unavailable", reason=away, key=call.key)
-    reason = f"nothing here does {call.action.type[:200]!r}"
+    reason = f"nothing here does {(wanted or call.action.type)[:200]!r}"
     return Outcome(call.action, "not_found", reason=reason, key=call.key)
 
 

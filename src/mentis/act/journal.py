@@ -21,7 +21,7 @@ from mentis.ports.ledger_store import LedgerStore, Stamp
 from mentis.values.act import ActCall, ActSpec, Decision, WaitingAct
 from mentis.values.action import Outcome
 from mentis.values.digest import Digest
-from mentis.values.entry import Draft, Entry, Head
+from mentis.values.entry import Before, Draft, Entry
 from mentis.values.json import JsonObject
 from mentis.values.mark import Mark
 from mentis.values.value import Value
@@ -209,7 +209,7 @@ class Journal:
         marks = [mark for _, marks in written for mark in marks]
         stamped: set[str] = set()
 
-        def stamp(agent: str, head: Head | None, draft: Draft) -> Entry:
+        def stamp(agent: str, head: Before | None, draft: Draft) -> Entry:
             entry = self._stamp(agent, head, draft)
             stamped.add(entry.hash)
             return entry

@@ -327,5 +327,4 @@ def _taken(there: ActSpec, new: ActSpec) -> BadInput:
 
 def _descriptor(spec: ActSpec) -> Descriptor:
     told = spec.declaration
-    place = spec.endpoint or spec.source
-    return Descriptor("act", place, told.name, told.parameters, told.description, told.trust)
+    return Descriptor("act", spec.place, told.name, told.parameters, told.description, told.trust)

@@ -17,6 +17,18 @@ from .answer import Answer
 
 _ERROR_BYTES = 64 * 1024  # as much of an error page as is worth reading
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
+# Words of codes and types by which servers say that it is the request's content they refuse.
+_OF_CONTENT = (
+    "blocklist",
+    "content_filter",
+    "content_policy",
+    "flagged",
+    "invalid_prompt",
+    "moderation",
+    "prohibited_content",
+    "responsibleai",
+    "safety",
+)
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _HINTS = {
     401: "the key was not accepted: check the variable that key_env names",
@@ -45,9 +57,30 @@ async def refusal(answer: Answer, route: Route, key: str) -> ProviderRefused:
         f"route {route.name!r}: the server answered {answer.status}: {said}",
         hint=_hint(answer.status, route),
         status=answer.status,
+        about="content" if is_of_content(body) else None,
         retry_after=retry_after(answer.headers),
         request_id=answer.headers.get("x-request-id") or answer.headers.get("request-id"),
     )
+
+
+def is_of_content(body: str) -> bool:
+    """Whether an error says that what was sent is why: by its code or type, or by the reasons of a
+    moderation. Its message says nothing for sure, as it may quote what was sent.
+    """
+    held = _held(body)
+    error = held.get("error", held)
+    if not isinstance(error, Mapping):
+        return False
+    fault = cast("Mapping[str, object]", error)
+    inner, about = (_inside(fault, name) for name in ("innererror", "metadata"))
+    told = (fault.get("code"), fault.get("type"), fault.get("status"), inner.get("code"))
+    words = " ".join(str(one) for one in told).lower()
+    return "flagged_input" in about or any(word in words for word in _OF_CONTENT)
+
+
+def _inside(held: Mapping[str, object], name: str) -> Mapping[str, object]:
+    found = held.get(name)
+    return cast("Mapping[str, object]", found) if isinstance(found, Mapping) else {}
 
 
 def unreachable(error: Exception, route: Route, key: str) -> ProviderUnreachable:
@@ -117,6 +150,16 @@ def _hint(status: int, route: Route) -> str:
 
 def error_text(body: str) -> str:
     """The message inside an error body, or its first words when it is no error object."""
+    held = _held(body)
+    error = held.get("error", held.get("message"))
+    if isinstance(error, dict):
+        error = cast("dict[str, object]", error).get("message")
+    text = error if isinstance(error, str) else _page(body)
+    return " ".join(text.split())[:300] or "(nothing)"
+
+
+def _held(body: str) -> dict[str, object]:
+    """The object that has the error in it, or is it."""
     try:
         parsed: object = json.loads(body)
     except (ValueError, RecursionError):
@@ -126,11 +169,7 @@ def error_text(body: str) -> str:
     held = cast("dict[str, object]", parsed) if isinstance(parsed, dict) else {}
     if isinstance(held.get("response"), dict):  # a Responses stream wraps it in the response
         held = cast("dict[str, object]", held["response"])
-    error = held.get("error", held.get("message"))
-    if isinstance(error, dict):
-        error = cast("dict[str, object]", error).get("message")
-    text = error if isinstance(error, str) else _page(body)
-    return " ".join(text.split())[:300] or "(nothing)"
+    return held
 
 
 def _page(body: str) -> str:

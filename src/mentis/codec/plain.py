@@ -18,13 +18,24 @@ if TYPE_CHECKING:
 
 def plain_value(value: Value, place: str) -> dict[str, object]:
     """The fields in their order; what JSON cannot say is refused with its place."""
-    names = _names(type(value))
-    return {name: _plain_field(getattr(value, name), f"{place}.{name}") for name in names}
+    cls = type(value)
+    told = {name: _plain_field(getattr(value, name), f"{place}.{name}") for name in _names(cls)}
+    for name, default in _late(cls):
+        if told[name] == default:
+            del told[name]
+    return told
 
 
 @cache
 def _names(cls: type[Value]) -> tuple[str, ...]:
     return tuple(field.name for field in fields(cast("type[DataclassInstance]", cls)))
+
+
+@cache
+def _late(cls: type[Value]) -> tuple[tuple[str, object], ...]:
+    """Fields that are left out while they have their default, and that default."""
+    known = fields(cast("type[DataclassInstance]", cls))
+    return tuple((one.name, one.default) for one in known if one.metadata.get("late"))
 
 
 def _plain_field(content: object, place: str) -> object:

@@ -47,6 +47,7 @@ class Assembler:
     mode: Mode = "chat"
     policies: Policies = KEEP
     computed: Mapping[str, Computed] = field(default_factory=lambda: SHIPPED)
+    secret: bytes = field(default=b"", repr=False)
     _desks: dict[object, _Desk] = field(
         default_factory=dict[object, _Desk], init=False, repr=False, compare=False
     )
@@ -91,9 +92,9 @@ class Assembler:
         if desk is None:
             language = self.persona.language.strip().casefold()
             occasion = Occasion(variant, language, self.mode, category, purpose, self.policies)
-            facts = Facts(self.persona, self.profile, self.now, language, self.library.words)
             people = (self.persona, self.profile)
-            memo = memo_for(occasion, self.library, *people, self.computed)
+            facts = Facts(*people, self.now, language, self.library.words, self.secret)
+            memo = memo_for(occasion, self.library, *people, self.computed, self.secret)
             desk = self._desks[(purpose, variant, category)] = (occasion, facts, memo)
         occasion, facts, memo = desk
         values = Values(self.library, facts, variables, known=memo.known, computed=self.computed)

@@ -79,19 +79,19 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
 
     What lasts goes to `system_instruction`, what changes every turn to `runtime_ctx`, so that the
     beginning of the prompt stays the same, byte by byte, from turn to turn. Where the room is
-    short, `budget` says what goes first. `secret` is the home's: text from outside stands between
-    marks made with it.
+    short, `budget` says what goes first. The home's `secret` makes the marks around outside text.
     """
     language = persona.language.strip().casefold()
     occasion = Occasion(variant, language, mode, policies=policies)
-    memo = memo_for(occasion, library, persona, profile, computed, counter)
+    memo = memo_for(occasion, library, persona, profile, computed, counter, secret)
     facts = Facts(persona, profile, now, language, library.words, secret)
     values = Values(library, facts, runtime_vars, known=memo.known, computed=computed)
     layout = lay_out(library, Judge(occasion, values, memo), counter)
     scene = Scene(recalled, history, mode, surroundings, runtime_ctx, attachments, reply_to)
     matter = gather(scene, facts, counter)
     builder = partial(Builder, library, persona, profile, now, counter, policies=policies)
-    opening = _open(memo, occasion, library, lambda: builder(computed=computed), given=runtime_vars)
+    builder = partial(builder, computed=computed, secret=secret)
+    opening = _open(memo, occasion, library, builder, given=runtime_vars)
     fixed = {**matter.tokens, **opening.tokens(counter)}
     plan = Plan(layout, matter.sections, facts, counter, fixed=fixed)
     kept = _fit(plan, matter.history, counter, context=context_tokens, reserve=reserve_tokens)
@@ -153,10 +153,10 @@ def _request(
         tool_declarations=matter.tools,
         context_summary=plan.context,
         conversation_history=kept.turns,
-        current_text=scene.recalled.stimulus.text,
+        current_text=scene.current_text,
         runtime_ctx=replace(
             now,
-            username=now.username or profile.name,
+            username=scene.username or profile.name,
             is_beat=scene.mode == "beat",
             spans=with_gaps(now.spans, plan.turn, plan.tail),
         ),

@@ -5,6 +5,7 @@ Whoever wrote it, a text that is told as an item of a list stays one item.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -13,10 +14,11 @@ from mentis.values.span import Span
 from mentis.values.stability import Stability
 from mentis.values.trust import Trust
 
-from .headings import plain_headings
+from .headings import DEEPEST, plain_headings
 
 _INDENT = "\n  "
 _WHY = "text from outside"
+_OPENING = re.compile(rf"<{FENCE} ([0-9a-f]{{12}})>\n$")
 
 
 def fenced(spans: Sequence[Span], secret: bytes, note: str = "") -> Iterator[Span]:
@@ -30,12 +32,29 @@ def fenced(spans: Sequence[Span], secret: bytes, note: str = "") -> Iterator[Spa
     opening = f"{note}\n<{FENCE} {nonce}>\n" if note else f"<{FENCE} {nonce}>\n"
     yield _mark(opening, inside[0].stability)
     yield from inside
-    yield _mark(f"\n</{FENCE} {nonce}>", inside[-1].stability)
+    yield _mark(_closing(nonce), inside[-1].stability)
 
 
-def plain(text: str, headings: tuple[str, ...]) -> str:
+def closed(spans: tuple[Span, ...]) -> tuple[Span, ...]:
+    """With its end where a cut took that away from what stands between marks."""
+    opened: Span | None = None
+    end = ""
+    for span in spans:
+        if found := nonce_in(span):
+            opened, end = span, _closing(found[1])
+        elif opened is not None and span.source == "layout" and span.text.endswith(end.strip()):
+            opened = None
+    return spans if opened is None else (*spans, replace(opened, text=end))
+
+
+def nonce_in(span: Span) -> re.Match[str] | None:
+    """The opening mark around text from outside, if this is one."""
+    return _OPENING.search(span.text) if span.source == "layout" else None
+
+
+def plain(text: str, headings: tuple[str, ...], depth: int = DEEPEST) -> str:
     """Without look-alikes of our marks and headings; the text itself where there are none."""
-    return neutral(plain_headings(text, headings))
+    return neutral(plain_headings(text, headings, depth))
 
 
 def one_item(text: str, headings: tuple[str, ...]) -> str:
@@ -48,6 +67,10 @@ def _harmless(span: Span) -> Span:
         return span
     text = neutral(span.text)
     return span if text is span.text else replace(span, text=text)
+
+
+def _closing(nonce: str) -> str:
+    return f"\n</{FENCE} {nonce}>"
 
 
 def _mark(text: str, stability: Stability) -> Span:

@@ -7,10 +7,16 @@ from dataclasses import dataclass, replace
 
 from mentis.errors import ComposeError
 from mentis.values.span import Span, join_spans
+from mentis.values.trust import Trust
 from mentis.values.value import Value
 
-from .placeholders import Policy, Values
+from .fences import fenced, plain
+from .headings import DEEPEST
+from .placeholders import Filling, Policy, Values
 from .wording import GAP, Wording
+
+# Who wrote such a value is no author of prompts, not even the persona itself.
+_NOT_OURS = frozenset({Trust.SELF, Trust.REFERENCE, Trust.UNTRUSTED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +42,7 @@ def fill(wording: Wording, values: Values, policy: Policy = "keep") -> Filled:
             unresolved[key] = None
             spans.extend(_stand_in(verbatim, policy))
         elif filling.text:
-            where = (filling.source, filling.trust, filling.stability, filling.reason)
-            spans.append(Span(filling.text, wording.block, key, *where))
+            spans.extend(_told(filling, wording.block, key, values))
     kept = tidy(spans)
     return Filled(kept, join_spans(kept), tuple(unresolved))
 
@@ -53,6 +58,25 @@ def tidy(spans: Iterable[Span]) -> tuple[Span, ...]:
     gaps = ((gap.start() + 2, gap.end()) for gap in inner)
     drops = [(0, start), *gaps, (end, len(text))]
     return tuple(_without(spans, drops))
+
+
+def _told(filling: Filling, block: str, key: str, values: Values) -> Iterator[Span]:
+    """Below its heading. What is not ours is made plain, and fenced where nobody vouches for it."""
+    head, text = filling.head, filling.text
+    where = (filling.source, filling.trust, filling.stability, filling.reason)
+    if head:
+        yield Span(f"{head}\n\n", block, key, "words", stability=filling.stability)
+    if filling.bare or filling.trust not in _NOT_OURS:
+        yield Span(text, block, key, *where)
+        return
+    depth = len(head) - len(head.lstrip("#")) or DEEPEST
+    span = Span(plain(text, values.headings, depth), block, key, *where)
+    if filling.trust is not Trust.UNTRUSTED or not text.strip():
+        yield span
+        return
+    facts = values.facts
+    for one in fenced((span,), facts.secret, " ".join(facts.word("notice_outside"))):
+        yield replace(one, block=block)
 
 
 def _stand_in(verbatim: Span, policy: Policy) -> tuple[Span, ...]:

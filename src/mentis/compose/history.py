@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from mentis.ports.token_counter import TokenCounter
@@ -18,7 +18,7 @@ from mentis.values.part import (
 )
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trace import Cut, TokenCount
-from mentis.values.turn import Turn
+from mentis.values.turn import Turn, guest_name
 from mentis.values.value import Value
 
 from .media import media_tokens
@@ -80,6 +80,23 @@ def _as_text(part: MediaPart) -> bool:
 def turn_text(turn: Turn) -> str:
     """Everything in a turn that costs tokens, as one text to count."""
     return "\n".join(_part_text(part) for part in turn.parts)
+
+
+def under_name(turn: Turn) -> Turn:
+    """A guest's words under their name; everybody else's as they are."""
+    if not turn.author:
+        return turn
+    place = next((n for n, part in enumerate(turn.parts) if isinstance(part, TextPart)), None)
+    if place is None:
+        return turn
+    named = TextPart(of_guest(turn.author, turn.text))
+    rest = (part for part in turn.parts if not isinstance(part, TextPart))
+    return replace(turn, parts=(*rest, named))
+
+
+def of_guest(author: str, text: str) -> str:
+    """The name has a line of its own: the words may begin with a quotation."""
+    return f"{guest_name(author)}:\n{text}"
 
 
 def tool_text(tool: ToolDeclaration) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from html import escape
 
 from mentis.values.cognition import Goal, L1Entry, RootPartition, Sense
@@ -148,6 +148,12 @@ def act_descriptor_element(one: Descriptor, text: str) -> str:
     return f"<{ELEMENT} {names}>\n{elementless(text.strip())}\n</{ELEMENT}>"
 
 
+def looked_through(goal: Goal) -> Goal:
+    """The tree without goals that are in review, and without what hangs from them."""
+    kept = tuple([looked_through(one) for one in goal.children if not one.review])
+    return replace(goal, children=kept)
+
+
 def render_goals(user: Goal) -> str:
     """An outline with numbers, weights and ids; the fixed root is its first line."""
     return "\n".join([_goal(user, "", 0), *_below(user, "", 0)])
@@ -172,14 +178,22 @@ def goal_tree_section(root: RootPartition, user: str) -> str:
     return "\n".join(["root partition:", *drives, "", "user partition:", user.strip()])
 
 
-def render_memory(entries: Iterable[L1Entry]) -> str:
-    """Place, the beginning of the hash, and the words; both name the entry in a patch."""
+def render_memory(entries: Iterable[L1Entry], *, holds_back: bool = False) -> str:
+    """Place, the beginning of the hash, and the words; both name the entry in a patch. With
+    `holds_back`, what is in review is not told; the others keep their places.
+    """
     return "\n".join(
         [
             f"{place} {entry.hash[:SHOWN_HASH]} {line(entry.text)}{_REVIEW if entry.review else ''}"
             for place, entry in enumerate(entries)
+            if not (holds_back and entry.review)
         ]
     )
+
+
+def waiting_line(lines: int) -> str:
+    """So many wait for their owner: told, so that nobody thinks them anew each time."""
+    return f"{line({'in_review': lines})}\n" if lines else ""
 
 
 def flat(text: str) -> str:

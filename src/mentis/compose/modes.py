@@ -11,7 +11,7 @@ from mentis.values.block import Mode
 from mentis.values.persona import Persona, Profile
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trace import Cut
-from mentis.values.turn import Turn
+from mentis.values.turn import Role, Turn
 from mentis.values.value import Value
 
 from .history import count, history_tokens, tool_text
@@ -72,7 +72,7 @@ def spoken(
     history: Sequence[Turn], persona: Persona, profile: Profile, counter: TokenCounter
 ) -> tuple[list[str], list[Cut]]:
     """The end of the talk as lines, and what was left of it."""
-    names = {"user": profile.name, "assistant": persona.name}
+    names: dict[Role, str] = {"user": profile.name, "assistant": persona.name}
     said = [turn for turn in history if turn.text.strip()]
     silent = [turn for turn in history if not turn.text.strip()]
     early = f"a voice is told the last {SPOKEN_TURNS} turns"
@@ -81,7 +81,7 @@ def spoken(
     lines: list[str] = []
     for turn in said[-SPOKEN_TURNS:]:
         line = first_words(turn.text.strip(), SPOKEN_CHARACTERS)
-        name = names[turn.role]
+        name = turn.speaker(names)
         lines.append(f"{name}: {line}" if name else line)
         cuts += shortened(f"turn ({turn.role})", turn.text.strip(), line, counter)
     return lines, cuts

@@ -18,6 +18,7 @@ from mentis.values.trust import Trust
 from mentis.values.value import Value
 
 from .computed import SHIPPED, Computed, Facts
+from .library_headings import headings_of
 
 # What stands where a key has no value: the key itself, nothing, or no prompt at all.
 Policy: TypeAlias = Literal["keep", "empty", "error"]
@@ -27,24 +28,28 @@ LASTING_TYPES = frozenset({str, int, float, bool, type(None), Given})
 
 @dataclass(frozen=True, slots=True)
 class Filling(Value):
-    """`reason` says why it is not the value it should have been; mostly there is none."""
+    """`reason` says why it is not the value it should have been; mostly there is none. `head` is a
+    line of ours above it; `bare` text is told as it is, whoever wrote it.
+    """
 
     text: str
     source: str
     trust: Trust = Trust.OWNER
     stability: Stability = Stability.STABLE
     reason: str = ""
+    head: str = ""
+    bare: bool = False
 
 
 class Known:
-    """What outlives a call: values of persona and profile, and the last value of each variable.
-
-    It never holds a value that the clock had a part in.
+    """What outlives a call: values of persona and profile, the last value of each variable, and
+    the headings of the library. It never holds a value that the clock had a part in.
     """
 
-    __slots__ = ("given", "lasting")
+    __slots__ = ("given", "headings", "lasting")
 
     def __init__(self) -> None:
+        self.headings: tuple[str, ...] | None = None
         self.lasting: dict[str, Filling | None] = {}
         self.given: dict[str, tuple[object, Filling]] = {}
 
@@ -52,7 +57,7 @@ class Known:
 class Values:
     """Looks values up as they are asked for."""
 
-    __slots__ = ("_computed", "_facts", "_known", "_placeholders", "runtime")
+    __slots__ = ("_computed", "_known", "_library", "_placeholders", "facts", "runtime")
 
     def __init__(
         self,
@@ -63,8 +68,9 @@ class Values:
         known: Known | None = None,
         computed: Mapping[str, Computed] = SHIPPED,
     ) -> None:
+        self._library = library
         self._placeholders = library.placeholders
-        self._facts = facts
+        self.facts = facts
         self._known = known or Known()
         self._computed = computed
         self.runtime = runtime
@@ -105,6 +111,13 @@ class Values:
             return placeholder.stability
         return Stability.TURN if key in self.runtime else Stability.STABLE
 
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """What no text that is not ours may pass for."""
+        if self._known.headings is None:
+            self._known.headings = headings_of(self._library)
+        return self._known.headings
+
     def get_all(self, keys: Iterable[str]) -> tuple[Filling | None, ...]:
         return tuple([self.get(key) for key in keys])
 
@@ -120,7 +133,8 @@ class Values:
 
     def _filling(self, key: str, value: object) -> Filling:
         if isinstance(value, Given):
-            return Filling(value.text, value.source, value.trust, self.stability(key))
+            where = (value.source, value.trust, self.stability(key))
+            return Filling(value.text, *where, head=value.head, bare=value.bare)
         placeholder = self._placeholders.get(key)
         text = as_text(value, placeholder.join_separator if placeholder else ", ")
         return Filling(text, "runtime", Trust.RUNTIME, self.stability(key))
@@ -141,7 +155,7 @@ class Values:
         if computed is None:
             return _filling(placeholder, None, "")
         try:
-            value = computed.compute(self._facts)
+            value = computed.compute(self.facts)
         except Exception as error:  # noqa: BLE001  # others' code, and no prompt may die of it
             reason = f"{name} failed ({type(error).__name__}: {error}); the default was told"
             return _filling(placeholder, None, "", reason=reason) or Filling(
@@ -153,7 +167,7 @@ class Values:
     def _static(self, placeholder: Placeholder) -> tuple[object, str]:
         match placeholder.source:
             case "persona_config":
-                return _of_persona(self._facts.persona, placeholder.source_path), "persona"
+                return _of_persona(self.facts.persona, placeholder.source_path), "persona"
             case "user_profile":
                 return self._of_profile(placeholder.source_path)
             case "static" | "computed" | "runtime" | "custom" | "user":
@@ -162,8 +176,8 @@ class Values:
     def _of_profile(self, path: str) -> tuple[object, str]:
         """The origin kept the persona's language in the profile, and wrote `user_` before all."""
         if path == "persona_language":
-            return self._facts.persona.language, "persona"
-        return _of_profile(self._facts.profile, path), "profile"
+            return self.facts.persona.language, "persona"
+        return _of_profile(self.facts.profile, path), "profile"
 
 
 def as_text(value: object, separator: str) -> str:

@@ -14,12 +14,12 @@ from mentis.values.span import Span
 from mentis.values.surroundings import NOWHERE, Surroundings
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trace import Cut, TokenCount
-from mentis.values.turn import Turn
+from mentis.values.turn import Turn, guest_name
 from mentis.values.value import Value
 
 from .beside import read_beside
 from .computed import Facts
-from .history import add, count, tool_text
+from .history import add, count, of_guest, tool_text, under_name
 from .media import media_tokens
 from .modes import admit, recollected, spoken
 from .sections import Section, live_sections, sections_of
@@ -37,6 +37,27 @@ class Scene(Value):
     runtime_ctx: RuntimeContext = PLAIN
     attachments: tuple[MediaPart, ...] = ()
     reply_to: ReplyTo | None = None
+
+    @property
+    def guest(self) -> bool:
+        said = self.recalled.stimulus
+        return self.mode == "chat" and said.from_guest and not said.unnamed
+
+    @property
+    def current_text(self) -> str:
+        """A guest's words under their name, as the next turn tells them again."""
+        said = self.recalled.stimulus
+        return of_guest(said.author, said.text) if self.guest else said.text
+
+    @property
+    def username(self) -> str:
+        """Who the current message is from, as far as it says so itself."""
+        said, known = self.recalled.stimulus, self.runtime_ctx.username
+        if said.unnamed:
+            return known
+        if self.guest:
+            return guest_name(known or said.author)
+        return known or (said.author if self.mode == "chat" and not said.inner else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +84,7 @@ def gather(scene: Scene, facts: Facts, counter: TokenCounter) -> Matter:
     around = sections_of(scene.recalled, scene.surroundings, scene.mode, facts)
     matter = Matter(
         admitted.tools,
-        admitted.history,
+        tuple(map(under_name, admitted.history)) if scene.mode != "live" else admitted.history,
         around if scene.mode != "chat" else [*beside.sections, *around],
         admitted.cuts,
         dict(_fixed(scene, admitted.tools, counter)),
@@ -96,7 +117,7 @@ def with_gaps(*runs: tuple[Span, ...]) -> tuple[Span, ...]:
 def _fixed(
     scene: Scene, tools: Sequence[ToolDeclaration], counter: TokenCounter
 ) -> Iterator[tuple[str, TokenCount]]:
-    said, reply_to = scene.recalled.stimulus.text, scene.reply_to
+    said, reply_to = scene.current_text, scene.reply_to
     yield "tools", count("\n".join(tool_text(tool) for tool in tools), counter)
     yield "current", count(f"{_quoted(reply_to)}{said}", counter)
     if scene.attachments:

@@ -31,7 +31,7 @@ _LINE = Span("\n- ", source="layout")
 _NEWLINE = Span("\n", source="layout")
 # JSON leaves these as they are, and they end a line all the same.
 _LINE_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
-_TOPICS = (
+TOPICS = (
     "summary_place",
     "summary_people",
     "summary_thoughts",
@@ -135,7 +135,7 @@ def joined_sections(sections: Iterable[Section], facts: Facts) -> tuple[Span, ..
 
 def _headings(facts: Facts) -> tuple[str, ...]:
     """All that a section may be headed by, told or not."""
-    return tuple(f"[{heading}]" for topic in _TOPICS if (heading := " ".join(facts.word(topic))))
+    return tuple(f"[{heading}]" for topic in TOPICS if (heading := " ".join(facts.word(topic))))
 
 
 def _entry(item: Span, headings: tuple[str, ...]) -> Span:

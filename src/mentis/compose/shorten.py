@@ -9,24 +9,29 @@ from dataclasses import replace
 from mentis.ports.token_counter import TokenCounter
 from mentis.values.span import Span, join_spans
 
+from .fences import closed
+
 _END = re.compile(r"""\n\s*\n|[.!?\u2026]+["'\u201d\u2019\u00bb)\]]*(?=\s)|[\u3002\uff01\uff1f]""")
 
 
 def shorten(spans: Sequence[Span], limit: int, counter: TokenCounter) -> tuple[Span, ...]:
     """The longest beginning of at most `limit` tokens; nothing if no sentence fits."""
-    text = join_spans(spans)
-    ends = _ends(text)
+    ends = _ends(join_spans(spans))
+
+    def fits(place: int) -> bool:
+        return counter.count(join_spans(closed(head(spans, ends[place])))).tokens <= limit
+
     low, high = 0, len(ends)
     while low < high:
         middle = (low + high) // 2
-        if counter.count(text[: ends[middle]]).tokens <= limit:
+        if fits(middle):
             low = middle + 1
         else:
             high = middle
     # An estimate need not grow with every sentence, so what was found is counted once more.
-    while low and counter.count(text[: ends[low - 1]]).tokens > limit:
+    while low and not fits(low - 1):
         low -= 1
-    return head(spans, ends[low - 1]) if low else ()
+    return closed(head(spans, ends[low - 1])) if low else ()
 
 
 def head(spans: Iterable[Span], length: int) -> tuple[Span, ...]:

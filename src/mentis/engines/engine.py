@@ -28,7 +28,7 @@ _MAGIC = b"GGUF"
 # than one big one (630 tokens, one run each).
 _PROMPT_STEP = 64
 # Room for the prefixes of other conversations; the engine's own default is 8 GiB.
-_PREFIX_MEBIBYTES = 256
+PREFIX_MEBIBYTES = 256
 _SOCKET_PATH_LIMIT = 100
 _LOOPBACK = "127.0.0.1"
 
@@ -210,7 +210,7 @@ def _params(library: Any, shape: Shape) -> Any:  # noqa: ANN401  # compiled, wit
     params.fit_params = False  # it would change the context without a word
     params.n_parallel = 1
     params.n_batch = _PROMPT_STEP
-    params.cache_ram_mib = _PREFIX_MEBIBYTES
+    params.cache_ram_mib = PREFIX_MEBIBYTES
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     params.warmup = False
     params.verbosity = -1

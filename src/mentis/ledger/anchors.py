@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 from mentis.disk.atomic import sync_folder, unwritable
@@ -18,6 +19,9 @@ from .checkpoint import read_note, split_notes
 
 MAX_FILE = 64 * 1024 * 1024
 _SECONDS = 60
+# What git says while somebody else commits, and how long that is waited for.
+_BUSY = (".lock'", "cannot lock ref")
+_TRIES, _MOMENT = 100, 0.1
 # Nothing that the repository's own configuration names is run: no hook, no watcher, no filter.
 _HARMLESS = (
     "core.hooksPath=/dev/null",
@@ -33,10 +37,14 @@ _SET = tuple(word for setting in _HARMLESS for word in ("-c", setting))
 
 
 class FileAnchor:
-    """One file, only ever appended to. The same checkpoint twice is one."""
+    """One file, only ever appended to. The same checkpoint twice is one.
 
-    def __init__(self, path: Path) -> None:
+    Only a `new` one may know nothing yet: one that was told a checkpoint and has none is away.
+    """
+
+    def __init__(self, path: Path, *, new: bool = False) -> None:
         self._path = path
+        self._new = new
 
     def tell(self, checkpoint: str) -> None:
         read_note(checkpoint)  # nothing else gets in
@@ -56,7 +64,11 @@ class FileAnchor:
         return notes[-1].note if notes else None
 
     def notes(self) -> tuple[KeptNote, ...]:
-        return read_kept(self._path) if self._path.exists() else ()
+        there = self._path.exists()
+        known = read_kept(self._path) if there else ()
+        if not known and not self._new:
+            raise _away(str(self._path), there=there)
+        return known
 
     def _last_alone(self) -> str | None:
         """The last one of a file that holds nothing else: no other file is written to."""
@@ -78,16 +90,42 @@ class FileAnchor:
 
 
 class GitAnchor:
-    """A file in a git repository; each checkpoint is a commit. Pushing it is up to its owner."""
+    """A file in a git repository; each checkpoint is a commit. Pushing it is up to its owner.
 
-    def __init__(self, repository: Path, name: str = "checkpoints.txt") -> None:
+    Only a `new` one may know nothing yet.
+    """
+
+    def __init__(
+        self, repository: Path, name: str = "checkpoints.txt", *, new: bool = False
+    ) -> None:
         self._repository = repository
         self._name = name
+        self._new = new
 
     def tell(self, checkpoint: str) -> None:
-        if checkpoint == self.last():
+        last = self.last()
+        if checkpoint == last:
             return
-        FileAnchor(self._repository / self._name).tell(checkpoint)
+        FileAnchor(self._repository / self._name, new=last is None).tell(checkpoint)
+        for _ in range(_TRIES):
+            if self._committed(checkpoint):
+                return
+            time.sleep(_MOMENT)
+        self._commit(checkpoint)
+
+    def _committed(self, checkpoint: str) -> bool:
+        """False while somebody else commits; he may have taken this one along."""
+        try:
+            self._commit(checkpoint)
+        except StoreError as error:
+            if any(kept.note == checkpoint for kept in self.notes()):
+                return True
+            if not any(words in error.message for words in _BUSY):
+                raise
+            return False
+        return True
+
+    def _commit(self, checkpoint: str) -> None:
         says = read_note(checkpoint).checkpoint
         self._git("add", "--", self._name)
         message = f"checkpoint {says.origin} {says.size}"
@@ -100,11 +138,13 @@ class GitAnchor:
     def notes(self) -> tuple[KeptNote, ...]:
         """What the last commit holds, not what lies in the folder."""
         listed = self._git("ls-tree", "--name-only", "HEAD", "--", self._name, check=False)
-        if not listed.strip():
-            return ()
-        text = self._git("cat-file", "blob", f"HEAD:{self._name}")
         place = f"{self._repository}, {self._name}"
-        return tuple(KeptNote(note, place, outside=True) for note in split_notes(text))
+        there = bool(listed.strip())
+        text = self._git("cat-file", "blob", f"HEAD:{self._name}") if there else ""
+        known = tuple(KeptNote(note, place, outside=True) for note in split_notes(text))
+        if not known and not self._new:
+            raise _away(place, there=there)
+        return known
 
     def _git(self, *arguments: str, check: bool = True) -> str:
         try:
@@ -114,6 +154,7 @@ class GitAnchor:
                 text=True,
                 timeout=_SECONDS,
                 check=False,
+                env={**os.environ, "LC_ALL": "C"},  # what it says is looked at
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise StoreError(f"git could not be run in {self._repository}: {error}") from error
@@ -123,6 +164,14 @@ class GitAnchor:
                 hint="the anchor must be a git repository in which you can commit",
             )
         return done.stdout
+
+
+def _away(place: str, *, there: bool) -> BadCheckpoint:
+    return BadCheckpoint(
+        f"{place}: it holds no checkpoint any more" if there else f"{place}: it is not there",
+        hint="bring it back; if it is lost, `mentis ledger anchor remove` it and add another one",
+        place=place,
+    )
 
 
 def read_given(path: Path) -> tuple[KeptNote, ...]:
@@ -140,9 +189,11 @@ def read_given(path: Path) -> tuple[KeptNote, ...]:
 def read_kept(path: Path, *, outside: bool = True) -> tuple[KeptNote, ...]:
     """The checkpoints of a file, which may be empty."""
     try:
-        if path.stat().st_size > MAX_FILE:
+        with path.open("rb") as file:  # a device says no size, and has no end
+            data = file.read(MAX_FILE + 1)
+        if len(data) > MAX_FILE:
             raise BadCheckpoint(f"{path}: this is too large for a file of checkpoints")
-        text = path.read_text("utf-8")
+        text = data.decode().replace("\r\n", "\n")
     except (OSError, UnicodeDecodeError) as error:
         raise BadCheckpoint(
             f"{path}: the checkpoints cannot be read: {error}",

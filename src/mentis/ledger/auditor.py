@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Verifies an exported ledger. Needs Python 3.11 and the package `cryptography`, nothing else.
 
-    python verify.py LEDGER.zip [--key BASE64] [--origin NAME] [--checkpoint FILE ...]
+    python verify.py LEDGER.zip --key BASE64 --origin NAME [--checkpoint FILE ...]
 
 It shares no code with the program that wrote the bundle. Give the public key and the origin as you
 know them from elsewhere, and any checkpoint that somebody else kept: what the bundle says about
-itself, whoever made it could have made up.
+itself, whoever made it could have made up. Without both it is never called `ok`.
 """
 
 from __future__ import annotations
@@ -57,10 +57,11 @@ _NESTING = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Verify an exported ledger.")
-    parser.add_argument("bundle")
+    parser.add_argument("bundle", help="the exported ledger, a zip")
     parser.add_argument("--key", help="the log's public key, base64, as you know it")
     parser.add_argument("--origin", help="the name of the log, as you know it")
-    parser.add_argument("--checkpoint", action="append", default=[], metavar="FILE")
+    kept = "checkpoints that somebody else has kept; may be given several times"
+    parser.add_argument("--checkpoint", action="append", default=[], metavar="FILE", help=kept)
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
     asked = parser.parse_args(arguments)
     try:
@@ -74,11 +75,15 @@ def main(arguments: list[str] | None = None) -> int:
     except Unreadable as error:
         sys.stderr.write(f"error: {asked.bundle} cannot be read as a ledger: {error}\n")
         return 1
+    except (OSError, zipfile.BadZipFile) as error:
+        why = _reason(error)
+        sys.stderr.write(f"error: {asked.bundle} cannot be read as a ledger: {why}\n")
+        return 1
     except Exception as error:  # noqa: BLE001 - whoever made the file chose what is in it
         sys.stderr.write(f"error: {asked.bundle} cannot be read as a ledger: {error!r}\n")
         return 1
     sys.stdout.write(json.dumps(told) + "\n" if asked.json else _told(told))
-    return 0 if told["intact"] and told["signed"] is not None else 1
+    return 0 if told["verdict"] == "ok" else 1
 
 
 def audit(
@@ -98,11 +103,13 @@ def audit(
             audit_of.skip(map(_read_hash, _lines(archive, "dropped.txt", 65)))
         audit_of.read_all(_lines(archive, "entries.jsonl", _MOST_LINE), about["entries"])
     told = audit_of.finish(pinned or _unbase64(about["public_key"]))
-    if key is None or origin is None:
+    told["pinned"] = key is not None and origin is not None
+    if not told["pinned"]:
         told["notes"].append(
-            "the log's name or key was taken from the bundle itself; give --key and --origin"
+            "the log's name or key was taken from the bundle itself, which anybody could have made;"
+            " give --key and --origin"
         )
-    return told
+    return {"verdict": _word(told), **told}
 
 
 class Unreadable(Exception):
@@ -123,12 +130,16 @@ def _given_key(key: str) -> bytes:
     return raw
 
 
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
+
+
 def _given_notes(path: str) -> list[str]:
     try:
         with open(path, encoding="utf-8") as file:  # noqa: PTH123 - one file, no more imports
             notes = split_notes(file.read())
     except (OSError, UnicodeDecodeError) as error:
-        raise WrongArgument(f"--checkpoint {path}: it cannot be read: {error}") from error
+        raise WrongArgument(f"--checkpoint {path}: it cannot be read: {_reason(error)}") from error
     if not notes:
         raise WrongArgument(f"--checkpoint {path}: it holds no checkpoint")
     return notes
@@ -143,6 +154,7 @@ class _Audit:
         self.size, self.head, self.time = 0, None, ""
         self.peaks: list[bytes] = []
         self.given = False
+        self.denied = 0  # how many entries one from outside has seen that are not, or not so, here
         self.uncounted: list[str] = []
         self.notes = [(place, *read, outside) for place, read, outside in self.read(notes)]
         self.wanted = {size for _, _, size, _, _, _, _ in self.notes}
@@ -327,6 +339,7 @@ class _Audit:
             "intact": not self.findings,
             "signed": self.sealed,
             "vouched": vouched,
+            "denied": self.denied,
             "given": self.given,
             "uncounted": self.uncounted,
             "erased": erased,
@@ -409,6 +422,8 @@ class _Audit:
                 what = [f"the checkpoints of size {sizes}"] if sizes else []
                 gone = _pairs(says.get("missing"), "first", "last", int)
                 what += [f"entries {first} to {last}" for first, last in gone]
+                aside = ", ".join(map(str, _listed(says.get("segments"))))
+                what += [aside] if aside else []
                 remarks.append(
                     f"entry {one.index}: a rollback was accepted, which gives up"
                     f" {' and '.join(what)} ({says.get('reason')})"
@@ -531,9 +546,11 @@ class _Audit:
             elif size > self.size:
                 reason = "it has seen entries that are not here"
                 self.find(self.size, "checkpoint", f"{place}: {size} entries were there")
+                self.denied = max(self.denied, size if outside else 0)
             else:
                 reason = "it has seen other entries"
                 self.find(0, "checkpoint", f"{place}: other entries were there at size {size}")
+                self.denied = max(self.denied, size if outside else 0)
             self.uncount(f"{place}, size {size}", outside, reason)
         return vouched
 
@@ -966,8 +983,7 @@ def _sha256(content: bytes) -> bytes:
 
 
 def _told(told: dict[str, Any]) -> str:
-    word = "BROKEN" if not told["intact"] else "UNSIGNED" if told["signed"] is None else "ok"
-    lines = [f"{word}  {told['log']}: {told['entries']} entries, head {told['head']}"]
+    lines = [f"{told['verdict']}  {told['log']}: {told['entries']} entries, head {told['head']}"]
     shown = told["findings"][:20]
     lines += [f"  entry {found['index']}, {found['column']}: {found['message']}" for found in shown]
     if more := len(told["findings"]) - len(shown) + told["more"]:
@@ -977,23 +993,39 @@ def _told(told: dict[str, Any]) -> str:
         lines.append(f"  entry {gone['index']}: erased {names} ({gone['reason']})")
     lines += [f"note: {note}" for note in told["notes"]]
     lines.append(_told_signed(told["signed"], told["entries"]))
+    lines.append(_told_complete(told))
+    return "".join(f"{_shown(line)}\n" for line in lines)
+
+
+def _told_complete(told: dict[str, Any]) -> str:
+    if told["denied"]:
+        seen = f"NOT complete: a checkpoint from outside has seen {told['denied']} entries"
+        less = told["denied"] > told["entries"]
+        rest = f"and {told['entries']} are here" if less else "others than here"
+        kept = f"; the first {told['vouched']} are as one saw them" if told["vouched"] else ""
+        return f"{seen}, {rest}{kept}"
     if told["vouched"]:
         after = told["entries"] - told["vouched"]
         rest = f"; whether any of the {after} after them is missing, nobody can say"
-        lines.append(
-            f"complete: a checkpoint from outside has seen {told['vouched']} entries"
-            + (rest if after else "")
-        )
-    else:
-        why = "without a checkpoint from outside (--checkpoint)"
-        if told["given"]:
-            reasons = "; ".join(told["uncounted"][:3]) or "only of the empty ledger"
-            why = f"no checkpoint from outside counts here ({reasons})"
-        lines.append(
-            f"not known: {why}: entries removed from the end, or a history rewritten by whoever"
-            " holds the key, cannot be seen"
-        )
-    return "".join(f"{_shown(line)}\n" for line in lines)
+        seen = f"complete: a checkpoint from outside has seen {told['vouched']} entries"
+        return seen + (rest if after else "")
+    why = "without a checkpoint from outside (--checkpoint)"
+    if told["given"]:
+        reasons = "; ".join(told["uncounted"][:3]) or "only of the empty ledger"
+        why = f"no checkpoint from outside counts here ({reasons})"
+    return (
+        f"not known: {why}: entries removed from the end, or a history rewritten by whoever"
+        " holds the key, cannot be seen"
+    )
+
+
+def _word(told: dict[str, Any]) -> str:
+    """Only `ok` is a verdict to rely on."""
+    if not told["intact"]:
+        return "BROKEN"
+    if told["signed"] is None:
+        return "UNSIGNED"
+    return "ok" if told["pinned"] else "UNPINNED"
 
 
 def _told_signed(signed: int | None, entries: int) -> str:

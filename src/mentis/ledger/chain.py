@@ -10,7 +10,7 @@ import orjson
 
 from mentis.errors import BadInput, Defect
 from mentis.ports.ledger_store import Stamp
-from mentis.values.entry import LEDGER_FIELDS, Draft, Entry, Head, Uptime, written_entry
+from mentis.values.entry import LEDGER_FIELDS, Before, Draft, Entry, Uptime, written_entry
 from mentis.values.json import JsonObject
 
 from .canon import canonical, canonical_fields, canonical_header
@@ -58,7 +58,7 @@ def make_stamp(
 ) -> Stamp:
     """A stamp that takes the times and one salt per body field from the given sources."""
 
-    def stamp(agent: str, head: Head | None, draft: Draft) -> Entry:
+    def stamp(agent: str, head: Before | None, draft: Draft) -> Entry:
         moment = read = format_time(time())
         index, prev = 0, None
         if head is not None:
@@ -106,7 +106,7 @@ def _clock(uptime: Callable[[], Uptime] | None, *, read: str | None) -> JsonObje
 
 
 def _body(draft: Draft) -> dict[str, object]:
-    """The draft's body, with the identity of the delivery."""
+    """The body of a draft that can be recorded, with the identity of the delivery."""
     body: dict[str, object] = dict(draft.body)
     if not LEDGER_FIELDS.isdisjoint(body):
         forged = next(name for name in sorted(LEDGER_FIELDS) if name in body)
@@ -115,6 +115,12 @@ def _body(draft: Draft) -> dict[str, object]:
             " which only the ledger writes",
             hint="give that field another name",
             field=forged,
+        )
+    if "\0" in f"{draft.kind}{draft.source}{draft.ruleset}{draft.delivery}":
+        raise BadInput(
+            "a draft holds a null character in its kind, source, rules or delivery,"
+            " which not every store can keep",
+            hint="leave the null character out",
         )
     if draft.delivery is not None:
         body["delivery"] = draft.delivery
@@ -127,23 +133,20 @@ def _commit(body: JsonObject, salt: Callable[[], bytes]) -> tuple[dict[str, str]
     Each field is written once: what is hashed is also what is kept.
     """
     commitments: dict[str, str] = {}
-    fields: list[str] = []
-    values: list[str] = []
-    salts: list[str] = []
+    salts: dict[str, str] = {}
+    written: list[bytes] = []
     for name, key, value in canonical_fields(body):
         secret = salt()
         if len(secret) != SALT_BYTES:
             raise Defect(f"a salt has {len(secret)} bytes instead of {SALT_BYTES}")
-        digest = commitments[name] = _commitment(secret, key, value)
-        named = key.decode()
-        fields.append(f'{named}:"{digest}"')
-        values.append(f"{named}:{value.decode()}")
-        salts.append(f'{named}:"{secret.hex()}"')
+        commitments[name] = _commitment(secret, key, value)
+        salts[name] = secret.hex()
+        written += (b",", key, b":", value)
     return (
         commitments,
-        f"{{{','.join(fields)}}}",
-        f"{{{','.join(values)}}}",
-        f"{{{','.join(salts)}}}",
+        orjson.dumps(commitments).decode(),
+        f"{{{b''.join(written[1:]).decode()}}}",
+        orjson.dumps(salts).decode(),
     )
 
 

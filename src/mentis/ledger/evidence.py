@@ -25,6 +25,7 @@ from .statements import (
     KEY,
     KINDS,
     ROLLBACK,
+    aside_in,
     erased_in,
     lost_in,
     missing_in,
@@ -42,6 +43,7 @@ class Weighed:
     erased: list[Erased] = field(default_factory=list[Erased])
     notes: list[str] = field(default_factory=list[str])
     vouched: int = 0
+    denied: int = 0  # how many entries one from outside has seen that are not, or not so, here
     given: int = 0  # checkpoints from outside
     uncounted: list[str] = field(default_factory=list[str])  # which of these do not count, and why
 
@@ -211,6 +213,8 @@ class Evidence:
             _uncount(other, "it has seen other entries", weighed)
         outside = [read.says.size for read in matching if read.kept.outside]
         weighed.vouched = max(outside, default=0)
+        denied = (read.says.size for read in (*longer, *other) if read.kept.outside)
+        weighed.denied = max(denied, default=0)
 
     def _genuine(self, read: _Read, ring: KeyRing, given_up: _GivenUp, weighed: Weighed) -> bool:
         assert self._pin is not None  # noqa: S101 - there is no ring without it
@@ -304,6 +308,7 @@ def _given_up(told: JsonObject) -> str:
     sizes = ", ".join(str(size) for size, _ in lost_in(told))
     words = [f"the checkpoints of size {sizes}"] if sizes else []
     words += [f"entries {first} to {last}" for first, last in missing_in(told)]
+    words += [", ".join(aside)] if (aside := aside_in(told)) else []
     unread = ", ".join(unread_in(told))
     return " and ".join(words) + (f", without having asked {unread}" if unread else "")
 
@@ -328,7 +333,8 @@ def _signed_by_any(read: _Read, keys: Iterable[bytes]) -> bool:
 
 
 def _missing(longer: list[_Read], size: int) -> Finding:
-    largest = max(longer, key=lambda read: read.says.size)
+    # Of those that say the same, the one from outside: nobody here could have made it up.
+    largest = max(longer, key=lambda read: (read.says.size, read.kept.outside))
     attack: Attack = "rolled-back" if all(read.kept.outside for read in longer) else "truncated"
     message = (
         f"{largest.kept.place}: a checkpoint has seen {largest.says.size} entries,"
@@ -338,7 +344,7 @@ def _missing(longer: list[_Read], size: int) -> Finding:
 
 
 def _rewritten(other: list[_Read], matching: list[_Read]) -> Finding:
-    first = min(other, key=lambda read: read.says.size)
+    first = min(other, key=lambda read: (read.says.size, not read.kept.outside))
     low = max((r.says.size for r in matching if r.says.size < first.says.size), default=0)
     message = (
         f"{first.kept.place}: entries {low} to {first.says.size - 1} are not those the checkpoint"

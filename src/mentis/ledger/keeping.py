@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import islice
 
-from mentis.errors import BadCheckpoint, SigningKeyError, StoreDamaged, UsageError
+from mentis.errors import BadCheckpoint, RolledBack, SigningKeyError, StoreDamaged, UsageError
 from mentis.ports.ledger_store import LedgerStore, Stamp
 from mentis.ports.signer import Signer
 from mentis.values.checkpoint import (
@@ -19,7 +19,7 @@ from mentis.values.checkpoint import (
     Segment,
     Standing,
 )
-from mentis.values.entry import Draft, Entry
+from mentis.values.entry import Before, Draft, Entry
 from mentis.values.json import JsonObject
 from mentis.values.mark import Mark
 
@@ -37,7 +37,16 @@ from .merkle import (
 from .recipes import check_recipe
 from .segments import is_genuine, write_segment
 from .signature import decode_key, signed_by, statement_of
-from .standing import HashesFrom, check_start, newest, refuse_gaps, root_of, stand, stood_at
+from .standing import (
+    HashesFrom,
+    check_start,
+    foreign_log,
+    newest,
+    refuse_gaps,
+    root_of,
+    stand,
+    stood_at,
+)
 from .statements import GivenUp
 
 
@@ -118,6 +127,20 @@ def last_seen(ledger: Keeping, kept: Kept | None) -> Checkpoint | None:
     return longest or own
 
 
+def refuse_foreign(ledger: Keeping) -> None:
+    """RolledBack when this chain has checkpoints, and none of them is of this log."""
+    notes = (note for _, note in ledger.store.checkpoints(ledger.agent))
+    if other := foreign_log(notes, ledger.log):
+        raise RolledBack(
+            f"the ledger of `{ledger.agent}` here is of another log: it has checkpoints of {other},"
+            f" and none of {ledger.log}",
+            hint="a second home of the same name needs a `name` or a `ledger.schema_name` of its"
+            " own in mentis.toml; if this is the same home, put `ledger.origin` and its key back",
+            agent=ledger.agent,
+            other=other,
+        )
+
+
 def key_ring(ledger: Keeping, entries: Iterable[Entry]) -> KeyRing:
     """The pinned key, and those that the changes in sound entries lead to."""
     telling = (entry for entry in entries if entry.kind in (statements.KEY, statements.ROLLBACK))
@@ -131,7 +154,15 @@ def checkpoint(
 ) -> tuple[str, Standing]:
     """Sign what is there now and keep the note beside it."""
     standing = stand(ledger.hashes_from, since)
-    return _seal(ledger, signer, standing), standing
+    return seal(ledger, signer, standing), standing
+
+
+def seal(ledger: Keeping, signer: Signer, standing: Standing) -> str:
+    """Sign that it stood there, and keep the note beside it."""
+    says = Checkpoint(ledger.log, standing.size, root_of(standing))
+    note = sign_checkpoint(says, signer)
+    ledger.store.keep_checkpoint(ledger.agent, standing.size, note)
+    return note
 
 
 def prove(
@@ -204,14 +235,14 @@ def erase(
     stamp: Stamp,
     marks: Sequence[Mark] = (),
 ) -> Entry:
-    """Remove value and salt of these fields, or of all that are left; returns the tombstone."""
+    """Remove value and salt of these fields, or of all but the delivery; returns the tombstone."""
     entry = ledger.store.find(ledger.agent, index)
     if entry is None:
         raise UsageError(
             f"there is no entry {index} of `{ledger.agent}` in the store",
             hint="`mentis status list` shows the entries; older ones may be in segments",
         )
-    named = sorted(set(fields or entry.body))
+    named = sorted(set(fields or statements.erasable(entry)))
     draft = tombstone(ledger, entry, named, reason=reason, signer=signer)
     return ledger.store.erase(ledger.agent, index, named, draft=draft, stamp=stamp, marks=marks)
 
@@ -241,8 +272,9 @@ def change_key(ledger: Keeping, old: Signer, new: Signer, stamp: Stamp) -> Entry
     """From the next entry on `new` signs. A checkpoint by `old` seals what was before."""
     check_signer(old, ledger.pin)
     checkpoint(ledger, old, since=ledger.known)
-    head = ledger.store.head(ledger.agent)
-    return _append(ledger, statements.key_change(ledger.agent, head, old, new), stamp)
+    return _append_after(
+        ledger, lambda head: statements.key_change(ledger.agent, head, old, new), stamp
+    )
 
 
 def give_up(
@@ -268,9 +300,11 @@ def accept_rollback(
     ledger: Keeping, given_up: GivenUp, *, reason: str, signer: Signer, stamp: Stamp
 ) -> Entry:
     """Go on from here although more or other was seen: the entry names each lost checkpoint."""
-    head = ledger.store.head(ledger.agent)
-    draft = statements.rollback(ledger.agent, head, given_up, reason=reason, signer=signer)
-    return _append(ledger, draft, stamp)
+
+    def said(head: Before | None) -> Draft:
+        return statements.rollback(ledger.agent, head, given_up, reason=reason, signer=signer)
+
+    return _append_after(ledger, said, stamp)
 
 
 def seal_segment(ledger: Keeping, index: int, signer: Signer) -> tuple[Segment, Iterator[bytes]]:
@@ -287,7 +321,7 @@ def seal_segment(ledger: Keeping, index: int, signer: Signer) -> tuple[Segment, 
         )
     before, standing = _stood(ledger, ledger.hashes_from(0), first, index)
     _check_moved(ledger, before, index)
-    note = _seal(ledger, signer, standing)
+    note = seal(ledger, signer, standing)
     segment = Segment(ledger.agent, first, index - 1, before, note)
     entries = islice(ledger.store.entries(ledger.agent), index - first)
     return segment, write_segment(segment, entries)
@@ -449,11 +483,17 @@ def _append(ledger: Keeping, draft: Draft, stamp: Stamp, marks: Sequence[Mark] =
     return entry
 
 
-def _seal(ledger: Keeping, signer: Signer, standing: Standing) -> str:
-    says = Checkpoint(ledger.log, standing.size, root_of(standing))
-    note = sign_checkpoint(says, signer)
-    ledger.store.keep_checkpoint(ledger.agent, standing.size, note)
-    return note
+def _append_after(ledger: Keeping, said: Callable[[Before | None], Draft], stamp: Stamp) -> Entry:
+    """For a statement that names the entry it comes after, and counts nowhere else.
+
+    It is signed inside the write: until then others may append.
+    """
+
+    def at(agent: str, head: Before | None, _nothing_yet: Draft) -> Entry:
+        return stamp(agent, head, said(head))
+
+    nothing_yet = Draft("", statements.SOURCE, {})
+    return _append(ledger, nothing_yet, at)
 
 
 def _known_size(ledger: Keeping, size: int | None) -> int:

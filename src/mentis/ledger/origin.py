@@ -66,12 +66,21 @@ def import_history(data: bytes) -> History:
 
 
 def fresh_drafts(history: History, known: Callable[[str], bool]) -> tuple[Draft, ...]:
-    """The drafts that are not in the ledger yet; the first of them says that it begins a run."""
-    fresh = [draft for draft in history.drafts if not known(str(draft.delivery))]
-    if not fresh:
-        return ()
-    link = {**cast("JsonObject", fresh[0].body["link"]), "begins": True}
-    return (replace(fresh[0], body={**fresh[0].body, "link": link}), *fresh[1:])
+    """The drafts that are not in the ledger yet; the first of each run says that it begins one."""
+    fresh: list[Draft] = []
+    begins = True
+    for draft in history.drafts:
+        if known(str(draft.delivery)):
+            begins = True
+            continue
+        fresh.append(_begin(draft) if begins else draft)
+        begins = False
+    return tuple(fresh)
+
+
+def _begin(draft: Draft) -> Draft:
+    link = {**cast("JsonObject", draft.body["link"]), "begins": True}
+    return replace(draft, body={**draft.body, "link": link})
 
 
 def window_of(entry: Entry) -> JsonObject | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from itertools import islice
 
 from mentis.errors import BadCheckpoint, RolledBack
@@ -85,6 +86,15 @@ def newest(notes: Iterable[str], log: str) -> Checkpoint | None:
         if says.origin == log and (found is None or says.size > found.size):
             found = says
     return found
+
+
+def foreign_log(notes: Iterable[str], log: str) -> str:
+    """The log that these checkpoints are of, when none is of this one; empty otherwise."""
+    origins: list[str] = []
+    for note in notes:
+        with suppress(BadCheckpoint):  # for `verify`
+            origins.append(read_note(note).checkpoint.origin)
+    return "" if log in origins else next(iter(origins), "")
 
 
 def _refusal(agent: str, reason: str, *, size: int | None = None) -> RolledBack:

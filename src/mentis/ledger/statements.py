@@ -13,7 +13,7 @@ from typing import cast
 from mentis.errors import UsageError
 from mentis.ports.signer import Signer
 from mentis.values.checkpoint import Checkpoint
-from mentis.values.entry import Draft, Entry, Erased, Head
+from mentis.values.entry import Before, Draft, Entry, Erased
 from mentis.values.json import JsonObject
 
 from .signature import as_object, encode_key, sign_statement
@@ -49,6 +49,15 @@ def erasure(entry: Entry, fields: Collection[str], reason: str, signer: Signer) 
     return Draft(ERASURE, SOURCE, {FIELD: sign_statement(statement, signer)})
 
 
+def erasable(entry: Entry) -> list[str]:
+    """What goes when no field is named: all that is left but the delivery.
+
+    By that the same draft is known when it comes again: without it, what was erased would be
+    recorded anew. It goes when it is named.
+    """
+    return [name for name in entry.body if name != "delivery"]
+
+
 def erase_fields(entry: Entry, fields: Collection[str]) -> Entry:
     """The entry as it is left; also the copy of the delivery goes with its field."""
     return replace(
@@ -66,7 +75,7 @@ class GivenUp:
     `kept` is how many entries a checkpoint proves to be those from before. `keys` are signed
     changes of the key that went with the lost entries, and hold nevertheless. `missing` are the
     first and last index of entries that are gone between others; `unread` names the anchors that
-    could not be asked what they know.
+    could not be asked what they know; `segments` the files of the lost history that are set aside.
     """
 
     lost: tuple[Checkpoint, ...]
@@ -74,9 +83,10 @@ class GivenUp:
     keys: tuple[JsonObject, ...] = ()
     missing: tuple[tuple[int, int], ...] = ()
     unread: tuple[str, ...] = ()
+    segments: tuple[str, ...] = ()
 
 
-def key_change(agent: str, head: Head | None, old: Signer, new: Signer) -> Draft:
+def key_change(agent: str, head: Before | None, old: Signer, new: Signer) -> Draft:
     """From the next entry on `new` signs. Both sign this, so that either leads to the other."""
     statement = {
         "what": KEY,
@@ -89,7 +99,7 @@ def key_change(agent: str, head: Head | None, old: Signer, new: Signer) -> Draft
 
 
 def rollback(
-    agent: str, head: Head | None, given_up: GivenUp, *, reason: str, signer: Signer
+    agent: str, head: Before | None, given_up: GivenUp, *, reason: str, signer: Signer
 ) -> Draft:
     """A person has accepted that the ledger goes on from `head` although more had been seen."""
     statement: dict[str, object] = {
@@ -105,6 +115,8 @@ def rollback(
         statement["missing"] = [{"first": low, "last": high} for low, high in given_up.missing]
     if given_up.unread:
         statement["unread"] = list(given_up.unread)
+    if given_up.segments:
+        statement["segments"] = list(given_up.segments)
     return Draft(ROLLBACK, SOURCE, {FIELD: sign_statement(statement, signer)})
 
 
@@ -155,6 +167,11 @@ def missing_in(rollback: JsonObject) -> Iterator[tuple[int, int]]:
 def unread_in(rollback: JsonObject) -> list[str]:
     """The anchors that nobody could ask when it was accepted."""
     return list(map(str, _listed(rollback.get("unread"))))
+
+
+def aside_in(rollback: JsonObject) -> list[str]:
+    """The segments of another history, which were set aside."""
+    return list(map(str, _listed(rollback.get("segments"))))
 
 
 def keys_in(rollback: JsonObject) -> list[object]:

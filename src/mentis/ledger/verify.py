@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from mentis.errors import StoreDamaged
 from mentis.values.checkpoint import KeptNote, Pin
 from mentis.values.entry import Entry, Finding, Trusted, Verdict
+from mentis.values.words import entries_of
 
 from .deliveries import Deliveries
 from .evidence import Evidence, Weighed
@@ -70,7 +71,7 @@ def verify_chain(
     except StoreDamaged as damage:
         reading.stop(damage)
     second = again() if again is not None else None if isinstance(entries, Iterator) else entries
-    return reading.verdict(second, beginning.stored)
+    return replace(reading.verdict(second, beginning.stored), pinned=pin is not None)
 
 
 class _Reading:
@@ -218,7 +219,18 @@ def _uncounted(reasons: list[str]) -> str:
     return f"No checkpoint from outside counts here ({told}{more}): {_UNSEEN}"
 
 
+def _incomplete(count: int, weighed: Weighed) -> str:
+    seen = entries_of(weighed.denied)
+    less = (
+        f"{seen}, and {count} are here" if weighed.denied > count else f"{seen}, others than here"
+    )
+    kept = f"; the first {weighed.vouched} are as one saw them" if weighed.vouched else ""
+    return f"NOT complete: a checkpoint from outside has seen {less}{kept}."
+
+
 def _completeness(count: int, weighed: Weighed) -> str:
+    if weighed.denied:
+        return _incomplete(count, weighed)
     if not weighed.vouched:
         note = _uncounted(weighed.uncounted) if weighed.given else NOTE
         return note if count else f"There are no entries. {note}"

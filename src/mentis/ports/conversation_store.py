@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from mentis.values.ending import Ending
 from mentis.values.turn import Turn
 
 
@@ -15,6 +16,15 @@ class ConversationStore(Protocol):
     def replace(self, agent: str, session: str, number: int, turn: Turn) -> None:
         """Put a newer state of the same turn in its place."""
         ...
+
+    def carry(self, agent: str, session: str, ending: Ending) -> None:
+        """Give the message its state and store what followed it at the end: all of it, and once.
+
+        What was carried over under this name already is left as it is now.
+        """
+        ...
+
+    def carried(self, agent: str, session: str, ending: Ending) -> bool: ...
 
     def turns(self, agent: str, session: str) -> tuple[Turn, ...]: ...
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
-from mentis.values.entry import Draft, Entry, Head
+from mentis.values.entry import Before, Draft, Entry, Head
 from mentis.values.lease import Lease
 from mentis.values.mark import Mark
 from mentis.values.tally import Tally
 
-Stamp: TypeAlias = Callable[[str, Head | None, Draft], Entry]
+Stamp: TypeAlias = Callable[[str, Before | None, Draft], Entry]
 LOOKED_BACK = 10_000  # entries that are looked through for the last of a kind
 
 
@@ -68,12 +69,24 @@ class LedgerStore(Protocol):
     def drop_before(self, agent: str, index: int) -> int:
         """Remove the entries before `index` (never the last one) and return how many went.
 
-        Their hashes stay, for proofs, and their deliveries, which are never taken again.
+        Their hashes stay, for proofs, and their deliveries, which are never taken again unless
+        they are forgotten.
+        """
+        ...
+
+    def snapshot(self) -> AbstractContextManager[LedgerStore]:
+        """The store as it is now, as long as the block lasts: what others do meanwhile is not seen.
+
+        It is for reading, and Defect for whoever writes to it. Nobody waits for it. What is erased
+        meanwhile may stay until it ends in files of the store, which `remains` says.
         """
         ...
 
     def entries(self, agent: str, *, start: int = 0) -> Iterator[Entry]:
-        """The entries still kept, from index `start` on, read as they are asked for."""
+        """The entries still kept, from index `start` on, read as they are asked for.
+
+        What is erased or dropped while they are read may be seen by halves, but in a `snapshot`.
+        """
         ...
 
     def hashes(self, agent: str, *, start: int = 0) -> Iterator[str]:
@@ -81,6 +94,14 @@ class LedgerStore(Protocol):
 
         StoreDamaged unless what was dropped ends exactly where what is kept begins.
         """
+        ...
+
+    def dropped_as(self, agent: str, delivery: str) -> int | None:
+        """The index of the entry that was delivered as this and dropped; None if there is none."""
+        ...
+
+    def forget_delivery(self, agent: str, index: int) -> None:
+        """Remove what an entry that was dropped was delivered as; then it may be taken again."""
         ...
 
     def dropped_deliveries(self, agent: str, *, start: int = 0) -> Iterator[str | None]:

@@ -163,10 +163,12 @@ class Acting:
         session: str,
         outcomes: list[Outcome],
         offered: Collection[str] | None = None,
+        places: Sequence[str] = (),
     ) -> None:
         """One outcome for each action; `seen` is what the model was shown before it asked.
 
         `offered` are the acts it was told of: no other is done. None where a person calls.
+        `places`: where each is to be done, if that was said.
         """
 
         def judge(call: ActCall, spec: ActSpec) -> Decision:
@@ -178,7 +180,7 @@ class Acting:
         if gate.rules.budget.by_hour:
             await self._recount(bench.tally)
         await bench.dispatcher.dispatch(
-            actions, judge=judge, mode=mode, session=session, outcomes=outcomes
+            actions, judge=judge, mode=mode, session=session, outcomes=outcomes, places=places
         )
 
     def offered(self, route: Route, *, asked: bool = True) -> tuple[ToolDeclaration, ...]:
@@ -187,6 +189,15 @@ class Acting:
         """
         told = self._asked(asked=asked)
         if self.ground.chosen.builtin is not None or _takes_tools(route):
+            return told
+        return tuple(one for one in told if not self._is_plain(one.name))
+
+    def offered_in_tick(self, route: Route) -> tuple[ToolDeclaration, ...]:
+        """What may be done unasked. An answer of a tick needs no tools, so only where the prompts
+        are short it is not told of the acts every agent has, unless the settings name them.
+        """
+        told = self._asked(asked=False)
+        if self.ground.chosen.builtin is not None or not _is_short(route):
             return told
         return tuple(one for one in told if not self._is_plain(one.name))
 
@@ -322,4 +333,8 @@ def _told(problem: ToolProblem) -> str:
 
 
 def _takes_tools(route: Route) -> bool:
-    return route.variant != "compact" and abilities(route).calls != "text"
+    return not _is_short(route) and abilities(route).calls != "text"
+
+
+def _is_short(route: Route) -> bool:
+    return route.variant == "compact"

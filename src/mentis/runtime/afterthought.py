@@ -21,6 +21,7 @@ from mentis.values.entry import Entry
 from mentis.values.given import Given
 from mentis.values.part import TextPart
 from mentis.values.recalled import Recalled, Stimulus
+from mentis.values.trust import Trust
 from mentis.values.turn import Turn
 from mentis.values.value import Value
 
@@ -141,9 +142,10 @@ def _followup(
     """The thought in it is as trusted as what it was thought about, whatever was said since; it
     is told only here, if it is still the last thing.
     """
+    lineage = noted.lineage if noted else Trust.SELF
     given: Mapping[str, object] = {
         "elapsed_time": elapsed,
-        "inner_dialogue": Given(thought.thought, source="thought"),
+        "inner_dialogue": Given(thought.thought, source="thought", trust=lineage),
     }
     built = builder_for(mind, present).build_afterthought_followup(mind.route.variant, given)
     stimulus = Stimulus(worded(built, FOLLOWUP), inner=FOLLOWUP)

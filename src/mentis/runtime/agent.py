@@ -54,7 +54,7 @@ from .builtin_acts import open_states
 from .conversations import anew, first_message, sessions_of, set_title
 from .cortex.cortex import Cortex, Ticked, Waiting
 from .cortex.events import Emit, silent
-from .delivery import deliverable, make_delivery, place_of
+from .delivery import make_delivery
 from .events import OnEvent
 from .evidence import gather
 from .fork import Fork, course_of, fork_turn, live_mind, scripted_mind, session_of
@@ -62,11 +62,13 @@ from .kept_turn import KeptTurn, find_entry, load_turn
 from .legs import render_turn
 from .live import Live
 from .loop.aside import Aside, Asides
+from .loop.given import poses_as_ours
 from .loop.loop import Loop
 from .loop.pause import Pause
 from .loop.sealed import Seals
 from .loop.sources import LoopChoice, open_loop
 from .mind import Mind
+from .owed import deliverable, news_for, place_of
 from .persona_reading import progress
 from .persona_update import Upkeep, update_persona, updates_due
 from .present import look
@@ -172,7 +174,7 @@ class Agent:
         history = told_history(mind, checked_id(session, "session"), stimulus.replaces)
         present = look(mind)
         brought = self._brought(stimulus, look_out(mind, present, session, stimulus))
-        news = mind.acting.news()
+        news = news_for(mind, session, stimulus)
         return compose_turn(mind, present, stimulus, history, news=news, brought=brought).composed
 
     def render(self, message: str | Stimulus, *, session: str = "main") -> Rendering:
@@ -534,8 +536,24 @@ class Agent:
         What an earlier tick left to be sensed is sensed too, with `only` just what has one of these
         ids. `strict` makes a tick come to nothing whose answer breaks the contract anywhere (by
         default as `cortex.strict` says); `emit` gets every event as it happens; `taken` are
-        deliveries that its entry says were taken.
+        deliveries that its entry says were taken. BadInput for a sense that would pass for one of
+        the program's own.
         """
+        for one in senses:
+            if reason := poses_as_ours(one):
+                raise BadInput(f"sense {one.id!r}: {reason}", hint="choose another name for it")
+        return await self.live_on(senses, strict=strict, emit=emit, taken=taken, only=only)
+
+    async def live_on(
+        self,
+        senses: Sequence[Sense],
+        *,
+        strict: bool | None = None,
+        emit: Emit,
+        taken: Sequence[str],
+        only: Collection[str] | None,
+    ) -> Ticked:
+        """The tick of a loop, whose timers and folders hand over senses of the program's own."""
         async with self._one_at_a_time() as reading:
             return await self._cortex.run(
                 senses, emit=emit, strict=strict, taken=taken, only=only, reading=reading
@@ -690,7 +708,7 @@ class Agent:
         check_words(given, limits)
         stimulus = replace(
             given,
-            author=given.author or self._mind.profile.name,
+            author=given.author or ("" if given.from_guest else self._mind.profile.name),
             attachments=read_attachments(given.attachments, limits),
         )
         if stimulus.attachments:

@@ -26,11 +26,12 @@ class Anchor:
     place: _Place
 
 
-def open_anchors(home: Home, names: Iterable[str]) -> tuple[Anchor, ...]:
-    return tuple(open_anchor(home, name) for name in names)
+def open_anchors(home: Home, names: Iterable[str], *, new: bool = False) -> tuple[Anchor, ...]:
+    return tuple(open_anchor(home, name, new=new) for name in names)
 
 
-def open_anchor(home: Home, name: str) -> Anchor:
+def open_anchor(home: Home, name: str, *, new: bool = False) -> Anchor:
+    """Only a `new` one may know nothing yet; adding it tells it a checkpoint."""
     kind, _, given = name.partition(":")
     if kind not in ("file", "git") or not given:
         raise SettingsError(
@@ -42,7 +43,8 @@ def open_anchor(home: Home, name: str) -> Anchor:
             f"{path} is inside the home, so whoever takes the home takes it, too",
             hint="choose another disk, a share, or a repository that is pushed elsewhere",
         )
-    return Anchor(name, FileAnchor(path) if kind == "file" else GitAnchor(path))
+    place = FileAnchor(path, new=new) if kind == "file" else GitAnchor(path, new=new)
+    return Anchor(name, place)
 
 
 def whole_name(home: Home, name: str) -> str:
@@ -69,24 +71,18 @@ class Heard:
     """The checkpoints that anchors know, and what is to be said of those that told none."""
 
     notes: tuple[KeptNote, ...] = ()
-    silent: tuple[str, ...] = ()  # they know no checkpoint
-    unread: tuple[str, ...] = ()  # they could not be asked
-
-    @property
-    def faults(self) -> tuple[str, ...]:
-        return (*self.silent, *self.unread)
+    unread: tuple[str, ...] = ()
 
 
 def read_anchors(anchors: Iterable[Anchor]) -> Heard:
     notes: list[KeptNote] = []
-    silent: list[str] = []
     unread: list[str] = []
     for anchor in anchors:
         try:
             known = anchor.place.notes()
             notes.extend(known)
             if not known:
-                silent.append(f"anchor {anchor.name} knows no checkpoint")
+                unread.append(f"anchor {anchor.name} knows no checkpoint")
         except MentisError as error:
             unread.append(f"anchor {anchor.name} could not be read: {error.message}")
-    return Heard(tuple(notes), tuple(silent), tuple(unread))
+    return Heard(tuple(notes), tuple(unread))

@@ -86,7 +86,8 @@ def read_files(
 def check_words(stimulus: Stimulus, limits: LimitSettings) -> None:
     """Refuse a message that is empty, too long, or not valid Unicode."""
     reply_to = stimulus.reply_to
-    texts = [stimulus.text] if reply_to is None else [stimulus.text, reply_to.text, reply_to.author]
+    texts = [stimulus.text, stimulus.author]
+    texts += [] if reply_to is None else [reply_to.text, reply_to.author]
     length = sum(map(len, texts))
     if not stimulus.text.strip() and not stimulus.attachments:
         raise BadInput("the message is empty", hint="write something")

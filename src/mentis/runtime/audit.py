@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from mentis.values.words import counted
 
 from .audit_news import News
 from .audit_talk import Said
+from .carrying import CarriedTalk
 from .segment_files import SegmentFolder
 from .sources import Source, damage_finding
 from .statuses_operations import judge_verdict, was_judged
@@ -31,6 +33,8 @@ _NAMED = 5  # lines that a database says of itself
 _MOVED = "a segment is new, changed or gone since the last run, so everything was read again"
 _UNREAD = "turns that no entry speaks of were not looked for: only what is new was read"
 _LET_GO = "turns that no entry speaks of were not looked for: the first entries were let go"
+_AGAIN = 2
+_OVERTAKEN = "something was erased, moved or let go while this was read; verify once more"
 # Told of the agent, how many of its entries were read, and how many there are.
 Progress = Callable[[str, int, int], None]
 
@@ -87,41 +91,96 @@ class Asked:
 def verify_agent(
     agent: str, ledger: LedgerStore, talk: ConversationStore, asked: Asked | None = None
 ) -> Verdict:
-    """The chain of one agent, then every turn of its conversations, and what it is to be told."""
+    """The chain of one agent, then every turn of its conversations, and what it is to be told.
+
+    The ledger is read as it is at one moment. Segments and conversations are not: what others
+    erase or let go of there meanwhile is no finding, but a reason to look once more.
+    """
+    talk = CarriedTalk.over(talk, ledger)
     asked = _with_damage(asked or Asked(), ledger, talk)
+    verdict, overtaken = _verify_now(agent, ledger, talk, asked)
+    for _ in range(_AGAIN):
+        if not overtaken:
+            return verdict
+        verdict, overtaken = _verify_now(agent, ledger, talk, asked)
+    return replace(verdict, notes=(*verdict.notes, _OVERTAKEN)) if overtaken else verdict
+
+
+def _verify_now(
+    agent: str, ledger: LedgerStore, talk: CarriedTalk, asked: Asked
+) -> tuple[Verdict, bool]:
+    """With whether somebody came between, which may be why it does not hold."""
     before = _before(agent, asked.place)
     segments = _segments(asked)
-    since = before if before is not None and _stands(ledger, before) else None
-    moved = since is not None and since.segments != segments
-    since = None if moved else since
-    source = Source(agent, ledger, asked.segments, since.size if since else None)
-    verdict = _verify(agent, ledger, source, asked=asked, since=since)
-    if moved:
-        verdict = replace(verdict, notes=(*verdict.notes, _MOVED))
-    elif before is not None and since is None:
-        verdict = replace(verdict, findings=(_gone(before), *verdict.findings), trusted=None)
-    if not verdict.intact:
-        return judge_verdict(verdict)
+    found = asked.segments.look() if asked.segments is not None else None
+    with _still(ledger) as store:
+        since = before if before is not None and _stands(store, before) else None
+        moved = since is not None and since.segments != segments
+        since = None if moved else since
+        source = Source(agent, store, found, since.size if since else None)
+        verdict = _verify(agent, store, source, asked=asked, since=since)
+        if moved:
+            verdict = replace(verdict, notes=(*verdict.notes, _MOVED))
+        elif before is not None and since is None:
+            verdict = replace(verdict, findings=(_gone(before), *verdict.findings), trusted=None)
+        if not verdict.intact:
+            return judge_verdict(verdict), source.overtaken(ledger, asked.segments)
+        seen = 0 if since is not None or source.first else verdict.entries
+        verdict = _compare(
+            verdict,
+            source,
+            talk,
+            news=News(agent, store),
+            whole=lambda: ledger.count(agent) == seen,
+            unread=_UNREAD if since is not None else _LET_GO if source.first else "",
+        )
+        if not verdict.intact:
+            return verdict, source.overtaken(ledger, asked.segments)
+    return _kept(verdict, asked.place, segments), False
 
-    said, news = Said(), News(agent, ledger)
+
+@contextmanager
+def _still(ledger: LedgerStore) -> Generator[LedgerStore]:
+    """As it is now; one that is damaged is read as far as that goes, which names it."""
+    with ExitStack() as stack:
+        try:
+            store = stack.enter_context(ledger.snapshot())
+        except StoreDamaged:
+            store = ledger
+        yield store
+
+
+def _compare(
+    verdict: Verdict,
+    source: Source,
+    talk: CarriedTalk,
+    *,
+    news: News,
+    whole: Callable[[], bool],
+    unread: str,
+) -> Verdict:
+    """What goes by a chain that holds: turns, what the agent is to be told, how it was judged."""
+    agent, said = verdict.agent, Said()
     unjudged: list[int] = []
-    for entry in source.entries():
-        news.take(entry)
-        if entry.kind == "turn":
-            said.take(entry)
-        elif entry.kind == ERASURE:
-            said.take_erasure(entry)
-        elif entry.kind == ROLLBACK:
-            said.gave_up = True
-        elif not was_judged(entry) and len(unjudged) < _MOST:
-            unjudged.append(entry.index)
-    seen = 0 if since is not None or source.first else verdict.entries
-    findings, unfinished = said.compare(agent, talk, whole=lambda: ledger.count(agent) == seen)
+    try:
+        for entry in source.entries():
+            news.take(entry)
+            if entry.kind == "turn":
+                said.take(entry)
+            elif entry.kind == ERASURE:
+                said.take_erasure(entry)
+            elif entry.kind == ROLLBACK:
+                said.gave_up = True
+            elif not was_judged(entry) and len(unjudged) < _MOST:
+                unjudged.append(entry.index)
+    except StoreDamaged as damage:  # a segment that was sound when it was read before this
+        return judge_verdict(replace(verdict, findings=(damage_finding(damage),), trusted=None))
+    findings, unfinished = said.compare(agent, talk, whole=whole)
     forged, untold = news.compare()
+    late = () if findings else map(str, talk.waiting(agent))
     findings = sorted([*findings, *forged.values()], key=lambda finding: finding.index)
-    unread = _UNREAD if since is not None else _LET_GO if source.first else ""
     verdict = judge_verdict(verdict, unjudged)
-    notes = (*verdict.notes, *unfinished, *untold, *filter(None, [unread]))
+    notes = (*verdict.notes, *unfinished, *late, *untold, *filter(None, [unread]))
     verdict = replace(verdict, notes=notes)
     if findings:
         return replace(
@@ -130,7 +189,7 @@ def verify_agent(
             more=max(0, len(findings) - _MOST),
             trusted=None,
         )
-    return _kept(verdict, asked.place, segments)
+    return verdict
 
 
 def find_damage(ledger: LedgerStore, talk: ConversationStore) -> tuple[Finding, ...]:

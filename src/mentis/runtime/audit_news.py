@@ -39,10 +39,7 @@ class News:
                 self._told[key] = entry.index
 
     def compare(self) -> tuple[dict[str, Finding], list[str]]:
-        """By its key what no act came to, and what is to be said of the others.
-
-        The marks are read once more: what was told in the meantime is news no longer.
-        """
+        """By its key what no act came to, and what is to be said of the others."""
         findings, notes = dict[str, Finding](), list[str]()
         try:
             marks = self._marks()

@@ -23,6 +23,7 @@ from mentis.values.entry import Entry
 from mentis.values.library import Library
 from mentis.values.recalled import Stimulus
 from mentis.values.request import RuntimeContext
+from mentis.values.trust import Trust
 from mentis.values.value import Value
 
 from .beside import builder_for, limited, worded
@@ -148,8 +149,10 @@ def _occasion(mind: Mind, present: Present, kind: str) -> Stimulus:
     if kind not in known:
         raise _unknown(kind, known)
     built = builder_for(mind, present).build_beat(kind, mind.route.variant, present.variables)
+    outside = any(span.trust is Trust.UNTRUSTED for span in built.spans)
     return Stimulus(
         worded(built, f"{_PREFIX}{kind}"),
+        trust=Trust.UNTRUSTED if outside else Trust.OWNER,
         inner=INNER,
         mode="beat",
         runtime_ctx=RuntimeContext(beat_type=kind),

@@ -26,13 +26,14 @@ from mentis.values.request import PromptRequest
 from mentis.values.span import join_spans
 from mentis.values.trace import TokenCount, Trace
 from mentis.values.trust import Trust
-from mentis.values.turn import Turn
+from mentis.values.turn import Role, Turn
 from mentis.values.value import Value
 
 from .keep import Keeper
 from .legs import Compose, Course
 from .mind import Mind
 from .present import Present
+from .reserve import recorded_with
 from .turn import read_answer, shielded
 
 # What is not whole is of no use here: no decision, no summary, no title.
@@ -104,7 +105,8 @@ async def ask_beside(
         heard = Heard(reply, failure, keeper.lineage(stimulus), _begun(course))
         note = take(heard)
         keep = partial(keeper.note, stimulus, note.turn, reply=reply, facts=note.facts)
-        entry = await shielded(partial(keep, failure=failure))
+        keep = partial(keep, failure=failure)
+        entry = await shielded(partial(recorded_with, course.reserve, keep))
     return Beside(reply, note, entry, course.calls[0].composed, failure)
 
 
@@ -117,6 +119,11 @@ def limited(mind: Mind, tokens: int) -> Mind:
     return replace(mind, route=routes[0], fallbacks=tuple(routes[1:]))
 
 
+def speakers(mind: Mind) -> dict[Role, str]:
+    """How the two of a talk are called where it is told as lines."""
+    return {"user": mind.profile.name or "user", "assistant": mind.persona.name}
+
+
 def builder_for(mind: Mind, present: Present) -> Builder:
     return Builder(
         present.library,
@@ -125,6 +132,7 @@ def builder_for(mind: Mind, present: Present) -> Builder:
         mind.clock.now(),
         mind.counter(mind.route),
         policies=present.policies,
+        secret=mind.secret,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -11,17 +12,18 @@ from typing import cast
 from mentis.engines.estimate import EstimatingCounter
 from mentis.errors import BudgetReached, EngineMissing
 from mentis.stores.files.home import Home
-from mentis.stores.sqlite.database import Database
-from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.values.entry import Entry
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Usage
 from mentis.values.route import Backend, Route
 
 from .attempts import Call, planned, prompt_tokens
+from .databases import open_database
+from .ledgers import agents_here, open_store
 from .legs import Course
 from .mind import Mind
 from .prices import NOT_INSTALLED, call_price
+from .reserve import Reserve
 from .settings import Settings
 from .settings_sections import BudgetSettings
 
@@ -36,6 +38,18 @@ class Spent:
     turn_usd: Decimal = Decimal(0)
     day_usd: Decimal = Decimal(0)
     agent_usd: Decimal = Decimal(0)
+    under_way: int = 0  # of the tokens: what others have begun and not recorded yet
+
+    def and_others(self, tokens: int, usd: Decimal) -> Spent:
+        """With what turns that are under way elsewhere may come to."""
+        return replace(
+            self,
+            day_tokens=self.day_tokens + tokens,
+            agent_tokens=self.agent_tokens + tokens,
+            day_usd=self.day_usd + usd,
+            agent_usd=self.agent_usd + usd,
+            under_way=tokens,
+        )
 
     def and_now(self, tokens: int, usd: Decimal) -> Spent:
         """With a call of the turn that is going on, which no record knows of yet."""
@@ -46,6 +60,7 @@ class Spent:
             self.turn_usd + usd,
             self.day_usd + usd,
             self.agent_usd + usd,
+            self.under_way,
         )
 
 
@@ -54,25 +69,44 @@ def check_turn(course: Course) -> None:
     calls = ((call.route, call.reply.usage or call.planned) for call in _calls(course))
     used = [(route, usage) for route, usage in calls if usage is not None]
     prompt = prompt_tokens(course.leg.composed.trace)
-    check_asking(course.leg.mind, course.present.settings, used, prompt=prompt)
+    mind, settings = course.leg.mind, course.present.settings
+    check_asking(mind, settings, used, prompt=prompt, reserve=course.reserve)
 
 
 def check_asking(
-    mind: Mind, settings: Settings, used: Iterable[tuple[Route, Usage]], *, prompt: int
+    mind: Mind,
+    settings: Settings,
+    used: Iterable[tuple[Route, Usage]],
+    *,
+    prompt: int,
+    reserve: Reserve,
 ) -> None:
-    """The same for a call to the mind's route, after what was `used` already in this turn."""
+    """The same for a call to the mind's route, after what was `used` already in this turn. What it
+    may come to is reserved, so that no other process of this agent counts on it too.
+    """
     budgets = settings.model.budgets
-    priced, spent = _in_money(budgets), Spent()
-    if _lasts(budgets):
-        own = (mind.route, *mind.fallbacks, *([mind.correction] if mind.correction else ()))
-        routes = (*own, *settings.every_route())
-        entries = mind.ledger.entries(mind.agent)
-        spent = spent_by(entries, mind.clock.now(), priced=priced, routes=routes)
+    priced = _in_money(budgets)
+    own = Spent()
     for route, usage in used:
-        spent = spent.and_now(
-            usage.input + usage.output, price_of(usage, route) if priced else Decimal(0)
-        )
-    check_budgets(budgets, spent, mind.route, prompt=prompt)
+        usd = price_of(usage, route) if priced else Decimal(0)
+        own = own.and_now(usage.input + usage.output, usd)
+    if not _lasts(budgets):
+        check_budgets(budgets, own, mind.route, prompt=prompt)
+        return
+    with reserve.alone(settings.model.store.busy_seconds):
+        spent = _recorded(mind, settings, priced=priced).and_others(*reserve.others())
+        spent = spent.and_now(own.turn_tokens, own.turn_usd)
+        check_budgets(budgets, spent, mind.route, prompt=prompt)
+        most = planned(prompt, mind.route)
+        usd = price_of(most, mind.route) if priced else Decimal(0)
+        reserve.keep(own.turn_tokens + most.input + most.output, own.turn_usd + usd)
+
+
+def _recorded(mind: Mind, settings: Settings, *, priced: bool) -> Spent:
+    own = (mind.route, *mind.fallbacks, *([mind.correction] if mind.correction else ()))
+    routes = (*own, *settings.every_route())
+    entries = mind.ledger.entries(mind.agent)
+    return spent_by(entries, mind.clock.now(), priced=priced, routes=routes)
 
 
 def _calls(course: Course) -> Iterator[Call]:
@@ -81,15 +115,24 @@ def _calls(course: Course) -> Iterator[Call]:
 
 
 def check_call(
-    settings: Settings, home: Home, rendering: Rendering, *, route: Route, now: datetime
+    settings: Settings,
+    home: Home,
+    rendering: Rendering,
+    *,
+    route: Route,
+    now: datetime,
+    environ: Mapping[str, str],
 ) -> None:
     """A call outside any turn leaves no record, so it is held to what the agents spent already."""
     budgets, spent = settings.model.budgets, [Spent()]
     if _lasts(budgets):
         priced, routes = _in_money(budgets), (route, *settings.every_route())
-        with Database(home.database, busy_seconds=settings.model.store.busy_seconds) as database:
-            ledger = SqliteLedger(database)
-            records = (ledger.entries(agent) for agent in ledger.agents())
+        with (
+            open_database(home, settings, environ) as database,
+            closing(open_store(settings, database, environ)) as ledger,
+        ):
+            agents = agents_here(ledger, settings, home, None)
+            records = (ledger.entries(agent) for agent in agents)
             spent += [spent_by(entries, now, priced=priced, routes=routes) for entries in records]
     prompt = EstimatingCounter().count(rendering.body().decode()).tokens
     for one in spent:
@@ -126,7 +169,8 @@ def check_budgets(budgets: BudgetSettings, spent: Spent, route: Route, *, prompt
     for name in ("turn_tokens", "day_tokens", "agent_tokens"):
         limit, used = getattr(budgets, name), getattr(spent, name)
         if limit and used + call > limit:
-            raise _reached(name, f"{used} + {call}", f"{limit} tokens")
+            others = f" ({spent.under_way} of it under way elsewhere)" if spent.under_way else ""
+            raise _reached(name, f"{used}{others} + {call}", f"{limit} tokens")
     if not _in_money(budgets):
         return
     cost = price_of(most, route)

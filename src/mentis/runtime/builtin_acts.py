@@ -35,6 +35,7 @@ from mentis.values.status import Added
 from mentis.values.tool import ToolDeclaration
 
 from .ground import Ground
+from .known_keys import known_keys
 from .sealing import open_pin
 from .settings_acts import CHOSEN, ActSettings
 from .skill_texts import SKILLS, has_skills, skill_text
@@ -111,7 +112,7 @@ def _windows(ground: Ground) -> Statuses:
         clock=ground.clock,
         ids=ground.ids,
         pin=open_pin(settings),
-        lease_seconds=settings.model.status.lease_seconds,
+        keys=known_keys(settings, ground.environ),
     )
     return Statuses(desk)
 

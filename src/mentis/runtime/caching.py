@@ -124,7 +124,8 @@ class Caching:
         if verdict == "less":
             reasons = [*reasons, *may_be(expected, abilities(route))]
         if verdict == "unforeseen":
-            reasons = [*reasons, "the provider knew more of it than this agent had sent"]
+            more = "the provider knew more of it than finished calls of this agent had sent"
+            reasons = [*reasons, more]
         footprint = Footprint(route.name, route.model, now, steps, expected.tokens, here=True)
         taught = 0 if media else usage.input  # what a picture costs says nothing about words
         self._remember(footprint, taught)

@@ -88,7 +88,8 @@ async def call_route(
     files = Files(settings.model.limits, folder)
     outgoing = await to_thread.run_sync(read_outgoing, source, chosen, files)
     clock = parts.clock or SystemClock()
-    check_call(settings, home, outgoing.rendering, route=chosen, now=clock.now())
+    now, environ = clock.now(), parts.variables
+    check_call(settings, home, outgoing.rendering, route=chosen, now=now, environ=environ)
     provider = open_provider(settings, home, parts, clock=clock)
     rendering = outgoing.rendering
     reader = reader_for(

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
 
-from mentis.errors import MentisError
+from mentis.errors import MentisError, StoreLocked
 from mentis.ledger.checkpoint import Policy, due
 from mentis.ports.ledger_store import LedgerStore, Stamp
 from mentis.values.checkpoint import Standing
-from mentis.values.entry import Draft, Entry, Head
+from mentis.values.entry import Before, Draft, Entry, Head
 from mentis.values.lease import Lease
 from mentis.values.mark import Mark
 from mentis.values.tally import Tally
@@ -57,8 +58,11 @@ class CheckpointedLedger:
         *,
         tell: Tell = log_note,
         alarm: Alarm = set_alarm,
+        replaced: Callable[[], int] = lambda: 0,
     ) -> None:
         self.inner = store
+        self._replaced = replaced  # how often another store stood in the place of this one
+        self._seen_replaced = replaced()
         self._sealing = sealing
         self._policy = policy
         self._tell = tell
@@ -70,6 +74,7 @@ class CheckpointedLedger:
 
     def begin(self, agent: str) -> None:
         """RolledBack unless the ledger is what its last checkpoint saw, or longer."""
+        self._start_again()
         if agent in self._courses:
             return
         standing, sealed = self._sealing.start(self.inner, agent)
@@ -77,10 +82,35 @@ class CheckpointedLedger:
         course = self._courses.setdefault(agent, _Course(known, sealed, size))
         self._arm(agent, course)  # somebody may have appended and died
 
+    def _begun(self, agent: str, stamp: Stamp) -> Stamp:
+        """The stamp for what was compared just now, and for nothing that stands there since."""
+        replaced = self._replaced()
+        self.begin(agent)
+
+        def still(agent: str, head: Before | None, draft: Draft) -> Entry:
+            if self._replaced() != replaced:
+                raise StoreLocked(
+                    f"the ledger of `{agent}` was replaced just now", hint="try again", moved=True
+                )
+            return stamp(agent, head, draft)
+
+        return still
+
+    def _start_again(self) -> None:
+        """What stands there now is not what was compared."""
+        if (replaced := self._replaced()) == self._seen_replaced:
+            return
+        with self._lock:
+            courses, self._courses = self._courses, {}
+            self._seen_replaced = replaced
+            for course in courses.values():
+                self._disarm(course)
+
     def standing(self, agent: str) -> Standing | None:
         """Where it stood when it was last compared, so that the next look begins there."""
         self.begin(agent)
-        return self._courses[agent].standing
+        course = self._courses.get(agent)
+        return course.standing if course else None
 
     def append(
         self,
@@ -91,7 +121,7 @@ class CheckpointedLedger:
         lease: Lease | None = None,
         marks: Sequence[Mark] = (),
     ) -> tuple[Entry, ...]:
-        self.begin(agent)
+        stamp = self._begun(agent, stamp)
         made = self.inner.append(agent, drafts, stamp, lease=lease, marks=marks)
         self._grown(agent, made)
         return made
@@ -106,7 +136,7 @@ class CheckpointedLedger:
         stamp: Stamp,
         marks: Sequence[Mark] = (),
     ) -> Entry:
-        self.begin(agent)
+        stamp = self._begun(agent, stamp)
         tombstone = self.inner.erase(agent, index, fields, draft=draft, stamp=stamp, marks=marks)
         self._grown(agent, (tombstone,))
         return tombstone
@@ -121,9 +151,9 @@ class CheckpointedLedger:
         self.inner.close()
 
     def _grown(self, agent: str, made: Sequence[Entry]) -> None:
-        course = self._courses[agent]
-        fresh = [entry for entry in made if entry.index >= course.sealed]
-        if not fresh:
+        course = self._courses.get(agent)  # None: replaced since, so there is nothing to seal
+        fresh = [entry for entry in made if entry.index >= course.sealed] if course else []
+        if course is None or not fresh:
             return
         course.size = max(course.size, fresh[-1].index + 1)
         if course.oldest is None:
@@ -159,7 +189,7 @@ class CheckpointedLedger:
         """So many seconds nobody has sealed what is there; one that fails is tried again."""
         with self._lock:
             course.disarm = None
-            if self._closed:
+            if self._closed or self._courses.get(agent) is not course:
                 return
             if course.size > course.sealed:
                 self._seal(agent, course)
@@ -196,11 +226,20 @@ class CheckpointedLedger:
     def drop_before(self, agent: str, index: int) -> int:
         return self.inner.drop_before(agent, index)
 
+    def snapshot(self) -> AbstractContextManager[LedgerStore]:
+        return self.inner.snapshot()
+
     def entries(self, agent: str, *, start: int = 0) -> Iterator[Entry]:
         return self.inner.entries(agent, start=start)
 
     def hashes(self, agent: str, *, start: int = 0) -> Iterator[str]:
         return self.inner.hashes(agent, start=start)
+
+    def dropped_as(self, agent: str, delivery: str) -> int | None:
+        return self.inner.dropped_as(agent, delivery)
+
+    def forget_delivery(self, agent: str, index: int) -> None:
+        self.inner.forget_delivery(agent, index)
 
     def dropped_deliveries(self, agent: str, *, start: int = 0) -> Iterator[str | None]:
         return self.inner.dropped_deliveries(agent, start=start)

@@ -18,7 +18,6 @@ from mentis.ports.ledger_store import LedgerStore
 from mentis.ports.state_store import StateStore
 from mentis.settle.goal_patch import every_goal
 from mentis.stores.files.home import find_home
-from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.stores.states import States
 from mentis.values.cognition import (
@@ -34,6 +33,7 @@ from mentis.values.entry import Draft
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
+from .databases import open_database
 from .ledgers import open_ledger
 from .opened import Closing, closed_on_failure
 from .parts import Parts
@@ -206,7 +206,7 @@ def open_cognition(
     place = find_home(Path(home))
     settings = load_settings(place.path, parts.variables)
     agent = f"{settings.model.name or place.name}/{place.pick_persona(persona)}"
-    database = Database(place.database, busy_seconds=settings.model.store.busy_seconds)
+    database = open_database(place, settings, parts.variables)
     clock, ids = parts.clock or SystemClock(), parts.ids or RandomIds()
     with closed_on_failure(database):
         states = States(SqliteRevisions(database), clock)

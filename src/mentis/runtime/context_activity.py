@@ -34,4 +34,5 @@ def _entry(entry: Entry) -> str:
 
 def _turn(turn: Turn) -> str:
     text = " ".join(turn.text[: 20 * _LONGEST].split())
-    return f"{turn.role}: {first_words(text, _LONGEST)}" if text else ""
+    name = turn.speaker({"user": "user", "assistant": "assistant"})
+    return f"{name}: {first_words(text, _LONGEST)}" if text else ""

@@ -19,6 +19,7 @@ from mentis.values.trust import Trust
 from mentis.values.turn import Turn
 
 from .beside import builder_for, worded
+from .carrying import Ended
 from .kept_turn import kept_row_of
 from .mind import Mind
 from .present import Present
@@ -56,23 +57,28 @@ def anew(mind: Mind, session: str, number: int | None = None, text: str | None =
         )
     turn = turns[number]
     attached = tuple(part for part in turn.parts if isinstance(part, MediaPart))
+    theirs = text is None or bool(attached)  # else all of it is the owner's from now on
     stimulus = Stimulus(
         turn.text if text is None else text,
+        author=turn.author if theirs else "",
         attachments=attached,
-        trust=turn.lineage if text is None or attached else Trust.OWNER,
+        trust=turn.lineage if theirs else Trust.OWNER,
         replaces=number,
     )
     row = kept_row_of(mind, session, number)
     if row is None or row.delivery:
         return stimulus
+    around = row.runtime_ctx or stimulus.runtime_ctx
+    if not theirs and row.trust is Trust.UNTRUSTED:
+        around = replace(around, username="", usertag="")  # the guest has not said this
     return replace(
         stimulus,
         text=row.text if text is None else text,
-        author=row.author,
+        author=row.author if theirs else "",
         reply_to=row.reply_to,
-        runtime_ctx=row.runtime_ctx or stimulus.runtime_ctx,
+        runtime_ctx=around,
         surroundings=row.surroundings or stimulus.surroundings,
-        trust=row.trust if text is None else stimulus.trust,
+        trust=row.trust if theirs else Trust.OWNER,
     )
 
 
@@ -100,17 +106,16 @@ def set_title(mind: Mind, session: str, title: str) -> Entry:
     if not mind.conversations.turns(mind.agent, session):
         raise UsageError(f"there is no session {session!r}", hint="`mentis sessions list`")
     turn = title_turn(clean)
-    turns = mind.conversations.turns(mind.agent, session)
-    told = {"session": session, "number": len(turns), "inner": TITLE, "by": "owner"}
+    number = len(mind.conversations.turns(mind.agent, session))
+    told = {"session": session, "number": number, "inner": TITLE, "by": "owner"}
     body: dict[str, object] = {
         "turn": told,
         "digests": {"instruction": digest(clean.encode())},
         "acted": [turn_digest(turn)],
     }
     stamp = make_stamp(mind.clock.now, mind.ids.salt, mind.clock.uptime)
-    (entry,) = mind.ledger.append(mind.agent, [Draft("turn", "owner", body)], stamp)
-    mind.conversations.add(mind.agent, session, turn)
-    return entry
+    draft, ended = Draft("turn", "owner", body), Ended.new(session, number, mind.ids, turns=(turn,))
+    return mind.conversations.record(mind.agent, draft, stamp, ended=ended)
 
 
 def title_turn(title: str, lineage: Trust = Trust.SELF) -> Turn:
@@ -121,13 +126,14 @@ def _session(name: str, turns: Sequence[Turn]) -> Session:
     kept = standing(turns)
     said = [number for number in kept if turns[number].kind == "said"]
     all_said = sum(turn.kind == "said" for turn in turns)
+    unanswered = tuple(n for n in said if turns[n].state in ("failed", "pending"))
     return Session(
         name,
         title_of(turns),
         turns=all_said,
-        told=len(said),
+        told=len(said) - len(unanswered),
         replaced=all_said - len(said),
-        unanswered=tuple(n for n in said if turns[n].state in ("failed", "pending")),
+        unanswered=unanswered,
         summary=any(turns[number].kind == "summary" for number in kept),
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mentis.compose.builders import Builder
+from mentis.compose.quoted import as_data
 from mentis.errors import MentisError
 from mentis.settle.correction import (
     Asked,
@@ -93,4 +94,5 @@ def _words(course: Course, correction: Correction) -> str:
     builder = Builder(
         present.library, mind.persona, mind.profile, mind.clock.now(), policies=present.policies
     )
-    return builder.build_correction(correction.block, mind.route.variant, correction.values).text
+    values = as_data(correction.values)
+    return builder.build_correction(correction.block, mind.route.variant, values).text

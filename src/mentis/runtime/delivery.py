@@ -7,145 +7,21 @@ delivery leads to another.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import cast
-
 from anyio import CancelScope, to_thread
 
-from mentis.act import entries
-from mentis.act.gate import scope_of
-from mentis.compose.modes import writes_to_people
 from mentis.compose.requests import outputs_text
-from mentis.errors import BudgetReached, UsageError
+from mentis.errors import UsageError
 from mentis.values.action import Outcome
-from mentis.values.entry import Entry
 from mentis.values.recalled import Stimulus
 from mentis.values.trust import Trust
-from mentis.values.value import Value
 
 from .beside import limited
 from .mind import Mind
+from .owed import why_not
 from .present import look
 from .turn import Hear, TurnResult, run_turn
 
 INNER = "delivery"
-_LOOKED_BACK = 256
-_ASKED = ("chat", "live")  # where somebody waits for the result
-_STAGES: tuple[entries.Stage, ...] = ("intent", "waiting", "outcome")
-
-
-@dataclass(frozen=True, slots=True)
-class Origin(Value):
-    """Where an act was asked for, as the record says: nothing, where it says nothing."""
-
-    mode: str = ""
-    session: str = ""
-
-
-def origin_of(mind: Mind, key: str) -> Origin:
-    """It blocks."""
-    for stage in _STAGES:
-        entry = mind.ledger.find_delivery(mind.agent, entries.delivery(key, stage))
-        head = entry.body.get("act") if entry is not None else None
-        if isinstance(head, Mapping):
-            told = cast("Mapping[str, object]", head)
-            return Origin(str(told.get("mode", "")), str(told.get("session", "")))
-    return Origin()
-
-
-def place_of(mind: Mind, outcome: Outcome) -> str:
-    """The session whose talk asked for it; what the agent did by itself is told in `main`."""
-    origin = origin_of(mind, outcome.key)
-    return origin.session if origin.mode in _ASKED and origin.session else "main"
-
-
-def deliverable(mind: Mind) -> tuple[Outcome, ...]:
-    """The news that somebody waits for, and that can still be delivered. It blocks."""
-    return _deliverable(mind, mind.acting.news())
-
-
-def _deliverable(mind: Mind, news: Iterable[Outcome]) -> tuple[Outcome, ...]:
-    most = mind.settings.current()[0].model.delivery.attempts
-    return tuple(
-        one
-        for one in news
-        if origin_of(mind, one.key).mode in _ASKED and not why_not(mind, one, most)
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class News(Value):
-    """`told` is for the next tick, `owed` is for whoever asked for it in a talk."""
-
-    told: tuple[Outcome, ...] = ()
-    owed: tuple[Outcome, ...] = ()
-
-
-def news_of(mind: Mind) -> News:
-    """A tick takes nothing away from somebody who can still be told by `mentis run`. It blocks."""
-    news = mind.acting.news()
-    if not news or not mind.settings.current()[0].model.run.deliver:
-        return News(news)
-    owed = _deliverable(mind, news)
-    keys = {one.key for one in owed}
-    return News(tuple([one for one in news if one.key not in keys]), owed)
-
-
-def why_not(mind: Mind, outcome: Outcome, attempts: int) -> str:
-    """Why an outcome cannot be delivered; nothing, where it can. It blocks."""
-    name, spec = outcome.action.type, mind.acting.registry.spec(outcome.action.type)
-    if not outcome.key:
-        return "it has no key, so nothing can say whether it was told already"
-    if outcome.state == "waiting":
-        return "it still waits for a yes, so there is nothing to tell"
-    if writes_to_people(name) or (spec is not None and scope_of(spec) == "message"):
-        return f"{name} is a message itself, and no delivery follows on a message"
-    if origin_of(mind, outcome.key).mode == "delivery":
-        return "a delivery asked for it, and no delivery follows on a delivery"
-    return _was_tried(mind, outcome, attempts)
-
-
-def _was_tried(mind: Mind, outcome: Outcome, attempts: int) -> str:
-    turns = mind.ledger.latest(mind.agent, _LOOKED_BACK, kind="turn")
-    for entry in turns:
-        if outcome.key in cast("list[str]", entry.body.get("told") or []):
-            return f"entry {entry.index} says that it was told already"
-        if _delivers(entry) == outcome.key and (reason := _message(mind, entry)):
-            return reason
-    failed = sum(_delivers(entry) == outcome.key and not _unpaid(entry) for entry in turns)
-    return f"it was tried {failed} times already" if failed >= attempts else ""
-
-
-def _message(mind: Mind, entry: Entry) -> str:
-    """What became of the message that this delivery left waiting; nothing, if it was not sent."""
-    for key in cast("list[str]", entry.body.get("waits") or []):
-        marks = (*mind.acting.marks(entries.WAITING), *mind.acting.marks(entries.APPROVED))
-        if any(mark.key == key for mark in marks):
-            return f"the message of entry {entry.index} waits for a yes"
-        if _was_done(mind, key):
-            return f"the message of entry {entry.index} told it already"
-    return ""
-
-
-def _was_done(mind: Mind, key: str) -> bool:
-    """Anything that was begun may have gone out: only a no, or no answer, brings the news back."""
-    stages: tuple[entries.Stage, ...] = ("denied", "expired")
-    found = (mind.ledger.find_delivery(mind.agent, entries.delivery(key, one)) for one in stages)
-    return not any(entry is not None for entry in found)
-
-
-def _delivers(entry: Entry) -> str:
-    return str(_turn(entry).get("delivers", ""))
-
-
-def _unpaid(entry: Entry) -> bool:
-    """A budget kept it from being asked at all: no try of it."""
-    return _turn(entry).get("failure") == BudgetReached.code
-
-
-def _turn(entry: Entry) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", entry.body.get("turn") or {})
 
 
 async def make_delivery(

@@ -72,4 +72,4 @@ def _known(sealing: Sealing) -> tuple[tuple[KeptNote, ...], tuple[str, ...]]:
     """The checkpoints of all agents of the home: one that is gone is known from nothing else."""
     heard = read_anchors(sealing.anchors)
     kept, unread = sealing.folder.kept_notes()
-    return (*kept, *heard.notes), (*heard.faults, *unread, *sealing.strange())
+    return (*kept, *heard.notes), (*heard.unread, *unread, *sealing.strange())

@@ -24,10 +24,11 @@ from mentis.values.entry import Finding, Verdict
 from mentis.values.words import counted
 
 from .audit import Asked, Progress, find_damage, verify_agent
+from .databases import open_database
 from .evidence import gather_home, verified_file
-from .ledgers import open_ledger
+from .ledgers import agents_here, open_ledger
 from .logs import drop_log, make_log, remember_log
-from .sealing import open_pin, swapped_identity
+from .sealing import open_pin, open_sealing, swapped_identity
 from .segment_files import open_segments
 from .settings_edit import changed_text
 from .settings_sources import load_settings
@@ -35,6 +36,10 @@ from .system import RandomIds
 
 DEFAULT_PERSONA = "ada"
 _NAME_MARK = "{{home_name}}"
+_UNPINNED = (
+    "nothing says which log this is and whose key counts, so anybody could have written it; name"
+    " the home it is of with --home"
+)
 _TEMPLATES = {
     MARKER: "mentis.toml",
     "profile.toml": "profile.toml",
@@ -83,22 +88,25 @@ def verify_home(
     if ledger is not None:
         given = tuple(kept for file in checkpoints for kept in read_given(file))
         pin, swapped = _identity(Path(path))
-        asked = Asked(pin=pin, outside=given, progress=progress, swapped=swapped)
+        remarks = () if pin else (_UNPINNED,)
+        asked = Asked(pin=pin, outside=given, progress=progress, swapped=swapped, remarks=remarks)
         return _verify_copy(ledger, persona, asked)
     home = find_home(Path(path))
     settings = load_settings(home.path, os.environ)
-    with Database(home.database, readonly=True) as database:
+    with open_database(home, settings, os.environ, readonly=True) as database:
         talk = SqliteConversations(database)
         with closing(open_ledger(settings, database, os.environ)) as store:
             known = gather_home(home, settings, os.environ, checkpoints=checkpoints)
             asked = replace(known, progress=progress, damage=find_damage(store, talk))
             name = settings.model.name or home.name
             personas = [f"{name}/{one}" for one in home.personas()]
-            agents = _agents(store, asked, personas)
+            here = agents_here(store, settings, home, open_sealing(home, settings, os.environ))
+            agents = _agents(here, asked, personas)
             if persona is not None and f"{name}/{persona}" not in agents:
                 home.pick_persona(persona)  # says which there are
             chosen = [agent for agent in agents if persona in (None, _persona(agent))]
-            asked = replace(asked, beside=frozenset(chosen))
+            remarks = (*asked.remarks, *_others(store, here))
+            asked = replace(asked, beside=frozenset(chosen), remarks=remarks)
             verdicts: list[Verdict] = []
             for agent in chosen:
                 place = verified_file(home, settings, os.environ, agent=agent)
@@ -107,7 +115,7 @@ def verify_home(
                 segments = open_segments(home, settings, _persona(agent), agent)
                 own = replace(asked, segments=segments, place=place if resume else None)
                 verdicts.append(verify_agent(agent, store, talk, own))
-            verdicts.extend(_misnamed(store) if persona is None else ())
+            verdicts.extend(_misnamed(store, here) if persona is None else ())
             _refuse_nothing(verdicts, asked)
             return tuple(verdicts)
 
@@ -116,25 +124,31 @@ def _verify_copy(ledger: Path, persona: str | None, asked: Asked) -> tuple[Verdi
     """A copy of a database is looked at alone, also where there is no home."""
     with Database(ledger, readonly=True) as database:
         talk, store = SqliteConversations(database), SqliteLedger(database)
-        agents = _agents(store, asked)
+        here = store.agents()
+        agents = _agents(here, asked)
         chosen = [agent for agent in agents if persona in (None, _persona(agent))]
         damage = find_damage(store, talk)
         asked = replace(asked, beside=frozenset(chosen), damage=damage)
         verdicts = [verify_agent(agent, store, talk, asked) for agent in chosen]
-        verdicts.extend(_misnamed(store) if persona is None else ())
+        verdicts.extend(_misnamed(store, here) if persona is None else ())
         _refuse_nothing(verdicts, asked)
         return tuple(verdicts)
 
 
-def _agents(store: LedgerStore, asked: Asked, more: Sequence[str] = ()) -> list[str]:
+def _agents(here: Sequence[str], asked: Asked, more: Sequence[str] = ()) -> list[str]:
     """Those with entries, and those that somebody else knows of: all of theirs may be gone."""
-    named = (agent for agent in store.agents() if is_id(_persona(agent)))
+    named = (agent for agent in here if is_id(_persona(agent)))
     return sorted({*named, *asked.agents(), *more})
 
 
-def _misnamed(store: LedgerStore) -> Iterator[Verdict]:
+def _others(store: LedgerStore, here: Sequence[str]) -> Iterator[str]:
+    if count := len(set(store.agents()) - set(here)):
+        yield f"{counted(count, 'agent')} of other homes in the same database, not looked at"
+
+
+def _misnamed(store: LedgerStore, here: Sequence[str]) -> Iterator[Verdict]:
     """Entries of nobody: no home can have such an agent, so no record can be theirs."""
-    odd = (repr(agent) for agent in store.agents() if not is_id(_persona(agent)))
+    odd = (repr(agent) for agent in here if not is_id(_persona(agent)))
     for name in (*odd, *store.misnamed()):
         message = "entries stand here under a name that no agent can have"
         yield Verdict(name, 0, None, (Finding(0, "agent", message, "inserted"),), NOTE)

@@ -12,6 +12,7 @@ from mentis.act.seen import lineage_of
 from mentis.codec.forms import to_json, to_object
 from mentis.compose.compose import Composed
 from mentis.errors import BadInput, MentisError, NotCanonical
+from mentis.ledger.chain import make_stamp
 from mentis.values.action import Outcome
 from mentis.values.digest import Digest, digest
 from mentis.values.entry import Draft, Entry
@@ -26,6 +27,7 @@ from .attachments import media_digest
 from .attempts import Call, standing, total
 from .bringing import residency_mark
 from .caching import Settled
+from .carrying import Ended
 from .inputs import Inputs
 from .kept_inputs import Place
 from .legs import Passed
@@ -53,16 +55,6 @@ class Keeper:
     about: Mapping[str, object] = field(default_factory=dict[str, object])  # for the entry
     window: WindowAsked | None = None
 
-    def begin(self, stimulus: Stimulus) -> int:
-        """Store the message before the call, so that it cannot vanish with it.
-
-        Of what nobody said only the number is taken that its answer will have, or one after it.
-        """
-        if stimulus.inner:
-            return len(self.mind.conversations.turns(self.mind.agent, self.session))
-        turn = asked(stimulus, "pending")
-        return self.mind.conversations.add(self.mind.agent, self.session, turn)
-
     def end(
         self,
         stimulus: Stimulus,
@@ -72,7 +64,7 @@ class Keeper:
         outcomes: Sequence[Outcome],
         failure: MentisError | None,
     ) -> Entry:
-        """The entry first, then the conversation: what was said is never without its record."""
+        """The entry and what it binds, as one: what was said is never without its record."""
         turn = self._turn(stimulus, number, reply, failure=failure)
         # A beat writes to nobody: what is news stays so, until somebody can be told.
         told = self.told if self._heard(reply) and stimulus.mode != "beat" else ()
@@ -89,17 +81,18 @@ class Keeper:
         question = (
             None if stimulus.inner else asked(stimulus, "failed" if unanswered else "complete")
         )
+        ended = self._ended(number, question, turns)
         try:
             acted = _kept(question, turns)
             sent = self.rendering.body()
             bound = self._bound(stimulus, reply, outcomes, payload=digest(sent))
             body = {**turn, **self.about, **bound, **acted, **self._windowed(reply, outcomes)}
-            entry = self._record_with_inputs(body, told, Place(self.session, number, sent))
+            place = Place(self.session, number, sent)
+            return self._record_with_inputs(body, told, place, ended=ended)
         except (BadInput, NotCanonical) as refusal:
             # Nothing a model or a handler says may keep the turn out of the record.
-            entry = self._record({**turn, **self.about, "unbound": refusal.message}, told)
-        self._answer(number, question, turns)
-        return entry
+            body = {**turn, **self.about, "unbound": refusal.message}
+            return self._record(body, told, ended=ended and ended.writable())
 
     def note(
         self,
@@ -115,7 +108,7 @@ class Keeper:
 
         `facts` are added to what the entry says of the turn.
         """
-        number = self.begin(stimulus)
+        number = begin(self.mind, self.session, stimulus)
         body = self._turn(stimulus, number, reply, failure=failure, **facts)
         try:
             sent = self.rendering.body()
@@ -123,12 +116,11 @@ class Keeper:
             bound["digests"].pop("answer", None)
             acted = {"acted": [turn_digest(turn)]} if turn is not None else {}
             place = Place(self.session, number, sent)
-            entry = self._record_with_inputs({**body, **bound, **acted}, (), place, also=marks)
+            ended = self._ended(number, None, () if turn is None else (turn,))
+            whole = {**body, **bound, **acted}
+            return self._record_with_inputs(whole, (), place, also=marks, ended=ended)
         except (BadInput, NotCanonical) as refusal:
             return self._record({**body, "unbound": refusal.message}, (), marks)
-        if turn is not None:
-            self.mind.conversations.add(self.mind.agent, self.session, turn)
-        return entry
 
     def lineage(self, stimulus: Stimulus) -> Trust:
         return self._lineage(stimulus)
@@ -142,12 +134,12 @@ class Keeper:
             return Trust.UNTRUSTED
         return lineage_of(self.composed.request, said=stimulus.trust)
 
-    def _answer(self, number: int, question: Turn | None, turns: tuple[Turn, ...]) -> None:
-        talk, agent = self.mind.conversations, self.mind.agent
-        if question is not None:
-            talk.replace(agent, self.session, number, question)
-        for turn in turns:
-            talk.add(agent, self.session, turn)
+    def _ended(self, number: int, question: Turn | None, turns: tuple[Turn, ...]) -> Ended | None:
+        """The message itself is there since the beginning, with what is attached."""
+        if question is None and not turns:
+            return None
+        state = None if question is None else question.state
+        return Ended.new(self.session, number, self.mind.ids, state=state, turns=turns)
 
     def _heard(self, reply: Reply) -> bool:
         """Something came back, so that the model has read what it was shown."""
@@ -170,29 +162,36 @@ class Keeper:
         place: Place,
         *,
         also: Sequence[Mark] = (),
+        ended: Ended | None = None,
     ) -> Entry:
         """What the prompt was made from is kept, so that it can be made again."""
         if self.inputs is None:
-            return self._record(body, told, also)
+            return self._record(body, told, also, ended=ended)
         keeping, request = self.mind.kept, self.composed.request
         try:
             kept = keeping.write(self.inputs, self.rendering, request, place=place)
         except (BadInput, UnicodeEncodeError) as refusal:
-            return self._record({**body, "unkept": str(refusal)}, told, also)
-        entry = self._record({**body, "inputs": kept.digest}, told, (*kept.marks, *also))
+            return self._record({**body, "unkept": str(refusal)}, told, also, ended=ended)
+        body, also = {**body, "inputs": kept.digest}, (*kept.marks, *also)
+        entry = self._record(body, told, also, ended=ended)
         keeping.written(kept)
         return entry
 
     def _record(
-        self, body: Mapping[str, object], told: Sequence[str], also: Sequence[Mark] = ()
+        self,
+        body: Mapping[str, object],
+        told: Sequence[str],
+        also: Sequence[Mark] = (),
+        *,
+        ended: Ended | None = None,
     ) -> Entry:
         stamp = turn_stamp(self.mind, self.window)
         draft = Draft("turn", "runtime", body)
         marks = [*also, *(told_mark(key) for key in told)]
         if self.composed.residency is not None and any(call.sent for call in self.calls):
             marks.append(residency_mark(self.session, self.composed.residency))
-        (entry,) = self.mind.ledger.append(self.mind.agent, [draft], stamp, marks=marks)
-        return entry
+        talk = self.mind.conversations
+        return talk.record(self.mind.agent, draft, stamp, ended=ended, marks=marks)
 
     def _turn(
         self,
@@ -203,22 +202,11 @@ class Keeper:
         failure: MentisError | None,
         **facts: object,
     ) -> dict[str, object]:
-        route = self.mind.route
-        turn: dict[str, object] = {"session": self.session, "number": number, "stop": reply.stop}
-        if stimulus.inner:
-            turn["inner"] = stimulus.inner
-        if stimulus.replaces is not None:
-            turn["replaces"] = stimulus.replaces
-        turn |= {**of_mode(stimulus), **facts}
-        if failure is not None:
-            turn["failure"] = failure.code
+        turn = {"session": self.session, "number": number, "stop": reply.stop}
+        turn |= {**_about(stimulus, failure), **facts}
         if self.repeat is not None:
             turn["repeats"] = self.repeat.index
-        place: dict[str, object] = {
-            "name": route.name,
-            "backend": route.backend,
-            "model": route.model,
-        }
+        place = _place(self.mind)
         if self.passed:
             place["after"] = [to_object(passed) for passed in self.passed]
         body: dict[str, object] = {"turn": turn, "route": place, **self._used()}
@@ -249,12 +237,58 @@ class Keeper:
             "library": self.composed.trace.library,
             "reply": digest(to_json(reply)),
             "acts": _digest_of(outcomes),
-            "instruction" if stimulus.inner else "message": digest(asked_text(stimulus).encode()),
+            **_message(stimulus),
         }
         if reply.text:
             digests["answer"] = digest(reply.text.encode())
-        attached = [media_digest(part) for part in stimulus.attachments]
-        return {"digests": digests, **({"attachments": attached} if attached else {})}
+        return {"digests": digests, **_attached(stimulus)}
+
+
+def begin(mind: Mind, session: str, stimulus: Stimulus) -> int:
+    """Store the message before anything is done for it, so that it cannot vanish. It blocks.
+
+    Of what nobody said only the number is taken that its answer will have, or one after it.
+    """
+    if stimulus.inner:
+        return len(mind.conversations.turns(mind.agent, session))
+    return mind.conversations.add(mind.agent, session, asked(stimulus, "pending"))
+
+
+def record_unasked(
+    mind: Mind, session: str, number: int, stimulus: Stimulus, *, failure: MentisError | None
+) -> Entry:
+    """A turn in which nobody was asked: its prompt could not be put together, or it was broken off
+    before. The message stays, as one that failed. It blocks.
+    """
+    stop = "interrupted" if failure is None else "error"
+    turn = {"session": session, "number": number, "stop": stop, **_about(stimulus, failure)}
+    question = None if stimulus.inner else asked(stimulus, "failed")
+    body = {"turn": turn, "route": _place(mind), "digests": _message(stimulus)}
+    body |= {**_attached(stimulus), **_kept(question, ())}
+    ended = question and Ended.new(session, number, mind.ids, state=question.state)
+    stamp = make_stamp(mind.clock.now, mind.ids.salt, mind.clock.uptime)
+    return mind.conversations.record(mind.agent, Draft("turn", "runtime", body), stamp, ended=ended)
+
+
+def _about(stimulus: Stimulus, failure: MentisError | None) -> dict[str, object]:
+    told: dict[str, object] = {"inner": stimulus.inner} if stimulus.inner else {}
+    told |= {} if stimulus.replaces is None else {"replaces": stimulus.replaces}
+    return {**told, **of_mode(stimulus), **({} if failure is None else {"failure": failure.code})}
+
+
+def _place(mind: Mind) -> dict[str, object]:
+    route = mind.route
+    return {"name": route.name, "backend": route.backend, "model": route.model}
+
+
+def _message(stimulus: Stimulus) -> dict[str, Digest]:
+    name = "instruction" if stimulus.inner else "message"
+    return {name: digest(asked_text(stimulus).encode())}
+
+
+def _attached(stimulus: Stimulus) -> dict[str, object]:
+    attached = [media_digest(part) for part in stimulus.attachments]
+    return {"attachments": attached} if attached else {}
 
 
 def _kept(question: Turn | None, turns: Sequence[Turn]) -> dict[str, object]:

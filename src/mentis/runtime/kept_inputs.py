@@ -6,13 +6,13 @@ What many turns have in common is a part, written once.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TypeVar, cast
 
 from mentis.codec.forms import from_json, to_object
+from mentis.compose.fences import nonce_in
 from mentis.errors import BadInput
 from mentis.ports.ledger_store import LedgerStore
 from mentis.recall.epochs import memory_id
@@ -21,7 +21,6 @@ from mentis.values.given import Given
 from mentis.values.json import JsonObject
 from mentis.values.library import Library
 from mentis.values.mark import Mark
-from mentis.values.marks import FENCE
 from mentis.values.recalled import Recalled, Stimulus
 from mentis.values.rendering import Rendering
 from mentis.values.request import PromptRequest, RuntimeContext
@@ -54,7 +53,6 @@ from .kept_row import (
 
 _PLAIN = RuntimeContext()
 _ACT = "act "
-_NONCE = re.compile(rf"<{FENCE} ([0-9a-f]{{12}})>\n$")
 V = TypeVar("V", bound=Value)
 
 
@@ -177,11 +175,6 @@ def nonces_in(request: PromptRequest) -> tuple[str, ...]:
     return tuple(found[1] for span in _spans(request) if (found := nonce_in(span)))
 
 
-def nonce_in(span: Span) -> re.Match[str] | None:
-    """The opening mark around text from outside, if this is one."""
-    return _NONCE.search(span.text) if span.source == "layout" else None
-
-
 def _spans(request: PromptRequest) -> Iterator[Span]:
     yield from request.system_instruction
     yield from request.context_summary
@@ -204,7 +197,7 @@ def installed() -> str:
 def _variables(values: Mapping[str, object]) -> Variables | None:
     """What many turns have in common: values that say where they came from."""
     lasting = {name: value for name, value in values.items() if isinstance(value, Given)}
-    return Variables(lasting) if lasting else None
+    return Variables(lasting, guarded=True) if lasting else None
 
 
 def _given(values: Mapping[str, object]) -> dict[str, str]:
@@ -222,6 +215,7 @@ def _with_message(row: TurnInputs, stimulus: Stimulus) -> TurnInputs:
         row,
         text="" if delivery else stimulus.text,
         author=stimulus.author,
+        named=not stimulus.unnamed,
         mode=stimulus.mode,
         inner=stimulus.inner,
         delivers=stimulus.delivers,

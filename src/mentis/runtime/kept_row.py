@@ -10,7 +10,7 @@ import base64
 import binascii
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b, sha256
 from typing import TypeVar
 
@@ -64,7 +64,18 @@ class Tools(Value):
 
 @dataclass(frozen=True, slots=True)
 class Variables(Value):
+    """`guarded`: what is not ours in them was made plain when it was told, and fenced where nobody
+    vouched for it. In the turns of an older Mentis it was told as it is.
+    """
+
     values: Mapping[str, Given]
+    guarded: bool = False
+
+    @property
+    def told(self) -> Mapping[str, Given]:
+        if self.guarded:
+            return self.values
+        return {name: replace(value, bare=True) for name, value in self.values.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +128,7 @@ class TurnInputs(Value):
     number: int = 0
     text: str = ""
     author: str = ""
+    named: bool = False  # it was told who says it; an older Mentis did not
     reply_to: ReplyTo | None = None
     runtime_ctx: RuntimeContext | None = None
     surroundings: Surroundings | None = None

@@ -126,6 +126,12 @@ def _bound(entry: Entry) -> tuple[str, Mapping[str, str]]:
     erased = [name for name in erased if name not in entry.body]
     if erased:
         raise _gone(entry, f"its `{erased[0]}` were erased")
+    if "tick" in entry.fields and "turn" not in entry.fields:
+        raise ReplayError(
+            f"entry {entry.index} is a tick: of what its models were told only digests are kept",
+            hint=f"`mentis ledger show {entry.index}` says what it came to",
+            index=entry.index,
+        )
     if "inputs" not in entry.body:
         why = entry.body.get("unkept") or entry.body.get("unbound")
         inner = cast("JsonObject", entry.body.get("turn") or {}).get("inner")
@@ -210,6 +216,7 @@ class _Reading:
             inner=row.inner,
             mode=row.mode,
             delivers=row.delivers,
+            unnamed=not row.named,
         )
 
     def _text(self) -> str:
@@ -244,7 +251,7 @@ class _Reading:
         if not self.row.variables:
             return self.row.given
         found = self.mind.kept.part(Variables, self.row.variables)
-        lasting = self._there(found, "what the persona remembered").values
+        lasting = self._there(found, "what the persona remembered").told
         return {**lasting, **self.row.given}
 
     def _memory(self, told: Recollection) -> Span:

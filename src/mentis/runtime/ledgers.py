@@ -16,7 +16,7 @@ from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
 
 from .checkpoints import CheckpointedLedger
-from .sealing import open_sealing, refuse_swapped, remember_identity
+from .sealing import Sealing, open_sealing, refuse_swapped, remember_identity
 from .settings import Settings
 from .settings_sections import LedgerSettings
 
@@ -37,7 +37,7 @@ def open_ledger(settings: Settings, database: Database, environ: Mapping[str, st
         return store
     chosen = settings.model.ledger
     policy = Policy(chosen.checkpoint_entries, chosen.checkpoint_seconds)
-    return CheckpointedLedger(store, sealing, policy)
+    return CheckpointedLedger(store, sealing, policy, replaced=lambda: database.replaced)
 
 
 def open_store(settings: Settings, database: Database, environ: Mapping[str, str]) -> LedgerStore:
@@ -46,6 +46,24 @@ def open_store(settings: Settings, database: Database, environ: Mapping[str, str
     if chosen.store == "sqlite":
         return SqliteLedger(database)
     return PostgresLedger(open_postgres(settings, environ))
+
+
+def agents_here(
+    store: LedgerStore, settings: Settings, home: Home, sealing: Sealing | None
+) -> tuple[str, ...]:
+    """The agents of this home with entries. Its own database has no others; PostgreSQL may.
+
+    There it goes by the name of the home, and by what is kept beside the key: it may have had
+    another name.
+    """
+    agents, name = store.agents(), settings.model.name or home.name
+    if settings.model.ledger.store == "sqlite":
+        return agents
+    return tuple(
+        agent
+        for agent in agents
+        if agent.startswith(f"{name}/") or (sealing is not None and sealing.known(agent))
+    )
 
 
 def open_postgres(settings: Settings, environ: Mapping[str, str]) -> PostgresDatabase:

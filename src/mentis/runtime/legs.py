@@ -28,6 +28,7 @@ from .inputs import Inputs, Prompted
 from .mind import Mind
 from .present import Present
 from .repeat import Repeat, repeat_for
+from .reserve import Reserve
 from .windows_model import opening_for
 
 
@@ -72,7 +73,8 @@ class Course:
     `calls` are the answers that came to an end; the answer of the leg itself is added by `close`.
     `sent`: the prompt of this leg went out, so that somebody may charge for it; `unanswered` are
     the calls of which that is so on the routes that were passed over. `dry`: what the answer asks
-    for is not done, and nothing is asked again. `about` is what else the entry says.
+    for is not done, and nothing is asked again. `about` is what else the entry says. Whoever began
+    it lets `reserve` go once it is recorded.
     """
 
     stimulus: Stimulus
@@ -81,6 +83,7 @@ class Course:
     rest: Iterator[Route]
     leg: Leg
     attempts: Attempts
+    reserve: Reserve
     heard: bool = False
     sent: bool = False
     open: bool = True
@@ -97,7 +100,8 @@ class Course:
     def begin(cls, mind: Mind, stimulus: Stimulus, compose: Compose, *, present: Present) -> Course:
         leg = _leg(mind, stimulus, compose)
         attempts = Attempts(present.settings.model.correction.calls)
-        return cls(stimulus, compose, present, iter(mind.fallbacks), leg, attempts)
+        rest, reserve = iter(mind.fallbacks), Reserve.of(mind)
+        return cls(stimulus, compose, present, rest, leg, attempts, reserve)
 
     async def prepare(self) -> Leg:
         """The leg as it is sent: on top of a cache, where its route asks for one to be made."""

@@ -26,6 +26,7 @@ from mentis.values.value import Value
 from .bringing import nothing
 from .keep import of_mode
 from .mind import Mind
+from .owed import news_for
 from .present import look
 from .turn import compose_turn, look_out, told_history
 
@@ -109,8 +110,8 @@ def _stimulus(surroundings: Surroundings = NOWHERE) -> Stimulus:
 
 def _tell(mind: Mind, session: str, surroundings: Surroundings) -> Told:
     """How things stand now, as one text. It blocks."""
-    history, news = told_history(mind, session), mind.acting.news()
     present, stimulus = look(mind), _stimulus(surroundings)
+    history, news = told_history(mind, session), news_for(mind, session, stimulus)
     brought = nothing(stimulus, look_out(mind, present, session, stimulus))
     made = compose_turn(mind, present, stimulus, history, news=news, brought=brought)
     composed = made.composed

@@ -169,11 +169,11 @@ class KeyChange:
         return any(self._changes(agent, public_key))
 
     def _changes(self, agent: str, public_key: str) -> Iterator[tuple[Entry, JsonObject]]:
-        """What both keys have signed; anything else that says so is for `verify`."""
+        """What both keys have signed for this place; anything else is for `verify`."""
         keys = [decode_key(self.sealing.pin.public_key), decode_key(public_key)]
         for entry in self.store.entries(agent):
             signed = as_object(entry.body.get(statements.FIELD))
-            if entry.kind != statements.KEY or statement_of(signed).get("new") != public_key:
-                continue
-            if all(signed_by(signed, key) for key in keys):
+            told = statement_of(signed)
+            here = (told.get("new"), told.get("after")) == (public_key, entry.prev)
+            if entry.kind == statements.KEY and here and all(signed_by(signed, k) for k in keys):
                 yield entry, signed

@@ -59,6 +59,7 @@ from mentis.values.memory_kind import MemoryKind
 from mentis.values.trace import Degradation
 from mentis.values.trust import Trust
 
+from .databases import open_database
 from .ledgers import open_ledger, open_postgres
 from .memories_draft import check_draft, check_whole, made_of
 from .memories_fill import Filler, Progress
@@ -106,7 +107,7 @@ def open_memories(
     place = find_home(Path(home))
     settings = load_settings(place.path, parts.variables)
     chosen = place.pick_persona(persona)
-    database = Database(place.database, busy_seconds=settings.model.store.busy_seconds)
+    database = open_database(place, settings, parts.variables)
     with closed_on_failure(database):
         tools = open_memory_tools(settings, database, parts)
     return Memories(f"{settings.model.name or place.name}/{chosen}", tools, database)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from mentis.library.memory.files import PersonaMemory
 from mentis.library.shelf import Shelf
 from mentis.ports.clock import Clock
-from mentis.ports.conversation_store import ConversationStore
 from mentis.ports.ids import Ids
 from mentis.ports.ledger_store import LedgerStore
 from mentis.ports.provider import Provider
@@ -20,6 +19,7 @@ from mentis.values.trace import Degradation
 from .acting import Acting
 from .bringing import Bringing
 from .caching import Caching
+from .carrying import CarriedTalk
 from .kept_inputs import KeptInputs
 from .parts import Rule
 from .settings_sources import LiveSettings
@@ -43,7 +43,7 @@ class Mind:
     provider: Provider
     counter: Callable[[Route], TokenCounter]
     caching: Caching
-    conversations: ConversationStore
+    conversations: CarriedTalk
     ledger: LedgerStore
     clock: Clock
     ids: Ids

@@ -38,9 +38,7 @@ def _anywhere(ground: Ground, delivery: str) -> Entry | None:
     ledger, agent = ground.ledger, ground.agent
     if stored := _stored(ground, delivery):
         return stored
-    names = enumerate(ledger.dropped_deliveries(agent))
-    index = next((index for index, name in names if name == delivery), None)
-    if index is None:
+    if (index := ledger.dropped_as(agent, delivery)) is None:
         return None
     (kept,) = islice(ledger.hashes(agent, start=index), 1)
     return open_segments(ground.home, ground.settings, ground.persona.id, agent).find(index, kept)

@@ -10,7 +10,7 @@ from mentis.values.mark import Mark
 from mentis.values.persona_update import Progress
 from mentis.values.request import quoted
 from mentis.values.trust import Trust, least_trusted
-from mentis.values.turn import Turn
+from mentis.values.turn import Role, Turn, said_line
 from mentis.values.value import Value
 
 from .mind import Mind
@@ -82,14 +82,15 @@ def read_on(
     turns: Sequence[Turn],
     since: int,
     *,
-    names: Mapping[str, str],
+    names: Mapping[Role, str],
     counter: TokenCounter,
     room: int,
 ) -> Reading:
     """The oldest that were not read, as many as fit into `room` tokens: the others wait."""
     numbers, lines, cut = unread(turns, since), list[str](), 0
     for number in numbers:
-        line = quoted(f"{names[turns[number].role]}: {turns[number].text.strip()}")
+        turn = turns[number]
+        line = quoted(said_line(turn.speaker(names), turn.text.strip()))
         room -= counter.count(line).tokens + 1
         if room < 0 and lines:
             break
@@ -119,10 +120,12 @@ def succeeded(session: str, until: int) -> Mark:
     return Mark(MARK, session, {"until": until})
 
 
-def failed(before: Progress, failure: str) -> Mark:
-    """The place stays where it was, so that nothing is passed over."""
-    told = {"until": before.since, "failures": before.failures + 1}
-    return Mark(MARK, before.session, {**told, "tried": before.messages, "failure": failure})
+def failed(before: Progress, failure: str, *, soon: bool = False) -> Mark:
+    """The place stays where it was, so that nothing is passed over. It is due again once more was
+    said; `soon`: whenever somebody looks, since nothing came of it and nothing was wrong with it.
+    """
+    told = {"until": before.since, "failures": before.failures + 1, "failure": failure}
+    return Mark(MARK, before.session, told if soon else {**told, "tried": before.messages})
 
 
 def _known(mind: Mind, session: str) -> Mapping[str, object]:

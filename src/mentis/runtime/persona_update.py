@@ -16,13 +16,14 @@ from typing import TypeAlias, cast
 
 from anyio import CancelScope, create_memory_object_stream, to_thread
 
+from mentis.call.faults import is_passing
 from mentis.codec.forms import to_json
 from mentis.compose.built import Built
 from mentis.compose.compose import Composed
 from mentis.disk.atomic import unwritable
 from mentis.disk.inside import inside
 from mentis.disk.lock import write_lock
-from mentis.errors import MentisError, ReplyError, StoreLocked, UsageError
+from mentis.errors import MentisError, ProviderPaused, ReplyError, StoreLocked, UsageError
 from mentis.ledger.chain import make_stamp
 from mentis.values.digest import digest
 from mentis.values.entry import Draft, Entry
@@ -38,7 +39,7 @@ from mentis.values.written import dump
 
 from . import telemetry
 from .beat import SESSION as BEATS
-from .beside import builder_for, limited, one_prompt, worded
+from .beside import builder_for, limited, one_prompt, speakers, worded
 from .fork import SESSION as FORK
 from .inputs import Prompted
 from .keep import Keeper
@@ -47,6 +48,7 @@ from .mind import Mind
 from .persona_reading import LEAST, Reading, failed, progress, read_on, succeeded
 from .persona_tools import FileTools, tools_in
 from .present import Present, look
+from .reserve import recorded_with
 from .said import answered
 from .turn import read_answer, shielded
 
@@ -162,9 +164,8 @@ async def _update(
         reply = course.reply(interrupted=not ended)
         if not ended:
             failure = ReplyError("it was broken off", hint="run it again: mentis persona update")
-        entry = await shielded(
-            partial(_record, course, run, reply, trigger=trigger, failure=failure)
-        )
+        record = partial(_record, course, run, reply, trigger=trigger, failure=failure)
+        entry = await shielded(partial(recorded_with, course.reserve, record))
     return _made(run, entry, reply, trigger=trigger, failure=failure)
 
 
@@ -213,7 +214,7 @@ def _read(mind: Mind, present: Present, before: Progress) -> Reading:
     return read_on(
         mind.conversations.turns(mind.agent, before.session),
         before.since,
-        names={"user": mind.profile.name or "user", "assistant": mind.persona.name},
+        names=speakers(mind),
         counter=counter,
         room=max(route.context_tokens - route.max_tokens - taken, 0),
     )
@@ -236,7 +237,9 @@ def _facts(run: _Run, trigger: Trigger, failure: MentisError | None) -> dict[str
 def _mark(run: _Run, failure: MentisError | None) -> Mark:
     if failure is None:
         return succeeded(run.before.session, run.read.until)
-    return failed(run.before, failure.code)
+    # The provider could not take it just now: nothing was answered that would be asked for again.
+    soon = not run.calls and (is_passing(failure) or isinstance(failure, ProviderPaused))
+    return failed(run.before, failure.code, soon=soon)
 
 
 def _record(
@@ -338,15 +341,22 @@ def _session(entry: Entry) -> str:
 class Upkeep:
     """Updates in the background: `run` it beside a conversation, and say `heard` after each answer.
 
-    What came of each is told; that none was due is not.
+    What came of each is told; that none was due, or that it is put off, is not: another process
+    is at one, perhaps of another session, and `again` asks once more for those.
     """
 
     def __init__(self, update: Update, *, tell: Tell) -> None:
         self._update, self._tell = update, tell
         self._send, self._wanted = create_memory_object_stream[str](inf)
+        self._put_off: dict[str, None] = {}
 
     def heard(self, session: str) -> None:
         self._send.send_nowait(session)
+
+    def again(self) -> None:
+        put_off, self._put_off = self._put_off, {}
+        for session in put_off:
+            self.heard(session)
 
     def finish(self) -> None:
         """Nothing more will be heard: `run` ends with what was."""
@@ -362,7 +372,8 @@ class Upkeep:
         try:
             made = await self._update(session, "share")
         except StoreLocked:
-            return  # another one is at it, and reads this as well
+            self._put_off[session] = None
+            return
         except MentisError as error:
             self._tell(error)
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -11,7 +12,7 @@ from mentis.disk.atomic import write_atomic
 from mentis.errors import PersonaError, UsageError
 from mentis.ledger.chain import make_stamp
 from mentis.library.load import load_persona, shipped_persona, shipped_personas
-from mentis.library.memory.files import PersonaMemory, Written
+from mentis.library.memory.files import PersonaMemory
 from mentis.stores.files.home import Home, find_home
 from mentis.stores.sqlite.database import Database
 from mentis.values.cognition import trust_of
@@ -19,7 +20,9 @@ from mentis.values.digest import digest
 from mentis.values.entry import Draft
 from mentis.values.persona import Persona
 from mentis.values.trust import Trust
+from mentis.values.value import Value
 
+from .databases import open_database
 from .ledgers import open_ledger
 from .opened import Opened
 from .settings_sources import load_settings
@@ -28,6 +31,16 @@ from .wiring import Parts, open_memory, read_persona
 
 # The first line that sets a field: the rest of the file, comments included, stays as it is.
 _LINES = {name: re.compile(rf"^{name}\s*=.*$", re.MULTILINE) for name in ("id", "name")}
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted(Value):
+    """Revision `accepted` of a memory file is vouched for, by revision `number` and the entry."""
+
+    name: str
+    accepted: int
+    number: int
+    entry: int
 
 
 class Personas(Opened):
@@ -52,7 +65,9 @@ class Personas(Opened):
     @classmethod
     def open(cls, path: str | Path, *, parts: Parts | None = None) -> Self:
         home = find_home(Path(path))
-        return cls(home, Database(home.database), parts or Parts())
+        parts = parts or Parts()
+        settings = load_settings(home.path, parts.variables)
+        return cls(home, open_database(home, settings, parts.variables), parts)
 
     def ids(self) -> tuple[str, ...]:
         return self._home.personas()
@@ -77,7 +92,7 @@ class Personas(Opened):
             clock=self._clock,
         )
 
-    def accept(self, persona_id: str, name: str, *, reason: str) -> Written:
+    def accept(self, persona_id: str, name: str, *, reason: str) -> Accepted:
         """The owner vouches for a memory file as it stands: recorded before it is done.
 
         What was made from outside text counts as the persona's own from then on.
@@ -96,7 +111,8 @@ class Personas(Opened):
             "reason": reason,
         }
         index = self._record(chosen, Draft("persona", "owner", {"persona": body}))
-        return memory.accept(file.name, file.number, words=f"entry {index}")
+        made = memory.accept(file.name, file.number, words=f"entry {index}")
+        return Accepted(made.name, file.number, made.number, index)
 
     def _record(self, persona_id: str, draft: Draft) -> int:
         agent = f"{self._settings.model.name or self._home.name}/{persona_id}"

@@ -16,6 +16,7 @@ from mentis.library.edit import Editor
 from mentis.library.load import Loaded
 from mentis.library.overlay import merge_blocks
 from mentis.stores.files.home import Home, find_home
+from mentis.stores.files.secret import read_secret
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.values.block import Block, Mode
@@ -27,6 +28,7 @@ from mentis.values.span import Span
 from mentis.values.trace import TokenCount
 from mentis.values.value import Value
 
+from .databases import open_database
 from .opened import Opened
 from .settings_sources import load_settings
 from .system import SystemClock
@@ -66,6 +68,7 @@ class Prompts(Opened):
         self._home = home
         self._settings = load_settings(home.path, parts.variables)
         self._clock = parts.clock or SystemClock()
+        self._secret = parts.secret or read_secret(home) or b""
         self._counter = EstimatingCounter()
         self.route = self._settings.route(route)
         self.shelf = open_shelf(home, self._settings)
@@ -79,7 +82,9 @@ class Prompts(Opened):
     @classmethod
     def open(cls, path: str | Path, *, route: str = "default", parts: Parts | None = None) -> Self:
         home = find_home(Path(path))
-        return cls(home, Database(home.database), parts or Parts(), route=route)
+        parts = parts or Parts()
+        settings = load_settings(home.path, parts.variables)
+        return cls(home, open_database(home, settings, parts.variables), parts, route=route)
 
     @property
     def loaded(self) -> Loaded:
@@ -119,6 +124,7 @@ class Prompts(Opened):
             now=self._clock.now(),
             counter=self._counter,
             policies=self._settings.policies,
+            secret=self._secret,
         )
 
     def preview(
@@ -210,6 +216,7 @@ class Prompts(Opened):
             counter=self._counter,
             context_tokens=_ROOMY,
             reserve_tokens=0,
+            secret=self._secret,
         )
 
 

@@ -7,12 +7,14 @@ handing over have modules of their own, which take a `Record`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 
 from mentis.act.entries import told_mark
+from mentis.disk.lock import folder_lock
 from mentis.errors import MentisError, SigningKeyError, UsageError
 from mentis.ledger import keeping, statements
 from mentis.ledger.chain import make_stamp
@@ -26,15 +28,17 @@ from mentis.stores.files.home import Home, find_home
 from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.database import Database
 from mentis.values.checkpoint import GrowthProof, Pin, Proof
-from mentis.values.entry import Entry, Verdict
+from mentis.values.entry import Before, Draft, Entry, Verdict
 
 from .audit import Progress, verify_agent
 from .audit_claims import BINDING
 from .audit_news import COLUMN as NEWS
 from .audit_news import News
+from .carrying import CarriedTalk
 from .checkpoints import CheckpointedLedger
+from .databases import open_database
 from .evidence import gather
-from .ledgers import open_ledger
+from .ledgers import agents_here, open_ledger
 from .opened import Closing
 from .record_erasing import blanked_marks, dropped_inputs, forget_blobs
 from .record_talk import Emptying, turns_to_empty
@@ -42,7 +46,7 @@ from .sealing import NO_PIN_HINT, Made, Sealing, open_sealing
 from .segment_files import SegmentFolder, open_segments
 from .settings import Settings
 from .settings_sources import load_settings
-from .sources import Source
+from .sources import Source, read_still
 from .system import RandomIds, SystemClock
 from .wiring import Parts, closed_on_failure
 
@@ -64,15 +68,18 @@ def open_record(
     parts: Parts | None = None,
     *,
     readonly: bool = False,
+    anew: bool = False,
 ) -> Record:
-    """The record of one persona; use it as a context manager. `readonly` is for looking only."""
+    """The record of one persona; use it as a context manager. `readonly` is for looking only.
+
+    A database that is gone and that a checkpoint has seen is begun `anew`, or RolledBack.
+    """
     parts = parts or Parts()
     place = find_home(Path(home))
     settings = load_settings(place.path, parts.variables)
     chosen = place.pick_persona(persona)
     sealing = open_sealing(place, settings, parts.variables)
-    busy = settings.model.store.busy_seconds
-    database = Database(place.database, busy_seconds=busy, readonly=readonly)
+    database = open_database(place, settings, parts.variables, readonly=readonly, anew=anew)
     with closed_on_failure(database):
         ledger = open_ledger(settings, database, parts.variables)
     return Record(
@@ -88,10 +95,10 @@ def open_record(
     )
 
 
-# The digest of a draft has no salt, and a judgement quotes the window it is about. What a turn was
-# made from tells the message whose digest it binds.
+# The digest of a draft has no salt, and a judgement quotes the window it is about, as the attempts
+# do. What a turn was made from tells the message whose digest it binds.
 _TOLD_AGAIN = {
-    "window": ("received", "judgement", "claims"),
+    "window": ("received", "judgement", "attempts", "claims"),
     "refused_window": ("judgement", "claims", "refusal"),
     **dict.fromkeys(BINDING, ("inputs", "digests", "asked", "acted", "attachments")),
 }
@@ -119,12 +126,22 @@ class Record(Closing):
         return self.ledger.inner if isinstance(self.ledger, CheckpointedLedger) else self.ledger
 
     @property
-    def talk(self) -> SqliteConversations:
-        return SqliteConversations(self.database)
+    def talk(self) -> CarriedTalk:
+        return CarriedTalk(SqliteConversations(self.database), self.store)
 
     @property
     def segments(self) -> SegmentFolder:
         return open_segments(self.home, self.settings, self.persona, self.agent)
+
+    def still(self) -> AbstractContextManager[Source]:
+        """All entries as they are now, wherever they lie, as long as the block lasts."""
+        return read_still(self.agent, self.store, self.segments)
+
+    def alone(self) -> AbstractContextManager[None]:
+        """One at a time erases, moves or lets go: what two do at once, each would leave to the
+        other. StoreLocked while somebody else does. Whoever only adds or reads does not wait.
+        """
+        return folder_lock(self.home.path.resolve(), seconds=self.settings.model.store.busy_seconds)
 
     @property
     def keeping(self) -> Keeping:
@@ -143,6 +160,18 @@ class Record(Closing):
 
     def stamp(self) -> Stamp:
         return make_stamp(self.clock.now, self.ids.salt, self.clock.uptime)
+
+    def stamp_signed(self) -> Stamp:
+        """For what the key has signed: SigningKeyError inside the write if it is given up by then,
+        since what it signed would count for nothing after that.
+        """
+        plain, sealing = self.stamp(), self.sealed()
+
+        def stamp(agent: str, head: Before | None, draft: Draft) -> Entry:
+            sealing.signer()
+            return plain(agent, head, draft)
+
+        return stamp
 
     def entry(self, index: int) -> Entry:
         """An entry, wherever it is: in the store or in a segment, if that is what was moved."""
@@ -200,12 +229,17 @@ class Record(Closing):
         return self.sealed().checkpoint(self.store, self.agent, since=self.compared().known)
 
     def erase(self, index: int, fields: Collection[str], *, reason: str) -> Entry:
-        """Remove value and salt of these fields, or of all; returns the signed tombstone.
+        """Remove value and salt of these fields, or of all but the delivery; returns the signed
+        tombstone.
 
         What an act left beside its entry goes as well; UsageError while it waits or runs. With the
         `inputs` of a turn goes what it was made from, and it cannot be replayed any more; with what
         says which turns it were goes what was said in them.
         """
+        with self.alone():
+            return self._erase(index, fields, reason)
+
+    def _erase(self, index: int, fields: Collection[str], reason: str) -> Entry:
         signer, ledger = self.sealed().signer(), self.compared()
         entry = self.entry(index)
         named = sorted(fields_to_erase(entry, fields))
@@ -221,21 +255,25 @@ class Record(Closing):
             emptying.run(self.agent, self.talk)
         # Before the entry: once that is erased, nothing says any more which blob it was.
         forget_blobs(FileBlobs(self.home.blobs), entry, named, self._every_entry())
+        marks += self.talk.settled(self.agent)  # where the words of its turn may stand as well
         # The tombstone first: if this is cut short, verify says that the value is still there.
         if self.store.find(self.agent, index) is not None:
             tombstone = self.ledger.erase(
-                self.agent, index, named, draft=draft, stamp=self.stamp(), marks=marks
+                self.agent, index, named, draft=draft, stamp=self.stamp_signed(), marks=marks
             )
         else:
-            (tombstone,) = self.ledger.append(self.agent, [draft], self.stamp(), marks=marks)
+            stamp = self.stamp_signed()
+            (tombstone,) = self.ledger.append(self.agent, [draft], stamp, marks=marks)
+            if "delivery" in named:
+                self.ledger.forget_delivery(self.agent, index)
         for file in files:
             self.segments.erase(file, index, named)
         return tombstone
 
     def turns_to_empty(self, entry: Entry, fields: Collection[str]) -> Emptying | None:
         """What was said and goes with these fields of its entry."""
-        entries = Source(self.agent, self.store, self.segments).entries()
-        return turns_to_empty(entry, fields, entries=entries, talk=self.talk)
+        with self.still() as source:
+            return turns_to_empty(entry, fields, entries=source.entries(), talk=self.talk)
 
     def remains(self) -> tuple[str, ...]:
         """Where what was last erased may still be read: in the ledger's store, and in the home."""
@@ -268,10 +306,11 @@ class Record(Closing):
         return Repair(verdict, broken, entry, refusal, tuple(mark.key for mark in marks))
 
     def _forged_news(self) -> Iterator[str]:
-        news = News(self.agent, self.store)
-        for entry in Source(self.agent, self.store, self.segments).entries():
-            news.take(entry)
-        return filter(None, news.compare()[0])
+        with self.store.snapshot() as store:
+            news = News(self.agent, store)
+            for entry in Source(self.agent, store, self.segments.look()).entries():
+                news.take(entry)
+            return filter(None, news.compare()[0])
 
     def close(self) -> None:
         self.ledger.close()
@@ -283,9 +322,9 @@ class Record(Closing):
 
     def _every_entry(self) -> Iterator[Entry]:
         """Of all who keep blobs in this home."""
-        for agent in self.store.agents():
+        for agent in agents_here(self.store, self.settings, self.home, self.sealing):
             yield from self.store.entries(agent)
-        yield from self.segments.entries(before=self.store.count(self.agent))
+        yield from self.segments.look().entries(before=self.store.count(self.agent))
 
     def _note(self, size: int | None, *, least: int) -> str | None:
         """The checkpoint of this size, or the newest that has seen as many entries."""
@@ -299,6 +338,17 @@ class Record(Closing):
 
 
 def fields_to_erase(entry: Entry, fields: Collection[str]) -> list[str]:
-    """Those that were named, or all, and those from which a named one could be told or guessed."""
+    """Those that were named, and those from which a named one could be told or guessed.
+
+    Where none is named, all but the delivery; UsageError if there is nothing else.
+    """
     told_again = [told for name in fields for told in _TOLD_AGAIN.get(name, ())]
-    return list(dict.fromkeys([*fields, *(t for t in told_again if t in entry.body)] or entry.body))
+    named = [*fields, *(t for t in told_again if t in entry.body)] or statements.erasable(entry)
+    if not named:
+        raise UsageError(
+            f"there is nothing left to erase of entry {entry.index}",
+            hint="--field delivery takes away what it was delivered as; the same draft is new then"
+            if entry.body
+            else "`mentis status verify` says which entry tells why",
+        )
+    return list(dict.fromkeys(named))

@@ -13,6 +13,7 @@ from typing import cast
 from mentis.act import entries
 from mentis.act.news import blank, ends
 from mentis.errors import StoreDamaged, UsageError
+from mentis.ledger.statements import erasable
 from mentis.ports.blob_store import BlobStore
 from mentis.ports.ledger_store import LedgerStore
 from mentis.values.entry import Entry
@@ -33,8 +34,8 @@ _OPEN = {
 def blanked_marks(ledger: LedgerStore, entry: Entry, fields: Collection[str]) -> tuple[Mark, ...]:
     """What the next turn is told of the act, without what it asked for and what came of it.
 
-    Nothing, where nobody could say any more that it came to this. UsageError while the act still
-    waits or runs.
+    Nothing, where nobody could say any more that it came to this, or nothing of that is left.
+    UsageError while the act still waits or runs.
     """
     key = _key(entry)
     if not key:
@@ -50,8 +51,8 @@ def blanked_marks(ledger: LedgerStore, entry: Entry, fields: Collection[str]) ->
     news = ledger.mark(entry.agent, entries.NEWS, key)
     if news is None:
         return ()
-    unbound = "delivery" in fields and ends(entry)
-    return (entries.told_mark(key) if unbound else _blank(news),)
+    gone = "delivery" in fields or set(erasable(entry)) <= set(fields)
+    return (entries.told_mark(key) if gone and ends(entry) else _blank(news),)
 
 
 def dropped_inputs(ledger: LedgerStore, entry: Entry, fields: Collection[str]) -> tuple[Mark, ...]:

@@ -11,7 +11,7 @@ from typing import IO, Literal
 
 from mentis.codec.forms import from_json
 from mentis.disk.atomic import sync_folder, unwritable
-from mentis.errors import BadCheckpoint, BadInput, StoreError, UsageError
+from mentis.errors import BadCheckpoint, BadInput, StoreError, StoreLocked, UsageError
 from mentis.ledger import keeping
 from mentis.ledger.bundle import export_bundle
 from mentis.ledger.checkpoint import note_signed_by, read_note
@@ -24,6 +24,8 @@ from .sealing import open_pin
 from .settings_sources import load_settings
 from .sources import Source
 from .wiring import Parts
+
+_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +59,49 @@ class CheckedProof:
 
 
 def export(record: Record, path: Path) -> Exported:
-    """Everything an auditor needs in one file, with a checkpoint of now."""
+    """Everything an auditor needs in one file, with a checkpoint of now.
+
+    It holds what is there at one moment. A segment that somebody writes anew or takes away
+    meanwhile makes it begin again.
+    """
     pin = record.sealed().pin
     record.checkpoint()
-    source = Source(record.agent, record.store, record.segments)
+    for _ in range(_TRIES):
+        with record.still() as source:
+            try:
+                count = _exported(record, path, source)
+            except (StoreError, UsageError):
+                if not source.overtaken(record.store, record.segments):
+                    raise
+                continue
+        command = f"python -I verify.py {path.name} --origin {pin.origin} --key {pin.public_key}"
+        return Exported(path, count, pin, command)
+    raise _changed(path)
+
+
+def _exported(record: Record, path: Path, source: Source) -> int:
+    _check_whole(record, source)
+    try:
+        with _open_new(path) as file, _gone_on_failure(path):
+            count = _write(file, record.agent, source, pin=record.sealed().pin)
+            if source.torn():
+                raise _changed(path)
+        sync_folder(path.parent)
+    except FileExistsError as error:
+        raise UsageError(f"{path} is there already", hint="choose another name") from error
+    except OSError as error:
+        raise unwritable(path, error) from error
+    return count
+
+
+def _changed(path: Path) -> StoreLocked:
+    return StoreLocked(
+        f"{path} was not written: segments were changed while they were read",
+        hint="try again once nobody erases from the record or moves its entries",
+    )
+
+
+def _check_whole(record: Record, source: Source) -> None:
     if source.damage:
         raise StoreError(source.damage[0].message, hint="put the segment back as it was")
     if source.first and any(one.attack == "deleted" for one in record.verify().findings):
@@ -68,17 +109,6 @@ def export(record: Record, path: Path) -> Exported:
             f"entries 0 to {source.first - 1} are neither in the store nor in a segment here",
             hint="put their segments back for the export",
         )
-    notes = [note for _, note in record.checkpoints()]
-    try:
-        with _open_new(path) as file, _gone_on_failure(path):
-            count = _write(file, record.agent, source, pin=pin, notes=notes)
-        sync_folder(path.parent)
-    except FileExistsError as error:
-        raise UsageError(f"{path} is there already", hint="choose another name") from error
-    except OSError as error:
-        raise unwritable(path, error) from error
-    command = f"python -I verify.py {path.name} --origin {pin.origin} --key {pin.public_key}"
-    return Exported(path, count, pin, command)
 
 
 def _open_new(path: Path) -> IO[bytes]:
@@ -96,9 +126,9 @@ def _gone_on_failure(path: Path) -> Generator[None]:
         raise
 
 
-def _write(file: IO[bytes], agent: str, source: Source, *, pin: Pin, notes: list[str]) -> int:
-    gone = source.dropped()
-    return export_bundle(file, agent, source.entries(), pin=pin, notes=notes, dropped=gone)
+def _write(file: IO[bytes], agent: str, source: Source, *, pin: Pin) -> int:
+    entries, gone = source.entries(), source.dropped()
+    return export_bundle(file, agent, entries, pin=pin, notes=source.notes(), dropped=gone)
 
 
 def check_proof(data: bytes, pin: Pin | None, *, root: str | None = None) -> CheckedProof:
@@ -142,8 +172,8 @@ def check_proof_at(
 
 def _keys(record: Record, size: int) -> list[bytes]:
     """The keys that might sign a checkpoint of this size."""
-    source = Source(record.agent, record.store, record.segments)
-    return keeping.key_ring(record.keeping, source.entries()).may_sign(size)
+    with record.still() as source:
+        return keeping.key_ring(record.keeping, source.entries()).may_sign(size)
 
 
 def _signed(proof: Proof | GrowthProof, pin: Pin | None, keys: Collection[bytes]) -> bool | None:

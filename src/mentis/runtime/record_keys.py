@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from mentis.errors import StoreDamaged, StoreError, UsageError
@@ -15,7 +16,7 @@ from .audit import verify_agent
 from .evidence import gather_home
 from .logs import KeyChange
 from .record import Record
-from .sealing import Made, open_sealing
+from .sealing import Made, anchors_of_environment, left_out, open_sealing, strange
 from .segment_files import open_segments
 from .settings_edit import change_settings
 from .settings_sources import load_settings
@@ -72,12 +73,11 @@ def add_anchor(record: Record, name: str) -> Made:
     """Name it in the settings and beside the key, once it has taken a checkpoint."""
     sealing, named = record.sealed(), record.settings.model.ledger.anchors
     whole = whole_name(record.home, name)
-    same = (one for one in sealing.strangers if whole_name(record.home, one) == whole)
-    name = next(same, name)  # as the settings call it
+    name = next(_same(record, whole), name)  # as the settings call it
     if name in named and name not in sealing.strangers:
         raise UsageError(f"{name} is an anchor already", hint="see `mentis ledger anchor list`")
-    anchor = open_anchor(record.home, name)
-    alone = replace(sealing, anchors=(anchor,), strangers=())
+    anchor = open_anchor(record.home, name, new=True)
+    alone = replace(sealing, anchors=(anchor,), strangers=(), unnamed=())
     made = alone.checkpoint(record.store, record.agent, since=record.compared().known)
     if made.faults:
         raise StoreError(made.faults[0], hint="the settings were not changed")
@@ -87,15 +87,43 @@ def add_anchor(record: Record, name: str) -> Made:
     return made
 
 
+def remove_anchor(record: Record, name: str) -> None:
+    """Take it out of the settings and from beside the key. What it knows stays where it is."""
+    folder, named = record.sealed().folder, record.settings.model.ledger.anchors
+    if anchors_of_environment(record.settings):
+        raise UsageError(
+            "the anchors are those of the environment", hint="change MENTIS_LEDGER__ANCHORS"
+        )
+    whole = whole_name(record.home, name)
+    same = tuple(_same(record, whole))
+    if not same and whole not in folder.anchors():
+        raise UsageError(f"{name} is no anchor here", hint="see `mentis ledger anchor list`")
+    if same:
+        left = [one for one in named if one not in same]
+        change_settings(record.home.path, "ledger", {"anchors": left})
+    # Last: cut short before this, the settings leave it out, which is told.
+    folder.remove_anchor(whole)
+
+
+def _same(record: Record, whole: str) -> Iterator[str]:
+    """As the settings call it."""
+    for name in record.settings.model.ledger.anchors:
+        if whole_name(record.home, name) == whole:
+            yield name
+
+
 def list_anchors(record: Record) -> tuple[AnchorState, ...]:
-    log = record.sealed().pin.log(record.agent)
+    sealing = record.sealed()
+    log = sealing.pin.log(record.agent)
     states: list[AnchorState] = []
-    for anchor in record.sealed().anchors:
+    for anchor in sealing.anchors:
         heard = read_anchors([anchor])
         says = [read_note(kept.note).checkpoint for kept in heard.notes]
         size = max((one.size for one in says if one.origin == log), default=None)
-        states.append(AnchorState(anchor.name, size, heard.faults[0] if heard.faults else ""))
-    sealing = record.sealed()
-    unused = zip(sealing.strangers, sealing.strange(), strict=True)
-    states.extend(AnchorState(name, None, why) for name, why in unused)
+        faults = [
+            *heard.unread,
+            *([left_out(anchor.name)] if anchor.name in sealing.unnamed else []),
+        ]
+        states.append(AnchorState(anchor.name, size, "; ".join(faults)))
+    states.extend(AnchorState(name, None, strange(name)) for name in sealing.strangers)
     return tuple(states)

@@ -18,14 +18,18 @@ from mentis.values.entry import Entry
 from .anchoring import Heard, read_anchors
 from .evidence import verified_file
 from .record import Record
+from .segment_files import SegmentFile
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The entry that says so, and which anchors could not be asked what they know."""
+    """The entry that says so, which anchors could not be asked what they know, and where the
+    segments are now that were of the history which is given up.
+    """
 
     entry: Entry
     unread: tuple[str, ...] = ()
+    aside: tuple[Path, ...] = ()
 
 
 def accept_rollback(
@@ -39,7 +43,8 @@ def accept_rollback(
 
     The entry names each checkpoint that is given up: those that are known here, and those in
     `checkpoints`. One that turns up later is named by doing this again with its file. An anchor
-    that cannot be asked stops it, unless it shall be done `without_anchors`.
+    that cannot be asked stops it, unless it shall be done `without_anchors`. Segments of what is
+    given up are set aside: else they would pass for those of the ledger as it goes on.
     """
     sealing = record.sealed()
     given = [kept for file in checkpoints for kept in read_given(file)]
@@ -50,29 +55,45 @@ def accept_rollback(
             hint="bring the anchor back, or go on with --without-anchors, which the entry says",
             unread=list(heard.unread),
         )
+    foreign: Sequence[SegmentFile] = ()
     if missing := keeping.gaps(record.keeping):
         entry = _accept_missing(record, GivenUp((), missing=missing, unread=heard.unread), reason)
     else:
-        entry = _accept_lost(record, given, heard, reason)
+        refused = _refused(record)
+        foreign = _foreign(record, refused=refused)
+        known = _known(record, heard) if refused or foreign else ()
+        seen = [*_genuine(record, given), *known]
+        told = GivenUp((), unread=heard.unread, segments=tuple(one.path.name for one in foreign))
+        entry = _accept_lost(record, seen, told, reason)
     # What was verified before is not all there any more.
     verified_file(record.home, record.settings, record.environ, agent=record.agent).unlink(
         missing_ok=True
     )
-    return Accepted(entry, heard.unread)
+    # Last: cut short before this, doing it again sets them aside.
+    aside = tuple(map(record.segments.set_aside, foreign))
+    return Accepted(entry, heard.unread, aside)
 
 
-def _accept_lost(record: Record, given: Sequence[KeptNote], heard: Heard, reason: str) -> Entry:
+def _foreign(record: Record, *, refused: bool) -> tuple[SegmentFile, ...]:
+    """Segments of a history that is given up, now or before; of any other `verify` speaks."""
+    with record.still() as source:
+        foreign = source.foreign()
+        if refused or not foreign:
+            return foreign
+        gave_up = any(entry.kind == statements.ROLLBACK for entry in source.entries())
+        return foreign if gave_up else ()
+
+
+def _accept_lost(record: Record, seen: Sequence[Checkpoint], told: GivenUp, reason: str) -> Entry:
     lost = _lost_changes(record)
-    seen = [*_genuine(record, given), *_known(record, heard)] if _refused(record) else ()
-    given_up = keeping.give_up(
-        record.keeping, seen or _genuine(record, given), [one.signed for one in lost]
-    )
-    if not given_up.lost:
+    given_up = keeping.give_up(record.keeping, seen, [one.signed for one in lost])
+    if not given_up.lost and not told.segments:
         raise UsageError(
             "nothing was rolled back: the ledger is what its last checkpoint saw, or longer",
             hint="`mentis status verify` checks every entry; --checkpoint names one to give up",
         )
-    entry = _append(record, replace(given_up, unread=heard.unread), reason)
+    given_up = replace(given_up, unread=told.unread, segments=told.segments)
+    entry = _append(record, given_up, reason)
     _carry(record, lost, entry)
     record.sealed().checkpoint(record.store, record.agent, anew=True)
     return entry
@@ -104,7 +125,7 @@ def _beyond_help(why: str) -> StoreDamaged:
 def _append(record: Record, given_up: GivenUp, reason: str) -> Entry:
     signer = record.sealed().signer()
     return keeping.accept_rollback(
-        record.keeping, given_up, reason=reason, signer=signer, stamp=record.stamp()
+        record.keeping, given_up, reason=reason, signer=signer, stamp=record.stamp_signed()
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from mentis.codec.forms import to_json
 from mentis.compose.compose import Composed
+from mentis.compose.fences import nonce_in
 from mentis.engines.counters import counter_for
 from mentis.render.gemini_cache import with_cached_content
 from mentis.values.digest import digest
@@ -20,7 +21,7 @@ from mentis.values.span import Span
 from mentis.values.value import Value
 
 from .inputs import Inputs, compose_inputs
-from .kept_inputs import installed, nonce_in, nonces_in
+from .kept_inputs import installed, nonces_in
 from .kept_row import first_apart
 from .kept_turn import KeptTurn
 from .legs import render_turn

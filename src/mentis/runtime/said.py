@@ -25,7 +25,7 @@ from mentis.values.part import (
 from mentis.values.recalled import Stimulus
 from mentis.values.reply import Reply
 from mentis.values.trust import Trust
-from mentis.values.turn import Turn, TurnState
+from mentis.values.turn import GUEST, Turn, TurnState
 
 from .later import outcome_text, waiting_text
 
@@ -40,10 +40,14 @@ def asked_text(stimulus: Stimulus) -> str:
 
 
 def asked(stimulus: Stimulus, state: TurnState) -> Turn:
-    """Attachments first, as in the message that was sent; who is quoted vouches for nothing."""
+    """Attachments first, as in the message that was sent; who is quoted vouches for nothing.
+
+    A guest's words are kept with the name, so that nobody takes them for the owner's.
+    """
     parts = (*stimulus.attachments, TextPart(asked_text(stimulus)))
     lineage = stimulus.trust if stimulus.reply_to is None else Trust.UNTRUSTED
-    return Turn("user", parts, lineage, state, replaces=stimulus.replaces)
+    author = (stimulus.author or GUEST) if stimulus.from_guest else ""
+    return Turn("user", parts, lineage, state, replaces=stimulus.replaces, author=author)
 
 
 def answered(
@@ -95,7 +99,7 @@ def turn_digest(turn: Turn) -> Digest:
 
 def emptied(turn: Turn) -> Turn:
     """What is left of a turn that was erased: its place, and what it takes the place of."""
-    return replace(turn, parts=())
+    return replace(turn, parts=(), author="")
 
 
 def is_emptied(turn: Turn) -> bool:

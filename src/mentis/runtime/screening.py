@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mentis.codec.forms import to_object
 from mentis.disk.atomic import write_atomic
+from mentis.disk.bounded import read_bounded
 from mentis.engines.embedders import open_embedder
 from mentis.errors import BadInput, EngineMissing, MentisError, WeightsMissing
 from mentis.ports.screener import StoredVector
@@ -80,9 +81,7 @@ def labelled_file(file: Path) -> tuple[Labelled, ...]:
 
 def _text(file: Path) -> str:
     try:
-        if file.stat().st_size > _MOST_BYTES:
-            raise BadInput(f"{file.name} is larger than {_MOST_BYTES} bytes", hint="split it")
-        return file.read_text("utf-8")
+        return read_bounded(file, _MOST_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(
             f"{file.name} cannot be read: {error}", hint="is it a UTF-8 file?"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from mentis.errors import HomeUnwritable, RolledBack, SigningKeyError
 from mentis.ledger import keeping
 from mentis.ledger.keeping import Keeping, check_signer
+from mentis.ledger.standing import stand
 from mentis.ports.ledger_store import LedgerStore
 from mentis.ports.signer import Signer
 from mentis.stores.files.home import Home
@@ -43,13 +44,17 @@ class Sealing:
     signer: Callable[[], Signer]
     anchors: tuple[Anchor, ...] = ()
     strangers: tuple[str, ...] = ()  # anchors of the settings that nobody has added: not used
+    unnamed: tuple[str, ...] = ()  # anchors that were added and the settings leave out: used
     check: Callable[[], None] = lambda: None  # RolledBack when this is not the home's own log
+    shared: bool = False  # whether other homes may write into the same database
 
     def start(self, store: LedgerStore, agent: str) -> tuple[Standing, int]:
         """Where this agent's ledger stands and how much of it is sealed, or RolledBack."""
         self.check()
         ledger, kept = Keeping(store, agent, self.pin), self.folder.kept(agent)
         seen = keeping.last_seen(ledger, kept)
+        if seen is None and self.shared:  # then nothing says that this chain is ours
+            keeping.refuse_foreign(ledger)
         return keeping.start(ledger, kept), seen.size if seen else 0
 
     def known(self, agent: str) -> Standing | None:
@@ -67,14 +72,18 @@ class Sealing:
         """
         ledger = Keeping(store, agent, self.pin)
         since = since or (None if anew else self.known(agent))
-        note, standing = keeping.checkpoint(ledger, self.signer(), since=since)
+        standing = stand(ledger.hashes_from, since)
+        # The key comes last: if it was given up since, an entry says so that it must not seal.
+        note = keeping.seal(ledger, self.signer(), standing)
         self.folder.keep(agent, Kept(note, standing), anew=anew)
         told, faults = tell_anchors(self.anchors, note)
         return Made(note, standing, told, (*faults, *self.strange()))
 
     def strange(self) -> tuple[str, ...]:
-        """Whoever can write into the home can name an anchor there; its owner adds one."""
-        return tuple(map(_strange, self.strangers))
+        """Whoever can write into the home can name an anchor there, or take one out of there; its
+        owner adds and removes one.
+        """
+        return (*map(strange, self.strangers), *map(left_out, self.unnamed))
 
 
 def open_pin(settings: Settings) -> Pin | None:
@@ -90,14 +99,22 @@ def open_sealing(home: Home, settings: Settings, environ: Mapping[str, str]) -> 
         return None
     folder = open_key_folder(home, pin.origin, environ)
     key_env = settings.model.ledger.key_env
-    anchors, strangers = _anchors(home, settings, folder)
+    named = settings.model.ledger.anchors
+    if anchors_of_environment(settings):
+        # Nobody knows whether these were told anything before.
+        anchors, strangers, unnamed = open_anchors(home, named, new=True), (), ()
+    else:
+        ours, strangers, unnamed = _anchors(home, named, folder.anchors())
+        anchors = open_anchors(home, (*ours, *unnamed))
     return Sealing(
         pin,
         folder,
         signer=lambda: _open_signer(pin, folder, key_env, environ),
-        anchors=open_anchors(home, anchors),
+        anchors=anchors,
         strangers=strangers,
+        unnamed=unnamed,
         check=lambda: refuse_swapped(home, settings, environ),
+        shared=settings.model.ledger.store != "sqlite",
     )
 
 
@@ -160,22 +177,32 @@ def open_key_folder(home: Home, origin: str, environ: Mapping[str, str]) -> KeyF
     return KeyFolder(config, origin)
 
 
+def anchors_of_environment(settings: Settings) -> bool:
+    """Whoever sets the environment is the owner: what they name was not added, and is used."""
+    return settings.origins.get(("ledger", "anchors"), "").startswith("environment")
+
+
 def _anchors(
-    home: Home, settings: Settings, folder: KeyFolder
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Those that are used, and those that only the home itself names."""
-    named = settings.model.ledger.anchors
-    if not named or settings.origins.get(("ledger", "anchors"), "").startswith("environment"):
-        return named, ()
-    added = folder.anchors()
-    ours = tuple(name for name in named if whole_name(home, name) in added)
-    return ours, tuple(name for name in named if name not in ours)
+    home: Home, named: Sequence[str], added: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Added and named; named by the home alone; added and left out by the home."""
+    whole = {name: whole_name(home, name) for name in named}
+    ours = tuple(name for name in named if whole[name] in added)
+    strangers = tuple(name for name in named if name not in ours)
+    return ours, strangers, tuple(name for name in added if name not in whole.values())
 
 
-def _strange(name: str) -> str:
+def strange(name: str) -> str:
     return (
         f"anchor {name!r} is in the settings, but was not added on this machine, so it is neither"
         " told nor asked; if it is yours, add it with `mentis ledger anchor add`"
+    )
+
+
+def left_out(name: str) -> str:
+    return (
+        f"anchor {name!r} was added on this machine, but the settings leave it out; it is told and"
+        " asked all the same; if that is not wanted, take it out with `mentis ledger anchor remove`"
     )
 
 

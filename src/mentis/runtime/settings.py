@@ -20,7 +20,7 @@ from .settings_assembly import AssemblySettings
 from .settings_beats import BeatSettings, DeliverySettings
 from .settings_conversations import AfterthoughtSettings, ConversationSettings
 from .settings_cortex import CortexSettings
-from .settings_persona import PersonaUpdateSettings
+from .settings_persona import MemorySettings, PersonaUpdateSettings
 from .settings_routes import RouteSettings, Section, direct_route
 from .settings_run import RunSettings
 from .settings_sections import (
@@ -98,6 +98,7 @@ class SettingsModel(Section):
     placeholders: PlaceholderSettings = PlaceholderSettings()
     conversations: ConversationSettings = ConversationSettings()
     afterthought: AfterthoughtSettings = AfterthoughtSettings()
+    memory: MemorySettings = MemorySettings()
     persona_update: PersonaUpdateSettings = PersonaUpdateSettings()
     beats: BeatSettings = BeatSettings()
     delivery: DeliverySettings = DeliverySettings()
@@ -201,6 +202,11 @@ class Settings:
             caching=route.caching and features.prompt_caching,
             variant="experimental" if experimental else route.variant,
         )
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether what the agent changed in itself waits for its owner."""
+        return self.model.memory.review == "manual"
 
     @property
     def policies(self) -> Policies:

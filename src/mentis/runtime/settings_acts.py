@@ -96,7 +96,7 @@ class ActSettings(Section):
         Field(
             description="Which of the acts that every agent has are told to the model, on every"
             f" route: {', '.join(CHOSEN)}. Left out, all of them are, but on routes of the variant"
-            " `compact` none."
+            " `compact` none, and in a turn none on routes that take no tools."
         ),
     ] = None
     outbox: Annotated[

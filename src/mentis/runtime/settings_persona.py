@@ -1,4 +1,4 @@
-"""The settings of updates of the persona's own memory files."""
+"""The settings of the persona's own memory files, and of their updates."""
 
 from __future__ import annotations
 
@@ -10,6 +10,20 @@ from .settings_routes import Section
 
 # Percent of the window that has to be new.
 SHARES = {"off": 0, "frequent": 50, "medium": 75, "rare": 95}
+
+
+class MemorySettings(Section):
+    """What an agent keeps about itself: its memory files, its goals, what it holds in mind."""
+
+    review: Annotated[
+        Literal["auto", "manual"],
+        Field(
+            description="Whether the agent is told what it changed in its memory files at once"
+            " (`auto`), or only once you have accepted it with `mentis persona review` (`manual`);"
+            " then goals and what it holds in mind that are in review wait too, for"
+            " `mentis state accept`."
+        ),
+    ] = "auto"
 
 
 class PersonaUpdateSettings(Section):

@@ -224,7 +224,8 @@ class BudgetSettings(Section):
         int, Field(ge=0, description="Most tokens one turn may use, read and written together.")
     ] = 0
     day_tokens: Annotated[
-        int, Field(ge=0, description="Most tokens an agent may use in a day (UTC).")
+        int,
+        Field(ge=0, description="Most tokens an agent may use in a day (UTC), in all processes."),
     ] = 0
     agent_tokens: Annotated[
         int, Field(ge=0, description="Most tokens an agent may use in all its turns.")
@@ -237,7 +238,8 @@ class BudgetSettings(Section):
         float,
         Field(
             ge=0,
-            description="Most US dollars an agent may use in a day; needs the extra `prices`.",
+            description="Most US dollars an agent may use in a day, in all processes; needs the"
+            " extra `prices`.",
         ),
     ] = 0.0
     agent_usd: Annotated[

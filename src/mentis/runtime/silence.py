@@ -14,7 +14,7 @@ from typing import TypeVar, cast
 
 from anyio import create_task_group, sleep, to_thread
 
-from mentis.errors import Defect, MentisError
+from mentis.errors import MentisError, StoreLocked
 from mentis.values.entry import Entry
 from mentis.values.value import Value
 
@@ -74,24 +74,44 @@ async def unless_spoken(
     break_off: Callable[[], None],
     poll: float,
 ) -> T:
-    """Do it, and look every `poll` seconds whether somebody speaks meanwhile: then break it off."""
+    """Do it, and look every `poll` seconds whether somebody speaks meanwhile: then break it off.
+
+    A store that is busy is looked at again later. Where it cannot be read at all nobody would be
+    heard: that breaks it off too, and is the error that is raised.
+    """
     before = await to_thread.run_sync(spoken, mind, session)
+    made, failures = list[T](), list[MentisError]()
 
     async def listen() -> None:
-        while await to_thread.run_sync(spoken, mind, session) == before:  # noqa: ASYNC110  # in another process
-            await sleep(poll)
+        failure = None
+        try:
+            while await to_thread.run_sync(_is_still, mind, session, before):  # noqa: ASYNC110  # in another process
+                await sleep(poll)
+        except MentisError as error:
+            failure = error
+        if beside.cancel_scope.cancel_called:
+            return  # the work ended during this look: whatever goes on now is something else
+        failures.extend([failure] if failure is not None else [])
         break_off()
 
-    failure: MentisError | None = None
     async with create_task_group() as beside:
         beside.start_soon(listen)
         try:
-            return await work()
+            made.append(await work())
         except MentisError as error:  # as it is, not as one of a group
-            failure = error
+            failures.insert(0, error)
         finally:
             beside.cancel_scope.cancel()
-    raise failure or Defect("what was done while nobody spoke came to nothing")
+    if failures:
+        raise failures[0]
+    return made[0]
+
+
+def _is_still(mind: Mind, session: str, before: int | None) -> bool:
+    try:
+        return spoken(mind, session) == before
+    except StoreLocked:
+        return True
 
 
 def _since_spoken(turns: Sequence[Entry]) -> list[Entry]:

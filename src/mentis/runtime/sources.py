@@ -2,47 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from itertools import islice
+from operator import itemgetter
 from typing import cast
 
 from mentis.errors import StoreDamaged
 from mentis.ledger.segments import is_genuine
+from mentis.ledger.statements import ERASURE, RETENTION
 from mentis.ports.ledger_store import LedgerStore
 from mentis.values.checkpoint import KeptNote
 from mentis.values.entry import Attack, Entry, Finding
 
-from .segment_files import SegmentFile, SegmentFolder
+from .segment_files import FoundSegments, SegmentFile, SegmentFolder
 
 _NAMED = 5
 _MOST = 20
 
 
+@contextmanager
+def read_still(agent: str, ledger: LedgerStore, folder: SegmentFolder) -> Generator[Source]:
+    """All of it as it is at one moment, however long it is read."""
+    # First: a file that comes after this, and that the store does not need yet, is nobody's stray.
+    found = folder.look()
+    with ledger.snapshot() as store:
+        yield Source(agent, store, found)
+
+
 class Source:
-    """`start` leaves out what comes before it. What cannot be read or does not fit is `damage`."""
+    """`start` leaves out what comes before it. What cannot be read or does not fit is `damage`.
+
+    The ledger should be a snapshot, and what was found in the folder looked at right before that.
+    """
 
     def __init__(
         self,
         agent: str,
         ledger: LedgerStore,
-        segments: SegmentFolder | None = None,
+        found: FoundSegments | None = None,
         start: int | None = None,
     ) -> None:
         self._agent = agent
         self._ledger = ledger
         self._start = start
-        self._segments = segments
+        self._found = found or FoundSegments()
         self.damage: tuple[Finding, ...] = ()
         self._sound = self._look()
         self.stored = 0 if start else self._begins()
         self.first = self.stored
         self.sealed: tuple[KeptNote, ...] = ()
-        if segments is not None and self.stored:
-            try:
-                self.first = segments.covered(self.stored)
-                self.sealed = tuple(segments.notes(self.first, self.stored))
-            except StoreDamaged as damage:
-                self.damage += (Finding(0, "segment", damage.message, "unreadable"),)
+        choosing = self._sound and not start
+        self.segments = self._found.fitting(self._kept) if choosing else self._found
+        if self.stored and self._found.damage:
+            self.damage += (Finding(0, "segment", self._found.damage, "unreadable"),)
+        elif self.stored:
+            self.first = self.segments.covered(self.stored)
+            self.sealed = tuple(self.segments.notes(self.first, self.stored))
 
     def dropped(self) -> Iterator[str]:
         """The hashes of what is neither in the store nor in a segment."""
@@ -53,43 +69,75 @@ class Source:
         if self._start:
             yield from self._ledger.entries(self._agent, start=self._start)
             return
-        if self._segments is not None and self.first < self.stored:
-            yield from self._segment_entries(self._segments)
+        if self.first < self.stored:
+            yield from self._segment_entries()
         yield from self._ledger.entries(self._agent)
+
+    def notes(self) -> list[str]:
+        """The checkpoints that the store has kept, the shortest first."""
+        kept = sorted(self._ledger.checkpoints(self._agent), key=itemgetter(0))
+        return [note for _, note in kept]
+
+    def torn(self) -> bool:
+        """Whether a segment that is read is no longer the file that was looked at."""
+        return any(not file.stands() for file, _ in self._reading())
+
+    def overtaken(self, ledger: LedgerStore, folder: SegmentFolder | None) -> bool:
+        """Whether others have moved, erased or let go of anything since, in the store as it is now,
+        so that what was read elsewhere than in the snapshot may not fit it.
+        """
+        if folder is not None and folder.look() != self._found:
+            return True
+        try:
+            later = ledger.entries(self._agent, start=self._ledger.count(self._agent))
+            return any(entry.kind in (ERASURE, RETENTION) for entry in later)
+        except StoreDamaged:
+            return False
 
     def strays(self) -> Iterator[Finding | str]:
         """What is in the folder and was not read: a finding, or a remark about a mere copy."""
-        if self._segments is None or self._start or not self._sound:
+        if self._start or not self._sound:
             return
-        try:
-            yield from self._strays(self._segments)
-        except StoreDamaged as damage:
-            if self.stored == 0:  # else it is known already
-                yield Finding(0, "segment", damage.message, "unreadable")
-
-    def _strays(self, segments: SegmentFolder) -> Iterator[Finding | str]:
-        for name in segments.strange():
+        if self._found.damage and not self.stored:  # else it is known already
+            yield Finding(0, "segment", self._found.damage, "unreadable")
+        for name in self._found.strange:
             message = f"{name}: this is no segment of `{self._agent}`, or not the one of its name"
             yield Finding(0, "segment", message, "inserted")
-        read = {
-            file.path
-            for file, at in segments.reading(before=self.stored, start=self.first)
-            if at <= file.segment.first and file.segment.last < self.stored
-        }
-        for file in segments.files():
-            if file.path not in read:
-                yield self._stray(file)
-        if others := segments.others():
+        for file in self._unread():
+            yield self._stray(file)
+        if others := self._found.others:
             named = ", ".join(map(repr, others[:_NAMED]))
             more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
             yield f"beside the segments, and no part of the record: {named}{more}"
+
+    def foreign(self) -> tuple[SegmentFile, ...]:
+        """Segments of this agent that nothing is read from, with entries of another history."""
+        if not self._sound:
+            return ()
+        read = {file.path for file, _ in self._reading()}
+        unread = (file for file in self._unread() if file.path not in read)
+        return tuple(file for file in unread if not self._is_copy(file))
+
+    def _unread(self) -> Iterator[SegmentFile]:
+        read = {
+            file.path
+            for file, at in self._reading()
+            if at <= file.segment.first and file.segment.last < self.stored
+        }
+        return (file for file in self._found.files if file.path not in read)
+
+    def _reading(self) -> Iterator[tuple[SegmentFile, int]]:
+        return self.segments.reading(before=self.stored, start=self.first)
 
     def _stray(self, file: SegmentFile) -> Finding | str:
         first, last = file.segment.first, file.segment.last
         named = f"{file.path.name}: entries {first} to {last} in it"
         if self._is_copy(file):
             return f"{named} are a copy that nothing needs"
-        message = f"{named} are not those of the ledger, or it never had them"
+        message = (
+            f"{named} are not those of the ledger, or it never had them (what a rollback has left"
+            " there, `mentis ledger accept-rollback` sets aside)"
+        )
         return Finding(first, "segment", message, "inserted")
 
     def _is_copy(self, file: SegmentFile) -> bool:
@@ -106,8 +154,8 @@ class Source:
         except StoreDamaged:
             return False
 
-    def _segment_entries(self, segments: SegmentFolder) -> Iterator[Entry]:
-        sealed = segments.entries(before=self.stored, start=self.first)
+    def _segment_entries(self) -> Iterator[Entry]:
+        sealed = self.segments.entries(before=self.stored, start=self.first)
         if not self._sound:  # a finding already; then the segments speak for themselves
             yield from sealed
             return
@@ -131,6 +179,9 @@ class Source:
         finding = Finding(index, "delivery", message)
         if finding not in self.damage and len(self.damage) < _MOST:
             self.damage += (finding,)
+
+    def _kept(self, index: int) -> str | None:
+        return next(iter(self._ledger.hashes(self._agent, start=index)), None)
 
     def _look(self) -> bool:
         """Whether what was dropped and what is kept fit together."""

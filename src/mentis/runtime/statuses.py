@@ -19,7 +19,7 @@ from mentis.ledger.channel.consumer import Consumer
 from mentis.ledger.channel.folder import StatusFolder, checked_delivery, new_delivery
 from mentis.ledger.channel.health import check_health, offline
 from mentis.ledger.channel.spooled import Spooled, checked_source
-from mentis.ledger.channel.tenure import Tenure, owner_name
+from mentis.ledger.channel.tenure import SECONDS, Tenure, owner_name
 from mentis.ledger.channel.writer import spool_draft, write_pending
 from mentis.ledger.guardian.draft import read_draft
 from mentis.ledger.guardian.judge import judge_draft
@@ -38,6 +38,7 @@ from mentis.values.status import Added, BackendState, Imported, Stats
 from .audit import Asked, Progress, verify_agent
 from .checkpoints import CheckpointedLedger
 from .evidence import gather, verified_file
+from .known_keys import known_keys
 from .opened import Closing
 from .parts import Parts
 from .sealing import open_pin
@@ -84,11 +85,12 @@ def open_statuses(
         clock=parts.clock or SystemClock(),
         ids=parts.ids or RandomIds(),
         pin=open_pin(settings),
-        lease_seconds=settings.model.status.lease_seconds,
+        keys=known_keys(settings, parts.variables),
     )
     return Statuses(
         desk,
         scan_seconds=settings.model.status.scan_seconds,
+        lease_seconds=settings.model.status.lease_seconds,
         verified=verified_file(place, settings, parts.variables, agent=agent),
         store=settings.model.ledger.store,
         file=database_file(place, settings),
@@ -104,6 +106,7 @@ class Statuses(Closing):
         desk: Desk,
         *,
         scan_seconds: float = 2.0,
+        lease_seconds: float = SECONDS,
         verified: Path | None = None,
         store: str = "memory",
         file: Path | None = None,
@@ -114,6 +117,7 @@ class Statuses(Closing):
         self._store = store
         self._file = file
         self._known = known  # what the home itself has to check with
+        self._lease_seconds = lease_seconds
         self.scan_seconds = scan_seconds
 
     @property
@@ -161,7 +165,7 @@ class Statuses(Closing):
         """The one consumer of slot and spool; hand it to `ledger.channel.watch.watch`."""
         desk = self._desk
         owner = owner_name(role, desk.ids.new_id()[:8])
-        seconds = desk.lease_seconds
+        seconds = self._lease_seconds
         return Consumer(
             agent=desk.agent,
             folder=desk.folder,
@@ -174,6 +178,7 @@ class Statuses(Closing):
             log=desk.log,
             on_added=on_added,
             on_refused=breaches_of_files(desk, CONSUMED),
+            keys=desk.keys,
         )
 
     def entries(self, *, start: int = 0) -> Iterator[Entry]:
@@ -252,7 +257,13 @@ class Statuses(Closing):
         history = read_history(data)
         desk = self._desk
         store = desk.store
-        fresh = fresh_drafts(history, lambda it: store.find_delivery(self.agent, it) is not None)
+
+        def known(delivery: str) -> bool:
+            """Its name is its hash, so it is the same wherever it is now."""
+            moved = store.dropped_as(self.agent, delivery)
+            return moved is not None or store.find_delivery(self.agent, delivery) is not None
+
+        fresh = fresh_drafts(history, known)
         stamp = make_stamp(desk.clock.now, desk.ids.salt, desk.clock.uptime)
         added = store.append(self.agent, fresh, stamp)
         return Imported(
@@ -286,7 +297,7 @@ class Statuses(Closing):
         try:
             state = derive_state(self._desk.store, self.agent)
             total = self._desk.store.count(self.agent)
-        except (WorldError, HomeError) as fault:
+        except (WorldError, HomeError, RolledBack) as fault:
             state, health = GuardianState(known=False), offline(fault, self.folder)
         return BackendState(
             agent=self.agent,

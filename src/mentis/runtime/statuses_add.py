@@ -9,6 +9,7 @@ from itertools import islice, takewhile
 from typing import cast
 
 from mentis.errors import (
+    BadInput,
     HomeUnwritable,
     LeaseHeld,
     MentisError,
@@ -25,6 +26,7 @@ from mentis.ledger.channel.folder import delivery_of, new_delivery
 from mentis.ledger.channel.health import offline
 from mentis.ledger.channel.operations import added_line
 from mentis.ledger.channel.quarantine import write_aside
+from mentis.ledger.channel.secrecy import refuse_keys
 from mentis.ledger.channel.writer import write_draft
 from mentis.ledger.guardian.draft import read_draft
 from mentis.ledger.guardian.judge import judge_draft
@@ -72,6 +74,11 @@ def read_data(data: bytes | Mapping[str, object]) -> tuple[bytes, JsonObject]:
 
 def add_window(desk: Desk, arrival: Arrival) -> Added:
     profile = desk.profile
+    try:
+        refuse_keys(arrival.draft, desk.keys)
+    except BadInput as error:
+        put_aside(desk, error, arrival)
+        raise
     try:
         refuse_fallen(arrival.window, GuardianState(), profile)
         return _record(desk, arrival)
@@ -203,7 +210,8 @@ def put_aside(desk: Desk, error: MentisError, arrival: Arrival) -> None:
         **error.as_problem(),
     }
     label = new_delivery(desk.clock.now, desk.ids)
-    target = write_aside(desk.folder.quarantine, arrival.content, label=label, why=why)
+    folder, keys = desk.folder.quarantine, desk.keys.values()
+    target = write_aside(folder, arrival.content, label=label, why=why, secrets=keys)
     desk.log.write("refused", result="FAIL", error=error.message, aside=target.name)
     error.facts["quarantine"] = target.name
     error.hint = f"{error.hint}; the draft is kept in {desk.folder.quarantine.name}/{target.name}"
@@ -220,7 +228,8 @@ def record_breach(desk: Desk, error: MentisError, source: str, delivery: str | N
         source,
         {"reason": "a draft made up what only the ledger writes", "attempts": attempts},
         ruleset=desk.profile.name,
-        delivery=None if delivery is None else f"{BREACH}-{delivery}",
+        # No draft can be delivered under such a name, and each that made something up has its own.
+        delivery=None if delivery is None else f"{BREACH}/{delivery}/{error.facts['draft']}",
     )
     stamp = make_stamp(desk.clock.now, desk.ids.salt, desk.clock.uptime)
     desk.store.append(desk.agent, [draft], stamp)

@@ -13,17 +13,16 @@ from mentis.errors import SettingsError
 from mentis.ledger.chain import format_time
 from mentis.ledger.channel.folder import PENDING, StatusFolder
 from mentis.ledger.channel.operations import OperationsLog
-from mentis.ledger.channel.tenure import SECONDS
 from mentis.ports.clock import Clock
 from mentis.ports.conversation_store import ConversationStore
 from mentis.ports.ids import Ids
 from mentis.ports.ledger_store import LedgerStore
 from mentis.stores.files.home import Home
 from mentis.stores.sqlite.conversations import SqliteConversations
-from mentis.stores.sqlite.database import Database
 from mentis.values.checkpoint import Pin
 from mentis.values.guardian import Profile, Receipt
 
+from .databases import open_database
 from .guardian import open_profile
 from .ledgers import open_ledger
 from .opened import closed_on_failure
@@ -53,15 +52,15 @@ class Desk:
         clock: Clock,
         ids: Ids,
         pin: Pin | None = None,
-        lease_seconds: float = SECONDS,
+        keys: Mapping[str, str] | None = None,
     ) -> None:
         self.agent = agent
         self.folder = folder
         self.clock = clock
         self.ids = ids
         self.pin = pin
-        self.lease_seconds = lease_seconds
-        self.log = OperationsLog(folder.log, self.time)
+        self.keys = keys or {}  # of the home, by what they are called; none is written anywhere
+        self.log = OperationsLog(folder.log, self.time, secrets=self.keys.values())
         self.receipt: Receipt | None = None  # of the last window that came directly
         self._open_store = open_store
         self._open_rules = open_rules
@@ -130,8 +129,7 @@ def folder_of(home: Home, persona: str, settings: Settings) -> StatusFolder:
 def open_home_store(
     home: Home, settings: Settings, environ: Mapping[str, str], *, readonly: bool
 ) -> Opened:
-    busy = settings.model.store.busy_seconds
-    database = Database(home.database, busy_seconds=busy, readonly=readonly)
+    database = open_database(home, settings, environ, readonly=readonly)
     with closed_on_failure(database):
         ledger = open_ledger(settings, database, environ)
 

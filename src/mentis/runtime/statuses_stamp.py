@@ -7,6 +7,7 @@ from typing import cast
 
 from mentis.codec.forms import to_object
 from mentis.errors import Defect, WindowRefused
+from mentis.ledger.canon import canonical
 from mentis.ledger.chain import format_time, hash_entry, make_stamp
 from mentis.ledger.guardian.case import Case, Commit
 from mentis.ledger.guardian.judge import judge_commit, judge_draft
@@ -18,7 +19,8 @@ from mentis.ledger.guardian.stamp import stamp_window
 from mentis.ledger.guardian.state import with_receipt, with_routes
 from mentis.ports.clock import Clock
 from mentis.ports.ids import Ids
-from mentis.values.entry import Draft, Entry, Head
+from mentis.values.digest import digest
+from mentis.values.entry import Before, Draft, Entry
 from mentis.values.guardian import GuardianState, Judgement, Profile, Receipt, Routes, RuleFinding
 from mentis.values.json import JsonObject
 
@@ -50,7 +52,7 @@ class WindowStamp:
         self.judgement: Judgement | None = None  # of the last window
         self.before = 0  # how many entries the store had when that was stamped
 
-    def __call__(self, agent: str, head: Head | None, draft: Draft) -> Entry:
+    def __call__(self, agent: str, head: Before | None, draft: Draft) -> Entry:
         moment = self._clock.now()
         self.before = 0 if head is None else head.index + 1
         plain = make_stamp(lambda: moment, self._ids.salt, self._clock.uptime)
@@ -66,7 +68,7 @@ class WindowStamp:
         def stamped(judgement: Judgement) -> tuple[Entry, JsonObject]:
             made: list[Entry] = []
 
-            def digest(stamped: JsonObject) -> str:
+            def hashed(stamped: JsonObject) -> str:
                 # The hash of a window is that of its entry, which covers the window without it.
                 body = {**draft.body, WINDOW: stamped, **self._beside(window, judgement, state)}
                 filled = replace(draft, body=body, ruleset=self._profile.name)
@@ -77,7 +79,7 @@ class WindowStamp:
                 window,
                 time=time if head is None else max(time, head.time),
                 prev=None if head is None else head.hash,
-                digest=digest,
+                digest=hashed,
             )
             return made[0], done.window
 
@@ -153,6 +155,7 @@ def refusal(judgement: Judgement, window: JsonObject, *, also: str = "") -> Wind
         profile=judgement.profile,
         rules=sorted({finding.rule for finding in blocking}),
         attempts=list(attempts(window)),
+        draft=digest(canonical(window)),
         judgement=to_object(judgement),
     )
 

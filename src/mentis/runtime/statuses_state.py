@@ -16,7 +16,7 @@ from mentis.ledger.guardian.state import after_breach, next_state
 from mentis.ledger.origin import window_of
 from mentis.ledger.statements import REPAIR, ROLLBACK
 from mentis.ports.ledger_store import LedgerStore
-from mentis.values.entry import Entry, Head
+from mentis.values.entry import Before, Entry, Head
 from mentis.values.guardian import GuardianState
 from mentis.values.json import JsonObject
 
@@ -71,7 +71,7 @@ class Follower:
         self._agent = agent
         self._state: GuardianState | None = None
 
-    def at(self, head: Head | None) -> GuardianState:
+    def at(self, head: Before | None) -> GuardianState:
         wanted = None if head is None else head.hash
         if self._state is None or self._state.head != wanted:
             self._state = derive_state(self._store, self._agent)

@@ -18,10 +18,20 @@ from mentis.values.entry import Entry
 from mentis.values.part import TextPart
 from mentis.values.recalled import Stimulus
 from mentis.values.trust import Trust, least_trusted
-from mentis.values.turn import Turn
+from mentis.values.turn import Turn, said_line
 from mentis.values.value import Value
 
-from .beside import Beside, Heard, Note, ask_beside, builder_for, limited, one_prompt, worded
+from .beside import (
+    Beside,
+    Heard,
+    Note,
+    ask_beside,
+    builder_for,
+    limited,
+    one_prompt,
+    speakers,
+    worded,
+)
 from .conversations import TITLE, title_turn
 from .inputs import Prompted
 from .mind import Mind
@@ -168,10 +178,10 @@ def _fitting(mind: Mind, turns: Sequence[Turn]) -> tuple[list[str], int]:
     """As lines, the newest that fit into one prompt, and how many did not."""
     counter, route = mind.counter(mind.route), mind.route
     room = route.context_tokens - route.max_tokens - 2 * _SPARE_TOKENS
-    names = {"user": mind.profile.name or "user", "assistant": mind.persona.name}
+    names = speakers(mind)
     lines: list[str] = []
     for turn in reversed(turns):
-        line = _line(turn, names[turn.role])
+        line = _line(turn, turn.speaker(names))
         room -= counter.count(line).tokens + 1
         if room < 0 and lines:
             break
@@ -180,9 +190,9 @@ def _fitting(mind: Mind, turns: Sequence[Turn]) -> tuple[list[str], int]:
 
 
 def _line(turn: Turn, name: str) -> str:
-    """What goes on over several lines is set in: only a name begins a line."""
-    text = turn.text.strip().replace("\n", "\n  ")
-    return f"- {text}" if turn.kind == "summary" else f"{name}: {text}"
+    if turn.kind == "summary":
+        return f"- {said_line('', turn.text.strip())}"
+    return said_line(name, turn.text.strip())
 
 
 def _one_line(text: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias, TypeVar
@@ -29,13 +29,15 @@ from .bringing import Brought, Outlook
 from .budgets import check_turn
 from .correction import asks_again, judge
 from .inputs import History, Inputs, Prompted, compose_inputs
-from .keep import Keeper
+from .keep import Keeper, begin, record_unasked
 from .later import up_to_date
 from .legs import Course, Passed, may_pass
 from .mind import Mind
 from .news import news_spans, told_in
+from .owed import news_for
 from .placing import as_sent, put_in_place
 from .present import Present, look
+from .reserve import recorded_with
 from .telling import telling
 from .threads import told_numbers
 from .windows_model import window_values
@@ -101,21 +103,53 @@ def _ending(hear: Hear) -> Generator[_Ending]:
 async def _run(
     ending: _Ending, mind: Mind, stimulus: Stimulus, *, session: str, reading: CancelScope
 ) -> TurnResult:
-    await mind.acting.begin()
-    history = await to_thread.run_sync(told_history, mind, session, stimulus.replaces)
-    async with telling(mind, mind.acting.news) as news:
-        present = await to_thread.run_sync(look, mind)
-        outlook = await to_thread.run_sync(look_out, mind, present, session, stimulus)
-        brought = await mind.bringing.bring(stimulus, outlook)
-        course = Course.begin(
-            mind,
-            stimulus,
-            lambda mind, stimulus: compose_turn(
-                mind, present, stimulus, history, news=news, brought=brought
-            ),
-            present=present,
-        )
-        return await _finish(ending, course, session, reading)
+    place = Begun(session, await shielded(partial(begin, mind, session, stimulus)))
+    async with _kept_unasked(mind, stimulus, place):
+        await mind.acting.begin()
+        own = None if stimulus.inner else place.number
+        history = partial(told_history, mind, session, stimulus.replaces, own=own)
+        history = await to_thread.run_sync(history)
+        async with telling(mind, partial(news_for, mind, session, stimulus)) as news:
+            present = await to_thread.run_sync(look, mind)
+            outlook = await to_thread.run_sync(look_out, mind, present, session, stimulus)
+            brought = await mind.bringing.bring(stimulus, outlook)
+            course = Course.begin(
+                mind,
+                stimulus,
+                lambda mind, stimulus: compose_turn(
+                    mind, present, stimulus, history, news=news, brought=brought
+                ),
+                present=present,
+            )
+            return await _finish(ending, course, place, reading)
+
+
+@dataclass(slots=True)
+class Begun:
+    """A turn that has its number. `asking`: from then on it is the course that is recorded."""
+
+    session: str
+    number: int
+    asking: bool = False
+
+
+@asynccontextmanager
+async def _kept_unasked(mind: Mind, stimulus: Stimulus, place: Begun) -> AsyncGenerator[None]:
+    """Whatever ends the turn before anybody could be asked, its message stays and an entry says so.
+
+    Where not even that can be written the message is pending, and who talks next finds it so.
+    """
+    failure: MentisError | None = None
+    try:
+        yield
+    except MentisError as error:
+        failure = error
+        raise
+    finally:
+        if not place.asking:
+            keep = partial(record_unasked, mind, place.session, place.number, stimulus)
+            with suppress(MentisError):
+                await shielded(partial(keep, failure=failure))
 
 
 async def run_course(
@@ -123,15 +157,15 @@ async def run_course(
 ) -> TurnResult:
     """From the first call on, for a prompt that was put together elsewhere."""
     with _ending(hear) as ending:
-        return await _finish(ending, course, session, reading)
+        number = await shielded(partial(begin, course.leg.mind, session, course.stimulus))
+        return await _finish(ending, course, Begun(session, number), reading)
 
 
 async def _finish(
-    ending: _Ending, course: Course, session: str, reading: CancelScope
+    ending: _Ending, course: Course, place: Begun, reading: CancelScope
 ) -> TurnResult:
-    stimulus = course.stimulus
-    number = await to_thread.run_sync(_keeper(course, session).begin, stimulus)
-    failure, interrupted = None, True
+    stimulus, session, number = course.stimulus, place.session, place.number
+    place.asking, failure, interrupted = True, None, True
     try:
         failure = await _answer(course, session, hear=ending.hear, reading=reading)
         interrupted = reading.cancelled_caught
@@ -139,7 +173,8 @@ async def _finish(
         reply, outcomes = course.reply(interrupted=interrupted), course.outcomes
         await shielded(partial(course.settle, session))
         end = partial(_keeper(course, session).end, stimulus, number)
-        entry = await shielded(partial(end, reply=reply, outcomes=outcomes, failure=failure))
+        end = partial(end, reply=reply, outcomes=outcomes, failure=failure)
+        entry = await shielded(partial(recorded_with, course.reserve, end))
         ending.of(reply, failed=failure is not None and course.repeat is None)
     if failure is not None and course.repeat is None:
         raise failure
@@ -190,10 +225,14 @@ async def shielded(keep: Callable[[], T]) -> T:
     raise Defect("what shields the record from being cancelled was cancelled itself")
 
 
-def told_history(mind: Mind, session: str, before: int | None = None) -> History:
-    """The conversation so far, as the model is told it now; up to `before`, if given. It blocks."""
+def told_history(
+    mind: Mind, session: str, before: int | None = None, *, own: int | None = None
+) -> History:
+    """The conversation so far, as the model is told it now; up to `before`, if given, and without
+    the message that is its `own`. It blocks.
+    """
     turns = mind.conversations.turns(mind.agent, session)
-    numbers = told_numbers(turns, before)
+    numbers = tuple(number for number in told_numbers(turns, before) if number != own)
     kept = tuple(turns[number] for number in numbers)
     told = up_to_date(kept, mind.ledger, mind.agent)
     pairs = enumerate(zip(kept, told, strict=True))

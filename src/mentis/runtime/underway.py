@@ -27,6 +27,7 @@ from mentis.values.part import MediaPart
 from mentis.values.turn import Turn
 
 from .attachments import media_digest
+from .carrying import Ended
 from .mind import Mind
 from .said import turn_digest
 
@@ -99,12 +100,17 @@ def followed(mind: Mind) -> bool:
 
 def settle_left(mind: Mind, session: str, folder: Path, own: FileLock) -> tuple[Entry, ...]:
     """Record each pending message as failed, unless somebody else may still be at it. It blocks."""
-    turns = mind.conversations.turns(mind.agent, session)
+    talk = mind.conversations
+    talk.carry_over(mind.agent, session)
+    turns = talk.turns(mind.agent, session)
     pending = [number for number, turn in enumerate(turns) if turn.state == "pending"]
     own_file = Path(own.lock_file)
     if not pending or any(_busy(folder, f"{mind.persona.id}.{session}", but=own_file)):
         return ()
-    return tuple(_settle(mind, session, number, turns[number]) for number in pending)
+    # Once more: who was at it may have ended it between the two looks.
+    turns = talk.turns(mind.agent, session)
+    left = [number for number in pending if turns[number].state == "pending"]
+    return tuple(_settle(mind, session, number, turns[number]) for number in left)
 
 
 def _settle(mind: Mind, session: str, number: int, turn: Turn) -> Entry:
@@ -120,9 +126,9 @@ def _settle(mind: Mind, session: str, number: int, turn: Turn) -> Entry:
     media = [media_digest(part) for part in turn.parts if isinstance(part, MediaPart)]
     body |= {"attachments": media} if media else {}
     stamp = make_stamp(mind.clock.now, mind.ids.salt, mind.clock.uptime)
-    (entry,) = mind.ledger.append(mind.agent, [Draft("turn", "runtime", body)], stamp)
-    mind.conversations.replace(mind.agent, session, number, failed)
-    return entry
+    draft = Draft("turn", "runtime", body)
+    ended = Ended.new(session, number, mind.ids, state=failed.state)
+    return mind.conversations.record(mind.agent, draft, stamp, ended=ended)
 
 
 def _turns(mind: Mind, session: str) -> tuple[Path, str]:

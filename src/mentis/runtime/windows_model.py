@@ -23,7 +23,7 @@ from mentis.settle.correction import Attempts, Failure
 from mentis.settle.window import Opening, split_window
 from mentis.values.action import Outcome
 from mentis.values.cognition import Sense
-from mentis.values.entry import Draft, Entry, Head
+from mentis.values.entry import Before, Draft, Entry
 from mentis.values.guardian import GuardianState, Profile
 from mentis.values.json import JsonObject
 from mentis.values.request import PromptRequest
@@ -36,6 +36,7 @@ from mentis.values.value import Value
 from mentis.values.written import dump
 
 from .mind import Mind
+from .said import BROKEN
 from .settings import Settings
 from .statuses_add import DIRECT
 from .statuses_desk import rules_of
@@ -175,7 +176,7 @@ def turn_stamp(mind: Mind, asked: WindowAsked | None) -> Stamp:
     follower = Follower(mind.ledger, mind.agent)
     windows = WindowStamp(follower, asked.profile, DIRECT, clock=mind.clock, ids=mind.ids)
 
-    def stamp(agent: str, head: Head | None, draft: Draft) -> Entry:
+    def stamp(agent: str, head: Before | None, draft: Draft) -> Entry:
         try:
             return windows(agent, head, draft)
         except (WindowRefused, StoreLocked) as refusal:
@@ -242,10 +243,14 @@ def _last_verdict(entries: Sequence[Entry]) -> tuple[Entry, dict[str, object]] |
 
 
 def _tells_nothing(entry: Entry) -> bool:
-    """What was thought in between has no window; who got no answer has told nobody a verdict."""
+    """What was thought in between has no window; who got no answer has told nobody a verdict. A
+    fork is nobody's turn: what it was told of, the agent has not heard.
+    """
     turn, tick = _object(entry.body.get("turn")), _object(entry.body.get("tick"))
-    unheard = "failure" in turn or bool(tick.get("unheard"))
-    return "inner" in turn or (unheard and CLAIMS not in entry.body)
+    broken_off = turn.get("stop") in BROKEN and "acted" not in entry.body  # before the first word
+    unheard = broken_off or "failure" in turn or bool(tick.get("unheard"))
+    beside = "inner" in turn or "fork" in entry.body
+    return beside or (unheard and CLAIMS not in entry.body)
 
 
 def _told(entry: Entry, found: Mapping[str, object]) -> dict[str, object]:

@@ -36,7 +36,9 @@ from .acting import open_dispatcher
 from .beat import check_weights
 from .bringing import Bringing
 from .caching import REMEMBERED, Caching
+from .carrying import CarriedTalk
 from .checkpoints import CheckpointedLedger
+from .databases import open_database
 from .ground import Ground
 from .kept_inputs import KeptInputs
 from .ledgers import open_ledger
@@ -70,11 +72,11 @@ def open_mind(
     provider = open_provider(settings, home, parts, clock=clock)
     secret, noted = open_secret(home, parts)
     # Last of what can fail, so that no failure leaves it open.
-    database = Database(store or home.database, busy_seconds=settings.model.store.busy_seconds)
+    database = open_database(home, settings, parts.variables, file=store)
     with closed_on_failure(database):
         agent = f"{settings.model.name or home.name}/{chosen}"
         ground = _open_ground(
-            home, settings, parts, agent=agent, persona=who, database=database, clock=clock
+            home, live, parts, agent=agent, persona=who, database=database, clock=clock
         )
         ledger = ground.ledger
         try:
@@ -95,7 +97,7 @@ def open_mind(
         provider=provider,
         counter=caching.counter,
         caching=caching,
-        conversations=SqliteConversations(database),
+        conversations=CarriedTalk(SqliteConversations(database), ledger),
         ledger=ledger,
         clock=clock,
         ids=ground.ids,
@@ -120,7 +122,7 @@ def _open_live(home: Home, parts: Parts) -> tuple[LiveSettings, Shelf]:
 
 def _open_ground(
     home: Home,
-    settings: Settings,
+    live: LiveSettings,
     parts: Parts,
     *,
     agent: str,
@@ -128,7 +130,8 @@ def _open_ground(
     database: Database,
     clock: Clock,
 ) -> Ground:
-    memory = open_memory(home, persona, database, settings=settings, clock=clock)
+    settings, _ = live.current()
+    memory = open_memory(home, persona, database, settings=settings, clock=clock, live=live)
     ledger = open_ledger(settings, database, parts.variables)
     if isinstance(ledger, CheckpointedLedger):
         ledger.begin(agent)
@@ -198,9 +201,18 @@ def open_shelf(home: Home, settings: Settings) -> Shelf:
 
 
 def open_memory(
-    home: Home, persona: Persona, database: Database, *, settings: Settings, clock: Clock
+    home: Home,
+    persona: Persona,
+    database: Database,
+    *,
+    settings: Settings,
+    clock: Clock,
+    live: LiveSettings | None = None,
 ) -> PersonaMemory:
-    """The files a persona keeps about itself, with their history in the home's database."""
+    """The files a persona keeps about itself, with their history in the home's database. Whether
+    changes wait for their owner counts as `live` says at the time.
+    """
+    now = (lambda: settings) if live is None else (lambda: live.current()[0])
     return PersonaMemory(
         home.memory(persona.id),
         SqliteRevisions(database),
@@ -209,6 +221,7 @@ def open_memory(
         language=persona.language,
         limit=settings.model.limits.memory_chars,
         busy_seconds=settings.model.store.busy_seconds,
+        manual=lambda: now().holds_back,
     )
 
 

@@ -3,13 +3,14 @@
 A window is written in a person's words, so only what names an act can be held against one: by the
 name itself, or by all the words of a name that has several. Anything else stays unverifiable;
 nothing is called a match, or a lie, by guessing. A text that names several acts makes as many
-claims; one that says what is not done makes none that could be held against anything.
+claims; where it says that one is not done, nothing can be held against that.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import cast
 
 from mentis.values.action import Outcome
@@ -20,12 +21,26 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 MOST_CLAIMS = 64
 _MOST_CHARS = 400
 _NEAR = 3
-# In the languages of the library.
-_NOT = re.compile(
-    r"\b(?:not|never|no|without|cannot|dont|didnt|nor|neither|instead|skip|skipped|avoid"
-    r"|nicht|nie|niemals|kein\w*|ohne|statt|weder)\b|n['\u2019]t\b",
-    re.IGNORECASE,
+# In the languages of the library: what denies the words before it as well, and what does not.
+_NOT = frozenset(
+    [
+        "not",
+        "never",
+        "cannot",
+        "dont",
+        "didnt",
+        "skip",
+        "skipped",
+        "avoid",
+        "avoided",
+        "nicht",
+        "nie",
+        "niemals",
+    ]
 )
+_NO = frozenset(["no", "without", "nor", "neither", "instead", "ohne", "statt", "weder"])
+_SHORT = re.compile(r"n['\u2019]t\b", re.IGNORECASE)
+_ENDS = re.compile(r"[;!?\n]|\.(?=\s|$)|\b(?:but|then|aber|dann|sondern)\b", re.IGNORECASE)
 
 
 def claims(
@@ -52,14 +67,14 @@ def _worst(made: Sequence[Claim]) -> Support:
 def _judged(text: str, names: Sequence[str], outcomes: Sequence[Outcome]) -> tuple[Claim, ...]:
     """A claim for each act that the text names."""
     shown = text[:_MOST_CHARS]
-    if _NOT.search(text):
-        return (Claim(shown, "unverifiable", why="it says what is not done"),)
-    made = tuple(
-        claim
-        for name, sure in _named(text, names)
-        if (claim := _held(shown, name, outcomes, sure=sure)) is not None
-    )
-    return made or (Claim(shown, "unverifiable", why="it names no act"),)
+    denied = Claim(shown, "unverifiable", why="it says what is not done")
+    made = [
+        _held(shown, name, outcomes, sure=sure) if says else denied
+        for part in _ENDS.split(_SHORT.sub("n not", text))
+        for name, sure, says in _named(part, names)
+    ]
+    found = tuple(dict.fromkeys(claim for claim in made if claim is not None))
+    return found or (Claim(shown, "unverifiable", why="it names no act"),)
 
 
 def _held(shown: str, name: str, outcomes: Sequence[Outcome], *, sure: bool) -> Claim | None:
@@ -74,21 +89,41 @@ def _held(shown: str, name: str, outcomes: Sequence[Outcome], *, sure: bool) -> 
     return Claim(shown, "unsupported", name, why)
 
 
-def _named(text: str, names: Sequence[str]) -> Iterator[tuple[str, bool]]:
-    """The acts that a text names and whether that is certain: first those written as names, then
-    the longest. Words that stand for one of them do not stand for another.
+def _named(text: str, names: Sequence[str]) -> Iterator[tuple[str, bool, bool]]:
+    """The acts that a sentence names, whether that is certain, and whether it says that they are
+    done: first those written as names, then the longest. Words that stand for one of them do not
+    stand for another.
 
     A name of a single word may be only a word: it is certain where it is written as a name.
     """
     words, used = _words(text), set[int]()
-    parts = {name: _words(name) for name in names}
+    parts = {name: _parts(name) for name in names}
+    there = {name: _places(parts[name], words) if parts[name] else [] for name in names}
+    denies = _denying(words, [one for name in names if len(parts[name]) > 1 for one in there[name]])
     written = [n for n in names if _written_as_name(n, text, single=len(parts[n]) == 1)]
     for name in dict.fromkeys((*written, *names)):
-        places = _places(parts[name], words) if parts[name] else []
+        places = there[name]
         if not any(not used.issuperset(place) for place in places):
             continue
         used.update(*places)
-        yield name, name in written or len(parts[name]) > 1
+        says = not all(any(_denies(one, place) for one in denies) for place in places)
+        yield name, name in written or len(parts[name]) > 1, says
+
+
+def _denying(words: Sequence[str], names: Sequence[Sequence[int]]) -> list[tuple[int, bool]]:
+    """Where the sentence says no, and whether that denies what stands before it as well."""
+    part_of_a_name = {place for name in names for place in name}
+    return [
+        (place, word in _NOT)
+        for place, word in enumerate(words)
+        if place not in part_of_a_name and (word in _NOT or word in _NO or word.startswith("kein"))
+    ]
+
+
+def _denies(said: tuple[int, bool], name: Sequence[int]) -> bool:
+    """All that follows in the sentence; a `not` also what stands at most three words before."""
+    place, back = said
+    return place < name[-1] or (back and place <= name[-1] + _NEAR)
 
 
 def _written_as_name(name: str, text: str, *, single: bool) -> bool:
@@ -113,6 +148,11 @@ def _follow(parts: Sequence[str], words: Sequence[str], place: int) -> tuple[int
             return ()
         places.append(places[-1] + 1 + near.index(part))
     return tuple(places)
+
+
+@lru_cache(maxsize=1024)
+def _parts(name: str) -> tuple[str, ...]:
+    return tuple(_words(name))
 
 
 def _words(text: str) -> list[str]:

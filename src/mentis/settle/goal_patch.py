@@ -11,7 +11,9 @@ from mentis.values.tick import GoalPatchOp, OpReport, PatchLimits, Prune, Sprout
 from mentis.values.trust import Trust, least_trusted
 
 HEAVIEST = 1000
-UNSEEN = "outside text was sensed: what stands may change in a moment without any"
+UNSEEN = (
+    "outside text was told, sensed or in review: what stands may change in a moment without any"
+)
 _LONGEST_ID = 100
 _Goals: TypeAlias = tuple[Goal, ...]
 

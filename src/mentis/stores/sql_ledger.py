@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from typing import Protocol, TypeVar
 
-from mentis.ports.ledger_store import LOOKED_BACK, Stamp
-from mentis.values.entry import Draft, Entry, Head
+from mentis.errors import Defect
+from mentis.ports.ledger_store import LOOKED_BACK, LedgerStore, Stamp
+from mentis.values.entry import Before, Draft, Entry, Head
 from mentis.values.lease import Lease
 from mentis.values.mark import Mark
 from mentis.values.tally import Tally
@@ -32,6 +34,7 @@ _DROP = (
     f"INSERT INTO dropped (agent, idx, hash, delivery) SELECT agent, idx, hash, delivery {_GOING}"
 )
 _DROPPED_DELIVERY = "SELECT idx FROM dropped WHERE agent = ? AND delivery = ?"
+_FORGET_DELIVERY = "UPDATE dropped SET delivery = NULL WHERE agent = ? AND idx = ?"
 # One statement each, so that a rotation that comes between two of them changes nothing.
 _LAYOUT = """
 SELECT (SELECT count(*) FROM dropped WHERE agent = ?),
@@ -62,8 +65,15 @@ _BATCH = 256
 _HASH_BATCH = 4096
 
 
+Read = Callable[[str, Sequence[object]], list[Row]]
+
+
 class Engine(Protocol):
     def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]: ...
+
+    def snapshot(self) -> AbstractContextManager[Read]:
+        """All that is read with it is of one moment, over a connection of its own."""
+        ...
 
     def commit(self, agent: str, work: Callable[[Session], T]) -> T:
         """Run it in a transaction that no other writer of this agent can come between."""
@@ -76,6 +86,32 @@ class Engine(Protocol):
     def damage(self) -> tuple[str, ...]: ...
 
     def close(self) -> None: ...
+
+
+class _Still:
+    """What an engine holds at one moment."""
+
+    def __init__(self, read: Read, engine: Engine) -> None:
+        self._read = read
+        self._engine = engine
+
+    def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
+        return self._read(statement, parameters)
+
+    def snapshot(self) -> AbstractContextManager[Read]:
+        return nullcontext(self._read)
+
+    def commit(self, agent: str, work: Callable[[Session], T]) -> T:  # noqa: ARG002 - refused
+        raise Defect(f"nothing of {agent} is written into a snapshot of the ledger")
+
+    def forget(self) -> tuple[str, ...]:
+        raise Defect("nothing is erased from a snapshot of the ledger")
+
+    def damage(self) -> tuple[str, ...]:
+        return self._engine.damage()
+
+    def close(self) -> None:
+        """It ends with its block."""
 
 
 class SqlLedger:
@@ -155,8 +191,13 @@ class SqlLedger:
         self._remains = self._engine.forget()
         return dropped
 
+    @contextmanager
+    def snapshot(self) -> Generator[LedgerStore]:
+        with self._engine.snapshot() as read:
+            yield SqlLedger(_Still(read, self._engine))
+
     def entries(self, agent: str, *, start: int = 0) -> Iterator[Entry]:
-        """Read in batches; between two of them others may write, which only makes it longer."""
+        """Read in batches; between two of them others may write, unless it is a snapshot."""
         # From the beginning means from whatever stands there, also a row somebody moved.
         if start:
             statement, where = f"{SELECT} AND idx >= ?", (agent, start)
@@ -183,6 +224,16 @@ class SqlLedger:
         while rows := self._engine.read(_HASHES, (agent, after, agent, after, _HASH_BATCH)):
             yield from (read_hash(index, digest) for index, digest in rows)
             after = rows[-1][0]
+
+    def dropped_as(self, agent: str, delivery: str) -> int | None:
+        return _dropped_as(self._engine.read(_DROPPED_DELIVERY, (agent, delivery)))
+
+    def forget_delivery(self, agent: str, index: int) -> None:
+        def work(session: Session) -> None:
+            session.execute(_FORGET_DELIVERY, (agent, index))
+
+        self._engine.commit(agent, work)
+        self._remains = self._engine.forget()
 
     def dropped_deliveries(self, agent: str, *, start: int = 0) -> Iterator[str | None]:
         after = start - 1
@@ -287,7 +338,7 @@ def _append(
     first: Callable[[], None] | None = None,
 ) -> tuple[Entry, ...]:
     """`first` is done before anything is written, unless there is nothing to write."""
-    head = _head(session.head(agent))
+    head: Before | None = _head(session.head(agent))
     made: list[Entry] = []
     rows: list[Row] = []
     for draft in drafts:
@@ -300,7 +351,7 @@ def _append(
                 continue
         made.append(entry)
         rows.append(to_row(entry))
-        head = Head(entry.index, entry.hash, entry.time)
+        head = entry
     if first is not None and rows:
         first()
     session.insert(rows)
@@ -326,9 +377,18 @@ def _known(session: Session, agent: str, delivery: str, made: Sequence[Entry]) -
     rows = session.execute(f"{SELECT} AND delivery = ?", (agent, delivery))
     if rows:
         return to_entry(rows[0])
-    if dropped := session.execute(_DROPPED_DELIVERY, (agent, delivery)):
-        raise refuse_dropped_delivery(agent, delivery, dropped[0][0])
+    if (index := _dropped_as(session.execute(_DROPPED_DELIVERY, (agent, delivery)))) is not None:
+        raise refuse_dropped_delivery(agent, delivery, index)
     return next((entry for entry in made if entry.delivery == delivery), None)
+
+
+def _dropped_as(rows: Sequence[Row]) -> int | None:
+    if not rows:
+        return None
+    (index,) = rows[0]
+    if type(index) is not int:
+        raise damaged_cell(index, "idx", f"it holds {type(index).__name__}")
+    return index
 
 
 def _head(rows: Sequence[Row]) -> Head | None:

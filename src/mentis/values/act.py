@@ -40,6 +40,11 @@ class ActSpec(Value):
     def name(self) -> str:
         return self.declaration.name
 
+    @property
+    def place(self) -> str:
+        """Where it is done, as the cortex names it: without an endpoint of its own, its source."""
+        return self.endpoint or self.source
+
 
 @dataclass(frozen=True, slots=True)
 class ActCall(Value):

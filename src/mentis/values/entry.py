@@ -158,6 +158,10 @@ class Head(Value):
     time: str
 
 
+# What an entry follows: in a batch it is the one that was just made.
+Before: TypeAlias = Head | Entry
+
+
 @dataclass(frozen=True, slots=True)
 class Finding(Value):
     """One thing verify found wrong: which entry, which column, what, and what was likely done."""
@@ -228,6 +232,7 @@ class Verdict(Value):
     erased: tuple[Erased, ...] = ()
     notes: tuple[str, ...] = ()
     trusted: Trusted | None = None  # only of a chain without findings
+    pinned: bool = True  # which log it is and whose key counts was known, not only what is there
 
     @property
     def intact(self) -> bool:

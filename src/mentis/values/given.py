@@ -11,9 +11,15 @@ from .value import Value
 
 @dataclass(frozen=True, slots=True)
 class Given(Value):
-    """Text for a placeholder; without a `stability` it has the one its key is registered with."""
+    """Text for a placeholder; without a `stability` it has the one its key is registered with.
+
+    `head` is a line of ours above it. `bare` is for a replay alone: it was told as it is, in the
+    time before text that is not ours was made plain.
+    """
 
     text: str
     source: str = "runtime"
     trust: Trust = Trust.RUNTIME
     stability: Stability | None = None
+    head: str = ""
+    bare: bool = False

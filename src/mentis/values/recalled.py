@@ -28,6 +28,7 @@ class Stimulus(Value):
     nothing is fetched here. `trust`: who vouches for the words; a guest's are untrusted.
     `replaces`: the number of the turn that is said anew. `inner` names a task that nobody said: of
     such a turn only the answer is kept. `delivers` is the key of the act whose outcome it tells.
+    `unnamed`: it is not told who says it, as in the turns of an older Mentis.
     """
 
     text: str
@@ -41,11 +42,17 @@ class Stimulus(Value):
     inner: str = ""
     mode: Mode = "chat"
     delivers: str = ""
+    unnamed: bool = False
 
     @property
     def asked(self) -> bool:
         """Somebody waits for the answer: not in a beat, nor where the agent speaks by itself."""
         return self.mode == "delivery" or (self.mode != "beat" and not self.inner)
+
+    @property
+    def from_guest(self) -> bool:
+        """Somebody said it whom nobody vouches for: not the owner, and no task of the agent."""
+        return self.trust is Trust.UNTRUSTED and self.mode == "chat" and not self.inner
 
 
 @dataclass(frozen=True, slots=True)

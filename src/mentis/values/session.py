@@ -11,7 +11,7 @@ from .value import Value
 class Session(Value):
     """`turns` are all that are kept, `told` those that still count, `replaced` those said anew.
 
-    `unanswered` are the numbers of messages that failed or were never finished.
+    `unanswered` are the numbers of messages that failed or were never finished: no model is told.
     """
 
     name: str

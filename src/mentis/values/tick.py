@@ -257,7 +257,8 @@ class StageReport(Value):
 
     `rendered`: without a model. `read`: the section was already what it should be. `cached`: the
     model said this before. `fallback`: the model failed, and the deterministic form stands there.
-    `status` is what a server answered that refused.
+    `status` is what a server answered that refused, `about` what it refused, where it says so:
+    `content`.
     """
 
     stage: Stage
@@ -267,20 +268,24 @@ class StageReport(Value):
     reason: str = ""
     route: str = ""
     status: int | None = None
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut(Value):
-    """Lines of an input section that the primary was not told: its route has no room for them."""
+    """Lines of an input section that the primary was not told: its route has no room for them, or
+    they are in review and wait for their owner (`memory.review`).
+    """
 
     section: Literal["l1_memory", "goal_tree", "senses"]
     lines: int
+    why: Literal["room", "review"] = "room"
 
 
 @dataclass(frozen=True, slots=True)
 class PassedRoute(Value):
     """A route that gave a stage no answer, or has no room for its question: the next was asked.
-    `status` is what a server answered that refused.
+    `status` is what a server answered that refused, `about` what it refused, where it says so.
     """
 
     stage: Stage
@@ -288,6 +293,7 @@ class PassedRoute(Value):
     code: str
     reason: str
     status: int | None = None
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+# Of a field that came after values of its kind were written: left out while it has its default, so
+# that what was written before still has the same bytes.
+LATE: Final[Mapping[str, bool]] = {"late": True}
 
 
 class Value:

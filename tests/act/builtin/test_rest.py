@@ -26,6 +26,12 @@ async def test_the_loop_is_told_how_long_to_rest() -> None:
     assert asked_rest([Outcome(Action("sleep", {"seconds": 3}), "refused")]) is None
 
 
+def test_an_act_of_ones_own_that_is_called_sleep_is_no_rest() -> None:
+    own = Outcome(Action("sleep", {"minutes": 3}), "done", source="python")
+    far = Outcome(Action("sleep", {"seconds": 3}), "done", source="mcp:x")
+    assert asked_rest([own, far]) is None
+
+
 @pytest.mark.parametrize(
     "seconds", [0, 0.5, -1, 86_401, math.nan, math.inf, "60", None, True, [60], 10**30]
 )

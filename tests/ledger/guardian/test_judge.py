@@ -192,6 +192,35 @@ def test_a_receipt_needs_its_log_line_and_the_count_or_verification(
     assert (receipt.acknowledged, receipt.status) == (acknowledged, status)
 
 
+@pytest.mark.parametrize(
+    ("item", "restores"),
+    [
+        ("Restart it, then the watcher", True),
+        ("Look at the watcher, start it, start\nthe watcher", False),
+        ("the watcher: start", False),
+        ("start it\nstarting the good WATCHER", True),
+        ("restarted watchers", False),
+        ("unstarted watcher", False),
+        ("Restoring it", True),
+    ],
+)
+def test_a_plan_restores_a_route_when_one_line_starts_the_watcher(
+    item: str, restores: bool
+) -> None:
+    judgement = judge_draft({**good_window(), "output_plan": [item]}, OFFLINE, MENTIS)
+    asked = "no item starts the watcher or restores a route"
+    assert (asked not in [one.what for one in judgement.findings]) is restores
+
+
+@pytest.mark.parametrize("text", ["start " * 170_000, f"TODO{' ' * 1_000_000}\nx"])
+def test_a_text_as_long_as_a_draft_may_be_is_judged_like_a_short_one(text: str) -> None:
+    """Tried from each of its words on, it would take hours."""
+    window = {**good_window(), "output_plan": [text], "goal": text}
+    found = {one.where for one in judge_draft(window, OFFLINE, MENTIS).findings}
+    assert "/output_plan" in found
+    assert "/goal" not in found
+
+
 def test_the_monitor_is_a_route_only_while_the_watcher_is_off() -> None:
     assert Routes(watcher=True, cli=False, monitor=True).up == ("watcher",)
     assert Routes(watcher=False, cli=False, monitor=True).up == ("monitor",)

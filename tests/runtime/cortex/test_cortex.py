@@ -425,6 +425,32 @@ async def test_helpers_with_a_route_are_models_and_their_texts_are_kept(opened: 
     ]
 
 
+async def test_an_act_is_done_where_it_was_asked_for_and_not_by_its_namesake_elsewhere(
+    opened: Opened,
+) -> None:
+    """Also `sleep`, of which the agent has one of its own: told of, or not."""
+    at_lamp = [
+        {"endpoint_id": "lamp", "neural_signal_descriptor_id": name, "payload": payload}
+        for name, payload in (("pay", {"to": "Bob"}), ("sleep", {"seconds": 1}))
+    ]
+    known = [
+        {"kind": "act", "endpoint": "lamp", "name": name, "schema": {"type": "object"}}
+        for name in ("pay", "sleep")
+    ]
+    told = Sense("p", PATCH_DESCRIPTORS, {"entries": known}, Trust.OWNER)
+    script = answer(*at_lamp, wants(city="Rome"))
+    for settings in ("", '[acts]\nbuiltin = ["sleep"]'):
+        async with opened(settings, table("default", script)) as agent:
+            done = await agent.tick([told])
+            assert agent.verify().intact
+        assert [(one.state, one.text or one.reason) for one in done.outcomes] == [
+            ("not_found", "nothing here does 'lamp/pay'"),
+            ("not_found", "nothing here does 'lamp/sleep'"),
+            ("done", "Sunny in Rome."),
+        ]
+        assert done.tick.report.dropped == ()
+
+
 class Overhearing:
     """A provider that keeps what it was sent."""
 
@@ -554,3 +580,25 @@ def test_the_tools_of_a_tick_are_told_in_every_language(language: str) -> None:
     told = load_cortex_tools(language)
     assert told.keys() == load_cortex_tools().keys()
     assert all(tool.description for tool in told.values())
+
+
+async def test_a_tick_is_told_of_the_acts_every_agent_has_also_where_tools_are_text(
+    opened: Opened,
+) -> None:
+    """That a route takes no tools says nothing of the Output IR; only a small model is spared."""
+    rest = {
+        "endpoint_id": "builtin",
+        "neural_signal_descriptor_id": "sleep",
+        "payload": {"seconds": 5},
+    }
+    text, small = table("default", answer(rest)), f'{PLAIN}\nvariant = "compact"'
+    async with opened(text) as agent:
+        done = await agent.tick([ASKED])
+    assert [(one.action.type, one.state) for one in done.outcomes] == [("sleep", "done")]
+    async with opened(table("default", answer(rest), extra=small)) as agent:
+        done = await agent.tick([ASKED])
+    assert done.outcomes == ()
+    named = "[acts]\nbuiltin = ['sleep']"
+    async with opened(named, table("default", answer(rest), extra=small)) as agent:
+        done = await agent.tick([ASKED])
+    assert [(one.action.type, one.state) for one in done.outcomes] == [("sleep", "done")]

@@ -182,9 +182,11 @@ async def test_a_memory_that_outgrew_the_model_is_cut_and_told(opened: Opened) -
         (cut,) = done.tick.report.left_out
         assert (cut.section, done.tick.report.noop) == ("l1_memory", "")
         assert 0 < cut.lines <= held
-        assert heard.facts("input_ir_cut") == [{"section": "l1_memory", "lines": cut.lines}]
+        assert heard.facts("input_ir_cut") == [
+            {"section": "l1_memory", "lines": cut.lines, "why": "room"}
+        ]
         told: Any = done.entry and done.entry.body["tick"]
-        assert told["left_out"] == [{"section": "l1_memory", "lines": cut.lines}]
+        assert told["left_out"] == [{"section": "l1_memory", "lines": cut.lines, "why": "room"}]
 
 
 async def test_senses_that_there_is_no_room_for_come_in_the_next_tick(opened: Opened) -> None:
@@ -218,7 +220,7 @@ async def test_senses_in_the_words_of_a_helper_are_cut_as_they_are_and_the_other
 
 async def test_a_tick_that_has_no_room_for_any_sense_takes_none(opened: Opened) -> None:
     small = scripted(answer(), more="context_tokens = 1750\nmax_tokens = 100")
-    async with opened(small) as agent:
+    async with opened(f"{small}\n[acts]\nbuiltin = []\n") as agent:
         done = await agent.tick([Sense("s", "mail", {"text": "word " * 380})])
         assert (done.tick.report.noop, done.entry) == ("primary_failed", None)
         (passed,) = done.tick.report.passed

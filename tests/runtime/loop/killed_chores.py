@@ -76,7 +76,12 @@ async def live(home: Path, moment: str) -> dict[str, object]:
         await loop.run()
         turns: list[Any] = [entry.body.get("turn") or {} for entry in agent.entries()]
         inner = [one.get("inner", "") for one in turns]
-        return {"inner": inner, "owed": len(await agent.deliverable())}
+        return {
+            "inner": inner,
+            "owed": len(await agent.deliverable()),
+            "intact": agent.verify().intact,
+            "kinds": [turn.kind for turn in agent.history() if turn.role == "assistant"],
+        }
 
 
 def main(folder: Path, moments: Sequence[str]) -> None:

@@ -306,6 +306,47 @@ async def test_memory_files_are_updated_in_the_background_and_failures_are_told(
         assert life.asked == asked
 
 
+async def until_updated(life: Life) -> tuple[RunReport, list[TickEvent]]:
+    """The clock of the loop runs ahead of what goes on beside it, so ticks cannot be counted."""
+    loop, heard = listening(life, ticks=100_000)
+
+    def listen(event: TickEvent) -> None:
+        heard.append(event)
+        if event.event == "memory_updated":
+            loop.stop()
+
+    loop._emit = listen  # pyright: ignore[reportPrivateUsage]  # what it tells
+    with fail_after(60):
+        return await loop.run(), heard
+
+
+async def test_an_update_that_the_provider_could_not_take_is_tried_again_after_a_while(
+    tmp_path: Path,
+) -> None:
+    where, clock = made(tmp_path, f"{KEEPS}[run]\nretry = 60\n"), Paced()
+    talk, away = ["Hello.", "Yes.", "Good."], ProviderUnreachable("away", sent=False)
+    async with lives(where, *talk, away, away, "Nothing to write.", clock=clock) as life:
+        for _ in talk:
+            await life.agent.chat("Hi")
+        report, heard = await until_updated(life)
+        assert [one["code"] for one in told(heard, "memory_update_failed")] == [away.code] * 2
+        assert (report.updates, life.asked) == (1, 6)
+        assert life.agent.update_progress().messages == 0
+
+
+async def test_an_update_that_another_process_kept_from_being_made_is_made_later(
+    tmp_path: Path,
+) -> None:
+    where, clock = made(tmp_path, KEEPS), Paced()
+    talk = ["Hello.", "Yes.", "Good."]
+    async with lives(where, *talk, "Nothing to write.", clock=clock) as life:
+        for _ in talk:
+            await life.agent.chat("Hi")
+        busy_once(life.agent, "update_memory")
+        report, heard = await until_updated(life)
+        assert (report.updates, told(heard, "memory_update_failed")) == (1, [])
+
+
 async def test_a_loop_that_is_stopped_before_it_begins_ends_at_once(tmp_path: Path) -> None:
     where, clock = made(tmp_path, KEEPS), Paced()
     async with lives(where, clock=clock) as life:
@@ -359,7 +400,7 @@ async def test_what_no_sense_can_help_is_held_against_none(tmp_path: Path) -> No
     away = [ProviderUnreachable("nobody there")] * 4
     away += [ProviderRefused("wrong key", status=401), ProviderRefused("it broke off")] * 4
     async with lives(where, *away, clock=clock) as life:
-        report, _ = await ran(life, ListedSenses([(sense("a"), sense("b"))]), ticks=13)
+        report, _ = await ran(life, ListedSenses([(sense("a"), sense("b"))]), ticks=16)
         assert (report.failed, report.aside, report.senses) == (12, 0, 2)
 
 
@@ -424,11 +465,11 @@ def busy_once(agent: Agent, name: str) -> None:
     """Another process is at the store the first time that it is asked."""
     real, calls = getattr(agent, name), list[str]()
 
-    def asked(*given: object) -> object:
+    def asked(*given: object, **named: object) -> object:
         calls.append(name)
         if len(calls) == 1:
             raise StoreLocked("another process is at it")
-        return real(*given)
+        return real(*given, **named)
 
     setattr(agent, name, asked)
 

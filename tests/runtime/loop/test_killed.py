@@ -52,7 +52,11 @@ def test_a_kill_at_a_delivery_or_an_afterthought_makes_none_twice(tmp_path: Path
     found = {one["moment"]: one for one in lines}
     assert found.keys() == {*deliveries, *thoughts}, done.stderr
     for moment, one in found.items():
-        assert one["killed"], moment
+        assert (one["killed"], one["intact"]) == (True, True), moment
+        # What was recorded is in the talk as well.
+        wrote = one["inner"].count("delivery") + one["inner"].count("afterthought_followup")
+        thought = one["inner"].count("afterthought_decision")
+        assert sorted(one["kinds"]) == ["said"] * (1 + wrote) + ["thought"] * thought, one
         assert (one["owed"], one["inner"].count("delivery")) == (0, moment in deliveries), one
     assert [found[one]["inner"].count("afterthought_followup") for one in thoughts] == [1, 1, 1]
     assert [found[one]["inner"].count("afterthought_decision") for one in thoughts] == [1, 2, 1]

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from anyio import connect_unix, create_task_group, fail_after
 
+from mentis.runtime.loop.folder import Folder
 from mentis.runtime.loop.socket import Socket
 from mentis.runtime.system import RandomIds
+from mentis.values.trust import Trust
 
 pytestmark = pytest.mark.anyio
 
@@ -34,3 +36,25 @@ async def test_a_client_that_goes_away_in_the_middle_ends_its_own_talk_and_nothi
                 await source.done([one.id for one in await source.take(9)])
                 assert json.loads(await polite.receive()) == {"taken": "one"}
                 tasks.cancel_scope.cancel()
+
+
+async def test_who_would_stop_the_loop_unvouched_for_is_refused_at_the_door(
+    tmp_path: Path,
+) -> None:
+    stop = b'{"kind": "hibernate", "payload": {}, "id": "stop"}\n'
+    source = Socket(tmp_path / "s", RandomIds())
+    with fail_after(60):
+        async with create_task_group() as tasks:
+            await tasks.start(source.serve)
+            async with await connect_unix(tmp_path / "s") as client:
+                await client.send(stop)
+                assert "nobody vouches" in json.loads(await client.receive())["refused"]
+                tasks.cancel_scope.cancel()
+    (tmp_path / "box").mkdir()
+    file = tmp_path / "box" / "stop.json"
+    file.write_text('{"kind": "hibernate", "payload": {}}', encoding="utf-8")
+    assert await Folder(tmp_path / "box").take(9) == ()
+    assert (tmp_path / "box" / "refused" / "stop.json").exists()
+    file.write_text('{"kind": "hibernate", "payload": {}}', encoding="utf-8")
+    (taken,) = await Folder(tmp_path / "box", trust=Trust.OWNER).take(9)
+    assert taken.kind == "hibernate"

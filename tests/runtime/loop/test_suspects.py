@@ -16,6 +16,8 @@ from mentis.errors import MentisError, ProviderRefused, ProviderUnreachable, Sto
 from mentis.ports.sense_source import ListedSenses
 from mentis.runtime.acts import open_acts
 from mentis.runtime.agent import Agent
+from mentis.runtime.cortex.events import TickEvent
+from mentis.runtime.loop.sources import LoopChoice
 from mentis.runtime.loop.suspects import Suspects, Trial
 from mentis.runtime.prompts import Prompts
 from mentis.runtime.wiring import Parts
@@ -121,6 +123,50 @@ async def test_news_that_no_tick_can_take_are_set_aside_after_a_tick_without_the
         assert aside.kind == "act.result"
         waiting = await life.agent.waiting()
         assert (waiting.left, waiting.news, waiting.carried) == (0, 0, ())
+
+
+@pytest.mark.parametrize(
+    ("refusal", "aside"),
+    [
+        (ProviderRefused("your input was flagged", status=403, about="content"), 1),
+        (ProviderRefused("the provider broke off: it may not say this"), 1),
+        (ProviderRefused("the key may not use this model", status=403), 0),
+    ],
+)
+async def test_a_refusal_is_held_against_a_sense_by_what_it_says(
+    tmp_path: Path, refusal: ProviderRefused, aside: int
+) -> None:
+    async with lives(made(tmp_path), lambda body: refusal if "poison" in body else QUIET) as life:
+        source = ListedSenses([(sense("a", "poison"), sense("b", "letter b"))])
+        report = await life.loop(source, ticks=9).run()
+        assert (report.aside, report.senses) == (aside, aside)
+        assert [one.id for one in life.agent.asides.all()] == ["a"] * aside
+
+
+async def test_a_restart_does_not_give_a_sense_that_no_tick_can_take_all_its_tries_again(
+    tmp_path: Path,
+) -> None:
+    where = made(tmp_path)
+    batch = (sense("a", "it says poison"), sense("b", "letter b"))
+    for _ in range(2):
+        async with lives(where, poisoned) as life:
+            report = await life.loop(ListedSenses([batch]), ticks=1).run()
+            assert (report.failed, report.aside) == (1, 0)
+    async with lives(where, poisoned) as life:
+        report = await life.loop(ListedSenses([batch]), ticks=3).run()
+        assert (report.senses, report.failed, report.aside) == (1, 1, 1)
+        (aside,) = life.agent.asides.all()
+        assert (aside.id, aside.failures) == ("a", 3)
+    (kept,) = (where.home / "owners" / "run").glob("*.suspects.json")
+    assert kept.read_text(encoding="utf-8") == "{}"
+    kept.write_text("not ours", encoding="utf-8")
+    async with lives(where, poisoned) as life:
+        heard = list[TickEvent]()
+        await life.agent.loop(choice=LoopChoice(0, 1), emit=heard.append, pause=life.clock).run()
+        told = [one.facts for one in heard if one.event == "stage_failed"]
+        assert [(one["stage"], "cannot be read" in str(one["reason"])) for one in told] == [
+            ("suspects", True)
+        ]
 
 
 async def test_where_a_tick_that_is_told_nothing_fails_too_no_sense_is_to_blame(
@@ -256,8 +302,8 @@ def test_suspects_are_tried_by_themselves_the_least_tried_first() -> None:
     suspects.failed([Sense("left", "act.result", {})], "no")
     assert suspects.trial([one, two], ["left", "more"]) == Trial((two,), ("more",))
     suspects.heard(["left"])
-    (found,) = suspects.found_out(["one", "left"])
-    assert (found.sense, found.failures, found.reason) == (one, 2, "no")
+    ((found, why),) = suspects.found_out(["one", "left"])
+    assert (found, why.failures, why.reason) == (one, 2, "no")
     assert suspects.found_out(["left"]) == ()  # somebody took it away
     suspects.failed((), "no")
     assert suspects.trial([one, two], []) == Trial((one, two))
@@ -282,12 +328,12 @@ def test_a_sense_with_which_no_tick_comes_to_an_end_is_told_from_a_provider_that
             trial = suspects.trial(present, [])
             ids = [one.id for one in trial.senses]
             if late(number, trial):
-                suspects.failed(trial.senses, "late", late=True)
+                suspects.failed(trial.senses, "late", unsure=True)
             else:
                 suspects.heard(ids)
                 heard += ids
             names = [one.id for one in present]
-            out += [one.sense.id for one in suspects.found_out(names) if one.sense.id not in heard]
+            out += [one.id for one, _ in suspects.found_out(names) if one.id not in heard]
         return sorted(heard), out
 
     everything = ["endless", "one", "two"]

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mentis.errors import (
+    BadInput,
     EngineMissing,
     MentisError,
     SettingsError,
@@ -231,6 +232,7 @@ def test_more_than_the_connections_there_are_wait_for_one(
         ("55P03", StoreLocked),
         ("40001", StoreLocked),
         ("28P01", SettingsError),
+        ("22021", BadInput),
         ("23505", StoreConflict),
         ("42P01", StoreDamaged),
         ("25006", StoreError),
@@ -244,6 +246,13 @@ def test_every_failure_of_the_server_becomes_one_of_ours(
     assert type(translated) is kind
     assert translated.message.startswith("PostgreSQL x/y: ")
     assert "more" not in translated.message
+
+
+def test_what_the_driver_refuses_to_send_is_no_server_that_is_down(
+    postgres: PostgresDatabase,
+) -> None:
+    with pytest.raises(BadInput, match="cannot be kept there"):
+        PostgresLedger(postgres).find_delivery("ada", "a\0b")
 
 
 def test_a_lease_survives_the_round_trip_with_its_zone(postgres: PostgresDatabase) -> None:

@@ -15,7 +15,7 @@ from threading import Event
 from mentis.ledger.chain import make_stamp
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
-from mentis.values.entry import Draft, Entry, Head
+from mentis.values.entry import Before, Draft, Entry
 
 DRAFT = Draft("note", "test", {"text": "x" * 200})
 
@@ -29,7 +29,7 @@ def main(path: str) -> None:
     stamp = make_stamp(lambda: datetime.now(UTC), lambda: secrets.token_bytes(16))
     started, go = Event(), Event()
 
-    def slow(agent: str, head: Head | None, draft: Draft) -> Entry:
+    def slow(agent: str, head: Before | None, draft: Draft) -> Entry:
         started.set()
         go.wait()
         return stamp(agent, head, draft)

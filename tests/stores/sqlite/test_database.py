@@ -29,7 +29,7 @@ from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.faults import translate
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.stores.sqlite.migrations import APPLICATION_ID, VERSION
-from mentis.values.entry import Draft
+from mentis.values.entry import Before, Draft, Entry
 
 NOBODY = 65534
 
@@ -356,3 +356,61 @@ def test_a_closed_database_says_so(path: Path) -> None:
     database.close()
     with pytest.raises(UsageError, match="closed"):
         database.read("SELECT 1")
+
+
+def restore(path: Path, backup: Path) -> None:
+    """As one puts a backup in its place: the file under another name first, then renamed."""
+    for name in ("-wal", "-shm"):
+        path.with_name(path.name + name).unlink(missing_ok=True)
+    shutil.copy(backup, path.with_name("coming"))
+    path.with_name("coming").rename(path)
+
+
+def test_a_file_that_was_replaced_is_neither_written_nor_read_any_more(
+    path: Path, tmp_path: Path, stamp: Stamp
+) -> None:
+    fill(path, stamp, 1)
+    backup = Path(shutil.copy(path, tmp_path / "backup.db"))
+    with Database(path) as database:
+        ledger = SqliteLedger(database)
+        ledger.append("ada", [note(1)], stamp)
+        restore(path, backup)
+        with pytest.raises(StoreError, match="was replaced or removed while it was open"):
+            ledger.append("ada", [note(2)], stamp)
+        assert (ledger.count("ada"), database.replaced) == (1, 1)
+        restore(path, backup)
+        with pytest.raises(StoreError, match="was replaced or removed while it was open"):
+            ledger.count("ada")
+        ledger.append("ada", [note(3)], stamp)
+    with Database(path) as database:
+        assert [entry.body["n"] for entry in SqliteLedger(database).entries("ada")] == [0, 3]
+
+
+def test_what_is_replaced_in_the_middle_of_a_change_takes_nothing(
+    path: Path, tmp_path: Path, stamp: Stamp
+) -> None:
+    fill(path, stamp, 1)
+    backup = Path(shutil.copy(path, tmp_path / "backup.db"))
+    with Database(path) as database:
+
+        def late(agent: str, head: Before | None, draft: Draft) -> Entry:
+            restore(path, backup)
+            return stamp(agent, head, draft)
+
+        with pytest.raises(StoreError, match="was replaced or removed"):
+            SqliteLedger(database).append("ada", [note(1)], late)
+        assert SqliteLedger(database).count("ada") == 1
+
+
+def test_where_the_open_file_was_removed_no_empty_one_is_made(path: Path, stamp: Stamp) -> None:
+    with Database(path) as database:
+        ledger = SqliteLedger(database)
+        ledger.append("ada", [note(0)], stamp)
+        path.rename(path.with_name("moved.db"))
+        for _ in range(2):
+            with pytest.raises(StoreError, match="was replaced or removed"):
+                ledger.append("ada", [note(1)], stamp)
+        assert not path.exists()
+        path.with_name("moved.db").rename(path)
+        ledger.append("ada", [note(1)], stamp)
+        assert ledger.count("ada") == 2

@@ -87,6 +87,25 @@ def test_what_a_reader_holds_up_is_said_to_remain(path: Path, stamp: Stamp) -> N
         assert not stands_in_files(path)
 
 
+def test_whoever_waits_to_empty_the_log_keeps_no_writer_out(
+    path: Path, monkeypatch: pytest.MonkeyPatch, stamp: Stamp
+) -> None:
+    with Database(path, busy_seconds=0.2) as database, Database(path, busy_seconds=0) as other:
+        ledger, written = SqliteLedger(database), list[int]()
+        ledger.append("ada", [Draft("note", "test", {"secret": SECRET})], stamp)
+
+        def write(_seconds: float) -> None:
+            (entry,) = SqliteLedger(other).append("ada", [Draft("note", "test", {})], stamp)
+            written.append(entry.index)
+
+        monkeypatch.setattr("mentis.stores.sqlite.database.time.sleep", write)
+        with ledger.snapshot() as still:
+            assert not database.fold()
+            assert still.count("ada") == 1
+        assert written == list(range(1, len(written) + 1)) != []
+        assert database.fold()
+
+
 def stands_in_files(path: Path) -> bool:
     return any(SECRET.encode() in file.read_bytes() for file in path.parent.iterdir())
 

@@ -254,7 +254,7 @@ def test_ctrl_c_during_the_answer_keeps_the_part_and_marks_it(
         first = talking.stdout.read(12)
         talking.send_signal(signal.SIGINT)
         rest, err = talking.stdout.read(), talking.stderr.read()
-    assert talking.returncode == 1, err
+    assert talking.returncode == 130, err
     assert "the part above is kept" in err
     asked, answered = history(home)
     assert asked[1] == "complete"

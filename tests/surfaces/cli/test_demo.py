@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,23 @@ def test_every_claim_of_the_demo_holds_on_the_embedded_model(
     assert report["failed"] == 0
     assert len(report["claims"]) >= 15
     assert (tmp_path / "kept" / "mentis.db").exists()
+
+
+@pytest.mark.model
+def test_ctrl_c_in_an_answer_ends_the_demo_and_no_claim_is_called_false(process: Start) -> None:
+    running = process("demo", MENTIS_ROUTES__DEFAULT__MAX_TOKENS="2000")
+    assert running.stdout is not None
+    assert running.stderr is not None
+    with running, running.stdout, running.stderr:
+        seen = ""
+        while "ada> " not in seen:
+            seen += running.stdout.read(1)
+        running.send_signal(signal.SIGINT)
+        seen += running.stdout.read()
+        err = running.stderr.read()
+    assert running.returncode == 130, err
+    assert "stopped" in err
+    assert "FAILED" not in seen
 
 
 def test_the_demo_refuses_a_prepared_answer(

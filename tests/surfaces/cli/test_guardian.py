@@ -77,7 +77,7 @@ def test_what_is_no_json_is_one_line_with_the_reason(
     done = mentis("guardian", "check", file)
     assert (done.code, done.out) == (1, "")
     assert f"[{code}]" in done.err
-    assert mentis("guardian", "check", tmp_path / "none.json").code == 1
+    assert mentis("guardian", "check", tmp_path / "none.json").code == 2
 
 
 def test_the_proof_shows_a_window_for_every_type_and_situation(mentis: Mentis) -> None:

@@ -11,6 +11,9 @@ from typing import cast
 
 import pytest
 
+from mentis.runtime.record import open_record
+from mentis.values.entry import Draft
+
 from .conftest import Mentis
 
 
@@ -34,6 +37,18 @@ def test_init_never_overwrites(mentis: Mentis, home: Path) -> None:
     assert done.code == 1
     assert "[home-exists]" in done.err
     assert {path: path.read_bytes() for path in home.rglob("*") if path.is_file()} == before
+
+
+def test_init_says_what_a_shell_can_run_and_takes_no_empty_name(
+    mentis: Mentis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = mentis("init", "my home")
+    assert "Next: mentis --home 'my home' chat" in done.err
+    assert "mentis init 'no home'" in mentis("--home", "no home", "compose").err
+    unset = mentis("init", "")
+    assert (unset.code, "has no name" in unset.err) == (2, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["my home"]
 
 
 def test_init_takes_the_home_from_the_option(mentis: Mentis, tmp_path: Path) -> None:
@@ -148,6 +163,21 @@ def test_verify_names_the_entry_somebody_changed(
     report = mentis("--home", home, "status", "verify", "--ledger", copy, "--json")
     assert report.code == 1
     assert report.json()["intact"] is False
+
+
+def test_a_copy_without_its_home_is_never_called_ok(
+    mentis: Mentis, home: Path, tmp_path: Path
+) -> None:
+    with open_record(home) as record:
+        record.ledger.append(record.agent, [Draft("note", "test", {"n": 1})], record.stamp())
+    copy = shutil.copy(home / "mentis.db", tmp_path / "copy.db")
+    done = mentis("--home", tmp_path, "status", "verify", "--ledger", copy)
+    assert (done.code, done.out.partition(" ")[0]) == (1, "UNPINNED")
+    assert "anybody could have written it" in done.err
+    told = mentis("--home", tmp_path, "status", "verify", "--ledger", copy, "--json")
+    (chain,) = cast("list[dict[str, object]]", told.json()["chains"])
+    assert (told.code, chain["pinned"]) == (1, False)
+    assert mentis("--home", home, "status", "verify", "--ledger", copy).out.startswith("ok")
 
 
 def test_verify_of_a_file_that_is_no_ledger_says_so(mentis: Mentis, tmp_path: Path) -> None:

@@ -178,7 +178,9 @@ def test_the_key_is_changed_and_everything_still_verifies(
     assert ledger("checkpoint", "--new-key", "--list").code == 2
 
 
-def test_anchors_are_added_listed_and_pushed(ledger: Mentis, filled: Path, tmp_path: Path) -> None:
+def test_anchors_are_added_listed_pushed_and_removed(
+    ledger: Mentis, filled: Path, tmp_path: Path
+) -> None:
     assert "no anchors" in ledger("anchor", "list").err
     assert "no anchors" in ledger("anchor", "push").err
     file = tmp_path / "anchor.txt"
@@ -196,6 +198,9 @@ def test_anchors_are_added_listed_and_pushed(ledger: Mentis, filled: Path, tmp_p
     failed = ledger("anchor", "push", "--json")
     assert failed.code == 1
     assert "could not be told" in failed.json()["faults"][0]
+    assert ledger("anchor", "remove", "--file", file).out == f"file:{file}\n"
+    assert "no anchors" in ledger("anchor", "list").err
+    assert ledger("anchor", "remove", "--file", file).code == 2
     assert ledger("anchor", "add").code == 2
     assert ledger("anchor", "add", "--file", filled / "x").code == 2
     assert ledger("anchor", "add", "--file", tmp_path / "no" / "where").code == 1
@@ -215,8 +220,14 @@ def test_erasing_asks_and_leaves_a_tombstone(mentis: Mentis, ledger: Mentis, fil
     again = ledger("erase", "3", "--field", "text", "--reason", "x", "--yes")
     assert again.code == 2
     whole = ledger("erase", "5", "--reason", "x", "--yes")
-    assert whole.out.startswith("erased text, delivery, clock of entry 5")
+    assert whole.out.startswith("erased text, clock of entry 5")
+    assert "its delivery 'mail-5' stays" in whole.err
     assert b"note 5" not in (filled / "mentis.db").read_bytes()
+    nothing = ledger("erase", "5", "--reason", "x", "--yes")
+    assert (nothing.code, "nothing left to erase" in nothing.err) == (2, True)
+    named = ledger("erase", "5", "--field", "delivery", "--reason", "x", "--yes", "--json")
+    assert (named.json()["fields"], named.json()["left"]) == (["delivery"], [])
+    assert b"mail-5" not in (filled / "mentis.db").read_bytes()
 
 
 def test_a_number_that_no_ledger_reaches_is_refused(ledger: Mentis) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -99,6 +100,19 @@ def test_with_json_an_error_is_a_json_problem(mentis: Mentis, tmp_path: Path) ->
     assert done.code == 1
     assert problem["code"] == "home-missing"
     assert problem["facts"] == {"path": str(tmp_path / "nowhere")}
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [("chat --nope", "No such option"), ("replay", "ENTRY"), ("prompts import x.zip", "x.zip")],
+)
+def test_with_json_wrong_usage_is_a_json_problem_too(
+    mentis: Mentis, command: str, said: str
+) -> None:
+    done = mentis(*command.split(), "--json")
+    problem = json.loads(done.err)["error"]
+    assert (done.code, done.out, problem["code"]) == (2, "", "usage")
+    assert said in problem["message"]
 
 
 def test_the_home_may_be_named_before_or_after_the_command_or_in_the_environment(
@@ -248,6 +262,24 @@ def test_a_full_output_device_is_named(home: Path) -> None:
     assert done.returncode == 1
     assert "No space left" in done.stderr
     assert "defect" not in done.stderr
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+def test_what_the_encoding_cannot_say_is_written_as_its_escape(
+    home: Path, monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    said = "x \u2603 \U0001f600"
+    monkeypatch.setenv("MENTIS_ROUTES__DEFAULT__REPLIES", json.dumps([said]))
+    shown: list[bytes] = []
+    for command in ("chat hi", "sessions show main", "sessions show main --json"):
+        raw = io.BytesIO()
+        monkeypatch.setattr("sys.stdout", io.TextIOWrapper(raw, encoding=encoding))
+        assert run(["--home", str(home), *command.split()]) == 0, command
+        shown.append(raw.getvalue())
+    answer, table, as_json = shown
+    assert answer.strip() in (said.encode(), rb"x \u2603 \U0001f600")  # click makes UTF-8 of ASCII
+    assert rb"\u2603" in table
+    assert json.loads(as_json)[-1]["parts"][0]["text"] == said
 
 
 def test_what_would_steer_a_terminal_is_shown_instead(

@@ -81,7 +81,7 @@ def test_what_is_no_answer_fails_and_says_why(
 
 def test_a_file_that_is_not_there_is_named(mentis: Mentis, tmp_path: Path) -> None:
     done = mentis("normalise", tmp_path / "none", "--provider", "text")
-    assert (done.code, "cannot be read" in done.err) == (1, True)
+    assert (done.code, "cannot be read" in done.err) == (2, True)
 
 
 def test_a_text_that_begins_like_an_event_stays_as_it_is(mentis: Mentis, tmp_path: Path) -> None:

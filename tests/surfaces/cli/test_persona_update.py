@@ -46,6 +46,9 @@ def test_an_update_is_made_by_hand_reviewed_accepted_and_undone(
     assert mentis("--home", talked, "persona", "review", "--accept").code == 2
     accepted = mentis("--home", talked, "persona", "review", "memory", "--accept", "-m", "true")
     assert accepted.code == 0, accepted.err
+    recorded: Any = mentis("--home", talked, "ledger", "show", "--last", "1", "--json").json()
+    (entry,) = recorded["entries"]
+    assert accepted.err == f"memory.md: revision 2 is accepted [entry {entry['index']}]\n"
     assert "nothing is in review" in mentis("--home", talked, "persona", "review").err
     assert mentis("--home", talked, "persona", "undo", "memory").code == 0
     assert "cello" not in mentis("--home", talked, "persona", "files", "memory").out

@@ -13,8 +13,11 @@ from typing import Any
 
 import pytest
 
+from mentis.runtime.loop.alone import running
 from mentis.runtime.loop.aside import open_asides
+from mentis.runtime.system import SystemClock
 from mentis.settle.output_ir import write_output_ir
+from mentis.stores.files.home import Home
 from mentis.values.cognition import Sense
 
 from .conftest import Mentis
@@ -100,6 +103,21 @@ def test_a_number_or_a_text_that_is_none_is_refused_in_one_line(
     assert json.loads(waits[0]["content"])["payload"]["name"] == r"mail\udc80.txt"
 
 
+def test_what_is_refused_is_told_while_it_runs(
+    process: Start, living: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "inbox").mkdir()
+    (tmp_path / "inbox" / "mail.txt").write_bytes(b"\xff\xfe\x00")
+    running = process("--home", living, "run", "--folder", tmp_path / "inbox", "--interval", "0.05")
+    assert running.stderr is not None
+    assert "lives" in running.stderr.readline()
+    assert running.stderr.readline().startswith("refused mail.txt")
+    running.send_signal(signal.SIGTERM)
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == 0, err
+    assert "refused  1" in out
+
+
 def test_a_process_takes_senses_from_its_socket_and_ends_cleanly_on_sigterm(
     process: Start, living: Path, tmp_path: Path
 ) -> None:
@@ -173,3 +191,11 @@ def test_what_is_done_between_ticks_is_told(mentis: Mentis, living: Path) -> Non
     assert done.code == 0, done.err
     assert "beat: curiosity [entry 0]" in done.err
     assert done.json()["beats"] == 1
+
+
+def test_who_is_not_the_only_one_does_not_say_that_it_lives(mentis: Mentis, living: Path) -> None:
+    with running(Home(living), "ada", SystemClock()):
+        done = mentis("--home", living, "run", "--ticks", "1")
+    assert (done.code, "run already by" in done.err) == (1, True)
+    assert "lives" not in done.err
+    assert "home/ada lives" in mentis("--home", living, "run", "--ticks", "1").err

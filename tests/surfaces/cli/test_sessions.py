@@ -51,6 +51,17 @@ def test_a_conversation_is_begun_asked_again_titled_and_shown(mentis: Mentis, ho
     assert "said anew as turn 3" in verified.out
 
 
+def test_a_message_that_failed_is_kept_and_not_counted_as_told(
+    mentis: Mentis, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = ("--home", home)
+    assert mentis("chat", "Hello", *where).code == 0
+    monkeypatch.setenv("MENTIS_BUDGETS__DAY_TOKENS", "1")
+    assert mentis("chat", "And now?", *where).code == 1
+    (listed,) = json.loads(mentis("sessions", "list", "--json", *where).out)
+    assert (listed["turns"], listed["told"], listed["unanswered"]) == (3, 2, [2])
+
+
 def test_an_afterthought_is_asked_for_and_told(mentis: Mentis, home: Path) -> None:
     where = ("--home", home)
     assert "has not said anything" in mentis("afterthought", *where).err

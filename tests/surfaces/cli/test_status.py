@@ -155,7 +155,7 @@ def test_a_refused_window_is_one_line_with_its_rule_and_where_it_is_kept(
     ("args", "code", "words"),
     [
         (("add",), 2, "Missing option '--file'"),
-        (("add", "--file", "none.json"), 1, "none.json cannot be read"),
+        (("add", "--file", "none.json"), 2, "none.json cannot be read"),
         (("add", "--file", "{broken}"), 1, "[not-canonical]"),
         (("add", "--file", "{draft}", "--persona", "eve"), 1, "there is no persona 'eve'"),
         (("add", "--file", "{draft}", "--source", ""), 1, "source"),
@@ -365,6 +365,7 @@ def test_verify_with_a_checkpoint_from_outside_sees_that_everything_was_emptied(
             connection.execute(f"DELETE FROM {table}")  # noqa: S608 - two names
     done = status("verify", "--checkpoint", outside)
     assert (done.code, "(emptied)" in done.out) == (1, True)
+    assert "None" not in done.out
     assert status("add", "--file", draft()).code == 1
     assert status("health").out.startswith("RED")
 

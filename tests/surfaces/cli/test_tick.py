@@ -85,6 +85,13 @@ def test_a_tick_in_json_carries_report_state_and_the_senses_of_the_next(
     assert [one["stage"] for one in told["tick"]["report"]["stages"]][3] == "primary"
     assert [one["kind"] for one in told["senses"]] == ["draft.dropped"]
     assert isinstance(told["entry"], int)
+    for command in (
+        ("replay", str(told["entry"])),
+        ("fork", str(told["entry"]), "--block", "style=/dev/null"),
+    ):
+        refused = mentis("--home", thinking, *command)
+        assert (refused.code, "is a tick" in refused.err) == (1, True)
+        assert "older" not in refused.err
 
 
 def test_a_tick_that_comes_to_nothing_says_so_with_exit_code_1(

@@ -341,3 +341,12 @@ def test_a_definition_that_changed_is_blocked_until_it_is_trusted(
 
 def holds(path: Path, text: str) -> bool:
     return text.encode() in path.read_bytes()
+
+
+def test_a_file_beside_the_home_is_refused_with_what_to_do(
+    mentis: Mentis, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "stars.py").write_text("", encoding="utf-8")
+    done = mentis("--home", home, "tools", "add", "stars", "--python", "stars.py")
+    assert (done.code, f"hint: copy it there first: cp stars.py {home}/" in done.err) == (1, True)

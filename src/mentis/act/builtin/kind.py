@@ -36,6 +36,11 @@ class Kind(Value):
     timeout_seconds: float = 30.0
     limits: str = ""
 
+    @property
+    def place(self) -> str:
+        """As that of its spec: another act of this name, at another place, is another act."""
+        return self.endpoint or SOURCE
+
     def spec(self, declaration: ToolDeclaration) -> ActSpec:
         if declaration.name != self.name:
             raise Defect(f"the act {self.name!r} was given the words of {declaration.name!r}")

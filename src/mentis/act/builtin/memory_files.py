@@ -10,7 +10,7 @@ from anyio.to_thread import run_sync
 from mentis.errors import StoreConflict
 from mentis.values.act import ActCall
 from mentis.values.action import Outcome
-from mentis.values.cognition import REVIEW, Revision, trust_of
+from mentis.values.cognition import REVIEW, Revision
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trust import Trust
 
@@ -33,11 +33,20 @@ class HeldFile(Protocol):
     @property
     def text(self) -> str: ...
     @property
+    def number(self) -> int: ...
+
+
+class ShownFile(Protocol):
+    @property
+    def text(self) -> str: ...
+    @property
     def empty(self) -> bool: ...
     @property
     def limit(self) -> int: ...
     @property
-    def number(self) -> int: ...
+    def trust(self) -> Trust: ...
+    @property
+    def held(self) -> int: ...
 
 
 class WrittenFile(Protocol):
@@ -51,6 +60,8 @@ class MemoryFiles(Protocol):
     """What is needed of `mentis.library.memory.files.PersonaMemory`."""
 
     def read(self, name: str) -> HeldFile: ...
+
+    def shown(self, name: str) -> ShownFile: ...
 
     def history(self, name: str) -> Sequence[Revision]: ...
 
@@ -66,10 +77,10 @@ class ReadMemoryFile(BuiltIn):
 
     async def _act(self, call: ActCall, given: Arguments) -> Outcome:
         name = given.choice("name", FILES)
-        file = await run_sync(self._files.read, name)
-        history = await run_sync(self._files.history, name)
+        file = await run_sync(self._files.shown, name)
         result = {"name": name, "empty": file.empty, "limit": file.limit, "text": file.text}
-        return self._done(call, result, trust_of(history))
+        result |= {"in_review": file.held} if file.held else {}
+        return self._done(call, result, file.trust)
 
 
 class WriteMemoryFile(BuiltIn):

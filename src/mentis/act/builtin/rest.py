@@ -12,7 +12,7 @@ from mentis.values.tool import ToolDeclaration
 from mentis.values.trust import Trust
 
 from .arguments import Arguments
-from .kind import BuiltIn, Kind
+from .kind import SOURCE, BuiltIn, Kind
 
 MOST_SECONDS = 86_400
 SLEEP = Kind("sleep", "control", limits="1 to 86,400 seconds; nothing waits inside the act")
@@ -31,10 +31,17 @@ class Sleep(BuiltIn):
 
 
 def asked_rest(outcomes: Iterable[Outcome]) -> float | None:
-    """How long the agent wants to rest, by its last word on that; None if it does not."""
+    """How long the agent wants to rest, by its last word on that; None if it does not.
+
+    An act of your own may be called `sleep` too: what it means by that is its own affair.
+    """
     rests = [
         Arguments(outcome.action.payload).number("seconds", 1, MOST_SECONDS)
         for outcome in outcomes
-        if outcome.action.type == SLEEP.name and outcome.state == "done"
+        if outcome.action.type == SLEEP.name and _is_ours(outcome) and outcome.state == "done"
     ]
     return rests[-1] if rests else None
+
+
+def _is_ours(outcome: Outcome) -> bool:
+    return outcome.source.partition(":")[0] == SOURCE

@@ -13,7 +13,7 @@ it is and is told of, and the next one has its turn.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias, cast
@@ -30,6 +30,7 @@ from mentis.errors import (
 )
 from mentis.ledger.canon import MAX_BYTES
 from mentis.ledger.chain import format_time
+from mentis.net.redact import redact
 from mentis.ports.clock import Clock
 from mentis.ports.ids import Ids
 from mentis.ports.ledger_store import LedgerStore, Stamp
@@ -41,6 +42,7 @@ from .folder import FROM, SUFFIX, StatusFolder, delivery_of, new_delivery, shown
 from .intake import Changing, Snapshot, opened_folder, remove_same, take_snapshot
 from .operations import OperationsLog, added_line
 from .quarantine import put_aside
+from .secrecy import refuse_keys
 from .spooled import MOST_HEADING, Spooled, read_spooled
 from .sweep import sweep
 from .tenure import Tenure
@@ -91,7 +93,8 @@ class Round:
 class Consumer:
     """`on_added` is told of every new entry; the log has it either way.
 
-    `on_refused` is told of every draft before it goes to quarantine.
+    `on_refused` is told of every draft before it goes to quarantine. `keys` are those of the home,
+    by what they are called: a draft that holds one goes there, too.
     """
 
     agent: str
@@ -107,6 +110,7 @@ class Consumer:
     owners: Collection[int] = field(default_factory=lambda: {os.geteuid()})
     on_added: Added | None = None
     on_refused: Refused | None = None
+    keys: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     def consume(self) -> Round:
         """Take everything that waits. A store that fails ends the round; LeaseHeld ends it all."""
@@ -213,6 +217,7 @@ class Consumer:
             delivery=delivery,
             body={**judged.body, RECEIVED: received},
         )
+        refuse_keys(draft, self.keys)
         try:
             (entry,) = self.store.append(self.agent, [draft], self.stamp, lease=lease)
         except StoreConflict:
@@ -249,11 +254,17 @@ class Consumer:
         label = new_delivery(self.clock.now, self.ids)
         source = self.folder.spool / name
         try:
-            target = put_aside(source, self.folder.quarantine, label=label, why=why)
+            target = put_aside(
+                source,
+                self.folder.quarantine,
+                label=label,
+                why=why,
+                secrets=self.keys.values(),
+            )
         except MentisError as fault:
             done.stuck[name] = fault
             return
-        done.refused[target.name] = error.message
+        done.refused[target.name] = redact(error.message, self.keys.values())
         self.log.write(event, result="FAIL", file=name, error=error.message, aside=target.name)
 
     def _announce(self, name: str, error: MentisError) -> None:

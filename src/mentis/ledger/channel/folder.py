@@ -3,7 +3,8 @@
 A draft that waits is called `NUMBER.DELIVERY.json`, and the number says where it stands. It is the
 time, and where the clock says less than a number that waits already, one more than that: a clock
 that is set back changes no order, and neither do the deliveries. `DELIVERY.json` is a file that
-somebody wrote without us; it stands where it came in, by the clock of the disk.
+somebody wrote without us; it stands where it came in, by the clock of the disk. So does one whose
+number no clock says: behind the greatest nothing could be put.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ PENDING = "pending_status.json"
 _DELIVERY = re.compile(r"[a-z0-9][a-z0-9_-]{0,127}")
 _NAME = re.compile(rf"(?:([0-9]{{20}})\.)?({_DELIVERY.pattern})(?:\.from)?\.json")
 _LAST_NUMBER = 10**20 - 1
+_NO_NUMBER = 9 * 10**19  # of the year 4821
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -134,7 +136,7 @@ class StatusFolder:
     def _place(self, name: str) -> int | None:
         """None when it is gone again."""
         found = _NAME.fullmatch(name)
-        if found is not None and found[1]:
+        if found is not None and found[1] and int(found[1]) < _NO_NUMBER:
             return int(found[1])
         try:
             return (self.spool / name).lstat().st_ctime_ns

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 
+from mentis.net.redact import redact_bytes
 from mentis.values.entry import Entry
 
 MAX_BYTES = 4 * 1024 * 1024
@@ -26,7 +27,10 @@ def added_line(entry: Entry) -> str:
 class OperationsLog:
     """Lines are appended whole. A log that cannot be written stops nothing: `fault` says why."""
 
-    def __init__(self, path: Path, time: Callable[[], str]) -> None:
+    def __init__(
+        self, path: Path, time: Callable[[], str], *, secrets: Collection[str] = ()
+    ) -> None:
+        self._secrets = secrets  # which are struck out
         self._path = path
         self._time = time
         self.fault: str | None = None
@@ -34,13 +38,14 @@ class OperationsLog:
     def write(self, event: str, **facts: object) -> None:
         told = {name: fact for name, fact in facts.items() if fact is not None}
         line = json.dumps({"timestamp": self._time(), "event": event, **told}, ensure_ascii=False)
+        data = redact_bytes(line.encode(errors="backslashreplace"), self._secrets)
         try:
             self._rotate()
             descriptor = os.open(self._path, _FLAGS, 0o600)
             try:
                 refused = _refusal(os.fstat(descriptor))
                 if not refused:
-                    os.write(descriptor, line.encode(errors="backslashreplace") + b"\n")
+                    os.write(descriptor, data + b"\n")
             finally:
                 os.close(descriptor)
         except OSError as error:

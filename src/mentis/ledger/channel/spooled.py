@@ -26,10 +26,10 @@ class Spooled:
 
 
 def checked_source(source: str) -> str:
-    if source.strip() and len(source) <= MOST_SOURCE:
+    if source.strip() and len(source) <= MOST_SOURCE and "\0" not in source:
         return source
     raise BadInput(
-        "the source of a window is empty or too long",
+        "the source of a window is empty, too long, or holds a null character",
         hint=f"say in 1 to {MOST_SOURCE} characters where it comes from",
     )
 

@@ -15,7 +15,10 @@ AUDIT = re.compile(r"\baudit\w*", re.IGNORECASE)
 RECOVERY = re.compile(r"\brecover\w*", re.IGNORECASE)
 REPAIR = re.compile(r"\b(repair|restor)\w*", re.IGNORECASE)
 RECOVERY_PLAN = re.compile(r"\b(recover|repair|restor)\w*", re.IGNORECASE)
-RESTORE_ROUTE = re.compile(r"\b(?:re)?start\w*\b.*\bwatcher\b|\brestor\w*", re.IGNORECASE)
+# Of each line only the first `start` is tried: a text of many would take hours otherwise.
+RESTORE_ROUTE = re.compile(
+    r"^(?>.*?\b(?:re)?start\w*\b).*\bwatcher\b|\brestor\w*", re.IGNORECASE | re.MULTILINE
+)
 OFFLINE = re.compile(r"persistence offline", re.IGNORECASE)
 SYSTEM_ERROR = re.compile(r"\bSYS_ERR\b")
 STATUSES = ("GREEN", "YELLOW", "RED")

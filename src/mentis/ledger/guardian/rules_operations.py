@@ -110,7 +110,7 @@ RULES = (
         "exactly one consumer holds the lease",
         _one_consumer,
         needs=("consumers",),
-        fix="stop all but one watcher or monitor",
+        fix="start `mentis status watch` where nobody consumes, stop all but one where several do",
     ),
     _row(
         "60",

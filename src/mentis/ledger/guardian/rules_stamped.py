@@ -17,9 +17,9 @@ OVERWRITE = "forged"
 _AUTO_TIMES = (AUTO_TIME, "...: AUTO")  # C7: both forms are in use
 _NO_PREV = (None, "", "null", AUTO, "PLACEHOLDER", NO_HASH)
 _FILLER = re.compile(
-    r"\s*(?:\.{2,}|…|AUTO|PLACEHOLDER\w*|TO(?:DO)\b.*|T\.?B\.?[ADC]\.?"
+    r"(?:\.{2,}|…|AUTO|PLACEHOLDER\w*|TO(?:DO)\b.*|T\.?B\.?[ADC]\.?"
     r"|(?:to be|will be|gets?) (?:added|done|filled|determined|defined|decided)\b.*"
-    r"|(?:fill(?:ed)?|add(?:ed)?) (?:in )?later\b.*|later)\s*",
+    r"|(?:fill(?:ed)?|add(?:ed)?) (?:in )?later\b.*|later)",
     re.IGNORECASE,
 )
 _STAMPED = ("time_source", "window_hash", "prev_window_hash", "mcp_trigger")
@@ -77,7 +77,7 @@ def _placeholders(case: Case) -> Iterator[Fault]:
 
 def _fillers(value: object, where: str) -> Iterator[Fault]:
     match value:
-        case str() if _FILLER.fullmatch(value):
+        case str() if _FILLER.fullmatch(value.strip()):
             yield Fault(where, f"{value.strip()!r} stands where a value belongs")
         case Mapping():
             for key, inner in cast("Mapping[str, object]", value).items():

@@ -6,7 +6,7 @@ change is a revision; what was there before is one too, before anything is writt
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
@@ -23,8 +23,8 @@ from mentis.values.trust import Trust
 from mentis.values.value import Value
 
 from .folder import MemoryFolder
-from .review import MemoryChange, from_outside, unseen
-from .text import NAMES, as_prompt_value, checked_name, drops_most, is_empty, template
+from .review import MemoryChange, from_outside, reviewed, unseen
+from .text import NAMES, as_prompt_value, checked_name, drops_most, heading, is_empty, template
 
 _FOUND = "as it was found"
 
@@ -40,6 +40,17 @@ class MemoryFile(Value):
     chars: int
     limit: int
     number: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFile(Value):
+    """What a model that asks for a file is shown; `held` changes of it wait for their owner."""
+
+    text: str
+    empty: bool
+    limit: int
+    trust: Trust
+    held: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +73,9 @@ class Remembered(Value):
 
 
 class PersonaMemory:
-    """The files of one persona, in `personas/<id>/memory`."""
+    """The files of one persona, in `personas/<id>/memory`. While `manual` says so, no model is
+    told what the agent changed and its owner has not looked through.
+    """
 
     def __init__(
         self,
@@ -74,6 +87,7 @@ class PersonaMemory:
         language: str = "english",
         limit: int = 8000,
         busy_seconds: float = 5.0,
+        manual: Callable[[], bool] = lambda: False,
     ) -> None:
         self.limit = limit
         self._folder = MemoryFolder(root)
@@ -81,6 +95,7 @@ class PersonaMemory:
         self._persona = persona_id
         self._language = language
         self._busy_seconds = busy_seconds
+        self._manual = manual
         self._seen: dict[str, str] = {}
         self._trust: dict[str, Trust] = {}  # of what was seen
 
@@ -107,15 +122,39 @@ class PersonaMemory:
         """What the files say, for a prompt. A file that cannot be read counts as empty."""
         values: dict[str, Given] = {}
         problems: list[Problem] = []
+        told = self._looked_through if self._manual() else self._told
         for name in NAMES:
-            text = self._told(name, problems)
+            text = self._as_value(name, told(name, problems), problems)
             trust = self._trust.get(name, Trust.UNTRUSTED)
-            values[f"cortex_{name}"] = Given(text, f"{name}.md", trust, Stability.SESSION)
+            values[f"cortex_{name}"] = Given(
+                text,
+                f"{name}.md",
+                trust,
+                Stability.SESSION,
+                head=heading(name, self._language) if text else "",
+            )
         return Remembered(values, tuple(problems))
 
     def values(self) -> dict[str, str]:
-        """The three values of a prompt: `cortex_memory`, `cortex_soul`, `cortex_relationship`."""
-        return {key: given.text for key, given in self.remember().values.items()}
+        """The three values of a prompt: `cortex_memory`, `cortex_soul`, `cortex_relationship`.
+
+        As they are, each below its heading. A prompt is made of `remember()`, which says who
+        vouches for each.
+        """
+        told = self.remember().values.items()
+        return {key: f"{one.head}\n\n{one.text}" if one.text else "" for key, one in told}
+
+    def shown(self, name: str) -> ShownFile:
+        """What a model may read of a file."""
+        name = checked_name(name)
+        known = self.history(name)
+        last = reviewed(known)
+        if not self._manual() or not last.waiting:
+            text = self._seen[name]
+            return ShownFile(text, is_empty(name, text), self.limit, trust_of(known))
+        trust = trust_of(known[: last.number])
+        held = len(last.waiting)
+        return ShownFile(last.text, is_empty(name, last.text), self.limit, trust, held)
 
     def write(
         self,
@@ -241,6 +280,35 @@ class PersonaMemory:
             return ""
         if text is None or self._seen.get(name) != text:
             text = self._noticed(name, text, problems)
+        return text
+
+    def _looked_through(self, name: str, problems: list[Problem]) -> str:
+        """The file as its owner last vouched for it. Read anew each time: an acceptance changes
+        nothing in the file. What cannot be held against its history is not told.
+        """
+        self._trust.pop(name, None)
+        try:
+            known = self._known(name)
+        except MentisError as fault:
+            problems.append(self._warning(name, f"{fault.message}; it counts as empty", fault.hint))
+            return ""
+        last = reviewed(known)
+        self._trust[name] = trust_of(known[: last.number])
+        if last.waiting:
+            numbers = ", ".join(str(one.number) for one in last.waiting)
+            message = f"revision {numbers} waits for your review; revision {last.number} is told"
+            hint = "mentis persona review shows it; memory.review is why it waits"
+            problems.append(self._warning(name, message, hint))
+        return last.text
+
+    def _known(self, name: str) -> tuple[Revision, ...]:
+        try:
+            with self._folder.locked(seconds=0):
+                return self._adopt(name, self._present(name))
+        except StoreLocked:  # what is written just now, nobody has looked through
+            return self._history.of(self._key(name))
+
+    def _as_value(self, name: str, text: str, problems: list[Problem]) -> str:
         if len(text) > self.limit and not is_empty(name, text):
             message = (
                 f"{name}.md has {len(text)} characters and {self.limit} are allowed: "
@@ -249,7 +317,7 @@ class PersonaMemory:
             hint = "shorten it, or raise limits.memory_chars"
             problems.append(self._warning(name, message, hint))
             text = text[: self.limit]
-        return as_prompt_value(name, text, self._language)
+        return as_prompt_value(name, text)
 
     def _noticed(self, name: str, text: str | None, problems: list[Problem]) -> str:
         """Keep what changed outside as a revision; while another one writes, next time will do.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mentis.library.history import ACCEPTED, undone_by
 from mentis.values.cognition import REVIEW, Revision
@@ -25,17 +25,39 @@ class MemoryChange(Value):
     review: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Reviewed(Value):
+    """The newest state of a file in which nothing waits for its owner: revision `number`, 0 if
+    there is none. `waiting` are the agent's own changes since.
+    """
+
+    number: int = 0
+    text: str = ""
+    waiting: tuple[Revision, ...] = ()
+
+
 def unseen(history: Sequence[Revision]) -> tuple[Revision, ...]:
     """The agent's own changes that still stand, since its owner last accepted the file."""
-    waiting: dict[int, Revision] = {}
+    return reviewed(history).waiting
+
+
+def reviewed(history: Sequence[Revision]) -> Reviewed:
+    """An owner's edit on top of what waits does not vouch for that: only `accept` does."""
+    last, waiting = Reviewed(), dict[int, Revision]()
+    cleared: dict[int, dict[int, Revision]] = {}  # what waited when the file was reset
     for revision in history:
-        if ACCEPTED.fullmatch(revision.words) or revision.words == "reset":
-            waiting.clear()
+        if ACCEPTED.fullmatch(revision.words):
+            waiting = {}
+        elif revision.words == "reset":
+            cleared[revision.number], waiting = waiting, {}
         elif number := undone_by(revision):
-            waiting.pop(number, None)
+            waiting = cleared.get(number, waiting)  # an undone reset brings the text back
+            waiting = {one: waiting[one] for one in waiting if one != number}
         elif revision.words.startswith(_OWN):
-            waiting[revision.number] = revision
-    return tuple(waiting.values())
+            waiting = {**waiting, revision.number: revision}
+        if not waiting:
+            last = Reviewed(revision.number, revision.content)
+    return replace(last, waiting=tuple(waiting.values()))
 
 
 def from_outside(revision: Revision) -> bool:

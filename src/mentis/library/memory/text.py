@@ -41,12 +41,18 @@ def is_empty(name: str, text: str) -> bool:
     return any(lines <= known for known in _template_lines(name))
 
 
-def as_prompt_value(name: str, text: str, language: str) -> str:
-    """Headed and stripped, or nothing at all when the file says nothing."""
+def as_prompt_value(name: str, text: str) -> str:
+    """Stripped, or nothing at all when the file says nothing."""
     if is_empty(name, text):
         return ""
-    body = text.removeprefix("\ufeff").replace("\r\n", "\n").strip()
-    return f"### {_heading(name, language)}\n\n{body}"
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").strip()
+
+
+def heading(name: str, language: str) -> str:
+    """The line that a prompt has above the file."""
+    topics = (_words(each).get(f"heading_{name}") for each in (language, _FALLBACK))
+    found = next((topic for topic in topics if topic), [name.capitalize()])
+    return f"### {' '.join(cast('list[str]', found))}"
 
 
 def drops_most(old: str, new: str) -> bool:
@@ -70,12 +76,6 @@ def _left(before: str, after: str) -> int:
 def _same_start(one: str, other: str) -> int:
     pairs = zip(one, other, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-
-
-def _heading(name: str, language: str) -> str:
-    topics = (_words(each).get(f"heading_{name}") for each in (language, _FALLBACK))
-    found = next((topic for topic in topics if topic), [name.capitalize()])
-    return " ".join(cast("list[str]", found))
 
 
 def _words(language: str) -> JsonObject:

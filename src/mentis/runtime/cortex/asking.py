@@ -22,6 +22,7 @@ from mentis.runtime.budgets import check_asking
 from mentis.runtime.legs import may_pass, render_turn
 from mentis.runtime.mind import Mind
 from mentis.runtime.present import Present
+from mentis.runtime.reserve import Reserve
 from mentis.runtime.turn import reported
 from mentis.settle.readers import reader_for
 from mentis.values.digest import Digest, digest
@@ -33,6 +34,8 @@ from mentis.values.tick import PassedRoute, Stage
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trace import Degradation
 from mentis.values.value import Value
+
+from .run import refused_by
 
 _FREE = ToolChoice()
 _NO_WINDOW: Mapping[str, object] = {}
@@ -101,7 +104,8 @@ class Asked(Value):
 class Asking:
     """Asks for one tick. `calls` are all that were sent, also those that failed; `passed` are the
     routes that gave no answer, `degraded` is what could not be asked for. `reserved` is the most
-    that calls which are under way may use: stages run at once, and share one budget.
+    that calls which are under way may use: stages run at once, and share one budget; `reserve` says
+    so to other processes until the tick is recorded.
     """
 
     mind: Mind
@@ -110,7 +114,11 @@ class Asking:
     passed: list[PassedRoute] = field(default_factory=list[PassedRoute])
     degraded: list[Degradation] = field(default_factory=list[Degradation])
     reserved: list[tuple[Route, Usage]] = field(default_factory=list[tuple[Route, Usage]])
+    reserve: Reserve = field(init=False)
     _budget: Lock = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        self.reserve = Reserve.of(self.mind)
 
     def prompt(self, block: str, route: Route, window: Mapping[str, object] = _NO_WINDOW) -> Built:
         """The system prompt of a stage: one block of the library, and what asks for a window."""
@@ -198,7 +206,7 @@ class Asking:
         async with self._budget:
             used = [*((call.route, call.usage) for call in self.calls), *self.reserved]
             check = partial(check_asking, mind, self.present.settings, used, prompt=prompt)
-            await to_thread.run_sync(check)
+            await to_thread.run_sync(partial(check, reserve=self.reserve))
             self.reserved.append(most)
         return most
 
@@ -245,9 +253,7 @@ class Asking:
 
 
 def _passed(stage: Stage, route: Route, error: MentisError) -> PassedRoute:
-    status = error.facts.get("status")
-    status = status if isinstance(status, int) else None
-    return PassedRoute(stage, route.name, error.code, error.message, status)
+    return PassedRoute(stage, route.name, error.code, error.message, *refused_by(error))
 
 
 def check_room(stage: Stage, route: Route, prompt: int) -> None:

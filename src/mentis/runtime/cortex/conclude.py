@@ -68,7 +68,7 @@ def conclude(run: Run, output: Output) -> Tick:
     report = _report(run, goal_ops=patched.goal_ops, memory_ops=patched.memory_ops)
     senses = dropped_senses(run.dropped, run.state.revision)
     held = (*_held(run, _GOALS, patched.goal_ops), *_held(run, _MEMORY, patched.memory_ops))
-    told = (*senses, *held, *run.expanded, *_later(run))
+    told = (*_anew(run, (*senses, *held), marking), *run.expanded, *_later(run))
     return _returned(run, Tick(acts, patched.state, report, told, tuple(run.reworded)))
 
 
@@ -130,8 +130,9 @@ def _checked(
 
 def _growing(run: Run, drafts: Iterable[ActDraft]) -> Iterator[ActDraft]:
     """Without acts that would do to a goal what a patch may not do now."""
+    own = UPDATE.place, UPDATE.name
     for index, draft in enumerate(drafts):
-        if draft.name == UPDATE.name and draft.payload.get("op") != "add":
+        if (draft.endpoint, draft.name) == own and draft.payload.get("op") != "add":
             run.dropped.append(Dropped("acts", index, "review", UNSEEN))
         else:
             yield draft
@@ -181,6 +182,18 @@ def _held(run: Run, section: Section, reports: Sequence[OpReport]) -> Iterator[S
             }
             name = f"{DRAFT_DROPPED}:{run.state.revision}:{section}:{index}:review"
             yield Sense(name, DRAFT_DROPPED, payload, Trust.SELF)
+
+
+def _anew(run: Run, senses: Sequence[Sense], marking: Marking) -> Iterator[Sense]:
+    """What is in review waits for a person: an agent that was just told so and tries again is not
+    told at once, or the two would go on for as long.
+    """
+    known = not marking.outside and any(map(_of_review, run.senses))
+    return (one for one in senses if not (known and _of_review(one)))
+
+
+def _of_review(sense: Sense) -> bool:
+    return sense.kind == DRAFT_DROPPED and sense.payload.get("code") == "review"
 
 
 def _tell(run: Run, event: EventName, body: str | None, items: Sequence[Value]) -> None:

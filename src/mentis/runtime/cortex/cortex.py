@@ -21,9 +21,11 @@ from mentis.ports.state_store import StateStore
 from mentis.runtime import telemetry
 from mentis.runtime.alone import named
 from mentis.runtime.cognition import load_state
-from mentis.runtime.delivery import news_of
+from mentis.runtime.known_keys import known_keys
 from mentis.runtime.mind import Mind
+from mentis.runtime.owed import news_of
 from mentis.runtime.present import Present, look
+from mentis.runtime.reserve import recorded_with
 from mentis.runtime.telling import is_telling, telling
 from mentis.runtime.windows_model import PART
 from mentis.stores.files.home import Home
@@ -43,7 +45,8 @@ from .catalogue import LiveCatalogue
 from .conclude import dropped_senses
 from .deadline import Shares
 from .events import Emit, TickEvent, on_span, silent, told_to
-from .health import Alarm, streaks_in
+from .failing import Failing, hint_for
+from .health import NO_STREAKS, Alarm, Streaks, streaks_in
 from .kept import Done, keep, pending, taken_by, ticks_of, without
 from .lineage import shown
 from .run import TickLimits
@@ -84,6 +87,7 @@ class Cortex:
         self._home = home
         self._states = states
         self._blobs = blobs
+        self._failing = Failing(home, mind.persona.id)
         self.catalogue = LiveCatalogue(mind.acting.registry)
         most = mind.settings.current()[0].model.cortex.cached_texts
         self.cache = HelperCache(mind.secret, most=most)
@@ -143,8 +147,11 @@ class Cortex:
 
     def _waiting(self) -> Waiting:
         mind = self._mind
-        drives = root_partition(mind.settings.current()[0].model.cortex.drives)
+        settings = mind.settings.current()[0]
+        drives = root_partition(settings.model.cortex.drives)
         state = load_state(self._states, mind.agent, drives)
+        goals = state.goals.user.children
+        open_goals = [one for one in goals if not (settings.holds_back and one.review)]
         news, left = news_of(mind), pending(mind, self._blobs)
         # What somebody else is told just now is nothing to think about until that is over.
         if news.told and is_telling(mind):
@@ -152,7 +159,7 @@ class Cortex:
         return Waiting(
             left=len(left),
             news=len(news.told),
-            goals=len(state.goals.user.children),
+            goals=len(open_goals),
             owed=len(news.owed),
             carried=tuple([one.id for one in (*left, *map(sense_of, news.told))]),
         )
@@ -201,8 +208,11 @@ class Cortex:
         finally:
             done = _done(moment, over, asking)
             done = replace(done, taken=() if done.again else taken)
-            entry = await _shielded(partial(keep, mind, self._blobs, done))
-        alarms = await to_thread.run_sync(self._alarms, present, emit)
+            record = partial(keep, mind, self._blobs, done)
+            entry = await _shielded(partial(recorded_with, asking.reserve, record))
+        ended = partial(self._failing_after, over.thought, moment, recorded=entry is not None)
+        unrecorded = await to_thread.run_sync(partial(ended, emit, nothing_told=not given))
+        alarms = await to_thread.run_sync(self._alarms, present, emit, unrecorded)
         kept = moment.state if over.unsaved else over.thought.state
         return Ticked(
             over.thought,
@@ -273,11 +283,11 @@ class Cortex:
     def _offered(self, route: Route) -> Catalogue:
         """What this route's model is told of: a small one not of the acts every agent has."""
         known, acting = self.catalogue.current(), self._mind.acting
-        told = {one.name for one in acting.offered(route, asked=False)}
-        hidden = {one.name for one in acting.registry.declarations()} - told
+        told = {one.name for one in acting.offered_in_tick(route)}
+        hidden = {one.key for one in acting.registry.descriptors() if one.name not in told}
         if not hidden:
             return known
-        entries = [one for one in known.entries if one.kind != "act" or one.name not in hidden]
+        entries = [one for one in known.entries if one.key not in hidden]
         return replace(known, entries=tuple(entries))
 
     def _limits(self, present: Present, desk: Desk, *, strict: bool | None) -> TickLimits:
@@ -289,6 +299,7 @@ class Cortex:
             rules=self._mind.acting.rules(present.settings.model.acts),
             patches=chosen.patch_limits(),
             expand=desk.expand(),
+            holds_back=present.settings.holds_back,
         )
 
     async def _save(self, before: CognitionState, thought: Tick, emit: Emit, *, words: str) -> str:
@@ -325,25 +336,34 @@ class Cortex:
         gate = await acting.gate(acting.rules(present.settings.model.acts))
         seen = await to_thread.run_sync(seen_of, told)
         actions = [Action(one.name, one.payload, "output_ir") for one in acts]
-        await acting.dispatch(
-            actions, gate=gate, seen=seen, mode="beat", session=SESSION, outcomes=outcomes
-        )
+        act = partial(acting.dispatch, mode="beat", session=SESSION, outcomes=outcomes)
+        await act(actions, gate=gate, seen=seen, places=[one.endpoint for one in acts])
 
-    def _alarms(self, present: Present, emit: Emit) -> tuple[Alarm, ...]:
-        alarms = streaks_in(ticks_of(self._mind)).alarms(
-            present.settings.model.cortex.alarm_failures
-        )
+    def _failing_after(
+        self, thought: Tick, moment: Moment, emit: Emit, *, recorded: bool, nothing_told: bool
+    ) -> Streaks:
+        """What has failed in ticks that no entry tells of, with this one."""
+        nothing_told = nothing_told and not moment.carried
+        hint = hint_for(thought.report, moment.state, ticks_of(self._mind)) if nothing_told else ""
+        try:
+            return self._failing.after(thought.report.stages, recorded=recorded, hint=hint)
+        except MentisError as error:
+            emit(TickEvent("stage_failed", facts={"stage": "health", "reason": error.message}))
+            return NO_STREAKS
+
+    def _alarms(self, present: Present, emit: Emit, unrecorded: Streaks) -> tuple[Alarm, ...]:
+        streaks = streaks_in(ticks_of(self._mind)).plus(unrecorded)
+        alarms = streaks.alarms(present.settings.model.cortex.alarm_failures)
         for one in alarms:
             facts = {"stage": one.stage, "failures": one.failures, "reason": one.reason}
+            facts |= {"hint": one.hint} if one.hint else {}
             emit(TickEvent("helper_alarm", facts=facts))
         return alarms
 
     def secrets(self) -> tuple[str, ...]:
-        """Keys of the routes, as far as they are in the environment."""
+        """Keys that the settings name, as far as they are in the environment."""
         settings, _ = self._mind.settings.current()
-        environ = self._mind.acting.ground.environ
-        names = {route.key_env for route in settings.every_route() if route.key_env}
-        return tuple(environ[name] for name in sorted(names) if environ.get(name))
+        return tuple(known_keys(settings, self._mind.acting.ground.environ).values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,7 +440,9 @@ def _without_window(present: Present) -> Iterator[Degradation]:
 
 def _until_sleep(thought: Tick) -> Tick:
     """Nothing is done after the agent lay down to sleep; what it wanted to do then is told."""
-    place = next((n for n, one in enumerate(thought.acts) if one.name == SLEEP.name), None)
+    own = SLEEP.place, SLEEP.name
+    asked = [(one.endpoint, one.name) for one in thought.acts]
+    place = asked.index(own) if own in asked else None
     if place is None or place + 1 == len(thought.acts):
         return thought
     acts, late = thought.acts[: place + 1], thought.acts[place + 1 :]

@@ -46,8 +46,9 @@ def unseen(cut: Iterable[LeftOut]) -> int:
 
 
 def _memory(ir: InputIr) -> Iterator[_Place]:
-    for number, _ in enumerate(ir.l1_memory.splitlines()):
-        yield "l1_memory", number
+    for number, text in enumerate(ir.l1_memory.splitlines()):
+        if not text.startswith("{"):  # how many wait for a review is no entry
+            yield "l1_memory", number
 
 
 def _goals(ir: InputIr) -> Iterator[_Place]:

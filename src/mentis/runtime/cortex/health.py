@@ -1,10 +1,12 @@
 """How often each stage failed in a row: a helper whose failures look like empty answers is noticed.
 
-The count is read out of the record of the ticks, so that it outlives a process.
+The count is read out of the record of the ticks, and of what is kept of those that left no entry
+(`failing.py`), so that it outlives a process.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import cast, get_args
@@ -14,7 +16,7 @@ from mentis.values.tick import Stage, StageReport
 from mentis.values.value import Value
 
 FAILED = ("fallback", "failed", "timeout")
-_KNOWN: tuple[Stage, ...] = get_args(Stage)
+KNOWN: tuple[Stage, ...] = get_args(Stage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,17 +26,21 @@ class Alarm(Value):
     stage: Stage
     failures: int
     reason: str = ""
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Streaks(Value):
-    """Failures in a row by stage; a stage that had nothing to do stays where it was."""
+    """Failures in a row by stage; a stage that had nothing to do stays where it was. `hint` is what
+    the owner can do about the primary, where that is known.
+    """
 
     counts: Mapping[Stage, int]
     reasons: Mapping[Stage, str]
+    hint: str = ""
 
     def after(self, stages: Iterable[StageReport]) -> Streaks:
-        counts, reasons = dict(self.counts), dict(self.reasons)
+        counts, reasons, hint = dict(self.counts), dict(self.reasons), self.hint
         for one in stages:
             if one.state in FAILED:
                 counts[one.stage] = counts.get(one.stage, 0) + 1
@@ -42,12 +48,23 @@ class Streaks(Value):
             elif one.state != "skipped":
                 counts.pop(one.stage, None)
                 reasons.pop(one.stage, None)
-        return Streaks(counts, reasons)
+                hint = "" if one.stage == "primary" else hint
+        return Streaks(counts, reasons, hint)
+
+    def plus(self, others: Streaks) -> Streaks:
+        """Those of both: each tick is counted in one of them."""
+        counts = Counter(self.counts) + Counter(others.counts)
+        return Streaks(counts, {**self.reasons, **others.reasons}, others.hint or self.hint)
 
     def alarms(self, limit: int) -> tuple[Alarm, ...]:
         return tuple(
-            Alarm(stage, self.counts[stage], self.reasons.get(stage, ""))
-            for stage in _KNOWN
+            Alarm(
+                stage,
+                self.counts[stage],
+                self.reasons.get(stage, ""),
+                self.hint if stage == "primary" else "",
+            )
+            for stage in KNOWN
             if self.counts.get(stage, 0) >= limit
         )
 
@@ -69,9 +86,13 @@ def recorded(stages: Iterable[StageReport]) -> dict[str, object]:
     for one in stages:
         states[one.stage] = one.state
         if one.state in FAILED:
-            # A provider may have said half a character, which no record can hold.
-            reasons[one.stage] = one.reason[:200].encode(errors="backslashreplace").decode()
+            reasons[one.stage] = sayable(one.reason)
     return {"stages": states, **({"failed": reasons} if reasons else {})}
+
+
+def sayable(reason: str) -> str:
+    """A provider may have said half a character, which no record can hold."""
+    return reason[:200].encode(errors="backslashreplace").decode()
 
 
 def _stages(entry: Entry) -> Iterable[StageReport]:
@@ -81,7 +102,7 @@ def _stages(entry: Entry) -> Iterable[StageReport]:
     body = cast("Mapping[str, object]", told)
     states = cast("Mapping[str, str]", _mapping(body.get("stages")))
     reasons = _mapping(body.get("failed"))
-    for stage in _KNOWN:
+    for stage in KNOWN:
         state = states.get(stage)
         if state in FAILED:
             yield StageReport(stage, "failed", str(reasons.get(stage, "")))

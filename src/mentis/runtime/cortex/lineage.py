@@ -2,7 +2,7 @@
 
 What stands in text that nobody vouches for, and in no other, is kept all the same, marked, and a
 person is asked to look at it, as far as the gate's policy wants that. What would take something
-away is not done at all while such text is heard.
+away is not done at all while such text is told: by a sense, or by what is still in review.
 """
 
 from __future__ import annotations
@@ -69,13 +69,24 @@ class Marking:
             case Remove():
                 return op  # it names nothing but a place
 
-    @property
+    @cached_property
     def only_grows(self) -> bool:
-        """What stands neither goes nor is weighed anew while somebody outside is heard: such an
-        operation has no value that could be judged.
+        """What stands neither goes nor is weighed anew while somebody outside is heard, now or
+        through what was kept of them: such an operation has no value that could be judged.
         """
-        heard = any(sense.trust is Trust.UNTRUSTED for sense in self._run.senses)
+        heard = self.outside or self._shows_review
         return heard and self._run.limits.rules.policy != "open"
+
+    @property
+    def outside(self) -> bool:
+        """Whether text that nobody vouches for is sensed; what is in review may stay for long."""
+        return any(sense.trust is Trust.UNTRUSTED for sense in self._run.senses)
+
+    @property
+    def _shows_review(self) -> bool:
+        state = self._run.state
+        kept = (*every_goal(state.goals.user), *state.l1_memory)
+        return not self._run.limits.holds_back and any(one.review for one in kept)
 
     def _judged(self, payload: JsonObject, spec: ActSpec) -> tuple[Trust, bool]:
         call = ActCall(Action(spec.name, payload), key="", mode="beat")

@@ -5,6 +5,7 @@ A helper that fails, comes too late or says nothing is replaced by the determini
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,13 +15,15 @@ from anyio import create_task_group
 from mentis.compose.input_ir import (
     InputIr,
     goal_tree_section,
+    looked_through,
     render_catalog,
     render_goals,
     render_memory,
     render_senses,
+    waiting_line,
 )
 from mentis.settle.goal_patch import every_goal
-from mentis.values.tick import Reworded, Stage, StageReport
+from mentis.values.tick import LeftOut, Reworded, Stage, StageReport
 from mentis.values.trust import Trust, least_trusted
 
 from .run import Run
@@ -36,18 +39,37 @@ async def perceive(run: Run) -> InputIr:
         helpers.start_soon(_senses, run, texts)
         helpers.start_soon(_acts, run, texts)
         helpers.start_soon(_goals, run, texts)
-    goals = goal_tree_section(run.state.goals.root, texts["goal_tree_helper"])
+    waiting = _hold_back(run)
+    user = waiting_line(waiting["goal_tree"]) + texts["goal_tree_helper"]
+    held = render_memory(run.state.l1_memory, holds_back=run.limits.holds_back)
     ir = InputIr(
         texts["sense_helper"],
         texts["act_descriptor_helper"],
-        goals,
-        render_memory(run.state.l1_memory),
+        goal_tree_section(run.state.goals.root, user),
+        waiting_line(waiting["l1_memory"]) + held,
     )
     run.tell("input_ir_sense", ir.senses)
     run.tell("input_ir_act_descriptor_catalog", ir.act_descriptor_catalog)
     run.tell("input_ir_goal_tree", ir.goal_tree)
     run.tell("input_ir_l1_memory", ir.l1_memory)
     return ir
+
+
+def _hold_back(run: Run) -> Counter[str]:
+    """How much of each section waits for its owner; that is in the report, and told as an event."""
+    if not run.limits.holds_back:
+        return Counter()
+    goals = run.state.goals.user
+    every, shown = (sum(1 for _ in every_goal(one)) for one in (goals, looked_through(goals)))
+    memory = sum(entry.review for entry in run.state.l1_memory)
+    found = (
+        LeftOut("goal_tree", every - shown, "review"),
+        LeftOut("l1_memory", memory, "review"),
+    )
+    run.left_out = tuple([one for one in found if one.lines])
+    for one in run.left_out:
+        run.tell("input_ir_cut", section=one.section, lines=one.lines, why=one.why)
+    return Counter({one.section: one.lines for one in run.left_out})
 
 
 async def _senses(run: Run, texts: dict[Stage, str]) -> None:
@@ -79,14 +101,15 @@ async def _goals(run: Run, texts: dict[Stage, str]) -> None:
     """The helper is never shown the drives; they are put before its text as they are."""
     stage: Stage = "goal_tree_helper"
     tree = run.state.goals
-    raw = partial(render_goals, tree.user)
-    if not tree.user.children:
+    user = looked_through(tree.user) if run.limits.holds_back else tree.user
+    raw = partial(render_goals, user)
+    if not user.children:
         run.skipped(stage, _NOTHING)
         texts[stage] = raw()
         return
-    given = Goals(tree.user, tree.root.texts)
+    given = Goals(user, tree.root.texts)
     work = partial(run.stages.goal_tree_helper, given)
-    trusts = [goal.lineage for goal in every_goal(tree.user)]
+    trusts = [goal.lineage for goal in every_goal(user)]
     texts[stage] = await _helped(run, stage, work, _Plain(raw, trusts))
 
 

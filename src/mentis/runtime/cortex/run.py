@@ -37,6 +37,7 @@ class TickLimits(Value):
 
     `rules` say which patches a person should look at; what acts they let through is asked of the
     gate when the acts are done. `expand` is offered where a sense is told as a brief only.
+    `holds_back`: goals and what is held in mind are not told while they are in review.
     """
 
     seconds: float = 60.0
@@ -45,6 +46,13 @@ class TickLimits(Value):
     rules: GateRules = field(default_factory=GateRules)
     patches: PatchLimits = field(default_factory=PatchLimits)
     expand: Descriptor | None = None
+    holds_back: bool = False
+
+
+def refused_by(error: MentisError) -> tuple[int | None, str]:
+    """What a server answered that refused, and what it says that is about."""
+    status, about = (error.facts.get(name) for name in ("status", "about"))
+    return status if isinstance(status, int) else None, about if isinstance(about, str) else ""
 
 
 @dataclass(slots=True)
@@ -86,11 +94,9 @@ class Run:
             try:
                 return await work()
             except MentisError as error:
-                status = error.facts.get("status")
+                status, about = refused_by(error)
                 reason = f"{error.code}: {error.message}"
-                return StageReport(
-                    stage, "failed", reason, status=status if isinstance(status, int) else None
-                )
+                return StageReport(stage, "failed", reason, status=status, about=about)
             except Exception as error:  # noqa: BLE001  # noted; one stage must not end the tick
                 return StageReport(stage, "failed", f"{type(error).__name__}: {error}")
         late = scope.cancelled_caught

@@ -40,9 +40,10 @@ async def think(run: Run, ir: InputIr) -> Decided | None:
         return None
     first = unseen(found.left_out)
     found, uncorrected = await _corrected(run, occasion, found)
-    run.left_out, run.unseen = found.left_out, min(first, unseen(found.left_out))
+    run.unseen = min(first, unseen(found.left_out))
+    run.left_out = (*run.left_out, *found.left_out)
     for one in found.left_out:
-        run.tell("input_ir_cut", section=one.section, lines=one.lines)
+        run.tell("input_ir_cut", section=one.section, lines=one.lines, why=one.why)
     if found.drafts is None and not found.text.strip():
         run.failed(StageReport("primary", "failed", "it said nothing", found.route))
         run.noop = FAILED

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from mentis.compose.input_ir import flat, line
+from mentis.compose.quoted import as_data
 from mentis.runtime.windows_model import (
     BLOCK,
     asks_for_window,
@@ -18,7 +18,6 @@ from mentis.runtime.windows_model import (
 from mentis.settle.correction import Asked, Attempts, Stop, plan_correction
 from mentis.settle.output_ir import SECTIONS, refusal, scan_output_ir
 from mentis.settle.window import split_window
-from mentis.values.marks import sectionless
 from mentis.values.reply import Reply
 from mentis.values.route import Route
 from mentis.values.written import dump
@@ -65,7 +64,7 @@ class TickWindow:
             if isinstance(planned, Stop):
                 then = planned.reason
             else:
-                text = self.asking.correction(CORRECTION, route, _as_data(planned.values))
+                text = self.asking.correction(CORRECTION, route, as_data(planned.values))
                 told = tuple(failure.message for failure in failures)
                 again = Again(text, route, planned.attempts, told) if text.strip() else None
                 then = CORRECTION if again else "no-block"
@@ -86,19 +85,6 @@ def handed_over(reply: Reply) -> tuple[Reply, str]:
     rest = replace(reply, actions=tuple([one for one in reply.actions if one is not call]))
     given = call.payload.get("window", call.payload)
     return rest, f"```json\n{dump(given).decode(errors='replace')}\n```\n\n{reply.text}"
-
-
-def _as_data(values: Mapping[str, str | tuple[str, ...]]) -> dict[str, object]:
-    """What the model wrote may repeat a sense: it comes back as one line of JSON and lines of their
-    own, in which nothing opens or closes a section or the tags around it.
-    """
-    said, failures = values["previous_reply"], values["failures"]
-    told = sectionless(line(said)).replace("</", "<\\/")
-    return {
-        **values,
-        "previous_reply": told,
-        "failures": tuple([sectionless(flat(one)) for one in failures]),
-    }
 
 
 def decides_nothing(thought: Thought) -> bool:

@@ -20,6 +20,7 @@ from mentis.ports.blob_store import BlobStore
 from mentis.ports.clock import Clock
 from mentis.ports.ids import Ids
 from mentis.ports.ledger_store import LedgerStore
+from mentis.runtime.databases import open_database
 from mentis.runtime.ledgers import open_ledger
 from mentis.runtime.parts import Parts
 from mentis.runtime.settings_sources import load_settings
@@ -27,7 +28,6 @@ from mentis.runtime.system import RandomIds, SystemClock
 from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.files.home import find_home
 from mentis.stores.files.secret import make_secret, read_secret
-from mentis.stores.sqlite.database import Database
 from mentis.values.cognition import Sense
 from mentis.values.entry import Draft
 from mentis.values.json import JsonObject
@@ -157,9 +157,8 @@ def open_asides(
     settings = load_settings(home.path, parts.variables)
     agent = f"{settings.model.name or home.name}/{home.pick_persona(persona)}"
     clock, ids = parts.clock or SystemClock(), parts.ids or RandomIds()
-    busy = settings.model.store.busy_seconds
     with (
-        closing(Database(home.database, busy_seconds=busy)) as database,
+        closing(open_database(home, settings, parts.variables)) as database,
         closing(open_ledger(settings, database, parts.variables)) as ledger,
     ):
         secret = parts.secret or read_secret(home) or make_secret(home, ids.salt)

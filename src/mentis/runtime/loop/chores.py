@@ -78,6 +78,7 @@ class Chores:
         self._upkeep: Upkeep | None = None
         self._kept = Event()
         self._looked = 0  # entries
+        self._anew = False  # an update came to nothing: all of them are looked at
         self._waits: dict[str, object] | None = None  # the delivery that was put off last
 
     async def serve(self, *, task_status: TaskStatus[None]) -> None:
@@ -157,12 +158,15 @@ class Chores:
         self._tell("afterthought_made", session=made.session, wrote=wrote, entry=entry.index)
 
     async def _keep_up(self) -> None:
-        """Only what has changed since is looked at."""
+        """Only what has changed since is looked at, unless one has failed."""
         if self._upkeep is None or self._report.stopped or not self._may("update"):
             return
+        self._upkeep.again()
+        since, self._anew = 0 if self._anew else self._looked, False
         try:
-            due, self._looked = await to_thread.run_sync(self._doer.updates_due, self._looked)
+            due, self._looked = await to_thread.run_sync(self._doer.updates_due, since)
         except MentisError as error:
+            self._anew = not since
             self._failed("update", "memory_update_failed", error)
             return
         for session in due:
@@ -170,14 +174,19 @@ class Chores:
 
     def _updated(self, made: PersonaUpdate | MentisError) -> None:
         if isinstance(made, MentisError):
-            self._tell("memory_update_failed", code=made.code, reason=made.message)
+            self._not_updated(code=made.code, reason=made.message)
             return
         facts: dict[str, object] = {"session": made.session, "entry": made.entry}
         if not made.success:
-            self._tell("memory_update_failed", code=made.failure, reason=made.message, **facts)
+            self._not_updated(code=made.failure, reason=made.message, **facts)
             return
         self._report.updates += 1
         self._tell("memory_updated", written=[one.name for one in made.written], **facts)
+
+    def _not_updated(self, **facts: object) -> None:
+        self._not_before["update"] = self._doer.clock.monotonic() + self._plan.retry
+        self._anew = True
+        self._tell("memory_update_failed", **facts)
 
     async def _beat(self) -> None:
         if not self._may("beat"):

@@ -11,6 +11,7 @@ from mentis.codec.forms import from_json
 from mentis.errors import BadInput
 from mentis.values.cognition import Sense
 from mentis.values.skeleton import skeleton
+from mentis.values.tick import HIBERNATE
 from mentis.values.trust import Trust
 
 _HINT = 'for example {"text": "It rains."}'
@@ -70,7 +71,17 @@ def read_sense(
         written = json.dumps(whole)
     except RecursionError as error:
         raise BadInput("a sense is nested too deeply", hint="flatten the data") from error
-    return from_json(Sense, written)
+    sense = from_json(Sense, written)
+    if reason := stops_unvouched(sense):
+        raise BadInput(reason, hint="--owner says that the senses are your own words")
+    return sense
+
+
+def stops_unvouched(sense: Sense) -> str:
+    """Why a sense may not put the agent to rest: only its owner and the runtime do."""
+    if sense.kind != HIBERNATE or sense.trust.rank <= Trust.RUNTIME.rank:
+        return ""
+    return "nobody vouches for this sense, and its kind stops the loop"
 
 
 def check_names(given: Mapping[str, object], doors: tuple[str, ...]) -> None:
@@ -88,6 +99,25 @@ def check_names(given: Mapping[str, object], doors: tuple[str, ...]) -> None:
                 f"the {name} {said!r} of a sense is the program's own",
                 hint=f"choose another one; taken are {', '.join(taken)}",
             )
+
+
+def poses_as_ours(sense: Sense) -> str:
+    """Why a sense that another program hands over may not be told as it is; nothing if it may.
+    Its names need not be short, but no piece of them is one of ours; who vouches for it may say by
+    which door it came.
+    """
+    kinds, doors = _pieces(sense.kind), _pieces(sense.endpoint or sense.kind)
+    if not kinds.isdisjoint(map(_drawn, OWN_KINDS)):
+        return f"the kind {sense.kind!r} of a sense is the program's own"
+    ours = {_drawn(one) for one in DOORS if one != "cli"}
+    if sense.trust.rank > Trust.RUNTIME.rank and not doors.isdisjoint(ours):
+        return f"the endpoint {sense.endpoint!r} of a sense is the program's own"
+    return ""
+
+
+def _pieces(name: str) -> set[str]:
+    """As a model sees them: without white space, and a slash stands between endpoint and kind."""
+    return {_drawn("".join(one.split())) for one in name.split("/")}
 
 
 def _drawn(name: str) -> str:

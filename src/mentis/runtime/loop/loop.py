@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import floor
 from typing import Protocol, runtime_checkable
@@ -17,66 +17,33 @@ from anyio import CancelScope, create_task_group, current_time, to_thread
 from anyio.abc import TaskGroup, TaskStatus
 
 from mentis.act.builtin.rest import asked_rest
-from mentis.errors import (
-    BudgetReached,
-    ComposeError,
-    EngineMissing,
-    LibraryError,
-    MentisError,
-    ProviderPaused,
-    ProviderRefused,
-    ProviderUnreachable,
-    RouteError,
-    SettingsError,
-    StoreDown,
-    StoreError,
-    StoreFull,
-    StoreLocked,
-    WeightsMissing,
-)
+from mentis.errors import BudgetReached, MentisError, StoreLocked
 from mentis.ports.sense_source import SenseSource
+from mentis.runtime.cortex.blame import why_unheard
 from mentis.runtime.cortex.cortex import Ticked, Waiting
 from mentis.runtime.cortex.events import Emit, EventName, TickEvent, silent
 from mentis.runtime.cortex.kept import MOST_TAKEN
-from mentis.runtime.cortex.think import CUT, LATE, UNHEARD
+from mentis.runtime.cortex.think import UNHEARD
 from mentis.values.cognition import Sense
-from mentis.values.tick import HIBERNATE, StageReport
+from mentis.values.tick import HIBERNATE
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
 from .aside import Aside, unsayable
 from .chores import ChorePlan, Chores, Doer
 from .folder import Folder, Refused
+from .given import poses_as_ours, stops_unvouched
 from .idle import IdleGate
 from .pause import Pause, RealPause
 from .queue import SenseQueue
 from .report import RunReport
 from .socket import Socket
+from .suspected import Suspected
 from .suspects import Suspects, Trial
+from .timers import Timers
 
 _BUDGET = f"{BudgetReached.code}: "
-# Answers of a server to what a request says; any other it would have given to another sense too.
-_OF_WHAT_WAS_SAID = (400, 413, 422)
-# Failures that another sense would have met as well: ComposeError where even the prompt without
-# any is too large.
-_NOBODYS = frozenset(
-    one.code
-    for one in (
-        BudgetReached,
-        ProviderUnreachable,
-        ProviderPaused,
-        RouteError,
-        SettingsError,
-        LibraryError,
-        ComposeError,
-        EngineMissing,
-        WeightsMissing,
-        StoreError,
-        StoreLocked,
-        StoreFull,
-        StoreDown,
-    )
-)
+_OWN = (Folder, Socket, Timers)
 
 
 class Thinker(Doer, Protocol):
@@ -88,13 +55,13 @@ class Thinker(Doer, Protocol):
 
     def set_aside(self, sense: Sense, *, failures: int, reason: str) -> Aside: ...
 
-    async def tick(
+    async def live_on(
         self,
-        senses: Sequence[Sense] = (),
+        senses: Sequence[Sense],
         *,
-        taken: Sequence[str] = (),
-        only: Collection[str] | None = None,
-        emit: Emit = silent,
+        taken: Sequence[str],
+        only: Collection[str] | None,
+        emit: Emit,
     ) -> Ticked: ...
 
 
@@ -125,7 +92,7 @@ class LoopPlan(Value):
 
 class Loop:
     """`run` it once. `stop` lets the tick that is going on end, for as long as the plan has it;
-    said again it ends at once. `alone` is held while it runs.
+    said again it ends at once. `alone` is held while it runs; `suspected` outlives it.
     """
 
     def __init__(
@@ -137,6 +104,7 @@ class Loop:
         emit: Emit = silent,
         pause: Pause | None = None,
         alone: AbstractContextManager[object] | None = None,
+        suspected: Suspected | None = None,
     ) -> None:
         self.plan = plan or LoopPlan()
         self.report = RunReport()
@@ -151,7 +119,7 @@ class Loop:
         self._start = self._due = 0.0
         self._asleep = self._woke = False
         self._failures = 0
-        self._suspects = Suspects(self.plan.tries)
+        self._suspects, self._suspected = Suspects(self.plan.tries), suspected
         self._chores = Chores(thinker, self.plan.chores, self.report, self._tell)
         for source in self._sources:
             self._listen(source)
@@ -196,6 +164,7 @@ class Loop:
 
     async def _live(self) -> None:
         self._remember(self._thinker.taken())
+        await self._recall_suspects()
         self._start = self._due = self._thinker.clock.monotonic()
         self._tell("loop_started", interval=self.plan.interval)
         with self._scope:
@@ -258,6 +227,7 @@ class Loop:
         if reason:
             rest = await self._think(self._suspects.trial(senses, waiting.carried))
             await self._found_out({*waiting.carried, *(one.id for one in senses)})
+            await self._keep_suspects()
         else:
             report.idle += 1
         if not report.stopped:
@@ -271,20 +241,20 @@ class Loop:
         ids = [one.id for one in senses]
         self._doing = "the last tick was cut short; its senses are still where they were"
         try:
-            ticked = await self._thinker.tick(senses, taken=ids, only=only, emit=self._emit)
+            ticked = await self._thinker.live_on(senses, taken=ids, only=only, emit=self._emit)
         except StoreLocked as error:  # somebody else is at it for long: later is soon enough
             self._failed(error.message)
             return None
         heard = ticked.tick.report.noop not in UNHEARD
         self.report.add(ticked, senses=len(senses) if heard else 0)
         if not heard:
-            failed = _primary(ticked)
+            failed, blame = why_unheard(ticked.tick.report)
             self._failed(failed.reason)
-            if _may_be_its_fault(ticked, failed):
-                told, late = (*ticked.carried, *senses), ticked.tick.report.noop == LATE
-                self._suspects.failed(told, failed.reason, late=late)
-            else:
+            if blame == "nothing":
                 self._suspects.lost()
+            else:
+                told, unsure = (*ticked.carried, *senses), blame == "perhaps"
+                self._suspects.failed(told, failed.reason, unsure=unsure)
             return None
         self._failures = 0
         self._suspects.heard([*ids, *(one.id for one in ticked.carried)])
@@ -295,8 +265,24 @@ class Loop:
     async def _found_out(self, present: Collection[str]) -> None:
         """Set aside what no tick could take so many times."""
         with suppress(StoreLocked):  # somebody ticks: the next moment is soon enough
-            for one in self._suspects.found_out(present):
-                await self._set_aside(one.sense, failures=one.failures, reason=one.reason)
+            for sense, one in self._suspects.found_out(present):
+                await self._set_aside(sense, failures=one.failures, reason=one.reason)
+
+    async def _recall_suspects(self) -> None:
+        """What an earlier loop knew; without it, all are tried as if they were new."""
+        if self._suspected is not None:
+            try:
+                self._suspects.restore(await to_thread.run_sync(self._suspected.read))
+            except MentisError as error:
+                self._tell("stage_failed", stage="suspects", reason=error.message)
+
+    async def _keep_suspects(self) -> None:
+        """The loop goes on where that fails: only a restart would have to try them anew."""
+        if self._suspected is not None:
+            try:
+                await to_thread.run_sync(self._suspected.keep, self._suspects.kept())
+            except MentisError as error:
+                self._tell("stage_failed", stage="suspects", reason=error.message)
 
     async def _set_aside(self, sense: Sense, *, failures: int, reason: str) -> None:
         put = partial(self._thinker.set_aside, sense, failures=failures, reason=reason)
@@ -363,8 +349,8 @@ class Loop:
         while most > 0:
             given = await source.take(most)
             for one in given:
-                if one.id not in self._known and (reason := unsayable(one)):
-                    await self._set_aside(one, failures=0, reason=reason)
+                if one.id not in self._known:
+                    await self._refuse_unfit(one, source)
             over = [one.id for one in given if one.id in self._known or self._unheard(one)]
             fresh = [one for one in given if one.id not in over]
             if not over:
@@ -372,12 +358,21 @@ class Loop:
             await source.done(over)
         return fresh
 
+    async def _refuse_unfit(self, sense: Sense, source: SenseSource) -> None:
+        """Set aside what no tick may be told. Our own sources look at names themselves, or make
+        them; nobody vouches any more for what another one hands over under a name of ours.
+        """
+        if reason := unsayable(sense):
+            await self._set_aside(sense, failures=0, reason=reason)
+        elif not isinstance(source, _OWN) and (reason := poses_as_ours(sense)):
+            unvouched = replace(sense, trust=Trust.UNTRUSTED)
+            await self._set_aside(unvouched, failures=0, reason=reason)
+
     def _unheard(self, sense: Sense) -> bool:
-        """Only the owner and the runtime put an agent to rest."""
-        if sense.kind != HIBERNATE or sense.trust.rank <= Trust.RUNTIME.rank:
-            return False
-        self._refused(Refused(sense.id, "nobody vouches for a sense that would stop the loop"))
-        return True
+        """Our own sources refuse it at the door; this is for what others hand over."""
+        if reason := stops_unvouched(sense):
+            self._refused(Refused(sense.id, reason))
+        return bool(reason)
 
     async def _done(self, senses: Sequence[Sense]) -> None:
         ids = [one.id for one in senses]
@@ -390,27 +385,3 @@ class Loop:
 
     def _tell(self, event: EventName, **facts: object) -> None:
         self._emit(TickEvent(event, facts=facts))
-
-
-def _primary(ticked: Ticked) -> StageReport:
-    """What the primary says of its failure."""
-    stages = ticked.tick.report.stages
-    return next((one for one in stages if one.stage == "primary"), StageReport("primary", "failed"))
-
-
-def _may_be_its_fault(ticked: Ticked, failed: StageReport) -> bool:
-    """Whether what was sensed may be why: no sense can help a wrong key or a busy server. Of all
-    routes that were asked: one that could not be reached might have taken it.
-    """
-    report = ticked.tick.report
-    if report.noop == CUT:
-        return False
-    passed = [(one.code, one.status) for one in report.passed if one.stage == "primary"]
-    last = failed.reason.partition(":")[0], failed.status
-    return all(_is_of_what_was_said(*one) for one in (last, *passed))
-
-
-def _is_of_what_was_said(code: str, status: int | None) -> bool:
-    if code == ProviderRefused.code:
-        return status in _OF_WHAT_WAS_SAID
-    return code not in _NOBODYS

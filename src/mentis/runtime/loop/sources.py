@@ -23,6 +23,7 @@ from .loop import Loop, LoopPlan, Thinker
 from .pause import Pause
 from .sealed import Seals
 from .socket import Socket
+from .suspected import Suspected
 from .timers import Timer, Timers
 
 
@@ -66,6 +67,7 @@ def open_loop(
         emit=emit,
         pause=pause,
         alone=running(home, persona, mind.clock),
+        suspected=Suspected(home.owners / "run" / f"{persona}.suspects.json"),
     )
 
 

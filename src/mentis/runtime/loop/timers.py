@@ -23,11 +23,15 @@ class Timer(Value):
     at: tuple[int, int] = (0, 0)
 
     def after(self, now: datetime) -> datetime:
+        """A moment, or what the clock on the wall will show: how far that is from UTC is known only
+        on the day itself, so it has no zone.
+        """
         if self.every:
             return now + timedelta(seconds=self.every)
         hour, minute = self.at
-        today = now.replace(hour=hour, minute=minute, second=0, microsecond=0)
-        return today if today > now else today + timedelta(days=1)
+        shows = now.replace(tzinfo=None)
+        today = shows.replace(hour=hour, minute=minute, second=0, microsecond=0)
+        return today if today > shows else today + timedelta(days=1)
 
 
 class Timers:
@@ -42,7 +46,8 @@ class Timers:
     async def take(self, most: int) -> tuple[Sense, ...]:
         await checkpoint()
         now = self._clock.now()
-        due = sorted((when, name) for name, when in self._due.items() if when <= now)
+        moments = sorted((_as_of(when, now), name) for name, when in self._due.items())
+        due = [(when, name) for when, name in moments if when <= now]
         return tuple([self._sense(name, when) for when, name in due[:most]])
 
     async def done(self, ids: Collection[str]) -> None:
@@ -61,7 +66,11 @@ class Timers:
 
     def _sense(self, name: str, when: datetime) -> Sense:
         payload = {"timer": name, "text": self._timers[name].text, "due": _time(when)}
-        return Sense(_id(name, when), "timer", payload, Trust.OWNER, "timer")
+        return Sense(_id(name, self._due[name]), "timer", payload, Trust.OWNER, "timer")
+
+
+def _as_of(when: datetime, now: datetime) -> datetime:
+    return when if when.tzinfo else when.replace(tzinfo=now.tzinfo)
 
 
 def _id(name: str, when: datetime) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 from mentis.disk.atomic import unwritable, write_atomic
 from mentis.disk.inside import inside
@@ -122,7 +123,7 @@ def find_home(path: Path) -> Home:
     if not there:
         raise HomeMissing(
             f"{path}: there is no home here",
-            hint=f"make one with: mentis init {path}",
+            hint=f"make one with: mentis init {quote(str(path))}",
             path=str(path),
         )
     if not path.is_dir():
@@ -134,7 +135,7 @@ def find_home(path: Path) -> Home:
     if not (path / MARKER).is_file():
         raise HomeMissing(
             f"{path}: this folder has no {MARKER}, so it is not a home",
-            hint=f"make one with: mentis init {path}",
+            hint=f"make one with: mentis init {quote(str(path))}",
             path=str(path),
         )
     return Home(path)

@@ -155,6 +155,11 @@ class KeyFolder:
         if name not in (known := self.anchors()):
             write_atomic(self.anchors_file, to_json(KeptAnchors((*known, name))))
 
+    def remove_anchor(self, name: str) -> None:
+        if name in (known := self.anchors()):
+            kept = tuple(one for one in known if one != name)
+            write_atomic(self.anchors_file, to_json(KeptAnchors(kept)))
+
     # A change of the key touches ledger and settings; this says that it has begun and not ended.
 
     @property

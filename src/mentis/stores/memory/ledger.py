@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
 from threading import Lock
 
-from mentis.ports.ledger_store import LOOKED_BACK, Stamp
+from mentis.errors import Defect
+from mentis.ports.ledger_store import LOOKED_BACK, LedgerStore, Stamp
 from mentis.stores.delivery import check_same_delivery, refuse_dropped_delivery
 from mentis.stores.erasing import without_fields
 from mentis.stores.layout import read_mark
@@ -29,6 +32,12 @@ class _Chain:
     dropped: list[str] = field(default_factory=list[str])
     dropped_deliveries: dict[str, int] = field(default_factory=dict[str, int])
 
+    def copied(self) -> _Chain:
+        deliveries = dict(self.dropped_deliveries)
+        return replace(
+            self, kept=[*self.kept], dropped=[*self.dropped], dropped_deliveries=deliveries
+        )
+
 
 class LedgerInMemory:
     def __init__(self) -> None:
@@ -37,6 +46,7 @@ class LedgerInMemory:
         self._leases: dict[str, LeaseRow] = {}
         self._marks: dict[tuple[str, str, str], str] = {}
         self._lock = Lock()
+        self._still = False  # a snapshot, which nothing is written into
 
     def append(
         self,
@@ -48,7 +58,7 @@ class LedgerInMemory:
         marks: Sequence[Mark] = (),
     ) -> tuple[Entry, ...]:
         columns = write_marks(marks, drafts)
-        with self._lock:
+        with self._writing():
             if lease is not None:
                 check_holds(self._leases.get(agent), lease)
             chain = self._chain(agent)
@@ -79,7 +89,7 @@ class LedgerInMemory:
         marks: Sequence[Mark] = (),
     ) -> Entry:
         columns = write_marks(marks, (draft,))
-        with self._lock:
+        with self._writing():
             chain = self._chain(agent)
             left = without_fields(self.find(agent, index), index, fields)
             kept = [left if entry.index == index else entry for entry in chain.kept]
@@ -92,7 +102,7 @@ class LedgerInMemory:
         return ()
 
     def drop_before(self, agent: str, index: int) -> int:
-        with self._lock:
+        with self._writing():
             chain = self._chain(agent)
             going = [entry for entry in chain.kept[:-1] if entry.index < index]
             chain.kept = chain.kept[len(going) :]
@@ -102,12 +112,34 @@ class LedgerInMemory:
                     chain.dropped_deliveries[entry.delivery] = entry.index
             return len(going)
 
+    @contextmanager
+    def snapshot(self) -> Generator[LedgerStore]:
+        still = copy(self)
+        with self._lock:
+            vars(still).update(
+                _chains={agent: chain.copied() for agent, chain in self._chains.items()},
+                _checkpoints={agent: list(kept) for agent, kept in self._checkpoints.items()},
+                _leases=dict(self._leases),
+                _marks=dict(self._marks),
+                _still=True,
+            )
+        yield still
+
     def entries(self, agent: str, *, start: int = 0) -> Iterator[Entry]:
         return (entry for entry in self._chain(agent).kept if entry.index >= start)
 
     def hashes(self, agent: str, *, start: int = 0) -> Iterator[str]:
         chain = self._chain(agent)
         return iter([*chain.dropped, *(entry.hash for entry in chain.kept)][start:])
+
+    def dropped_as(self, agent: str, delivery: str) -> int | None:
+        return self._chain(agent).dropped_deliveries.get(delivery)
+
+    def forget_delivery(self, agent: str, index: int) -> None:
+        with self._writing():
+            known = self._chain(agent).dropped_deliveries
+            for name in [name for name, at in known.items() if at == index]:
+                del known[name]
 
     def dropped_deliveries(self, agent: str, *, start: int = 0) -> Iterator[str | None]:
         chain = self._chain(agent)
@@ -157,26 +189,27 @@ class LedgerInMemory:
         return ()
 
     def keep_checkpoint(self, agent: str, size: int, note: str) -> None:
-        self._checkpoints.setdefault(agent, []).append((size, note))
+        with self._writing():
+            self._checkpoints.setdefault(agent, []).append((size, note))
 
     def checkpoints(self, agent: str) -> tuple[tuple[int, str], ...]:
         return tuple(self._checkpoints.get(agent, ()))
 
     def take_lease(self, agent: str, owner: str, *, now: datetime, seconds: float) -> Lease:
-        with self._lock:
+        with self._writing():
             row = self._leases.get(agent)
             lease = next_lease(row, agent, owner, now=now, seconds=seconds)
             self._leases[agent] = LeaseRow(lease)
             return lease
 
     def renew_lease(self, lease: Lease, *, now: datetime, seconds: float) -> Lease:
-        with self._lock:
+        with self._writing():
             renewed = renewed_lease(self._leases.get(lease.agent), lease, now=now, seconds=seconds)
             self._leases[lease.agent] = LeaseRow(renewed)
             return renewed
 
     def release_lease(self, lease: Lease) -> None:
-        with self._lock:
+        with self._writing():
             row = self._leases.get(lease.agent)
             if row is not None and row.lease.fence == lease.fence:
                 self._leases[lease.agent] = LeaseRow(row.lease, released=True)
@@ -187,6 +220,13 @@ class LedgerInMemory:
 
     def close(self) -> None:
         """Nothing is held."""
+
+    @contextmanager
+    def _writing(self) -> Generator[None]:
+        if self._still:
+            raise Defect("nothing is written into a snapshot of the ledger")
+        with self._lock:
+            yield
 
     def _mark(self, agent: str, marks: Sequence[Mark], columns: Sequence[str | None]) -> None:
         check_marks(agent, marks, lambda kind, key: (agent, kind, key) in self._marks)

@@ -33,12 +33,10 @@ _DURABLE = """
 SELECT set_config('synchronous_commit', 'on', false)
 WHERE current_setting('synchronous_commit') = 'off'
 """
-# All of one moment, and rows are looked up through nothing but an index.
-_BY_INDEX = """
-SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;
-SET LOCAL enable_seqscan = off;
-SET LOCAL enable_bitmapscan = off
-"""
+# The first question is the moment that is seen.
+_ONE_MOMENT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; SELECT 1"
+# Rows are looked up through nothing but an index.
+_BY_INDEX = "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off"
 
 
 class PostgresDatabase:
@@ -72,9 +70,16 @@ class PostgresDatabase:
 
     def damage(self) -> tuple[str, ...]:
         """Rows of the record that an index does not lead to. What else ails it its owner sees."""
-        with self.session() as connection, connection.transaction():
+        with self.snapshot() as connection:
             connection.execute(_BY_INDEX)
             return tuple(unfound_rows(connection))
+
+    @contextmanager
+    def snapshot(self) -> Generator[psycopg.Connection[Row]]:
+        """What is read over it is what is there now, as long as the block lasts; nobody waits."""
+        with self.session() as connection, connection.transaction():
+            connection.execute(_ONE_MOMENT)
+            yield connection
 
     @contextmanager
     def session(self) -> Generator[psycopg.Connection[Row]]:
@@ -99,7 +104,9 @@ class PostgresDatabase:
         try:
             yield
         except self._psycopg.Error as error:
-            raise translate(error, code=error.sqlstate, where=self.where) from error
+            # What the driver refuses by itself has no code, and the server is not down.
+            data = "22000" if isinstance(error, self._psycopg.DataError) else None
+            raise translate(error, code=error.sqlstate or data, where=self.where) from error
 
     def close(self) -> None:
         with self._lock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mentis.errors import (
+    BadInput,
     MentisError,
     SettingsError,
     StoreConflict,
@@ -35,6 +36,12 @@ _MEANINGS: tuple[tuple[tuple[str, ...], type[MentisError], str, str], ...] = (
         "it was left as it is; put a backup in its place",
     ),
     (("25006",), StoreError, "the server only reads", "use the primary server"),
+    (
+        ("22",),
+        BadInput,
+        "this cannot be kept there",
+        "leave out what the message names; nothing was recorded",
+    ),
     (("23",), StoreConflict, "it holds something else in that place", ""),
     (
         ("08", "57", "53300"),

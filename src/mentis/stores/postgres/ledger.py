@@ -17,7 +17,7 @@ from mentis.errors import MentisError
 from mentis.stores.group import GroupCommit
 from mentis.stores.rows import COLUMNS, Row
 from mentis.stores.session import Session
-from mentis.stores.sql_ledger import SqlLedger
+from mentis.stores.sql_ledger import Read, SqlLedger
 
 from .database import PostgresDatabase
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 # What `VACUUM` frees is not overwritten, and the server keeps more than its tables.
 _REMAINS = (
-    "unused space of the server's table files, until VACUUM FULL ledger, which locks the table",
+    "unused space of the server's table files, until VACUUM FULL ledger, dropped, which locks them",
     "the write-ahead log of the server and its archive, until they are recycled",
     "replicas and backups of the server",
 )
@@ -62,6 +62,16 @@ class _PostgresEngine:
     def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
         return self._database.read(_spelled(statement), parameters)
 
+    @contextmanager
+    def snapshot(self) -> Generator[Read]:
+        with self._database.snapshot() as connection:
+
+            def read(statement: str, parameters: Sequence[object]) -> list[Row]:
+                with self._database.translated():
+                    return connection.execute(_spelled(statement).encode(), parameters).fetchall()
+
+            yield read
+
     def commit(self, agent: str, work: Callable[[Session], T]) -> T:
         try:
             return self._shared.run(work, agent)
@@ -70,7 +80,7 @@ class _PostgresEngine:
 
     def forget(self) -> tuple[str, ...]:
         """The old rows go; the server's own log and its backups are in its owner's hands."""
-        self._database.vacuum("ledger")
+        self._database.vacuum("ledger", "dropped")
         return _REMAINS
 
     def damage(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from mentis.errors import StoreDamaged, StoreError
 from mentis.values.digest import digest
+from mentis.values.ending import Ending
 from mentis.values.part import MediaPart, Part
 from mentis.values.turn import Turn
 
@@ -19,6 +20,13 @@ from .kept import KeptTurns
 _NEXT = "SELECT coalesce(max(number) + 1, 0) FROM turns WHERE agent = ? AND session = ?"
 _ADD = "INSERT INTO turns (agent, session, number, turn) VALUES (?, ?, ?, ?)"
 _REPLACE = "UPDATE turns SET turn = ? WHERE agent = ? AND session = ? AND number = ?"
+# From the message on: what it came to stands there, or behind it.
+_CARRIED = """
+SELECT 1 FROM turns WHERE agent = ? AND session = ? AND number >= ? AND ending = ? LIMIT 1
+"""
+_TURN = "SELECT turn FROM turns WHERE agent = ? AND session = ? AND number = ?"
+_END = "UPDATE turns SET turn = ?, ending = ? WHERE agent = ? AND session = ? AND number = ?"
+_FOLLOW = "INSERT INTO turns (agent, session, number, turn, ending) VALUES (?, ?, ?, ?, ?)"
 _TURNS = "SELECT number, turn FROM turns WHERE agent = ? AND session = ? ORDER BY number"
 _SESSIONS = "SELECT session FROM turns WHERE agent = ? GROUP BY session ORDER BY min(id)"
 _KEEP = "INSERT OR IGNORE INTO media (agent, digest, data) VALUES (?, ?, ?)"
@@ -68,6 +76,21 @@ class SqliteConversations:
             gone = before.difference(map(digest, data.values()))
             connection.executemany(_FORGET, [(agent, name) for name in gone])
 
+    def carry(self, agent: str, session: str, ending: Ending) -> None:
+        with self._database.write() as connection:
+            if connection.execute(_CARRIED, _named(agent, session, ending)).fetchone():
+                return
+            _end(connection, (agent, session, ending.number), ending)
+            (number,) = connection.execute(_NEXT, (agent, session)).fetchone()
+            for place, turn in enumerate(ending.turns, start=number):
+                bare, data = _apart(turn)
+                row = (agent, session, place, write_value(bare), ending.name)
+                connection.execute(_FOLLOW, row)
+                _keep(connection, (agent, session, place), data)
+
+    def carried(self, agent: str, session: str, ending: Ending) -> bool:
+        return bool(self._database.read(_CARRIED, _named(agent, session, ending)))
+
     def turns(self, agent: str, session: str) -> tuple[Turn, ...]:
         where = f"a turn of session `{session}` of `{agent}`"
         data: defaultdict[int, _Bytes] = defaultdict(dict)
@@ -105,6 +128,20 @@ def _name(session: object) -> str:
         f"there are turns of a session that is called {session!r}, which no session can be",
         hint="somebody changed the database; put a backup in its place",
     )
+
+
+def _named(agent: str, session: str, ending: Ending) -> tuple[str, str, int, str]:
+    return agent, session, ending.number, ending.name
+
+
+def _end(connection: sqlite3.Connection, place: tuple[str, str, int], ending: Ending) -> None:
+    """Only its state is new. A message that somebody took away is for `verify` to miss."""
+    row = connection.execute(_TURN, place).fetchone() if ending.state is not None else None
+    if row is None or ending.state is None:
+        return
+    where = f"turn {ending.number} of session `{place[1]}` of `{place[0]}`"
+    turn = replace(read_value(Turn, str(row[0]), where=where), state=ending.state)
+    connection.execute(_END, (write_value(turn), ending.name, *place))
 
 
 def _keep(connection: sqlite3.Connection, place: tuple[str, str, int], data: _Bytes) -> None:

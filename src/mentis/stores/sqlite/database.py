@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import RLock
@@ -45,9 +45,12 @@ class Database:
         self._lock = RLock()
         self._closed = False
         self._doubtful = False
+        self._place = path.absolute()
+        self._file: tuple[int, int] | None = None  # which file it is that was opened there
+        self.replaced = 0  # how often another one stood in its place
         self._looked_at: int | None = None  # the number of the schema that was compared last
         with self.translated():
-            self._connection = self._open_readonly() if readonly else self._open()
+            self._connection = self._reach()
 
     @property
     def readonly(self) -> bool:
@@ -69,6 +72,7 @@ class Database:
                 try:
                     self._look_again()
                     yield self._connection
+                    self._refuse_replaced()
                     self._connection.execute("COMMIT")
                 except BaseException:
                     _roll_back(self._connection)
@@ -76,11 +80,45 @@ class Database:
             except sqlite3.Error as error:
                 raise self.fault(error) from error
 
+    @contextmanager
+    def snapshot(self) -> Generator[Callable[[str, Sequence[object]], list[Row]]]:
+        """What reads in it, reads what is there now, as long as it lasts.
+
+        Over a connection of its own, so that nobody waits. Until it ends the -wal file only grows.
+        """
+        with self.translated():
+            connection = self._open_readonly()
+        with closing(connection), _snapshot(connection):
+            with self.translated():
+                self._check(connection)  # the first look is the moment that is seen
+
+            def read(statement: str, parameters: Sequence[object]) -> list[Row]:
+                with self.translated():
+                    return fetch(connection, statement, parameters)
+
+            yield read
+
     def fold(self) -> bool:
-        """Bring what is in the -wal file into the database and empty it; False while one reads."""
+        """Bring what is in the -wal file into the database and empty it; False while one reads.
+
+        SQLite would wait for the reader and keep every writer out meanwhile, so it is asked again.
+        """
+        deadline = time.monotonic() + self._busy_seconds
+        while not self._folded():
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(0.01)
+        return True
+
+    def _folded(self) -> bool:
         with self._lock, self.translated():
             self._renew()
-            (row,) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            self._connection.execute("PRAGMA busy_timeout = 0")
+            try:
+                (row,) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                waits = int(self._busy_seconds * 1000)
+                self._connection.execute(f"PRAGMA busy_timeout = {waits}")
             return row[0] == 0
 
     def damage(self, tables: Sequence[str]) -> tuple[str, ...]:
@@ -108,17 +146,53 @@ class Database:
         self.close()
 
     def _renew(self) -> None:
-        """After a failed sync nobody knows what the disk holds: go by what it says itself."""
+        """After a failed sync nobody knows what the disk holds: go by what it says itself.
+
+        The same when another file has taken the place of the one that is open.
+        """
         if os.getpid() != self._process:
             raise UsageError(
                 f"{self.path} was opened by another process, which this one was forked from",
                 hint="open it anew in the child, or start the child with spawn",
             )
-        if self._doubtful and not self._closed:
-            with suppress(sqlite3.Error):
-                self._connection.close()
-            self._connection = self._open_readonly() if self._readonly else self._open()
-            self._doubtful, self._looked_at = False, None
+        if self._closed:
+            return
+        if not self._doubtful:
+            self._refuse_replaced()
+            return
+        if self._found() is None:
+            raise self._gone()  # an empty one is made where none was, not where one is missing
+        with suppress(sqlite3.Error):
+            self._connection.close()
+        self._connection = self._reach()
+        self._doubtful, self._looked_at = False, None
+
+    def _refuse_replaced(self) -> None:
+        """StoreError when the path leads elsewhere: a file without a name is gone when we end.
+
+        Nothing goes on by itself: whoever keeps what was compared has to compare it again.
+        """
+        if self._found() != self._file:
+            self._doubtful, self.replaced = True, self.replaced + 1
+            raise self._gone()
+
+    def _found(self) -> tuple[int, int] | None:
+        try:
+            found = self._place.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise StoreError(f"cannot look at {self.path}: {error.strerror}") from error
+        return found.st_dev, found.st_ino
+
+    def _gone(self) -> StoreError:
+        return StoreError(
+            f"{self.path} was replaced or removed while it was open, and nothing is read from or"
+            " written into the one that was there",
+            hint="try again: what stands there now is opened; end whoever uses a home before a"
+            " backup is put in its place",
+            path=str(self.path),
+        )
 
     def _look_again(self) -> None:
         """Every change of the tables changes this number, whoever makes it."""
@@ -126,6 +200,16 @@ class Database:
         if number != self._looked_at:
             self._check(self._connection)
             self._looked_at = number
+
+    def _reach(self) -> sqlite3.Connection:
+        """Which file it is has to be known, so one that is replaced meanwhile is opened again."""
+        while True:
+            before = self._found()
+            connection = self._open_readonly() if self._readonly else self._open()
+            self._file = self._found()
+            if before in (None, self._file):
+                return connection
+            connection.close()
 
     def _open(self) -> sqlite3.Connection:
         refuse_network(self.path)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Collection, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar
 
 from mentis.errors import MentisError
 from mentis.stores.group import GroupCommit
 from mentis.stores.rows import COLUMNS, Row
 from mentis.stores.session import Session
-from mentis.stores.sql_ledger import SqlLedger
+from mentis.stores.sql_ledger import Read, SqlLedger
 
 from .database import Database, fetch
 
@@ -44,6 +44,9 @@ class _SqliteEngine:
 
     def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
         return self._database.read(statement, parameters)
+
+    def snapshot(self) -> AbstractContextManager[Read]:
+        return self._database.snapshot()
 
     def commit(self, agent: str, work: Callable[[Session], T]) -> T:  # noqa: ARG002 - one group
         return self._group.run(work)

@@ -245,6 +245,11 @@ def _newer_state(text: str) -> str:
     return json.dumps({"goals": {"user": user}, "l1_memory": entries, "revision": 1})
 
 
+def _name_endings(connection: sqlite3.Connection) -> None:
+    """By which ending a turn was written, so that none is carried over twice."""
+    connection.execute("ALTER TABLE turns ADD COLUMN ending TEXT")
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _create_tables,
     _add_media,
@@ -253,6 +258,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _add_marks,
     _extend_memories,
     _keep_every_state,
+    _name_endings,
 )
 VERSION = len(MIGRATIONS)
 

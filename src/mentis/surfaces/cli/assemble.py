@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 import click
 
+from .files import read_bytes
 from .options import home_option, home_path, persona_option, session_option
 from .output import emit, emit_json, json_option, say
 
@@ -102,7 +102,7 @@ def given_task(task: str) -> str:
     if task != "-":
         return task
     try:
-        return sys.stdin.buffer.read().decode()
+        return read_bytes("-").decode()
     except UnicodeDecodeError as error:
         raise BadInput(f"stdin is not UTF-8: {error}", hint="save it as UTF-8") from error
 

@@ -58,7 +58,7 @@ def now(kind: str | None, *, if_due: bool, persona: str | None, route: str, as_j
         hear = None if as_json else _print
         found = talk.wait_for(lambda: talk.agent.beat(kind, hear=hear))
     _show(found, "", as_json=as_json)
-    return 1 if found.result.reply.stop == "interrupted" else 0
+    return talk.exit_code(found.result.reply)
 
 
 @beat.command(epilog="For example: mentis beat log --json")
@@ -104,7 +104,8 @@ def _show(found: Beat | None, due: str, *, as_json: bool) -> None:
         emit("")
         for outcome in found.result.outcomes:
             emit(f"act    {outcome.action.type}: {outcome.state} {outcome.reason}".rstrip())
-        say(f"[entry {found.result.entry.index}, {found.kind}]")
+        cut = ", interrupted" if found.result.reply.stop == "interrupted" else ""
+        say(f"[entry {found.result.entry.index}, {found.kind}{cut}]")
 
 
 def _as_json(found: Beat) -> dict[str, object]:

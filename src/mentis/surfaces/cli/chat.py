@@ -14,6 +14,7 @@ from mentis.values.reply import AgainDelta, Delta, TextDelta
 from mentis.values.trace import Degradation
 
 from .acts_show import said_lines
+from .files import read_stream
 from .options import (
     attach_option,
     given_message,
@@ -84,12 +85,12 @@ def chat(
             raise click.UsageError(f"--{begin} takes no message")
         with open_talk(home_path(), persona=persona, route=route) as talk:
             how = talk.agent.first if begin == "first" else talk.agent.regenerate
-            return finish(_told(how, talk, session, as_json=as_json), as_json=as_json)
+            return finish(talk, _told(how, talk, session, as_json=as_json), as_json=as_json)
 
     interactive = sys.stdin is not None and sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]  # None when closed
     message = " ".join(text)
     if not message and sys.stdin is not None and not interactive:  # pyright: ignore[reportUnnecessaryComparison]
-        message = sys.stdin.read()
+        message = read_stream(sys.stdin)
     with open_talk(home_path(), persona=persona, route=route) as talk:
         if message or as_json or not interactive:
             whole = given_message(message, attached, reply_to)
@@ -101,7 +102,7 @@ def _once(talk: Talk, message: Stimulus, session: str, *, as_json: bool) -> int:
     upkeep = talk.agent.upkeep(_updated)
     with talk.keeping(upkeep):
         result = talk.ask(message, session=session) if as_json else _heard(talk, message, session)
-        code = finish(result, as_json=as_json)
+        code = finish(talk, result, as_json=as_json)
         talk.heard(upkeep, session)
     return code
 
@@ -123,12 +124,12 @@ def _told(begin: _Begin, talk: Talk, session: str, *, as_json: bool) -> TurnResu
     return talk.wait_for(lambda: begin(session=session, hear=hear))
 
 
-def finish(result: TurnResult, *, as_json: bool) -> int:
+def finish(talk: Talk, result: TurnResult, *, as_json: bool) -> int:
     if as_json:
         emit_json(_summary(result))
     else:
         _close(result)
-    return 1 if result.reply.stop == "interrupted" else 0
+    return talk.exit_code(result.reply)
 
 
 def _converse(talk: Talk, session: str, attached: tuple[str, ...], reply_to: str | None) -> int:

@@ -21,7 +21,8 @@ def deliver(key: str | None, *, persona: str | None, route: str, as_json: bool) 
     """Tell what came of acts after the turn that asked for them.
 
     Each is told once, in the conversation that asked for it or by an act that sends messages; no
-    other acts are offered. With KEY only that one. What is not delivered is told in the next turn.
+    other acts are offered. With KEY only that one. What is not delivered is told in the next turn
+    of that conversation.
     """
     from .talk import open_talk
 

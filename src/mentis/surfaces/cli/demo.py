@@ -21,7 +21,7 @@ from mentis.values.stability import Stability
 
 from .blocks import show_blocks
 from .demo_tick import show_ticks
-from .output import emit, emit_json, json_option, say, table
+from .output import STOPPED, emit, emit_json, json_option, say, table
 
 if TYPE_CHECKING:
     from .talk import Talk
@@ -167,6 +167,8 @@ def _ask(talk: Talk, checks: Checks) -> None:
         heard.write(f"you> {question}\n")
         reply = talk.ask(question, session="main", hear=heard).reply
         heard.write("\n")
+        if talk.exit_code(reply) == STOPPED:
+            raise KeyboardInterrupt  # who shows it wants it to end, not to go on with half of it
         usage = reply.usage
         checks.claim(
             "the answer came in pieces, to its end or its limit",

@@ -1,12 +1,8 @@
-"""What commands about windows share: reading a file, opening the service, telling a judgement."""
+"""What commands about windows share: opening the service, telling a judgement."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-from mentis.errors import BadInput
 
 from .options import home_path
 from .output import emit, say
@@ -15,7 +11,6 @@ if TYPE_CHECKING:
     from mentis.runtime.statuses import Statuses
     from mentis.values.guardian import Judgement
 
-MOST_BYTES = 100_000_000
 MOST_HISTORY = 256 * 1024 * 1024
 
 
@@ -24,22 +19,6 @@ def open_service(persona: str | None, *, readonly: bool = False) -> Statuses:
     from mentis.runtime.statuses import open_statuses
 
     return open_statuses(home_path(), persona, readonly=readonly)
-
-
-def read_bytes(file: str, *, most: int = MOST_BYTES) -> bytes:
-    """All of a file, or of standard input for `-`."""
-    try:
-        if file == "-":
-            data = sys.stdin.buffer.read(most + 1)
-        else:
-            with Path(file).open("rb") as stream:
-                data = stream.read(most + 1)
-    except OSError as error:
-        hint = "name a file, or - for standard input"
-        raise BadInput(f"{file} cannot be read: {error.strerror}", hint=hint) from error
-    if len(data) > most:
-        raise BadInput(f"{file} is longer than {most} bytes", hint="that is too much to be one")
-    return data
 
 
 def show_judgement(judged: Judgement) -> None:

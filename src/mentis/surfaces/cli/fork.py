@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import click
 
 from mentis.errors import BadInput, UsageError
 
+from .files import read_text
 from .options import MAX_INDEX, call_parts, home_option, home_path, persona_option
 from .output import emit, emit_json, json_option, say
 from .replay import as_data, told
@@ -58,7 +58,7 @@ def fork(
     if live and script is not None:
         raise click.UsageError("a fork goes on with --live or with --script, not with both")
     texts = dict(_block(given) for given in blocks)
-    replies = None if script is None else _script(Path(script))
+    replies = None if script is None else _script(script)
     import anyio
 
     async def run() -> tuple[Fork, TurnResult | None]:
@@ -83,30 +83,19 @@ def _block(given: str) -> tuple[str, str]:
     name, found, file = given.partition("=")
     if not found or not name or not file:
         raise UsageError(f"--block {given!r} is not ID=FILE", hint="for example style=style.md")
-    return name, _read(Path(file)).rstrip("\n")
+    return name, read_text(file).rstrip("\n")
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path} is not UTF-8: {error}", hint="save it as UTF-8") from error
-    except OSError as error:
-        raise UsageError(
-            f"{path} cannot be read: {error.strerror}", hint="check the name"
-        ) from error
-
-
-def _script(path: Path) -> list[str]:
-    text = _read(path)
-    if path.suffix != ".json":
+def _script(file: str) -> list[str]:
+    text = read_text(file)
+    if not file.endswith(".json"):
         return [text.rstrip("\n")]
     from mentis.codec.forms import parse
 
-    found = parse(text, what=str(path))
+    found = parse(text, what=file)
     replies = cast("list[object]", found) if isinstance(found, list) else []
     if not replies or not all(isinstance(reply, str) for reply in replies):
-        raise BadInput(f"{path} holds no list of texts", hint='for example ["Good morning!"]')
+        raise BadInput(f"{file} holds no list of texts", hint='for example ["Good morning!"]')
     return cast("list[str]", replies)
 
 

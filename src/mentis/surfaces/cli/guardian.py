@@ -9,7 +9,8 @@ import click
 
 from mentis.errors import BadInput
 
-from .drafts import open_service, read_bytes, show_judgement
+from .drafts import open_service, show_judgement
+from .files import read_bytes
 from .options import home_named, home_option, home_path, persona_option
 from .output import emit, emit_json, json_option, say, table
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from shlex import quote
 
 import click
+
+from mentis.errors import UsageError
 
 from .options import home_option, home_path
 from .output import emit_json, json_option, say
 
 
 @click.command(epilog="For example: mentis init my-home && mentis --home my-home chat")
-@click.argument("folder", required=False, type=click.Path(path_type=Path))
+@click.argument("folder", required=False)
 @home_option
 @json_option
-def init(folder: Path | None, *, as_json: bool) -> None:
+def init(folder: str | None, *, as_json: bool) -> None:
     """Make a home with a shipped persona.
 
     FOLDER is where; without it, the home that --home or MENTIS_HOME names, else ~/.mentis.
@@ -24,7 +27,9 @@ def init(folder: Path | None, *, as_json: bool) -> None:
     from mentis.runtime.homes import create_home
     from mentis.stores.files.key_folder import config_folder
 
-    path = create_home(folder or home_path())
+    if folder == "":
+        raise UsageError("the folder has no name", hint="is a variable of your shell not set?")
+    path = create_home(home_path() if folder is None else Path(folder))
     if as_json:
         emit_json({"home": str(path)})
         return
@@ -33,4 +38,4 @@ def init(folder: Path | None, *, as_json: bool) -> None:
     say("  profile.toml               who you are")
     say("  personas/ada/persona.toml  who it is")
     say(f"The key that signs its record is in {config_folder(os.environ)}; keep a copy of it.")
-    say(f"Next: mentis --home {path} chat")
+    say(f"Next: mentis --home {quote(str(path))} chat")

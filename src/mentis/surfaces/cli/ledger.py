@@ -9,6 +9,7 @@ import click
 from mentis.errors import UsageError
 from mentis.values.words import counted, entries_of
 
+from .files import read_bytes
 from .ledger_anchor import anchor
 from .ledger_change import accept_rollback, erase, repair, rotate
 from .ledger_parts import entry_object, open_own, show_entries, show_entry
@@ -129,7 +130,7 @@ def _check(file: Path, root: str | None, *, as_json: bool) -> int:
     from mentis.codec.forms import to_object
     from mentis.runtime.record_export import check_proof_at
 
-    checked = check_proof_at(home_path(), file.read_bytes(), os.environ, root=root)
+    checked = check_proof_at(home_path(), read_bytes(str(file)), os.environ, root=root)
     if as_json:
         told = {"kind": checked.kind, "holds": checked.holds, "signed": checked.signed}
         told |= {"changed": checked.changed, "known": checked.known, "good": checked.good}

@@ -37,7 +37,9 @@ def erase(
     """Remove values and their salts from an entry, for good.
 
     What stays is the commitment, which nobody can guess back, and a signed entry that says what
-    was erased and why. The record still verifies. With `window` go the digest of the draft and
+    was erased and why. The record still verifies. Without --field everything goes but the
+    delivery: by that the same draft is known when it comes again, and not recorded anew;
+    `--field delivery` takes it away, too. With `window` go the digest of the draft and
     the judgement, which quotes it; what an act left beside its entry goes as well, once the act
     has ended. With a turn goes what was said in it: its place in the session stays, empty. Where
     the database may keep a copy that Mentis cannot remove (PostgreSQL does), that is said.
@@ -48,6 +50,7 @@ def erase(
     with open_own(persona) as record:
         entry = record.entry(index)
         named = fields_to_erase(entry, fields)
+        left = sorted(name for name in entry.body if name not in named)
         said = record.turns_to_empty(entry, named)
         what = f"{', '.join(named)} of entry {index} ({entry.kind})"
         _confirm(f"erase {what}{f' and {said}' if said else ''} for good?", yes=yes)
@@ -55,10 +58,13 @@ def erase(
         remains = (*record.remains(), *what_remains(entry, said))
     if as_json:
         told: dict[str, object] = {"index": index, "fields": list(named), "remains": list(remains)}
+        told["left"] = left
         told |= {"emptied": {"session": said.session, "turns": said.numbers}} if said else {}
         emit_json({**told, "tombstone": {"index": tombstone.index, "hash": tombstone.hash}})
         return
     emit(f"erased {', '.join(named)} of entry {index}; entry {tombstone.index} says so")
+    if not fields and left:
+        say(f"its delivery {entry.delivery!r} stays: the same draft is known, should it come again")
     if said and said.numbers:
         say(f"emptied {said}; what others made of it (summaries, memories) is not looked through")
     for place in remains:
@@ -154,22 +160,26 @@ def accept_rollback(
 
     That decision is itself an entry, signed, and verification tells it for ever after. It names
     each checkpoint that is given up, or the entries that are missing between others; a checkpoint
-    that turns up later is named with --checkpoint.
+    that turns up later is named with --checkpoint. Segments of what is given up are kept beside the
+    others as `given-up-...`.
     """
     from mentis.runtime import record_rollback
 
-    with open_own(persona) as record:
+    with open_own(persona, anew=True) as record:
         count = record.store.count(record.agent)
         _confirm(f"go on from {entries_of(count)}, and give up what is missing?", yes=yes)
         done = record_rollback.accept_rollback(
             record, reason=reason, checkpoints=checkpoints, without_anchors=without_anchors
         )
     if as_json:
-        emit_json({**entry_object(done.entry), "unread": list(done.unread)})
+        told = {"unread": list(done.unread), "aside": [str(path) for path in done.aside]}
+        emit_json({**entry_object(done.entry), **told})
         return
     emit(f"entry {done.entry.index} says that a rollback was accepted: {reason}")
     for fault in done.unread:
         say(f"note: {fault}; the checkpoints it knows are not given up")
+    for path in done.aside:
+        say(f"note: {path} holds entries that are given up, and is no segment any more")
 
 
 @click.command(epilog="For example: mentis ledger repair")

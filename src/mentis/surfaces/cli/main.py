@@ -13,7 +13,7 @@ import click
 
 from mentis.errors import MentisError, UsageError
 
-from .output import say, show_error
+from .output import STOPPED, say, say_all, show_error
 
 # Name: module, help. The help stands here so that `mentis --help` loads no command at all.
 COMMANDS = {
@@ -112,9 +112,6 @@ def cli(ctx: click.Context, home: str | None, debug: bool) -> None:
     ctx.obj = {"home": home, "debug": debug}
 
 
-STOPPED = 130  # what a shell calls Ctrl-C; 1 would say that something does not hold
-
-
 def main(args: list[str] | None = None) -> NoReturn:
     """Run a command: exit code 0 when it did what it says, 1 when it failed, 2 on wrong usage.
 
@@ -125,6 +122,7 @@ def main(args: list[str] | None = None) -> NoReturn:
 
 def run(args: list[str]) -> int:
     """The exit code of a command line; everything that can go wrong is reported here."""
+    say_all()
     try:
         return _run(args)
     except BaseException as error:
@@ -142,7 +140,7 @@ def _run(args: list[str]) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
-        _show_usage(error)
+        _show_usage(error, args)
         return 2
     except SystemExit:
         # click ends so, and only so, when the reader went away (`mentis ... | head`).
@@ -173,7 +171,10 @@ def _gone() -> int:
     return 0
 
 
-def _show_usage(error: click.ClickException) -> None:
+def _show_usage(error: click.ClickException, args: list[str]) -> None:
+    if "--json" in args:
+        show_error(UsageError(error.format_message(), hint="--help says how"), as_json=True)
+        return
     held = StringIO()
     error.show(held)
     say(held.getvalue().removesuffix("\n"))

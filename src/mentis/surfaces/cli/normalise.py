@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from mentis.errors import BadInput
-
+from .files import read_bytes
 from .output import emit, emit_json, json_option, say, table
 
 if TYPE_CHECKING:
@@ -20,7 +17,6 @@ if TYPE_CHECKING:
 WIRES = ("openai-chat", "openai-responses", "anthropic", "gemini", "text")
 _SSE = ("data:", "event:", "id:", "retry:", ":")
 _DONE = "[DONE]"
-_MOST_BYTES = 100_000_000
 
 
 @click.command(epilog="For example: mentis normalise answer.sse --provider anthropic --json")
@@ -47,7 +43,7 @@ def normalise(file: str, *, provider: str, tools: tuple[str, ...], as_json: bool
     from mentis.values.tool import ToolDeclaration
 
     offered = [ToolDeclaration(name, "") for name in tools] or None
-    events = _events(_decoded(_bytes(file), file), provider)
+    events = _events(_decoded(read_bytes(file), file), provider)
     reply = read_all(reader_for(provider, tools=offered), events)
     if as_json:
         from mentis.codec.forms import to_object
@@ -62,22 +58,6 @@ def normalise(file: str, *, provider: str, tools: tuple[str, ...], as_json: bool
     if usable and reply.stop == "cut_off":
         say(f"error: {file} ends before the answer does; what is there was read")
     return 1 if reply.stop in ("error", "cut_off") or not usable else 0
-
-
-def _bytes(file: str) -> bytes:
-    if file == "-":
-        data = sys.stdin.buffer.read(_MOST_BYTES + 1)
-    else:
-        try:
-            with Path(file).open("rb") as stream:
-                data = stream.read(_MOST_BYTES + 1)
-        except OSError as error:
-            raise BadInput(
-                f"{file} cannot be read: {error.strerror}", hint="name a file, or - for stdin"
-            ) from error
-    if len(data) > _MOST_BYTES:
-        raise BadInput(f"{file} is longer than {_MOST_BYTES} bytes", hint="cut it into answers")
-    return data
 
 
 def _decoded(data: bytes, file: str) -> str:

@@ -13,6 +13,7 @@ from mentis.errors import BadInput
 from mentis.values.recalled import Stimulus
 from mentis.values.request import ReplyTo
 
+from .files import read_stream
 from .output import say
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def given_text(text: str | None, file: TextIO | None) -> str | None:
     if file is None:
         return text
     try:
-        return file.read()
+        return read_stream(file)
     except UnicodeDecodeError as error:
         raise BadInput(f"{file.name} is not UTF-8: {error}", hint="save it as UTF-8") from error
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # Control characters but for tab and newline; a model's answer may hold any of them.
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+STOPPED = 130  # what a shell calls Ctrl-C; 1 would say that something does not hold
 F = TypeVar("F", bound=Callable[..., object])
 
 
@@ -28,13 +29,25 @@ def json_option(command: F) -> F:
     )
 
 
+def say_all() -> None:
+    """From now on, what the encoding of a stream cannot say is written as its escape."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
+
+
 def emit_json(value: object) -> None:
-    emit(json.dumps(value, ensure_ascii=False, indent=2))
+    emit(json.dumps(value, ensure_ascii=_narrow(sys.stdout), indent=2))
 
 
 def emit_line(value: object) -> None:
     """One JSON value on one line, for output that goes on."""
-    emit(json.dumps(value, ensure_ascii=False))
+    emit(json.dumps(value, ensure_ascii=_narrow(sys.stdout)))
+
+
+def _narrow(stream: TextIO | None) -> bool:
+    """Whether it cannot say every character: JSON has escapes of its own for those."""
+    return stream is not None and "utf" not in (stream.encoding or "utf-8").casefold()
 
 
 def emit(text: str, *, end: str = "\n") -> None:
@@ -71,7 +84,7 @@ def show_error(error: MentisError, *, as_json: bool = False) -> None:
     """One line, the other problems, and the hint; or one JSON problem."""
     if as_json:
         problem = {"error": error.as_problem()}
-        say(json.dumps(problem, ensure_ascii=False, default=str))
+        say(json.dumps(problem, ensure_ascii=_narrow(sys.stderr), default=str))
         return
     say(f"mentis: {error.message} [{error.code}]")
     for problem in error.problems[1:]:

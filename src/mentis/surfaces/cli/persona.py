@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mentis.library.memory.files import MemoryFile, Written
-    from mentis.runtime.personas import Personas
+    from mentis.runtime.personas import Accepted, Personas
     from mentis.values.persona_update import PersonaUpdate
 
 FILES = click.Choice(["memory", "soul", "relationship"])
@@ -232,7 +232,8 @@ def review(
     """Show what the persona changed in its memory files and you have not accepted or undone.
 
     What was made from outside text is told apart, and counts as untrusted until it is accepted;
-    `mentis persona undo` takes the last change of a file back.
+    `mentis persona undo` takes the last change of a file back. With memory.review = "manual" no
+    prompt has a change before it is accepted.
     """
     from mentis.codec.forms import to_object
 
@@ -241,7 +242,7 @@ def review(
     with open_personas() as personas:
         chosen = personas.pick(persona)
         if accept and name is not None:
-            _tell(personas.accept(chosen, name, reason=reason), as_json=as_json)
+            _tell_accepted(personas.accept(chosen, name, reason=reason), as_json=as_json)
             return
         memory = personas.memory(chosen)
         names = (name,) if name else ("memory", "soul", "relationship")
@@ -255,6 +256,15 @@ def review(
         emit(change.diff)
     if not found:
         say("nothing is in review")
+
+
+def _tell_accepted(made: Accepted, *, as_json: bool) -> None:
+    from mentis.codec.forms import to_object
+
+    if as_json:
+        emit_json(to_object(made))
+    else:
+        say(f"{made.name}.md: revision {made.accepted} is accepted [entry {made.entry}]")
 
 
 @persona.command(epilog="For example: mentis persona history memory")

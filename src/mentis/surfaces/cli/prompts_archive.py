@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import click
 
+from .files import read_bytes
 from .options import home_option, open_prompts
 from .output import emit_json, json_option, say, table
-from .prompts_change import apply, read_bytes
+from .prompts_change import apply
 
 if TYPE_CHECKING:
     from mentis.library.archive import ImportRow
@@ -56,7 +57,7 @@ def import_(file: Path, mode: str, *, dry_run: bool, force: bool, as_json: bool)
     from mentis.codec.forms import to_object
     from mentis.library.archive import plan_import, read_archive
 
-    archive = read_archive(read_bytes(file))
+    archive = read_archive(read_bytes(str(file)))
     with open_prompts() as prompts:
         chosen = cast("Literal['merge', 'overwrite', 'replace']", mode)
         plan = plan_import(prompts.loaded, archive, chosen, force=force)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import click
@@ -312,11 +311,3 @@ def rm_placeholder(key: str, *, as_json: bool) -> None:
     """Remove a placeholder of your own."""
     with open_prompts() as prompts:
         apply(prompts, lambda editor: editor.delete_placeholder(key), as_json=as_json)
-
-
-def read_bytes(path: Path) -> bytes:
-    """A file named on the command line."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise click.FileError(str(path), hint=error.strerror) from error

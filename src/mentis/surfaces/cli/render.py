@@ -11,6 +11,7 @@ from mentis.facts.ability import WIRES
 from mentis.values.rendering import Rendering
 from mentis.values.route import Backend, Route
 
+from .files import read_stream
 from .options import (
     attach_option,
     given_message,
@@ -99,7 +100,7 @@ def render(  # noqa: PLR0913  # one parameter for each option
         if body:
             click.echo(rendering.body(), nl=False)
             return
-        before = previous.read() if previous else None
+        before = read_stream(previous) if previous else None
         forecast = agent.forecast(rendering, route=chosen, before=before)
     finally:
         agent.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,7 @@ _CHORES = {
     "afterthought_failed": "afterthought: in {session} failed: {reason} [{code}]",
     "memory_updated": "memory files: from {session}, written: {written} [entry {entry}]",
     "memory_update_failed": "memory files: from {session} failed: {reason} [{code}]",
+    "sense_refused": "refused {name}: {reason}",
     "sense_set_aside": "set aside {id} after {failures} failed ticks: {reason}",
 }
 
@@ -107,8 +109,8 @@ def run(  # noqa: PLR0913  # one parameter an option
     async def live() -> RunReport:
         async with Agent.open(home_path(), persona=persona, route=route, parts=call_parts()) as one:
             with listening(events, one) as emit_event:
-                loop = one.loop(choice=choice, emit=told_to(_say_chore, emit_event))
-                say(f"{one.id} lives; Ctrl-C ends it")
+                heard = told_to(partial(_say_start, one.id), _say_chore, _Alarms(), emit_event)
+                loop = one.loop(choice=choice, emit=heard)
                 return await _until_told(loop)
 
     report = anyio.run(live)
@@ -119,12 +121,37 @@ def run(  # noqa: PLR0913  # one parameter an option
     return 1 if report.stopped in _FAILED else 0
 
 
+def _say_start(agent: str, event: TickEvent) -> None:
+    """Not before it does: another process may live already."""
+    if event.event == "loop_started":
+        say(f"{agent} lives; Ctrl-C ends it")
+
+
 def _say_chore(event: TickEvent) -> None:
-    """What was done between ticks, and what was set aside, as it happens."""
+    """What was done between ticks, what was refused and what was set aside, as it happens."""
     line = _CHORES.get(event.event)
     if line is not None:
         facts = {name: printable(str(fact)) for name, fact in event.facts.items()}
         say(line.format_map({"session": "?", "act": "?", "entry": "", **facts}))
+
+
+class _Alarms:
+    """Says that a stage keeps failing: at first, when more is known of it, and ever more rarely."""
+
+    def __init__(self) -> None:
+        self._told: dict[object, tuple[int, object]] = {}
+
+    def __call__(self, event: TickEvent) -> None:
+        if event.event != "helper_alarm":
+            return
+        facts = event.facts
+        stage, failures, hint = facts["stage"], int(str(facts["failures"])), facts.get("hint", "")
+        count, last = self._told.get(stage, (0, ""))
+        if count <= failures < 2 * count and hint == last:
+            return
+        self._told[stage] = failures, hint
+        reason = printable(f"{facts['reason']}{f'; {hint}' if hint else ''}")
+        say(f"alarm: {stage} failed {failures} times in a row: {reason}")
 
 
 async def _until_told(loop: Loop) -> RunReport:
@@ -171,8 +198,6 @@ def _show(report: RunReport) -> None:
             emit(f"{name:<8} {count}")
     if report.aside:
         emit(f"aside    {report.aside}: mentis sense aside lists them")
-    for one in report.refused:
-        say(f"refused {one.name}: {one.reason}")
-    if more := report.refusals - len(report.refused):
-        say(f"refused {more} more before these")
+    if report.refusals:
+        emit(f"refused  {report.refusals}")
     say(f"stopped: {report.stopped}{f': {report.told}' if report.told else ''}")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mentis.values.turn import guest_name
+
 from .options import home_option, home_path, persona_option, route_option
 from .output import emit, emit_json, json_option, say, table
 
@@ -124,7 +126,7 @@ def edit(
     hear = None if as_json else print_delta
     with open_talk(home_path(), persona=persona, route=route) as talk:
         result = talk.wait_for(lambda: talk.agent.edit(number, text, session=session, hear=hear))
-        return finish(result, as_json=as_json)
+        return finish(talk, result, as_json=as_json)
 
 
 @sessions.command(epilog="For example: mentis sessions summarise main")
@@ -168,6 +170,7 @@ def _all(turns: tuple[Turn, ...]) -> list[tuple[int, Turn]]:
 
 def _note(turn: Turn, *, counts: bool) -> str:
     said = [] if turn.kind == "said" else [turn.kind]
+    said += [guest_name(turn.author)] if turn.author else []
     said += [] if turn.state == "complete" else [turn.state]
     said += [] if turn.parts else ["erased"]
     said += [] if counts else ["said anew"]

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .drafts import open_service, read_bytes, show_judgement
+from .drafts import open_service, show_judgement
+from .files import read_bytes
 from .options import MAX_INDEX, home_option, home_path, persona_option
-from .output import emit, emit_json, json_option, say
+from .output import emit, emit_json, json_option, printable, say
 from .window_show import verdict_word
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def health(*, persona: str | None, as_json: bool) -> int:
     with open_service(persona) as statuses:
         found = statuses.health()
         state = statuses.backend_state()
-        alarms = _alarms(statuses) if found.persists else ()
+        alarms = _alarms(statuses, persona) if found.persists else ()
         updates = _failed_updates(statuses) if found.persists else []
     if as_json:
         told = [to_object(one) for one in alarms]
@@ -169,7 +170,9 @@ def health(*, persona: str | None, as_json: bool) -> int:
     if state.after_breach:
         say("a breach came before: the next window is a recovery")
     for one in alarms:
-        say(f"alarm: {one.stage} failed {one.failures} times in a row: {one.reason}")
+        say(f"alarm: {one.stage} failed {one.failures} times in a row: {printable(one.reason)}")
+        if one.hint:
+            say(f"  {one.hint}")
     for one in updates:
         say(
             f"the last memory update of session {one['session']} failed: {one['failure']}"
@@ -178,12 +181,21 @@ def health(*, persona: str | None, as_json: bool) -> int:
     return 0 if found.persists else 1
 
 
-def _alarms(statuses: Statuses) -> tuple[Alarm, ...]:
+def _alarms(statuses: Statuses, persona: str | None) -> tuple[Alarm, ...]:
+    from mentis.errors import BadInput
+    from mentis.runtime.cortex.failing import Failing
     from mentis.runtime.cortex.health import streaks_in
     from mentis.runtime.settings_sources import load_settings
+    from mentis.stores.files.home import find_home
 
-    limit = load_settings(home_path(), os.environ).model.cortex.alarm_failures
-    return streaks_in(statuses.latest(_LOOKED_BACK)).alarms(limit)
+    home = find_home(home_path())
+    limit = load_settings(home.path, os.environ).model.cortex.alarm_failures
+    streaks = streaks_in(statuses.latest(_LOOKED_BACK))
+    try:
+        streaks = streaks.plus(Failing(home, home.pick_persona(persona)).streaks())
+    except BadInput as error:
+        say(f"{error.message}; {error.hint}")
+    return streaks.alarms(limit)
 
 
 def _failed_updates(statuses: Statuses) -> list[dict[str, object]]:

@@ -54,7 +54,8 @@ def verify(
     """Check every entry against its hash and its predecessor.
 
     Exit code 1 when anything does not hold; the entry and the column are named. That entries are
-    missing at the end, or that all was rewritten, only a checkpoint from outside can show.
+    missing at the end, or that all was rewritten, only a checkpoint from outside can show. A copy
+    (--ledger) without its home is UNPINNED at best, with exit code 1: nothing says whose it is.
     """
     from mentis.codec.forms import to_object
     from mentis.ledger.verify import EMPTY_NOTE
@@ -72,21 +73,24 @@ def verify(
             progress=progress,
         )
     intact = all(verdict.intact for verdict in verdicts)
+    # A home that has no key yet is its owner's all the same; a file could be anybody's.
+    pinned = ledger is None or all(verdict.pinned for verdict in verdicts)
     if as_json:
         emit_json({"intact": intact, "chains": [to_object(verdict) for verdict in verdicts]})
-        return 0 if intact else 1
+        return 0 if intact and pinned else 1
     for verdict in verdicts:
-        _tell(verdict)
+        _tell(verdict, "ok" if pinned else "UNPINNED")
     if not verdicts:
         emit("ok  nothing is recorded here")
     for note in sorted({verdict.completeness for verdict in verdicts} or {EMPTY_NOTE}):
         say(f"note: {printable(note)}")
-    return 0 if intact else 1
+    return 0 if intact and pinned else 1
 
 
-def _tell(verdict: Verdict) -> None:
-    word = "ok" if verdict.intact else "BROKEN"
-    _line(f"{word}  {verdict.agent}: {entries_of(verdict.entries)}, head {verdict.head}")
+def _tell(verdict: Verdict, sound: str) -> None:
+    word = sound if verdict.intact else "BROKEN"
+    head = f", head {verdict.head}" if verdict.head else ""
+    _line(f"{word}  {verdict.agent}: {entries_of(verdict.entries)}{head}")
     for finding in verdict.findings:
         _line(f"  entry {finding.index}, {finding.column}: {finding.message} ({finding.attack})")
     if verdict.more:

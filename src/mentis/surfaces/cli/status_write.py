@@ -9,7 +9,8 @@ import click
 
 from mentis.values.words import entries_of
 
-from .drafts import MOST_HISTORY, open_service, read_bytes
+from .drafts import MOST_HISTORY, open_service
+from .files import read_bytes
 from .options import home_option, persona_option
 from .output import emit, emit_json, emit_line, json_option, say
 

@@ -17,9 +17,10 @@ from mentis.runtime.persona_update import Upkeep
 from mentis.runtime.quiet import Quiet
 from mentis.runtime.turn import Hear, TurnResult
 from mentis.values.recalled import Stimulus
+from mentis.values.reply import Reply
 
 from .options import call_parts
-from .output import say
+from .output import STOPPED, say
 
 T = TypeVar("T")
 PATIENCE = 1.0  # seconds of silence, before it is said what is waited for
@@ -31,6 +32,7 @@ class Talk:
     def __init__(self, portal: BlockingPortal, agent: Agent) -> None:
         self._portal = portal
         self.agent = agent
+        self._stopped = False  # by Ctrl-C, in what it waited for last
 
     def ask(self, message: str | Stimulus, *, session: str, hear: Hear | None = None) -> TurnResult:
         async def chat() -> TurnResult:
@@ -73,11 +75,13 @@ class Talk:
 
     def wait_for(self, work: Callable[[], Coroutine[object, object, T]]) -> T:
         """What the agent does, done; Ctrl-C in the meantime interrupts it."""
+        self._stopped = False
         answer = self._portal.start_task_soon(work)
         telling = self._portal.start_task_soon(self._tell)
         try:
             return answer.result()
         except KeyboardInterrupt:
+            self._stopped = True
             self._portal.call(self.agent.interrupt)
             try:
                 return answer.result()
@@ -85,6 +89,12 @@ class Talk:
                 raise KeyboardInterrupt from None
         finally:
             telling.cancel()
+
+    def exit_code(self, reply: Reply) -> int:
+        """Of the answer that came last: whether it was cut short, and by whom."""
+        if reply.stop != "interrupted":
+            return 0
+        return STOPPED if self._stopped else 1
 
     async def _tell(self) -> None:
         """Say once which servers keep the answer waiting."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mentis.runtime.cortex.cortex import Ticked
     from mentis.runtime.cortex.events import Emit
     from mentis.values.cognition import Sense
-    from mentis.values.tick import OpReport
+    from mentis.values.tick import OpReport, TickReport
 
 _FLATTEN = "flatten the data"
 
@@ -176,14 +176,24 @@ def _show(done: Ticked) -> None:
     for one in report.stages:
         if one.state in ("fallback", "failed", "timeout"):
             say(f"{one.stage}: {one.state}: {one.reason}")
-    for one in report.violations:
-        say(f"contract: {one.code} {one.detail}")
+    _show_gaps(report)
     for one in done.alarms:
         say(f"alarm: {one.stage} failed {one.failures} times in a row: {one.reason}")
+        if one.hint:
+            say(f"  {one.hint}")
     if report.noop:
         say(f"nothing came of it: {report.noop}")
     if done.entry is not None:
         say(f"recorded as entry {done.entry.index}")
+
+
+def _show_gaps(report: TickReport) -> None:
+    """What the primary was not told, and where its answer broke the contract."""
+    for one in report.left_out:
+        why = "in review" if one.why == "review" else "no room"
+        say(f"not told: {one.lines} lines of {one.section} ({why})")
+    for one in report.violations:
+        say(f"contract: {one.code} {one.detail}")
 
 
 def _operation(one: OpReport) -> str:

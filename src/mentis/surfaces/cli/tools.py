@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from mentis.errors import BadInput, UsageError
+from mentis.errors import BadInput, OutsideHome, UsageError
 from mentis.values.words import counted
 
 from .acts_show import outcome_lines
@@ -313,7 +313,7 @@ def _sources(
         values["url"] = url
     if python:
         is_file = python.endswith(".py") or "/" in python
-        values["file" if is_file else "module"] = _from_home(home, python) if is_file else python
+        values["file" if is_file else "module"] = _code_in_home(home, python) if is_file else python
     return values
 
 
@@ -334,6 +334,15 @@ def _from_home(home: Path, given: str) -> str:
         hint = "name it as it is called in the home, or from where you are"
         raise UsageError(f"there is no file {given!r}", hint=hint)
     return str(found.relative_to(inside)) if found.is_relative_to(inside) else str(found)
+
+
+def _code_in_home(home: Path, given: str) -> str:
+    """As `_from_home`; code of another place is not run."""
+    name = _from_home(home, given)
+    if Path(name).is_absolute():
+        hint = f"copy it there first: cp {shlex.quote(given)} {shlex.quote(str(home))}/"
+        raise OutsideHome(f"{given} is not in the home {home}", hint=hint, name=given)
+    return name
 
 
 def _pair(given: str) -> tuple[str, str]:
