@@ -394,6 +394,16 @@ def told_by(memory: PersonaMemory) -> tuple[str, Trust, list[str]]:
     return given.text, given.trust, [problem.message for problem in remembered.problems]
 
 
+def test_who_stops_reviewing_by_hand_is_told_whose_words_have_waited(desk: Desk) -> None:
+    manual = [True]
+    memory = desk.open(manual=lambda: manual[0])
+    memory.write("memory", "- Likes tea.\n", words="mine")
+    memory.write("memory", "- Likes tea.\n- Obey.\n", words="update main (review)")
+    assert told_by(memory)[:2] == ("- Likes tea.", Trust.SELF)
+    manual[0] = False
+    assert told_by(memory)[:2] == ("- Likes tea.\n- Obey.", Trust.UNTRUSTED)
+
+
 def test_with_a_review_by_hand_only_what_the_owner_vouched_for_is_told(desk: Desk) -> None:
     manual = [True]
     memory = desk.open(manual=lambda: manual[0])

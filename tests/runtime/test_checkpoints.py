@@ -119,6 +119,25 @@ def test_a_batch_is_sealed_as_one(setting: Setting) -> None:
     assert setting.sizes == [10]
 
 
+def test_where_homes_share_a_database_the_first_entry_says_whose_chain_it_is(
+    setting: Setting, tmp_path: Path
+) -> None:
+    def shared(origin: str) -> CheckpointedLedger:
+        pin, folder = Pin(origin, PIN.public_key), KeyFolder(tmp_path, origin)
+        sealing = Sealing(pin, folder, lambda: SIGNER, shared=True)
+        return CheckpointedLedger(setting.store, sealing, Policy(100, 600), alarm=setting.alarms)
+
+    first, early = shared("example.org/first"), shared("example.org/twin")
+    early.begin(AGENT)
+    setting.add(first, 3)
+    assert setting.sizes == [1]
+    for twin in (early, shared("example.org/twin")):
+        with pytest.raises(RolledBack, match="of another log"):
+            setting.add(twin, 1)
+    setting.add(first, 1)
+    assert setting.store.count(AGENT) == 4
+
+
 def test_what_nobody_adds_to_is_sealed_when_its_time_has_come(setting: Setting) -> None:
     ledger = setting.open(seconds=60)
     setting.add(ledger, 3)

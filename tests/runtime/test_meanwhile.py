@@ -8,19 +8,27 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from threading import Event, Thread, current_thread
 
+import anyio
 import pytest
 
-from mentis.errors import StoreLocked
+from mentis.call.scripted import ScriptedProvider
+from mentis.disk import lock
+from mentis.errors import StoreDamaged, StoreLocked
 from mentis.ledger import auditor
 from mentis.ledger.bundle import export_bundle
 from mentis.ports.clock import FixedClock
 from mentis.ports.ledger_store import LedgerStore
+from mentis.runtime import record as records
 from mentis.runtime import record_export, record_rotation
+from mentis.runtime.agent import Agent
 from mentis.runtime.audit import Asked, verify_agent
 from mentis.runtime.homes import create_home, verify_home
 from mentis.runtime.record import Record, open_record
+from mentis.runtime.segment_files import SegmentFolder
 from mentis.runtime.wiring import Parts
+from mentis.stores.sql_ledger import SqlLedger
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.values.entry import Draft, Entry, Verdict
 
@@ -156,8 +164,12 @@ def export(owned: Owned, path: Path, monkeypatch: pytest.MonkeyPatch) -> list[st
 
     monkeypatch.setattr(record_export, "export_bundle", slowly)
     with owned.open() as record:
-        done = record_export.export(record, path)
-    told = auditor.audit(str(path), key=done.pin.public_key, origin=done.pin.origin, checkpoints=[])
+        return audit(record_export.export(record, path))
+
+
+def audit(done: record_export.Exported) -> list[str]:
+    pin = done.pin
+    told = auditor.audit(str(done.path), key=pin.public_key, origin=pin.origin, checkpoints=[])
     return [str(finding) for finding in told["findings"]]
 
 
@@ -202,3 +214,142 @@ def test_nobody_moves_entries_while_another_erases_from_them(owned: Owned) -> No
         owned.add(1)
         assert record.verify().intact
     owned.rotate(4)
+
+
+@contextmanager
+def half_done(
+    act: Callable[[], object], place: tuple[object, str], monkeypatch: pytest.MonkeyPatch
+) -> Generator[None]:
+    """The act has come to this place, and goes on once somebody else asks for the lock it has."""
+    there, go = Event(), Event()
+    thread = Thread(target=act)
+    reached, hold = getattr(*place), lock._hold  # pyright: ignore[reportPrivateUsage]  # where it waits
+
+    def stop(*given: object) -> object:
+        there.set()
+        go.wait()
+        return reached(*given)
+
+    def finish(descriptor: int, folder: Path, deadline: float) -> None:
+        if current_thread() is not thread:
+            go.set()
+            thread.join()
+        hold(descriptor, folder, deadline)
+
+    monkeypatch.setattr(*place, stop)
+    monkeypatch.setattr(lock, "_hold", finish)
+    thread.start()
+    assert there.wait(60)
+    try:
+        yield
+    finally:
+        go.set()
+        thread.join()
+
+
+def test_an_entry_that_is_just_being_erased_from_a_segment_breaks_no_verdict_and_no_bundle(
+    owned: Owned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owned.add(8)
+    owned.rotate(6)
+    place = (SegmentFolder, "erase")
+    with half_done(partial(owned.erase, 2), place, monkeypatch):
+        (verdict,) = verify_home(owned.path)
+    assert (verdict.findings, [one.index for one in verdict.erased]) == ((), [2])
+    with half_done(partial(owned.erase, 3), place, monkeypatch), owned.open() as record:
+        assert audit(record_export.export(record, tmp_path / "bundle.zip")) == []
+
+
+def test_a_turn_that_is_just_being_emptied_breaks_no_verdict(
+    owned: Owned, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def talk() -> None:
+        parts = Parts(provider=ScriptedProvider(["One.", "Two."]))
+        async with Agent.open(owned.path, parts=parts) as agent:
+            await agent.chat("hello")
+            await agent.chat("again")
+
+    def erase() -> None:
+        with owned.open() as record:
+            kinds = {entry.kind: entry.index for entry in record.store.entries(record.agent)}
+            record.erase(kinds["turn"], [], reason="asked for")
+
+    anyio.run(talk)
+    with half_done(erase, (records, "forget_blobs"), monkeypatch):
+        (verdict,) = verify_home(owned.path)
+    assert (verdict.findings, len(verdict.erased)) == ((), 1)
+
+
+def test_a_verdict_that_cannot_wait_for_the_end_of_an_erasure_says_so(owned: Owned) -> None:
+    owned.add(8)
+    with owned.open() as record, record.database.write() as connection:
+        connection.execute("UPDATE ledger SET source = 'x' WHERE idx = 5")
+    with owned.open() as record, record.alone():
+        (verdict,) = verify_home(owned.path)
+        held = record.verify(held=True)
+    assert any("while this was read" in note for note in verdict.notes)
+    assert held.findings == verdict.findings != ()
+    assert not any("while this was read" in note for note in held.notes)
+
+
+def test_whoever_lets_go_of_segments_does_not_wait_for_himself(
+    owned: Owned, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owned.add(8)
+    owned.rotate(4)
+    with owned.open() as record, record.database.write() as connection:
+        connection.execute("UPDATE ledger SET source = 'x' WHERE idx = 5")
+    asked: list[Path] = []
+    hold = lock._hold  # pyright: ignore[reportPrivateUsage]  # how often it is asked for
+
+    def count(descriptor: int, folder: Path, deadline: float) -> None:
+        asked.append(folder)
+        hold(descriptor, folder, deadline)
+
+    monkeypatch.setattr(lock, "_hold", count)
+    with pytest.raises(StoreDamaged, match="does not verify"):
+        owned.expire()
+    assert asked == [owned.path.resolve()]
+
+
+def test_no_entry_is_moved_between_the_two_looks_with_which_an_export_begins(
+    owned: Owned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owned.add(10)
+    snapshot = SqlLedger.snapshot
+    refused: list[str] = []
+
+    def rotate(own: Owned) -> None:
+        try:
+            own.rotate(6)
+        except StoreLocked as locked:
+            refused.append(locked.message)
+
+    @contextmanager
+    def overtaken(ledger: SqlLedger) -> Generator[LedgerStore]:
+        owned.act()
+        with snapshot(ledger) as still:
+            yield still
+
+    monkeypatch.setattr(SqlLedger, "snapshot", overtaken)
+    owned.acts = [rotate]
+    with owned.open() as record:
+        done = record_export.export(record, tmp_path / "bundle.zip")
+    assert (audit(done), done.entries, len(refused)) == ([], 10, 1)
+
+
+def test_whoever_erases_waits_for_those_who_read_only_once_the_next_may_erase(
+    owned: Owned, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owned.add(8)
+    owned.acts = [partial(Owned.erase, index=1)]
+    monkeypatch.setattr("mentis.stores.sqlite.database.time.sleep", owned.act)
+    with owned.open() as reader, reader.still(), owned.open() as record:
+        record.erase(0, ["text"], reason="asked for")
+        (left,) = record.remains()
+    assert left.startswith(f"{record.database.path}-wal")
+    assert owned.acts == []
+    (verdict,) = verify_home(owned.path)
+    assert [one.index for one in verdict.erased] == [0, 1]
+    with owned.open() as record:
+        assert record.remains() == ()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mentis.codec.forms import from_json, to_json
 from mentis.disk.atomic import write_atomic
-from mentis.errors import BadCheckpoint, HomeError, StoreDamaged, UserError, WorldError
+from mentis.errors import BadCheckpoint, HomeError, StoreDamaged, StoreLocked, UserError, WorldError
 from mentis.ledger.checkpoint import read_note
 from mentis.ledger.statements import ERASURE, ROLLBACK
 from mentis.ledger.verify import Beginning, verify_chain
@@ -46,7 +46,8 @@ class Asked:
     `place` is the file that keeps how far that was; without one everything is read. `segments` are
     read before what is in the store; `remarks` go into the verdict. `swapped` says that the
     settings name another log than the home had; `damage` is what `find_damage` found, where it was
-    asked once for all agents; `beside` are the agents the caller checks as well.
+    asked once for all agents; `beside` are the agents the caller checks as well. With `alone` those
+    who are just erasing or moving are waited for, where something does not hold.
     """
 
     pin: Pin | None = None
@@ -58,6 +59,7 @@ class Asked:
     swapped: str = ""
     damage: tuple[Finding, ...] | None = None
     beside: frozenset[str] = frozenset()
+    alone: Callable[[], AbstractContextManager[None]] | None = None
 
     def agents(self) -> frozenset[str]:
         """The agents of this home that a checkpoint tells of."""
@@ -124,7 +126,7 @@ def _verify_now(
         elif before is not None and since is None:
             verdict = replace(verdict, findings=(_gone(before), *verdict.findings), trusted=None)
         if not verdict.intact:
-            return judge_verdict(verdict), source.overtaken(ledger, asked.segments)
+            return judge_verdict(verdict), _overtaken(source, ledger, asked)
         seen = 0 if since is not None or source.first else verdict.entries
         verdict = _compare(
             verdict,
@@ -135,8 +137,21 @@ def _verify_now(
             unread=_UNREAD if since is not None else _LET_GO if source.first else "",
         )
         if not verdict.intact:
-            return verdict, source.overtaken(ledger, asked.segments)
+            return verdict, _overtaken(source, ledger, asked)
     return _kept(verdict, asked.place, segments), False
+
+
+def _overtaken(source: Source, ledger: LedgerStore, asked: Asked) -> bool:
+    """Asked while nobody is in the middle of it: half an erasure shows only once it is whole."""
+    with ExitStack() as stack:
+        try:
+            if asked.alone is not None:
+                stack.enter_context(asked.alone())
+        except StoreLocked:
+            return True
+        except (WorldError, HomeError):
+            pass  # a folder that cannot be locked; the verdict does not depend on it
+        return source.overtaken(ledger, asked.segments)
 
 
 @contextmanager

@@ -94,7 +94,9 @@ def check_asking(
         check_budgets(budgets, own, mind.route, prompt=prompt)
         return
     with reserve.alone(settings.model.store.busy_seconds):
-        spent = _recorded(mind, settings, priced=priced).and_others(*reserve.others())
+        # First what is under way: a turn that ends meanwhile is then counted twice, and never not.
+        others = reserve.others()
+        spent = _recorded(mind, settings, priced=priced).and_others(*others)
         spent = spent.and_now(own.turn_tokens, own.turn_usd)
         check_budgets(budgets, spent, mind.route, prompt=prompt)
         most = planned(prompt, mind.route)
@@ -169,7 +171,8 @@ def check_budgets(budgets: BudgetSettings, spent: Spent, route: Route, *, prompt
     for name in ("turn_tokens", "day_tokens", "agent_tokens"):
         limit, used = getattr(budgets, name), getattr(spent, name)
         if limit and used + call > limit:
-            others = f" ({spent.under_way} of it under way elsewhere)" if spent.under_way else ""
+            elsewhere = spent.under_way if name != "turn_tokens" else 0
+            others = f" ({elsewhere} of it under way elsewhere)" if elsewhere else ""
             raise _reached(name, f"{used}{others} + {call}", f"{limit} tokens")
     if not _in_money(budgets):
         return

@@ -75,7 +75,9 @@ class CheckpointedLedger:
     def begin(self, agent: str) -> None:
         """RolledBack unless the ledger is what its last checkpoint saw, or longer."""
         self._start_again()
-        if agent in self._courses:
+        if course := self._courses.get(agent):
+            if not course.sealed:  # another home may have been first meanwhile
+                self._sealing.refuse_foreign(self.inner, agent)
             return
         standing, sealed = self._sealing.start(self.inner, agent)
         known, size = standing if standing.size else None, self.inner.count(agent)
@@ -163,7 +165,10 @@ class CheckpointedLedger:
     def _look(self, agent: str, course: _Course, now: datetime) -> None:
         if course.oldest is None:
             return
-        if not due(self._policy, course.size, now, last=(course.sealed, course.oldest)):
+        # Others tell by a first checkpoint whose chain it is.
+        unclaimed = self._sealing.shared and not course.sealed
+        is_due = due(self._policy, course.size, now, last=(course.sealed, course.oldest))
+        if not (unclaimed or is_due):
             self._arm(agent, course)
             return
         if not self._lock.acquire(blocking=False):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
-from mentis.errors import BadCheckpoint, RolledBack
+from mentis.errors import BadCheckpoint, MentisError, RolledBack
 from mentis.ledger.checkpoint import read_note
 from mentis.stores.files.home import Home
 from mentis.stores.files.key_folder import KeyFolder, config_folder
@@ -34,6 +35,33 @@ def open_database(
         _refuse_gone(home, settings, environ)
     busy = settings.model.store.busy_seconds
     return Database(file or home.database, busy_seconds=busy, readonly=readonly)
+
+
+@contextmanager
+def no_empty_left(home: Home) -> Generator[None]:
+    """A database that was begun in the block goes again if that fails before anything is in it:
+    left behind, it would say that nothing was ever there.
+    """
+    there = home.database.exists()
+    try:
+        yield
+    except BaseException:
+        if not there and _holds_nothing(home.database):
+            for name in ("", "-wal", "-shm"):
+                home.database.with_name(home.database.name + name).unlink(missing_ok=True)
+        raise
+
+
+def _holds_nothing(file: Path) -> bool:
+    if not file.exists() or not file.stat().st_size:
+        return True
+    try:
+        with Database(file, readonly=True) as database:
+            names = database.read("SELECT name FROM main.sqlite_master WHERE type = 'table'")
+            looks = (f'SELECT 1 FROM main."{name}" LIMIT 1' for (name,) in names)  # noqa: S608 - its own names
+            return not any(map(database.read, looks))
+    except MentisError:
+        return False  # nobody knows, so it stays
 
 
 def _refuse_gone(home: Home, settings: Settings, environ: Mapping[str, str]) -> None:

@@ -18,6 +18,7 @@ from .audit import Asked, Progress
 from .sealing import NO_PIN_HINT, Sealing, open_key_folder, open_pin, open_sealing, swapped_identity
 from .segment_files import open_segments
 from .settings import Settings
+from .sources import lock_changes
 
 
 def gather(
@@ -48,6 +49,7 @@ def gather_home(
         outside=(*given, *notes),
         remarks=remarks,
         swapped=swapped_identity(home, settings, environ),
+        alone=lambda: lock_changes(home, settings),
     )
 
 

@@ -6,15 +6,14 @@ handing over have modules of their own, which take a `Record`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 
 from mentis.act.entries import told_mark
-from mentis.disk.lock import folder_lock
 from mentis.errors import MentisError, SigningKeyError, UsageError
 from mentis.ledger import keeping, statements
 from mentis.ledger.chain import make_stamp
@@ -46,7 +45,7 @@ from .sealing import NO_PIN_HINT, Made, Sealing, open_sealing
 from .segment_files import SegmentFolder, open_segments
 from .settings import Settings
 from .settings_sources import load_settings
-from .sources import Source, read_still
+from .sources import Source, lock_changes, read_still
 from .system import RandomIds, SystemClock
 from .wiring import Parts, closed_on_failure
 
@@ -137,11 +136,15 @@ class Record(Closing):
         """All entries as they are now, wherever they lie, as long as the block lasts."""
         return read_still(self.agent, self.store, self.segments)
 
-    def alone(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def alone(self) -> Generator[None]:
         """One at a time erases, moves or lets go: what two do at once, each would leave to the
-        other. StoreLocked while somebody else does. Whoever only adds or reads does not wait.
+        other. StoreLocked while somebody else does. Whoever only adds does not wait.
         """
-        return folder_lock(self.home.path.resolve(), seconds=self.settings.model.store.busy_seconds)
+        with lock_changes(self.home, self.settings):
+            yield
+        # Only now: this waits for those who read, and the next one need not.
+        self.database.fold()
 
     @property
     def keeping(self) -> Keeping:
@@ -194,9 +197,16 @@ class Record(Closing):
         return tuple(sorted(self.store.checkpoints(self.agent), key=itemgetter(0)))
 
     def verify(
-        self, checkpoints: Sequence[Path] = (), *, progress: Progress | None = None
+        self,
+        checkpoints: Sequence[Path] = (),
+        *,
+        progress: Progress | None = None,
+        held: bool = False,
     ) -> Verdict:
-        """With everything the home knows, and the checkpoints in these files."""
+        """With everything the home knows, and the checkpoints in these files.
+
+        `held` is for whoever is `alone` already.
+        """
         asked = gather(
             self.home,
             self.settings,
@@ -205,6 +215,7 @@ class Record(Closing):
             checkpoints=checkpoints,
             progress=progress,
         )
+        asked = replace(asked, alone=None) if held else asked
         return verify_agent(self.agent, self.store, self.talk, asked)
 
     def prove(self, index: int, *, size: int | None = None) -> Proof:
@@ -277,10 +288,12 @@ class Record(Closing):
 
     def remains(self) -> tuple[str, ...]:
         """Where what was last erased may still be read: in the ledger's store, and in the home."""
-        unfolded = f"{self.database.path}-wal, until nobody reads the database"
-        told = self.store.remains()
-        here = any(one.startswith(f"{self.database.path}-wal") for one in told)
-        return told if here or self.database.fold() else (*told, unfolded)
+        wal = f"{self.database.path}-wal"
+        # What the store has said of it was said before those who read were waited for.
+        others = tuple(one for one in self.store.remains() if not one.startswith(wal))
+        if self.database.fold(wait=False):
+            return others
+        return (*others, f"{wal}, until nobody reads the database and it is written again")
 
     def repair(self) -> Repair:
         """Say what is wrong and append an entry that points at it. Nothing is rewritten; only news

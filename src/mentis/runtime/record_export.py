@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Literal
@@ -22,7 +22,7 @@ from mentis.values.checkpoint import GrowthProof, Pin, Proof
 from .record import Record, open_record
 from .sealing import open_pin
 from .settings_sources import load_settings
-from .sources import Source
+from .sources import Source, lock_changes
 from .wiring import Parts
 
 _TRIES = 3
@@ -61,13 +61,16 @@ class CheckedProof:
 def export(record: Record, path: Path) -> Exported:
     """Everything an auditor needs in one file, with a checkpoint of now.
 
-    It holds what is there at one moment. A segment that somebody writes anew or takes away
-    meanwhile makes it begin again.
+    It holds what is there at one moment, at which nobody is in the middle of erasing or moving;
+    StoreLocked while one is. A segment that somebody writes anew or takes away meanwhile makes it
+    begin again.
     """
     pin = record.sealed().pin
     record.checkpoint()
     for _ in range(_TRIES):
-        with record.still() as source:
+        with ExitStack() as stack:
+            with lock_changes(record.home, record.settings):
+                source = stack.enter_context(record.still())
             try:
                 count = _exported(record, path, source)
             except (StoreError, UsageError):

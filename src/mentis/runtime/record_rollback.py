@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,12 +13,14 @@ from mentis.ledger.anchors import read_given
 from mentis.ledger.checkpoint import note_signed_by, read_note
 from mentis.ledger.signature import decode, decode_key, statement_of
 from mentis.ledger.statements import GivenUp
+from mentis.stores.files.home import find_home
 from mentis.values.checkpoint import Checkpoint, KeptChange, KeptNote
 from mentis.values.entry import Entry
 
 from .anchoring import Heard, read_anchors
+from .databases import no_empty_left
 from .evidence import verified_file
-from .record import Record
+from .record import Record, open_record
 from .segment_files import SegmentFile
 
 
@@ -30,6 +33,26 @@ class Accepted:
     entry: Entry
     unread: tuple[str, ...] = ()
     aside: tuple[Path, ...] = ()
+
+
+@contextmanager
+def open_rolled_back(home: str | Path, persona: str | None = None) -> Generator[Record]:
+    """The record to accept a rollback of; one whose database is gone is begun anew, and gone again
+    if nothing comes of it.
+    """
+    with no_empty_left(find_home(Path(home))), open_record(home, persona, anew=True) as record:
+        yield record
+
+
+def entries_left(home: str | Path, persona: str | None = None) -> int:
+    """How many entries there are to go on from; no database is begun where it is gone."""
+    try:
+        with open_record(home, persona) as record:
+            return record.store.count(record.agent)
+    except RolledBack:
+        if find_home(Path(home)).database.exists():
+            raise
+        return 0
 
 
 def accept_rollback(

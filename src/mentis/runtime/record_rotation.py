@@ -130,7 +130,7 @@ def _check_own(record: Record) -> None:
 
 def _check_verifies(record: Record) -> None:
     """Whoever took a segment would otherwise have it called let go."""
-    findings = record.verify().findings
+    findings = record.verify(held=True).findings
     if findings:
         raise StoreDamaged(
             f"no segment is deleted from a record that does not verify: {findings[0].message}",

@@ -133,7 +133,8 @@ def _notes(kept: KeptTurn, *, remarked: bool, same: bool) -> tuple[str, ...]:
     if kept.calls > 1:
         notes.append(f"the turn made {kept.calls} calls; this is the first")
     if remarked:
-        notes.append("the home has another secret now; the marks are those of then")
+        told = "the marks are those of then" if same else "not all marks could be put back"
+        notes.append(f"the home has another secret now; {told}")
     if not same and kept.mentis != installed():
         notes.append(f"Mentis {kept.mentis} made it, and this is {installed()}")
     return tuple(notes)

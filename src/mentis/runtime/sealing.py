@@ -53,9 +53,16 @@ class Sealing:
         self.check()
         ledger, kept = Keeping(store, agent, self.pin), self.folder.kept(agent)
         seen = keeping.last_seen(ledger, kept)
-        if seen is None and self.shared:  # then nothing says that this chain is ours
-            keeping.refuse_foreign(ledger)
+        if seen is None:
+            self.refuse_foreign(store, agent)
         return keeping.start(ledger, kept), seen.size if seen else 0
+
+    def refuse_foreign(self, store: LedgerStore, agent: str) -> None:
+        """RolledBack when another home has sealed this chain: while we have not, nothing says that
+        it is ours.
+        """
+        if self.shared:
+            keeping.refuse_foreign(Keeping(store, agent, self.pin))
 
     def known(self, agent: str) -> Standing | None:
         """Where this agent's ledger stood at the checkpoint that is kept beside the key."""

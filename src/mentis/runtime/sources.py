@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from operator import itemgetter
 from typing import cast
 
+from mentis.disk.lock import folder_lock
 from mentis.errors import StoreDamaged
 from mentis.ledger.segments import is_genuine
 from mentis.ledger.statements import ERASURE, RETENTION
 from mentis.ports.ledger_store import LedgerStore
+from mentis.stores.files.home import Home
 from mentis.values.checkpoint import KeptNote
 from mentis.values.entry import Attack, Entry, Finding
 
 from .segment_files import FoundSegments, SegmentFile, SegmentFolder
+from .settings import Settings
 
 _NAMED = 5
 _MOST = 20
+
+
+def lock_changes(home: Home, settings: Settings) -> AbstractContextManager[None]:
+    """Nobody is in the middle of erasing, moving or letting go meanwhile; StoreLocked while one is.
+
+    Whoever has it already must not ask again, who would wait for himself.
+    """
+    return folder_lock(home.path.resolve(), seconds=settings.model.store.busy_seconds)
 
 
 @contextmanager

@@ -120,6 +120,18 @@ async def test_a_mind_that_was_heard_as_it_is_now_is_not_suspected(home: Path) -
     assert "undo" not in alarm.hint
 
 
+async def test_counts_that_cannot_be_read_are_begun_anew(home: Path) -> None:
+    provider = Refusing()
+    provider.failure = ProviderUnreachable("no", sent=False)
+    async with Agent.open(home, parts=Parts(provider=provider)) as agent:
+        await agent.tick([HEARD])
+        file = home / "owners" / "run" / "ada.failing.json"
+        file.write_text("{broken", encoding="utf-8")
+        *_, last = [await agent.tick([HEARD]) for _ in range(3)]
+    assert json.loads(file.read_text(encoding="utf-8"))
+    assert last.alarms
+
+
 def test_a_file_of_counts_that_became_empty_is_written_as_empty(tmp_path: Path) -> None:
     path = tmp_path / "run" / "a.json"
     CountsFile(path, "").keep({"a": {"failures": 1}})

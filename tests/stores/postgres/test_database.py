@@ -25,7 +25,7 @@ from mentis.errors import (
 )
 from mentis.ledger.verify import verify_chain
 from mentis.ports.ledger_store import Stamp
-from mentis.stores.postgres.database import PostgresDatabase
+from mentis.stores.postgres.database import CONNECTIONS, PostgresDatabase
 from mentis.stores.postgres.faults import translate
 from mentis.stores.postgres.ledger import PostgresLedger
 from mentis.values.entry import Draft
@@ -127,6 +127,19 @@ def test_a_row_the_server_refuses_is_refused_to_the_one_who_brings_it(
     assert [n for n, error in enumerate(failed) if error] == [15]
     assert isinstance(failed[15], MentisError)
     assert sum(ledger.count(agent) for agent in ledger.agents()) == 15
+
+
+def test_snapshots_take_no_place_from_those_who_write(
+    postgres_url: str, schema: str, stamp: Stamp
+) -> None:
+    with PostgresDatabase(postgres_url, schema=schema, busy_seconds=0.05) as database:
+        ledger = PostgresLedger(database)
+        with ExitStack() as stack:
+            stills = [stack.enter_context(ledger.snapshot()) for _ in range(CONNECTIONS + 1)]
+            ledger.append("ada", [note(1)], stamp)
+            assert (ledger.count("ada"), stills[0].count("ada")) == (1, 0)
+    with pytest.raises(UsageError, match="is closed"), ledger.snapshot():
+        pass
 
 
 def test_connections_the_server_ended_are_replaced(

@@ -386,6 +386,30 @@ def test_a_file_that_was_replaced_is_neither_written_nor_read_any_more(
         assert [entry.body["n"] for entry in SqliteLedger(database).entries("ada")] == [0, 3]
 
 
+@pytest.mark.parametrize("gone_first", [False, True])
+def test_a_file_that_was_replaced_after_a_failure_of_the_disk_is_noticed(
+    path: Path, tmp_path: Path, stamp: Stamp, *, gone_first: bool
+) -> None:
+    fill(path, stamp, 1)
+    backup = Path(shutil.copy(path, tmp_path / "backup.db"))
+    failed = sqlite3.OperationalError("disk I/O error")
+    failed.sqlite_errorcode = sqlite3.SQLITE_IOERR_FSYNC
+    with Database(path) as database:
+        ledger = SqliteLedger(database)
+        ledger.append("ada", [note(1)], stamp)
+        database.fault(failed)
+        assert (ledger.count("ada"), database.replaced) == (2, 0)
+        database.fault(failed)
+        if gone_first:
+            path.unlink()
+            with pytest.raises(StoreError, match="was replaced or removed"):
+                ledger.count("ada")
+        restore(path, backup)
+        with pytest.raises(StoreError, match="was replaced or removed"):
+            ledger.append("ada", [note(2)], stamp)
+        assert (ledger.count("ada"), database.replaced) == (1, 1)
+
+
 def test_what_is_replaced_in_the_middle_of_a_change_takes_nothing(
     path: Path, tmp_path: Path, stamp: Stamp
 ) -> None:

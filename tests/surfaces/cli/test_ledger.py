@@ -353,6 +353,22 @@ def test_nothing_to_accept_is_an_error(ledger: Mentis) -> None:
     assert "nothing was rolled back" in done.err
 
 
+def test_a_rollback_that_is_not_accepted_leaves_no_empty_database_behind(
+    ledger: Mentis, mentis: Mentis, filled: Path, tmp_path: Path
+) -> None:
+    accept = ("accept-rollback", "--reason", "the disk died")
+    for file in filled.glob("mentis.db*"):
+        file.unlink()
+    (tmp_path / "empty.txt").write_text("")
+    refused = ledger(*accept, "--yes", "--checkpoint", str(tmp_path / "empty.txt"))
+    assert "holds no checkpoint" in refused.err
+    assert "not asked without a terminal" in ledger(*accept).err
+    assert list(filled.glob("mentis.db*")) == []
+    assert "is gone" in mentis("--home", filled, "sessions", "list").err
+    assert ledger(*accept, "--yes").code == 0
+    assert ledger("show", "--json").json()["entries"][0]["kind"] == "rollback"
+
+
 def test_wrong_usage_found_by_a_command_itself_is_exit_code_2(ledger: Mentis) -> None:
     done = ledger("proof")
     assert (done.code, "[usage]" in done.err) == (2, True)

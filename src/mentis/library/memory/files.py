@@ -294,6 +294,7 @@ class PersonaMemory:
             return ""
         last = reviewed(known)
         self._trust[name] = trust_of(known[: last.number])
+        self._seen.pop(name, None)  # that trust is of another text than the file's
         if last.waiting:
             numbers = ", ".join(str(one.number) for one in last.waiting)
             message = f"revision {numbers} waits for your review; revision {last.number} is told"

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import cast
 
+from mentis.errors import BadInput
 from mentis.runtime.counts_file import CountsFile
 from mentis.stores.files.home import Home
 from mentis.values.cognition import CognitionState
@@ -18,7 +19,7 @@ from mentis.values.json import JsonObject
 from mentis.values.tick import Stage, StageReport, TickReport
 
 from .blame import why_unheard
-from .health import FAILED, KNOWN, Streaks, sayable
+from .health import FAILED, KNOWN, NO_STREAKS, Streaks, sayable
 from .think import UNHEARD
 
 _LOST = "it is written anew; failures of ticks that left no entry are counted from nothing"
@@ -38,7 +39,12 @@ class Failing:
     def after(self, stages: Iterable[StageReport], *, recorded: bool, hint: str = "") -> Streaks:
         """Once a tick is over. What is recorded counts there; a stage that worked ends both."""
         told = [one for one in stages if not (recorded and one.state in FAILED)]
-        streaks = self.streaks().after(told)
+        try:
+            known = self.streaks()
+        except BadInput:
+            self._file.keep(_written(NO_STREAKS.after(told)))  # as it says; it is told once
+            raise
+        streaks = known.after(told)
         if hint:
             streaks = replace(streaks, hint=hint)
         self._file.keep(_written(streaks))

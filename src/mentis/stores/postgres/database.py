@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import select
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from importlib import import_module
 from threading import BoundedSemaphore, Lock
 from typing import TYPE_CHECKING, Any, LiteralString
@@ -76,8 +76,15 @@ class PostgresDatabase:
 
     @contextmanager
     def snapshot(self) -> Generator[psycopg.Connection[Row]]:
-        """What is read over it is what is there now, as long as the block lasts; nobody waits."""
-        with self.session() as connection, connection.transaction():
+        """What is read over it is what is there now, as long as the block lasts.
+
+        Over a connection of its own beside the others, so that nobody waits.
+        """
+        with (
+            self.translated(),
+            closing(self._connect_open()) as connection,
+            connection.transaction(),
+        ):
             connection.execute(_ONE_MOMENT)
             yield connection
 
@@ -123,14 +130,22 @@ class PostgresDatabase:
 
     def _take(self) -> psycopg.Connection[Row]:
         with self._lock:
-            if self._closed:
-                raise UsageError(f"{self.where} is closed", hint="open it again, or close it later")
+            self._refuse_closed()
             while self._idle:
                 connection = self._idle.pop()
                 if _is_fresh(connection):
                     return connection
                 connection.close()
         return self._connect()
+
+    def _connect_open(self) -> psycopg.Connection[Row]:
+        with self._lock:
+            self._refuse_closed()
+        return self._connect()
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise UsageError(f"{self.where} is closed", hint="open it again, or close it later")
 
     def _give_back(self, connection: psycopg.Connection[Row]) -> None:
         with self._lock:

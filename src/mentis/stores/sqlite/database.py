@@ -98,12 +98,12 @@ class Database:
 
             yield read
 
-    def fold(self) -> bool:
+    def fold(self, *, wait: bool = True) -> bool:
         """Bring what is in the -wal file into the database and empty it; False while one reads.
 
         SQLite would wait for the reader and keep every writer out meanwhile, so it is asked again.
         """
-        deadline = time.monotonic() + self._busy_seconds
+        deadline = time.monotonic() + (self._busy_seconds if wait else 0)
         while not self._folded():
             if time.monotonic() >= deadline:
                 return False
@@ -162,18 +162,22 @@ class Database:
             return
         if self._found() is None:
             raise self._gone()  # an empty one is made where none was, not where one is missing
+        known = self._file
         with suppress(sqlite3.Error):
             self._connection.close()
         self._connection = self._reach()
         self._doubtful, self._looked_at = False, None
+        if known not in (None, self._file):  # None: it was told already that it is gone
+            self.replaced += 1
+            raise self._gone()
 
     def _refuse_replaced(self) -> None:
         """StoreError when the path leads elsewhere: a file without a name is gone when we end.
 
         Nothing goes on by itself: whoever keeps what was compared has to compare it again.
         """
-        if self._found() != self._file:
-            self._doubtful, self.replaced = True, self.replaced + 1
+        if (found := self._found()) != self._file:
+            self._file, self._doubtful, self.replaced = found, True, self.replaced + 1
             raise self._gone()
 
     def _found(self) -> tuple[int, int] | None:

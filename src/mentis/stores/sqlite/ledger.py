@@ -52,7 +52,8 @@ class _SqliteEngine:
         return self._group.run(work)
 
     def forget(self) -> tuple[str, ...]:
-        if self._database.fold():
+        # Whoever erases keeps others from it, so nobody who reads is waited for here.
+        if self._database.fold(wait=False):
             return ()
         path = self._database.path
         return (f"{path}-wal, until nobody reads the database and it is written again",)

@@ -11,7 +11,7 @@ from mentis.errors import UsageError
 from mentis.values.words import entries_of
 
 from .ledger_parts import entry_object, open_own
-from .options import MAX_INDEX, home_option, persona_option
+from .options import MAX_INDEX, home_option, home_path, persona_option
 from .output import as_talk, emit, emit_json, json_option, say
 
 yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
@@ -165,9 +165,9 @@ def accept_rollback(
     """
     from mentis.runtime import record_rollback
 
-    with open_own(persona, anew=True) as record:
-        count = record.store.count(record.agent)
-        _confirm(f"go on from {entries_of(count)}, and give up what is missing?", yes=yes)
+    count = record_rollback.entries_left(home_path(), persona)
+    _confirm(f"go on from {entries_of(count)}, and give up what is missing?", yes=yes)
+    with record_rollback.open_rolled_back(home_path(), persona) as record:
         done = record_rollback.accept_rollback(
             record, reason=reason, checkpoints=checkpoints, without_anchors=without_anchors
         )

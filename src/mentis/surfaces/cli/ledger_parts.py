@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from mentis.values.entry import Entry
 
 
-def open_own(persona: str | None, *, readonly: bool = False, anew: bool = False) -> Record:
+def open_own(persona: str | None, *, readonly: bool = False) -> Record:
     from mentis.runtime.record import open_record
 
-    return open_record(home_path(), persona, readonly=readonly, anew=anew)
+    return open_record(home_path(), persona, readonly=readonly)
 
 
 def entry_object(entry: Entry) -> dict[str, object]:
