@@ -23,7 +23,6 @@ import anyio
 
 from bench.soak import GROWTH_MEGABYTES, resident_megabytes
 from mentis.act.functions import act
-from mentis.engines.engine import PREFIX_MEBIBYTES
 from mentis.runtime.agent import Agent
 from mentis.runtime.cognition import open_cognition
 from mentis.runtime.homes import create_home
@@ -35,7 +34,6 @@ from mentis.values.trust import Trust
 DAY = 20  # ticks, after which its owner clears its mind: what it reads would grow with the time
 FILES = 13  # a day, one for each tick until there are no more
 CHOSEN = {
-    "MENTIS_ROUTES__DEFAULT__THREADS": "1",
     "MENTIS_ROUTES__DEFAULT__TEMPERATURE": "0",
     "MENTIS_CORTEX__SECONDS": "600",
     "MENTIS_CORTEX__PRIMARY_TOKENS": "64",
@@ -141,7 +139,7 @@ def report(log: Log) -> None:
     print(f"calls         {log.calls} of the primary")
     print(f"came of it    {total.acts} acts, {total.patches} patches")
     days = " ".join(f"{one:.0f}" for one in log.megabytes)
-    print(f"memory        MB after each day: {days}; {PREFIX_MEBIBYTES} of them are for prefixes")
+    print(f"memory        MB after each day: {days}")
     for failure in log.failures:
         print(f"failed: {failure}", file=sys.stderr)
     print("record        intact" if not log.failures else "record        see above")
