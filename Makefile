@@ -12,7 +12,7 @@ PIP := -m pip --disable-pip-version-check --quiet
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench bench-full soak clean lock docs models
+.PHONY: help demo test check format bench bench-full soak clean lock docs models house
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,6 +34,9 @@ check: $(VENV)/.dev ## format, lint, types, import contracts, documentation
 format: $(VENV)/.dev ## format the code and sort its imports
 	@$(BIN)/ruff check --fix --quiet . || true
 	@$(BIN)/ruff format .
+
+house: $(VENV)/.dev ## measure the code: rooms, imports, names, the walk of a turn; enforces nothing
+	@$(BIN)/python tools/house.py
 
 docs: $(VENV)/.dev ## write the generated reference anew
 	@$(BIN)/python tools/reference.py --write
