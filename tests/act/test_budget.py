@@ -6,12 +6,22 @@ import pytest
 
 from mentis.act.budget import ActBudget, Spent, Tally, begun_in, exceeded
 from mentis.act.entries import intent_draft, waiting_draft
+from mentis.ports.clock import FixedClock
 from mentis.values.act import ActCall, ActSpec, Decision, WaitingAct
 from mentis.values.action import Action
 from mentis.values.entry import Draft, Entry
 from mentis.values.tool import ToolDeclaration
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class SetClock(FixedClock):
+    def pass_by(self, time: timedelta) -> None:
+        self._now += time
+        self._elapsed += time.total_seconds()
+
+    def jump(self, time: timedelta) -> None:
+        self._now += time
 
 
 @pytest.mark.parametrize(
@@ -34,27 +44,52 @@ def test_a_limit_that_is_reached_is_named(budget: ActBudget, spent: Spent, said:
 
 
 def test_what_is_an_hour_old_counts_no_more() -> None:
-    now = [START]
-    tally = Tally(lambda: now[0], [(START - timedelta(minutes=59), "k1", "send")])
+    clock = SetClock(START)
+    tally = Tally(clock, [(START - timedelta(minutes=59), "k1", "send")])
     tally.note("k2", "look")
     assert tally.spent(0) == Spent(0, 2, {"send": 1, "look": 1})
-    now[0] += timedelta(minutes=1)
-    assert tally.spent(3) == Spent(3, 1, {"send": 0, "look": 1})
-    now[0] += timedelta(hours=1)
+    clock.pass_by(timedelta(minutes=1))
+    assert tally.spent(3) == Spent(3, 1, {"look": 1})
+    clock.pass_by(timedelta(hours=1))
     assert tally.spent(0).in_hour == 0
 
 
 def test_what_others_did_is_learned_of_and_counted_once() -> None:
-    now = [START]
-    tally = Tally(lambda: now[0])
+    clock = SetClock(START)
+    tally = Tally(clock)
     tally.note("k2", "look")
     before = START - timedelta(minutes=30)
     tally.learn([(before, "k1", "send"), (START, "k2", "look"), (before, "k1", "send")])
     assert tally.spent(0) == Spent(0, 2, {"send": 1, "look": 1})
     assert tally.spent(0, without="k1") == Spent(0, 1, {"look": 1})
     assert tally.spent(0, without="k9") == Spent(0, 2, {"send": 1, "look": 1})
-    now[0] += timedelta(minutes=31)
+    clock.pass_by(timedelta(minutes=31))
     assert tally.spent(0).in_hour == 1
+
+
+def test_a_clock_that_jumps_and_comes_back_makes_the_hour_forget_nothing() -> None:
+    clock, year = SetClock(START), timedelta(days=400)
+    tally = Tally(clock)
+    tally.note("k1", "send")
+    clock.jump(year)
+    assert tally.spent(0).in_hour == 0
+    clock.jump(-year)
+    assert tally.spent(0).in_hour == 1
+    clock.jump(-year)
+    assert tally.spent(0).in_hour == 1
+    clock.jump(year)
+    clock.pass_by(timedelta(hours=1))
+    assert tally.spent(0).in_hour == 0
+
+
+def test_what_a_clock_that_was_ahead_let_through_counts_for_an_hour_after_its_correction() -> None:
+    clock = SetClock(START)
+    ahead = (START + timedelta(days=400), "k1", "send")
+    tally = Tally(clock, [ahead, (START, "", ""), (START + timedelta(minutes=1), "", "")])
+    clock.pass_by(timedelta(minutes=59))
+    assert tally.spent(0).in_hour == 1
+    clock.pass_by(timedelta(minutes=1))
+    assert tally.spent(0).in_hour == 0
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeAlias, cast
 
+from mentis.ports.clock import Clock
 from mentis.values.entry import Entry
+from mentis.values.timeline import Timeline, clock_time, is_regressed
 from mentis.values.value import Value
 
-Heard: TypeAlias = tuple[datetime, str, str]  # when, the key, the name
+# When, the key, the name. Without a key it is only what the clock showed.
+Heard: TypeAlias = tuple[datetime, str, str]
 _HOUR = timedelta(hours=1)
 
 
@@ -63,50 +66,68 @@ class Tally:
     those of others once it has learned of them.
     """
 
-    def __init__(self, now: Callable[[], datetime], begun: Iterable[Heard] = ()) -> None:
-        self._now = now
-        self._begun = deque[Heard]()
-        self._keys = set[str]()
-        self._names = Counter[str]()
+    def __init__(self, clock: Clock, begun: Iterable[Heard] = ()) -> None:
+        self._clock = clock
+        self._heard: list[Heard] = []
+        self._moments: dict[str, float] = {}  # by key: heard of when, on the clock nobody sets
         self.learn(begun)
 
     def note(self, key: str, name: str) -> None:
-        self.learn([(self._now(), key, name)])
+        self.learn([(self._clock.now(), key, name)])
 
     def learn(self, begun: Iterable[Heard]) -> None:
         """Count these too, as far as they are not counted yet."""
+        moment = self._clock.monotonic()
         for one in begun:
-            _, key, name = one
-            if key in self._keys:
-                continue
-            late = bool(self._begun) and one < self._begun[-1]
-            self._begun.append(one)
-            self._keys.add(key)
-            self._names[name] += 1
-            if late:
-                self._begun = deque(sorted(self._begun))
+            _, key, _ = one
+            if key not in self._moments:
+                self._put(one)
+            if key:
+                self._moments.setdefault(key, moment)
 
     def spent(self, in_turn: int, *, without: str = "") -> Spent:
         """`without`: the act with this key is not counted against itself."""
-        since = self._now() - _HOUR
-        while self._begun and self._begun[0][0] <= since:
-            _, key, name = self._begun.popleft()
-            self._keys.discard(key)
-            self._names[name] -= 1
-        if without not in self._keys:
-            return Spent(in_turn, len(self._begun), self._names)
-        names = self._names - Counter(name for _, key, name in self._begun if key == without)
-        return Spent(in_turn, len(self._begun) - 1, names)
+        now = self._clock.now()
+        hour = Timeline[tuple[str, str]](now - _HOUR + timedelta.resolution, now)
+        for time, key, name in self._heard:
+            hour.add(time, *([(key, name)] if key else ()))
+        counted = dict(act for _, act in hour.counted())
+        self._forget(counted)
+        names = Counter(name for key, name in counted.items() if key != without)
+        return Spent(in_turn, names.total(), names)
+
+    def _put(self, one: Heard) -> None:
+        """Of what the clock showed between two acts the earliest matters, before all of them none."""
+        if one[1] or (self._heard and self._heard[-1][1]):
+            self._heard.append(one)
+        elif self._heard:
+            self._heard[-1] = min(self._heard[-1], one)
+
+    def _forget(self, counted: Collection[str]) -> None:
+        """What counts no more would count again if the clock goes back, so it is kept an hour."""
+        since = self._clock.monotonic() - _HOUR.total_seconds()
+        old = {key for key, moment in self._moments.items() if moment <= since} - set(counted)
+        if not old:
+            return
+        heard, self._heard = self._heard, []
+        for one in heard:
+            if one[1] not in old:
+                self._put(one)
+        for key in old:
+            del self._moments[key]
 
 
 def begun_in(entries: Iterable[Entry]) -> Iterator[Heard]:
-    """When which act was first heard of, as the ledger tells it: a retry is no new act."""
+    """When which act was first heard of, as the ledger tells it: a retry is no new act.
+
+    Between them what the clock showed where it had gone back: nothing before that happened later.
+    """
     known: set[object] = set()
     for entry in entries:
         told = entry.body.get("act") if entry.kind == "act" else None
-        if not isinstance(told, Mapping):
-            continue
-        act = cast("Mapping[str, object]", told)
+        act = cast("Mapping[str, object]", told if isinstance(told, Mapping) else {})
         if act.get("stage") in ("intent", "waiting") and act.get("key") not in known:
             known.add(act.get("key"))
-            yield datetime.fromisoformat(entry.time), str(act.get("key")), str(act.get("type"))
+            yield clock_time(entry), str(act.get("key")), str(act.get("type"))
+        elif is_regressed(entry):
+            yield clock_time(entry), "", ""

@@ -244,7 +244,7 @@ class Acting:
         if self._bench is None:
             ground = self.ground
             owner = await to_thread.run_sync(self.owners.enter, ground.ids.new_id())
-            tally = Tally(ground.clock.now)
+            tally = Tally(ground.clock)
             await self._recount(tally)
             self._bench = self._made(owner, tally)
         return self._bench

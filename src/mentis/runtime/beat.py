@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from difflib import get_close_matches
 from typing import Literal, TypeAlias, cast
 
@@ -23,11 +23,12 @@ from mentis.values.entry import Entry
 from mentis.values.library import Library
 from mentis.values.recalled import Stimulus
 from mentis.values.request import RuntimeContext
+from mentis.values.timeline import Timeline, clock_time
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
 from .beside import builder_for, limited, worded
-from .budgets import spent_by
+from .budgets import day_of, spent_by
 from .mind import Mind
 from .present import Present, look
 from .schedule import Pulse
@@ -38,6 +39,8 @@ from .turn import Hear, TurnResult, run_turn
 SESSION, INNER = "beats", "beat"
 _PREFIX = "beat_"
 _AT_ONCE = 64
+_DAY = timedelta(days=1)
+Timed: TypeAlias = tuple[datetime, Entry]  # the time it counts at
 BeatState: TypeAlias = Literal["done", "failed", "interrupted"]
 
 
@@ -119,10 +122,10 @@ def pulse_of(mind: Mind, chosen: BeatSettings) -> Pulse:
 def due_at(mind: Mind, chosen: BeatSettings) -> datetime:
     """An interval after the last one; the next day, where this one's beats are used up."""
     now = mind.clock.now()
-    interval, today = timedelta(seconds=chosen.interval), _today(now)
-    beats = _since(mind, min(today, now - interval))
-    due = datetime.fromisoformat(beats[-1].time) + interval if beats else now
-    return max(due, today + timedelta(days=1)) if _used_up(beats, chosen, now) else due
+    interval, today = timedelta(seconds=chosen.interval), day_of(now)
+    beats = _since(mind, min(today, now - interval), now)
+    due = max(time for time, _ in beats) + interval if beats else now
+    return max(due, today + _DAY) if _used_up(beats, chosen, now) else due
 
 
 def beat_log(mind: Mind, count: int) -> tuple[BeatRecord, ...]:
@@ -161,7 +164,7 @@ def _occasion(mind: Mind, present: Present, kind: str) -> Stimulus:
 
 def _check_day(mind: Mind, chosen: BeatSettings) -> None:
     now = mind.clock.now()
-    name = _used_up(_since(mind, _today(now)), chosen, now)
+    name = _used_up(_since(mind, day_of(now), now), chosen, now)
     if name:
         raise BudgetReached(
             f"this day's beats have used up beats.{name}: {getattr(chosen, name)}",
@@ -170,9 +173,9 @@ def _check_day(mind: Mind, chosen: BeatSettings) -> None:
         )
 
 
-def _used_up(beats: Sequence[Entry], chosen: BeatSettings, now: datetime) -> str:
+def _used_up(beats: Sequence[Timed], chosen: BeatSettings, now: datetime) -> str:
     """The name of the limit that is reached, if one is."""
-    today = [one for one in beats if datetime.fromisoformat(one.time) >= _today(now)]
+    today = [one for time, one in beats if time >= day_of(now)]
     if chosen.day_beats and len(today) >= chosen.day_beats:
         return "day_beats"
     if chosen.day_tokens and _tokens(today, now) >= chosen.day_tokens:
@@ -180,15 +183,29 @@ def _used_up(beats: Sequence[Entry], chosen: BeatSettings, now: datetime) -> str
     return ""
 
 
-def _since(mind: Mind, since: datetime) -> list[Entry]:
+def _since(mind: Mind, since: datetime, now: datetime) -> list[Timed]:
     """All beats from then on: backwards through the record, until it is older."""
     count = _AT_ONCE
     while True:
         latest = mind.ledger.latest(mind.agent, count, kind="turn")
         if len(latest) < count or datetime.fromisoformat(latest[0].time) < since:
-            beats = _beats(latest)
-            return [one for one in beats if datetime.fromisoformat(one.time) >= since]
+            return _timed(latest, since, now)
         count *= 4
+
+
+def _timed(turns: Sequence[Entry], since: datetime, now: datetime) -> list[Timed]:
+    """The beats among these turns, each with the time it counts at.
+
+    Turns of a later day that no other turn follows were made with a wrong clock, nobody knows when.
+    They hold up no beat: one that was put off leaves no entry, so nothing would ever follow them.
+    """
+    known, tomorrow = len(turns), day_of(now) + _DAY
+    while known and clock_time(turns[known - 1]) >= tomorrow:
+        known -= 1
+    timeline = Timeline[Entry](since, now)
+    for turn in turns[:known]:
+        timeline.add(clock_time(turn), *_beats([turn]))
+    return timeline.counted()
 
 
 def _beats(entries: Iterable[Entry]) -> list[Entry]:
@@ -214,10 +231,6 @@ def _record(entry: Entry, texts: Mapping[str, str]) -> BeatRecord:
         _tokens([entry], datetime.fromisoformat(entry.time)),
         texts.get(str(bound.get("answer")), ""),
     )
-
-
-def _today(now: datetime) -> datetime:
-    return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def _facts(entry: Entry) -> Mapping[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import cast
 
@@ -16,6 +16,7 @@ from mentis.values.entry import Entry
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Usage
 from mentis.values.route import Backend, Route
+from mentis.values.timeline import Timeline, clock_time
 
 from .attempts import Call, planned, prompt_tokens
 from .databases import open_database
@@ -148,20 +149,26 @@ def spent_by(
 
     `routes` are those of today: where they set a price of their own, it holds for the record too.
     """
-    today, spent = now.astimezone(UTC).date(), Spent()
+    today = Timeline[tuple[int, Decimal]](day_of(now), now)
+    agent_tokens, agent_usd = 0, Decimal(0)
     for entry in entries:
+        used: list[tuple[int, Decimal]] = []
         for told_by, usage in _used(entry):
             tokens, usd = usage.input + usage.output, Decimal(0)
             if priced:
                 usd = price_of(usage, _route(told_by, routes), entry=entry.index)
-            spent = replace(
-                spent, agent_tokens=spent.agent_tokens + tokens, agent_usd=spent.agent_usd + usd
-            )
-            if _day(entry) == today:
-                spent = replace(
-                    spent, day_tokens=spent.day_tokens + tokens, day_usd=spent.day_usd + usd
-                )
+            used.append((tokens, usd))
+            agent_tokens, agent_usd = agent_tokens + tokens, agent_usd + usd
+        today.add(clock_time(entry), *used)
+    spent = Spent(agent_tokens=agent_tokens, agent_usd=agent_usd)
+    for _, (tokens, usd) in today.counted():
+        spent = replace(spent, day_tokens=spent.day_tokens + tokens, day_usd=spent.day_usd + usd)
     return spent
+
+
+def day_of(now: datetime) -> datetime:
+    """The moment its day (UTC) began."""
+    return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def check_budgets(budgets: BudgetSettings, spent: Spent, route: Route, *, prompt: int) -> None:
@@ -246,10 +253,6 @@ def _usage(found: object) -> Usage | None:
     names = ("input", "output", "cache_read", "cache_write")
     counts = (told.get(name) for name in names)
     return Usage(*(count if isinstance(count, int) else 0 for count in counts))
-
-
-def _day(entry: Entry) -> date:
-    return datetime.fromisoformat(entry.time).astimezone(UTC).date()
 
 
 def _route(told_by: Mapping[str, object], routes: Sequence[Route]) -> Route:

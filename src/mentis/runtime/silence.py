@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TypeVar, cast
 
 from anyio import create_task_group, sleep, to_thread
 
 from mentis.errors import MentisError, StoreLocked
 from mentis.values.entry import Entry
+from mentis.values.timeline import Timeline, clock_time
 from mentis.values.value import Value
 
 from .afterthought import DECISION, FOLLOWUP
@@ -27,6 +28,7 @@ from .underway import followed
 
 T = TypeVar("T")
 _LOOKED_BACK = 256
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,8 @@ def silence_of(mind: Mind, *, most: int) -> Silence | None:
     every = EVERY[mode_of(mind.settings.current()[0])]
     if not every or followed(mind):
         return None
-    entries = _since_spoken(mind.ledger.latest(mind.agent, _LOOKED_BACK, kind="turn"))
+    turns = mind.ledger.latest(mind.agent, _LOOKED_BACK, kind="turn")
+    entries = _since_spoken(turns)
     phase = _phase(entries, most) if entries else None
     if phase is None:
         return None
@@ -54,8 +57,8 @@ def silence_of(mind: Mind, *, most: int) -> Silence | None:
     if messages is None or messages % every:
         return None
     last = entries[-1]
-    due = datetime.fromisoformat(last.time) + timedelta(seconds=_drawn(last, phase))
-    return Silence(session, last.index, due)
+    begun = _time_of(last, turns, mind.clock.now())
+    return Silence(session, last.index, begun + timedelta(seconds=_drawn(last, phase)))
 
 
 def spoken(mind: Mind, session: str) -> int | None:
@@ -139,6 +142,14 @@ def _phase(entries: Sequence[Entry], most: int) -> int | None:
         wrote += followed_up
         phase = len(PHASES) - 1 if followed_up else phase + 1
     return phase if phase < len(PHASES) and wrote < most else None
+
+
+def _time_of(entry: Entry, turns: Sequence[Entry], now: datetime) -> datetime:
+    """When the silence after it began, whatever the clock showed before and since."""
+    timeline = Timeline[int](_LONG_AGO, now)
+    for turn in turns:
+        timeline.add(clock_time(turn), turn.index)
+    return next(time for time, index in timeline.counted() if index == entry.index)
 
 
 def _drawn(entry: Entry, phase: int) -> float:

@@ -140,7 +140,9 @@ class Chores:
         silence = None
         try:
             silence = await to_thread.run_sync(self._doer.silence)
-            if silence is None or not self._began <= silence.due <= self._doer.clock.now():
+            now = self._doer.clock.now()
+            self._began = min(self._began, now)  # it began with a clock that was ahead
+            if silence is None or not self._began <= silence.due <= now:
                 return False
             made = await self._doer.think_after(silence, poll=self._plan.poll)
         except MentisError as error:
