@@ -27,6 +27,7 @@ from mentis.runtime.parts import Parts
 from mentis.stores.memory import LedgerInMemory
 from mentis.values.act import ActCall, ActSpec
 from mentis.values.action import Action
+from mentis.values.cognition import Sense
 from mentis.values.entry import Draft
 from mentis.values.tool import ToolDeclaration
 
@@ -117,6 +118,29 @@ async def test_a_clock_that_is_set_back_gives_no_new_budget_of_the_day(home: Pat
         clock.jump(-6 * DAY)
         clock.pass_by(DAY)
         assert await passed(agent, 4) == 3
+
+
+async def test_ticks_that_a_clock_ahead_used_the_budget_up_for_go_on_the_next_day(
+    home: Path,
+) -> None:
+    clock, rain = WallClock(), Sense("s", "input", {"text": "It rains."})
+    clock.jump(400 * DAY)
+    async with opened(home, clock) as agent:
+        await agent.tick([rain])
+        (entry,) = agent.entries()
+    (used,) = cast("list[dict[str, dict[str, int]]]", entry.body["calls"])
+    tokens = used["planned"]["input"] + used["planned"]["output"]
+    setting(home, f"[budgets]\nday_tokens = {tokens + tokens // 2}")
+    clock.jump(-400 * DAY)
+    async with opened(home, clock) as agent:
+        for _ in range(3):
+            refused = (await agent.tick([rain])).tick.report
+            assert "budgets.day_tokens" in refused.stages[-1].reason
+        assert [entry.kind for entry in agent.entries()] == ["turn", "clock"]
+        clock.pass_by(DAY)
+        await agent.tick([rain])
+        assert agent.entries()[-1].kind == "turn"
+        assert agent.verify().intact
 
 
 async def done(agent: Agent, chats: int) -> int:

@@ -97,7 +97,7 @@ class Tally:
         return Spent(in_turn, names.total(), names)
 
     def _put(self, one: Heard) -> None:
-        """Of what the clock showed between two acts the earliest matters, before all of them none."""
+        """Of what the clock showed between two acts only the earliest matters."""
         if one[1] or (self._heard and self._heard[-1][1]):
             self._heard.append(one)
         elif self._heard:

@@ -12,7 +12,7 @@ from typing import cast
 from mentis.engines.estimate import EstimatingCounter
 from mentis.errors import BudgetReached, EngineMissing
 from mentis.stores.files.home import Home
-from mentis.values.entry import Entry
+from mentis.values.entry import Draft, Entry
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Usage
 from mentis.values.route import Backend, Route
@@ -99,7 +99,11 @@ def check_asking(
         others = reserve.others()
         spent = _recorded(mind, settings, priced=priced).and_others(*others)
         spent = spent.and_now(own.turn_tokens, own.turn_usd)
-        check_budgets(budgets, spent, mind.route, prompt=prompt)
+        try:
+            check_budgets(budgets, spent, mind.route, prompt=prompt)
+        except BudgetReached:
+            _record_clock(mind)
+            raise
         most = planned(prompt, mind.route)
         usd = price_of(most, mind.route) if priced else Decimal(0)
         reserve.keep(own.turn_tokens + most.input + most.output, own.turn_usd + usd)
@@ -110,6 +114,16 @@ def _recorded(mind: Mind, settings: Settings, *, priced: bool) -> Spent:
     routes = (*own, *settings.every_route())
     entries = mind.ledger.entries(mind.agent)
     return spent_by(entries, mind.clock.now(), priced=priced, routes=routes)
+
+
+def _record_clock(mind: Mind) -> None:
+    """Entries that are ahead of the clock count until the record says what it showed after them,
+    and a tick that is refused leaves no entry.
+    """
+    latest = mind.ledger.latest(mind.agent, 1)
+    if latest and clock_time(latest[0]) > mind.clock.now():
+        draft = Draft("clock", "runtime", {})
+        mind.ledger.append(mind.agent, [draft], mind.acting.ground.stamp)
 
 
 def _calls(course: Course) -> Iterator[Call]:

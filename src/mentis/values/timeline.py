@@ -31,8 +31,8 @@ class Timeline(Generic[T]):
     """What counts from `since` up to `now`, of what is added in the order of the record.
 
     Each item counts at the time its clock showed. One that is ahead of `now` counts at the earliest
-    time that was shown after it, or now if there is none: a clock that is set back frees nothing,
-    and one that was ahead blocks nothing for longer than from its correction on.
+    time that was shown after it, or now if there is none. So a clock that is set back frees
+    nothing, and one that was ahead blocks nothing for longer than a window after its correction.
     """
 
     def __init__(self, since: datetime, now: datetime) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import cast
 
@@ -209,6 +210,29 @@ async def test_a_process_that_ended_is_gone_on_from_and_nothing_is_thought_twice
     async with lives(where, wait, wait, clock=clock) as life:
         clock.passed += 86_400  # what is over is not made up for
         assert (await ran(life, ticks=9))[0].afterthoughts == 0
+
+
+class Corrected(Paced):
+    """It is far ahead until the loop waits for the first time; then somebody speaks."""
+
+    agent: Agent | None = None
+    ahead = timedelta(days=400)
+
+    def now(self) -> datetime:
+        return super().now() + self.ahead
+
+    async def wait(self, seconds: float) -> None:
+        await super().wait(seconds)
+        if self.ahead and self.agent is not None:
+            self.ahead = timedelta()
+            await self.agent.chat("Hi")
+
+
+async def test_a_loop_that_began_with_a_clock_ahead_still_thinks_again(tmp_path: Path) -> None:
+    where, clock = made(tmp_path, AGAIN), Corrected()
+    async with lives(where, "Hello.", "Not now. [i_can_wait]", clock=clock) as life:
+        clock.agent = life.agent
+        assert (await ran(life, ticks=7))[0].afterthoughts == 1
 
 
 async def test_messages_that_nobody_answers_come_to_an_end(tmp_path: Path) -> None:
