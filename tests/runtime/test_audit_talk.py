@@ -202,17 +202,6 @@ async def test_what_is_left_of_an_erased_turn_is_bound_too(home: Path) -> None:
     assert not verdict(home).intact
 
 
-async def test_an_erasure_that_was_cut_short_is_named_and_goes_on(home: Path) -> None:
-    with open_record(home) as record:
-        entry = record.entry(0)
-        emptying = record.turns_to_empty(entry, list(entry.body))
-        assert emptying is not None
-        emptying.run(record.agent, record.talk)
-        assert not verdict(home).intact
-        record.erase(0, [], reason="asked for")
-    assert verdict(home).intact
-
-
 async def test_an_entry_erased_by_an_older_mentis_says_what_could_not_be_looked_for(
     home: Path,
 ) -> None:

@@ -20,7 +20,6 @@ from mentis.ledger import auditor
 from mentis.ledger.bundle import export_bundle
 from mentis.ports.clock import FixedClock
 from mentis.ports.ledger_store import LedgerStore
-from mentis.runtime import record as records
 from mentis.runtime import record_export, record_rotation
 from mentis.runtime.agent import Agent
 from mentis.runtime.audit import Asked, verify_agent
@@ -29,6 +28,7 @@ from mentis.runtime.record import Record, open_record
 from mentis.runtime.segment_files import SegmentFolder
 from mentis.runtime.wiring import Parts
 from mentis.stores.sql_ledger import SqlLedger
+from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.values.entry import Draft, Entry, Verdict
 
@@ -275,7 +275,7 @@ def test_a_turn_that_is_just_being_emptied_breaks_no_verdict(
             record.erase(kinds["turn"], [], reason="asked for")
 
     anyio.run(talk)
-    with half_done(erase, (records, "forget_blobs"), monkeypatch):
+    with half_done(erase, (SqliteConversations, "replace"), monkeypatch):
         (verdict,) = verify_home(owned.path)
     assert (verdict.findings, len(verdict.erased)) == ((), 1)
 

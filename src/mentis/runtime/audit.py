@@ -192,7 +192,11 @@ def _compare(
         return judge_verdict(replace(verdict, findings=(damage_finding(damage),), trusted=None))
     findings, unfinished = said.compare(agent, talk, whole=whole)
     forged, untold = news.compare()
-    late = () if findings else map(str, talk.waiting(agent))
+    late: tuple[str, ...] = ()
+    try:
+        late = () if findings else _late(agent, talk)
+    except StoreDamaged as damage:  # a mark of a session that has no turns
+        findings.append(damage_finding(damage))
     findings = sorted([*findings, *forged.values()], key=lambda finding: finding.index)
     verdict = judge_verdict(verdict, unjudged)
     notes = (*verdict.notes, *unfinished, *late, *untold, *filter(None, [unread]))
@@ -205,6 +209,12 @@ def _compare(
             trusted=None,
         )
     return verdict
+
+
+def _late(agent: str, talk: CarriedTalk) -> tuple[str, ...]:
+    """What is recorded, and has to be done in the conversations yet."""
+    erased = (one.unfinished() for one in talk.unfinished(agent))
+    return (*map(str, talk.waiting(agent)), *erased)
 
 
 def find_damage(ledger: LedgerStore, talk: ConversationStore) -> tuple[Finding, ...]:

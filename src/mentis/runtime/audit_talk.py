@@ -9,7 +9,7 @@ from typing import cast
 
 from mentis.errors import StoreDamaged
 from mentis.ledger.signature import statement_of
-from mentis.ledger.statements import FIELD
+from mentis.ledger.statements import ERASURE, FIELD
 from mentis.ports.conversation_store import ConversationStore
 from mentis.values.entry import Entry, Finding
 from mentis.values.words import counted
@@ -55,10 +55,10 @@ class Said:
 
     def take_erasure(self, tombstone: Entry) -> None:
         """With the fields of a turn goes what was said in it; the tombstone says what is left."""
-        index, left = _emptied_by(tombstone)
-        if index is not None:
+        left, index = tombstone.body.get(EMPTIED), erased_index(tombstone)
+        if isinstance(left, list) and index is not None:
             self._erased.add(index)
-            self._emptied.update(left)
+            self._emptied.update(map(str, cast("list[object]", left)))
 
     def compare(
         self, agent: str, talk: ConversationStore, *, whole: Callable[[], bool]
@@ -92,7 +92,7 @@ class Said:
                 left.extend(_Left(name, number, turns) for number in turns.left())
         if (left or emptied != self._emptied) and whole():
             odd = any(isinstance(one, Finding) for one in found)
-            found.extend(() if odd else self._check_emptied(emptied))
+            found.extend(self._cut_short(emptied) if odd else self._check_emptied(emptied))
             found.extend(self._unexplained(left))
         found.extend(self._unbound())
         findings = [one for one in found if isinstance(one, Finding)]
@@ -103,25 +103,32 @@ class Said:
         self, entry: Entry, session: str, talk: ConversationStore
     ) -> tuple[tuple[int, ...], int] | None:
         """The numbers of the turns that this entry speaks of, and how many more it should be; None
-        where it does not say what was said. Of an erasure that was cut short they are empty.
+        where it does not say what was said. Never one that only another entry speaks of.
         """
         claims = self._sessions[session].claims
         claim = next((one for one in claims if one.index == entry.index), None)
         if claim is None:
             return None
-        turns = Turns(talk.turns(entry.agent, session))
-        turns.check(claims)
+        if entry.index in self._erased:
+            return (), 0  # its tombstone names them already, and a segment has its fields still
+        stored, others = talk.turns(entry.agent, session), [one for one in claims if one != claim]
+        turns = Turns(stored)
+        odd = {finding for finding in turns.check(claims) if finding.index != claim.index}
+        lost = len(turns.found[claim.index]) < claim.count
+        if lost or not odd.issubset(Turns(stored).check(others)):
+            # Something is gone, so that one could be taken for another: the others come first.
+            turns, untold = Turns(stored), self._untold(entry.agent, talk)
+            for one in (*others, claim):
+                turns.find_rest(one, untold)
         numbers = turns.found[claim.index]
-        spare = Counter[str]()
-        if len(numbers) < claim.count:
-            for name in talk.sessions(entry.agent):
-                spare.update(Turns(talk.turns(entry.agent, name)).emptied().values())
-            spare -= self._emptied
-        for number, left in turns.emptied().items():
-            if len(numbers) < claim.count and number >= claim.number and spare[left] > 0:
-                numbers.append(number)
-                spare[left] -= 1
         return tuple(sorted(numbers)), claim.count - len(numbers)
+
+    def _untold(self, agent: str, talk: ConversationStore) -> Counter[str]:
+        """What is left of turns that no tombstone speaks of: an older Mentis emptied them first."""
+        emptied = Counter[str]()
+        for name in talk.sessions(agent):
+            emptied.update(Turns(talk.turns(agent, name)).emptied().values())
+        return emptied - self._emptied
 
     def _check_emptied(self, emptied: Counter[str]) -> Iterator[Finding]:
         """Of an erased turn its place is left, and all that its tombstone says."""
@@ -131,6 +138,14 @@ class Said:
         elif gone := (self._emptied - emptied).total():
             message = f"{counted(gone, 'turn')} that a tombstone emptied: not in the conversations"
             yield Finding(0, "conversation", message, "deleted")
+
+    def _cut_short(self, emptied: Counter[str]) -> Iterator[str]:
+        """An older Mentis emptied the turns before it wrote their tombstone."""
+        if odd := (emptied - self._emptied).total():
+            yield (
+                f"{counted(odd, 'empty turn')} of the conversations in no tombstone: if it was an"
+                " erasure that was cut short, the same `mentis ledger erase` ends it"
+            )
 
     def _unexplained(self, left: Sequence[_Left]) -> Iterator[Finding | str]:
         """Turns that no entry speaks of: begun and never ended, or put there."""
@@ -200,13 +215,10 @@ class _Left:
         return f"turn {self.number} of session {self.session!r}"
 
 
-def _emptied_by(tombstone: Entry) -> tuple[int | None, Sequence[str]]:
-    """The entry that was erased from, and what is left of its turns; None where they stay."""
-    left = tombstone.body.get(EMPTIED)
-    index = statement_of(tombstone.body.get(FIELD)).get("index")
-    if not isinstance(left, list) or type(index) is not int:
-        return None, ()
-    return index, [*map(str, cast("list[object]", left))]
+def erased_index(entry: Entry) -> int | None:
+    """The entry that this tombstone is of; None where it is no tombstone."""
+    index = statement_of(entry.body.get(FIELD)).get("index") if entry.kind == ERASURE else None
+    return index if type(index) is int else None
 
 
 def _replaced(session: str, claims: Sequence[Claim]) -> Iterator[str]:

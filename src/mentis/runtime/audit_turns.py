@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 
 from mentis.values.digest import digest
@@ -55,6 +55,40 @@ class Turns:
         """What is left of those that were erased, by their numbers."""
         return {n: self._wholes[n] for n, turn in enumerate(self.turns) if is_emptied(turn)}
 
+    def find_rest(self, claim: Claim, emptied: Counter[str]) -> None:
+        """The turns of an entry, also where some of them are gone.
+
+        An erasure that was cut short has emptied the first of them; such a turn is its own before
+        a later one that has the same words. `emptied`, what is left of such turns, is used up.
+        """
+        places, wanted = self._placed, claim.acted
+        if not wanted and claim.answer is not None:
+            places, wanted = self._answers, (claim.answer,)
+        number = claim.number
+        if claim.message is None:
+            number -= 1  # the answer itself may have that number
+        elif self._is_message(number, claim.message) or self._is_left(number, emptied):
+            self._take(claim, number)
+        for name in wanted:
+            free = (n for n in range(number + 1, len(self.turns)) if n not in self._told)
+            own = (n for n in free if n in places.get(name, ()) or self._is_left(n, emptied))
+            if (place := next(own, None)) is not None:
+                self._take(claim, place)
+                number = place
+
+    def _is_left(self, number: int, emptied: Counter[str]) -> bool:
+        """Takes it out of those that are to be found."""
+        there = 0 <= number < len(self.turns) and is_emptied(self.turns[number])
+        if not there or not emptied[self._wholes[number]]:
+            return False
+        emptied[self._wholes[number]] -= 1
+        return True
+
+    def _is_message(self, number: int, message: str) -> bool:
+        if not 0 <= number < len(self.turns):
+            return False
+        return self.turns[number].role == "user" and self._texts[number] == message
+
     def _check(self, claim: Claim, *, whole: bool) -> Iterator[Finding]:
         number = claim.number
         if claim.message is None:
@@ -70,10 +104,10 @@ class Turns:
 
     def _check_message(self, claim: Claim, message: str, *, whole: bool) -> Iterator[Finding]:
         number = claim.number
-        there = self.turns[number] if 0 <= number < len(self.turns) else None
-        if there is None or there.role != "user" or self._texts[number] != message:
+        if not self._is_message(number, message):
             yield self._missing(claim, "message", message, self._texts)
             return
+        there = self.turns[number]
         self._take(claim, number)
         odd = [*_message_parts(claim, there)]
         if whole and not odd:

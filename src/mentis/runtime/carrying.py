@@ -3,7 +3,8 @@
 It goes as a mark with the entry that binds it, in one transaction, and is carried over into the
 conversation right after that: by the same process, or, if that was killed or found the store busy,
 by whoever writes next. Until then reading shows it where it will stand. The mark goes with the next
-entry; an ending is carried over once, however often it is tried.
+entry; an ending is carried over once, however often it is tried. Turns that a tombstone has erased
+are emptied in the same way.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from mentis.values.ending import Ending
 from mentis.values.entry import Draft, Entry
 from mentis.values.mark import Mark
 from mentis.values.turn import Turn, TurnState
+
+from .erased_turns import ERASED_TURNS, ErasedTurns
+from .said import emptied
 
 ENDING = "ending"  # the kind of the marks
 _SESSION, _ENDING = "session", "ending"
@@ -107,7 +111,8 @@ class CarriedTalk:
             if (agent, mark.key) not in self._known:
                 with suppress(MentisError):
                     self._carry(agent, _read(mark))
-        return tuple(Mark(ENDING, mark.key) for mark in marks if (agent, mark.key) in self._known)
+        carried = (mark for mark in marks if (agent, mark.key) in self._known)
+        return (*(Mark(ENDING, mark.key) for mark in carried), *self._settled_erasures(agent))
 
     def waiting(self, agent: str, session: str = "") -> tuple[Ended, ...]:
         """What is recorded and has not been carried over: of one session, or of all."""
@@ -119,6 +124,21 @@ class CarriedTalk:
     def carry_over(self, agent: str, session: str) -> None:
         for ended in self.waiting(agent, session):
             self._carry(agent, ended)
+
+    def unfinished(self, agent: str) -> tuple[ErasedTurns, ...]:
+        """What is erased in the record, and stands in the store as before."""
+        return tuple(
+            erased
+            for erased in self._erasures(agent)
+            if erased.standing(self._store.turns(agent, erased.session))
+        )
+
+    def empty(self, agent: str, erased: ErasedTurns) -> None:
+        """Only these turns, however often it is tried."""
+        self.carry_over(agent, erased.session)
+        turns = self._store.turns(agent, erased.session)
+        for number in erased.standing(turns):
+            self._store.replace(agent, erased.session, number, emptied(turns[number]))
 
     # As every store of conversations
 
@@ -139,11 +159,15 @@ class CarriedTalk:
     def turns(self, agent: str, session: str) -> tuple[Turn, ...]:
         # The marks first: they go only after what they hold is there. What is carried over by
         # somebody else between two looks would be there twice, or not at all.
+        erasures = [one for one in self._erasures(agent) if one.session == session]
         waiting = self.waiting(agent, session)
         turns = self._store.turns(agent, session)
         while waiting != (left := self._left(agent, waiting)):
             waiting, turns = left, self._store.turns(agent, session)
-        return _with(turns, waiting) if waiting else turns
+        turns = _with(turns, waiting) if waiting else turns
+        for erased in erasures:
+            turns = erased.taken_from(turns)
+        return turns
 
     def sessions(self, agent: str) -> tuple[str, ...]:
         begun = [ended.session for ended in self.waiting(agent)]
@@ -151,6 +175,17 @@ class CarriedTalk:
 
     def damage(self) -> tuple[str, ...]:
         return self._store.damage()
+
+    def _erasures(self, agent: str) -> tuple[ErasedTurns, ...]:
+        return tuple(map(ErasedTurns.read, self._ledger.marks(agent, ERASED_TURNS)))
+
+    def _settled_erasures(self, agent: str) -> tuple[Mark, ...]:
+        done: list[Mark] = []
+        for mark in self._ledger.marks(agent, ERASED_TURNS):
+            with suppress(MentisError):
+                self.empty(agent, ErasedTurns.read(mark))
+                done.append(Mark(ERASED_TURNS, mark.key))
+        return tuple(done)
 
     def _left(self, agent: str, waiting: Sequence[Ended]) -> tuple[Ended, ...]:
         return tuple(one for one in waiting if not self._is_carried(agent, one))

@@ -10,11 +10,11 @@ from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 
 from mentis.act.entries import told_mark
-from mentis.errors import MentisError, SigningKeyError, UsageError
+from mentis.errors import MentisError, SigningKeyError, StoreDamaged, UsageError
 from mentis.ledger import keeping, statements
 from mentis.ledger.chain import make_stamp
 from mentis.ledger.checkpoint import read_note
@@ -33,14 +33,16 @@ from .audit import Progress, verify_agent
 from .audit_claims import BINDING
 from .audit_news import COLUMN as NEWS
 from .audit_news import News
+from .audit_talk import erased_index
 from .carrying import CarriedTalk
 from .checkpoints import CheckpointedLedger
 from .databases import open_database
+from .erased_turns import ErasedTurns
 from .evidence import gather
 from .ledgers import agents_here, open_ledger
 from .opened import Closing
 from .record_erasing import blanked_marks, dropped_inputs, forget_blobs
-from .record_talk import Emptying, turns_to_empty
+from .record_talk import tell_emptied, turns_to_empty
 from .sealing import NO_PIN_HINT, Made, Sealing, open_sealing
 from .segment_files import SegmentFolder, open_segments
 from .settings import Settings
@@ -245,14 +247,27 @@ class Record(Closing):
 
         What an act left beside its entry goes as well; UsageError while it waits or runs. With the
         `inputs` of a turn goes what it was made from, and it cannot be replayed any more; with what
-        says which turns it were goes what was said in them.
+        says which turns it were goes what was said in them. Asked again after it was cut short, it
+        ends what its tombstone says.
         """
         with self.alone():
-            return self._erase(index, fields, reason)
+            entry = self.entry(index)
+            if unfinished := self.unfinished_erasure(entry, fields):
+                tombstone = self._tombstone(index)
+                self.talk.empty(self.agent, unfinished)
+                return tombstone
+            return self._erase(entry, fields, reason)
 
-    def _erase(self, index: int, fields: Collection[str], reason: str) -> Entry:
-        signer, ledger = self.sealed().signer(), self.compared()
-        entry = self.entry(index)
+    def unfinished_erasure(self, entry: Entry, fields: Collection[str]) -> ErasedTurns | None:
+        """The turns that its tombstone names and that still stand; None where more is to go."""
+        asked = frozenset(fields or statements.erasable(entry))
+        for one in self.talk.unfinished(self.agent):
+            if one.index == entry.index and asked.issubset(one.fields):
+                return one if asked.isdisjoint(entry.body) else None
+        return None
+
+    def _erase(self, entry: Entry, fields: Collection[str], reason: str) -> Entry:
+        signer, ledger, index = self.sealed().signer(), self.compared(), entry.index
         named = sorted(fields_to_erase(entry, fields))
         marks = (
             *blanked_marks(self.store, entry, named),
@@ -260,13 +275,14 @@ class Record(Closing):
         )
         files = self.segments.holding(index, entry.hash)
         draft = keeping.tombstone(ledger, entry, named, reason=reason, signer=signer)
-        if emptying := self.turns_to_empty(entry, named):
-            draft = emptying.noted(draft, self.agent, self.talk)
-            # Cut short after this, verify says so, and the same command goes on from there.
-            emptying.run(self.agent, self.talk)
+        if erased := self.turns_to_empty(entry, named):
+            self.talk.carry_over(self.agent, erased.session)
+            turns = self.talk.turns(self.agent, erased.session)
+            draft = tell_emptied(draft, erased, turns)
         # Before the entry: once that is erased, nothing says any more which blob it was.
         forget_blobs(FileBlobs(self.home.blobs), entry, named, self._every_entry())
         marks += self.talk.settled(self.agent)  # where the words of its turn may stand as well
+        marks += (erased.mark(),) if erased and erased.numbers else ()
         # The tombstone first: if this is cut short, verify says that the value is still there.
         if self.store.find(self.agent, index) is not None:
             tombstone = self.ledger.erase(
@@ -277,11 +293,24 @@ class Record(Closing):
             (tombstone,) = self.ledger.append(self.agent, [draft], stamp, marks=marks)
             if "delivery" in named:
                 self.ledger.forget_delivery(self.agent, index)
+        if erased:
+            self.talk.empty(self.agent, erased)
         for file in files:
             self.segments.erase(file, index, named)
         return tombstone
 
-    def turns_to_empty(self, entry: Entry, fields: Collection[str]) -> Emptying | None:
+    def _tombstone(self, index: int) -> Entry:
+        with self.still() as source:
+            tombstones = (entry for entry in source.entries() if erased_index(entry) == index)
+            if last := max(tombstones, key=attrgetter("index"), default=None):
+                return last
+        raise StoreDamaged(
+            f"turns of entry {index} are to be emptied, and no tombstone says so",
+            hint="`mentis status verify` says more",
+            index=index,
+        )
+
+    def turns_to_empty(self, entry: Entry, fields: Collection[str]) -> ErasedTurns | None:
         """What was said and goes with these fields of its entry."""
         with self.still() as source:
             return turns_to_empty(entry, fields, entries=source.entries(), talk=self.talk)

@@ -41,19 +41,22 @@ def erase(
     delivery: by that the same draft is known when it comes again, and not recorded anew;
     `--field delivery` takes it away, too. With `window` go the digest of the draft and
     the judgement, which quotes it; what an act left beside its entry goes as well, once the act
-    has ended. With a turn goes what was said in it: its place in the session stays, empty. Where
-    the database may keep a copy that Mentis cannot remove (PostgreSQL does), that is said.
+    has ended. With a turn goes what was said in it: its place in the session stays, empty. Cut
+    short, the same command ends it. Where the database may keep a copy that Mentis cannot remove
+    (PostgreSQL does), that is said.
     """
     from mentis.runtime.record import fields_to_erase
     from mentis.runtime.record_talk import what_remains
 
     with open_own(persona) as record:
         entry = record.entry(index)
-        named = fields_to_erase(entry, fields)
+        said = record.unfinished_erasure(entry, fields)
+        named = fields_to_erase(entry, fields) if said is None else list(said.fields)
         left = sorted(name for name in entry.body if name not in named)
-        said = record.turns_to_empty(entry, named)
+        said = said or record.turns_to_empty(entry, named)
         what = f"{', '.join(named)} of entry {index} ({entry.kind})"
-        _confirm(f"erase {what}{f' and {said}' if said else ''} for good?", yes=yes)
+        also = f" and {said}" if said and said.numbers else ""
+        _confirm(f"erase {what}{also} for good?", yes=yes)
         tombstone = record.erase(index, fields, reason=reason)
         remains = (*record.remains(), *what_remains(entry, said))
     if as_json:
