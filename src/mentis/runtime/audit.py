@@ -194,7 +194,7 @@ def _compare(
     forged, untold = news.compare()
     late: tuple[str, ...] = ()
     try:
-        late = () if findings else _late(agent, talk)
+        late = () if findings else _late_notes(agent, talk)
     except StoreDamaged as damage:  # a mark of a session that has no turns
         findings.append(damage_finding(damage))
     findings = sorted([*findings, *forged.values()], key=lambda finding: finding.index)
@@ -211,9 +211,9 @@ def _compare(
     return verdict
 
 
-def _late(agent: str, talk: CarriedTalk) -> tuple[str, ...]:
-    """What is recorded, and has to be done in the conversations yet."""
-    erased = (one.unfinished() for one in talk.unfinished(agent))
+def _late_notes(agent: str, talk: CarriedTalk) -> tuple[str, ...]:
+    """Notes on what is recorded, and still to be done in the conversations."""
+    erased = (one.note() for one in talk.unfinished_erasures(agent))
     return (*map(str, talk.waiting(agent)), *erased)
 
 

@@ -92,7 +92,7 @@ class Said:
                 left.extend(_Left(name, number, turns) for number in turns.left())
         if (left or emptied != self._emptied) and whole():
             odd = any(isinstance(one, Finding) for one in found)
-            found.extend(self._cut_short(emptied) if odd else self._check_emptied(emptied))
+            found.extend(self._cut_short_note(emptied) if odd else self._check_emptied(emptied))
             found.extend(self._unexplained(left))
         found.extend(self._unbound())
         findings = [one for one in found if isinstance(one, Finding)]
@@ -117,14 +117,14 @@ class Said:
         lost = len(turns.found[claim.index]) < claim.count
         if lost or not odd.issubset(Turns(stored).check(others)):
             # Something is gone, so that one could be taken for another: the others come first.
-            turns, untold = Turns(stored), self._untold(entry.agent, talk)
+            turns, emptied = Turns(stored), self._emptied_alone(entry.agent, talk)
             for one in (*others, claim):
-                turns.find_rest(one, untold)
+                turns.find_rest(one, emptied)
         numbers = turns.found[claim.index]
         return tuple(sorted(numbers)), claim.count - len(numbers)
 
-    def _untold(self, agent: str, talk: ConversationStore) -> Counter[str]:
-        """What is left of turns that no tombstone speaks of: an older Mentis emptied them first."""
+    def _emptied_alone(self, agent: str, talk: ConversationStore) -> Counter[str]:
+        """Empty turns that no tombstone speaks of: an older Mentis emptied before it wrote one."""
         emptied = Counter[str]()
         for name in talk.sessions(agent):
             emptied.update(Turns(talk.turns(agent, name)).emptied().values())
@@ -139,7 +139,7 @@ class Said:
             message = f"{counted(gone, 'turn')} that a tombstone emptied: not in the conversations"
             yield Finding(0, "conversation", message, "deleted")
 
-    def _cut_short(self, emptied: Counter[str]) -> Iterator[str]:
+    def _cut_short_note(self, emptied: Counter[str]) -> Iterator[str]:
         """An older Mentis emptied the turns before it wrote their tombstone."""
         if odd := (emptied - self._emptied).total():
             yield (

@@ -56,7 +56,7 @@ class Turns:
         return {n: self._wholes[n] for n, turn in enumerate(self.turns) if is_emptied(turn)}
 
     def find_rest(self, claim: Claim, emptied: Counter[str]) -> None:
-        """The turns of an entry, also where some of them are gone.
+        """Find the turns of an entry, also where some of them are gone.
 
         An erasure that was cut short has emptied the first of them; such a turn is its own before
         a later one that has the same words. `emptied`, what is left of such turns, is used up.
@@ -67,17 +67,17 @@ class Turns:
         number = claim.number
         if claim.message is None:
             number -= 1  # the answer itself may have that number
-        elif self._is_message(number, claim.message) or self._is_left(number, emptied):
+        elif self._is_message(number, claim.message) or self._use_emptied(number, emptied):
             self._take(claim, number)
         for name in wanted:
             free = (n for n in range(number + 1, len(self.turns)) if n not in self._told)
-            own = (n for n in free if n in places.get(name, ()) or self._is_left(n, emptied))
+            own = (n for n in free if n in places.get(name, ()) or self._use_emptied(n, emptied))
             if (place := next(own, None)) is not None:
                 self._take(claim, place)
                 number = place
 
-    def _is_left(self, number: int, emptied: Counter[str]) -> bool:
-        """Takes it out of those that are to be found."""
+    def _use_emptied(self, number: int, emptied: Counter[str]) -> bool:
+        """Whether this is one of them, which then is used up."""
         there = 0 <= number < len(self.turns) and is_emptied(self.turns[number])
         if not there or not emptied[self._wholes[number]]:
             return False

@@ -112,7 +112,7 @@ class CarriedTalk:
                 with suppress(MentisError):
                     self._carry(agent, _read(mark))
         carried = (mark for mark in marks if (agent, mark.key) in self._known)
-        return (*(Mark(ENDING, mark.key) for mark in carried), *self._settled_erasures(agent))
+        return (*(Mark(ENDING, mark.key) for mark in carried), *self._finish_erasures(agent))
 
     def waiting(self, agent: str, session: str = "") -> tuple[Ended, ...]:
         """What is recorded and has not been carried over: of one session, or of all."""
@@ -125,8 +125,8 @@ class CarriedTalk:
         for ended in self.waiting(agent, session):
             self._carry(agent, ended)
 
-    def unfinished(self, agent: str) -> tuple[ErasedTurns, ...]:
-        """What is erased in the record, and stands in the store as before."""
+    def unfinished_erasures(self, agent: str) -> tuple[ErasedTurns, ...]:
+        """Turns that are erased in the record, and stand in the store as before."""
         return tuple(
             erased
             for erased in self._erasures(agent)
@@ -134,7 +134,7 @@ class CarriedTalk:
         )
 
     def empty(self, agent: str, erased: ErasedTurns) -> None:
-        """Only these turns, however often it is tried."""
+        """Empty these turns and no others, however often it is tried."""
         self.carry_over(agent, erased.session)
         turns = self._store.turns(agent, erased.session)
         for number in erased.standing(turns):
@@ -166,7 +166,7 @@ class CarriedTalk:
             waiting, turns = left, self._store.turns(agent, session)
         turns = _with(turns, waiting) if waiting else turns
         for erased in erasures:
-            turns = erased.taken_from(turns)
+            turns = erased.apply_to(turns)
         return turns
 
     def sessions(self, agent: str) -> tuple[str, ...]:
@@ -179,7 +179,7 @@ class CarriedTalk:
     def _erasures(self, agent: str) -> tuple[ErasedTurns, ...]:
         return tuple(map(ErasedTurns.read, self._ledger.marks(agent, ERASED_TURNS)))
 
-    def _settled_erasures(self, agent: str) -> tuple[Mark, ...]:
+    def _finish_erasures(self, agent: str) -> tuple[Mark, ...]:
         done: list[Mark] = []
         for mark in self._ledger.marks(agent, ERASED_TURNS):
             with suppress(MentisError):

@@ -66,12 +66,13 @@ class ErasedTurns:
         there = (number for number in self.numbers if 0 <= number < len(turns))
         return tuple(number for number in there if not is_emptied(turns[number]))
 
-    def taken_from(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
+    def apply_to(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
         """The turns of the session as they are once these are emptied."""
         gone = frozenset(self.numbers)
         return tuple(emptied(turn) if n in gone else turn for n, turn in enumerate(turns))
 
-    def unfinished(self) -> str:
+    def note(self) -> str:
+        """Of a verdict, while they still stand."""
         return (
             f"{self} went with entry {self.index}, and what was said there is not emptied in the"
             f" database yet: `mentis ledger erase {self.index}` again does that, or the next turn"

@@ -261,7 +261,7 @@ class Record(Closing):
     def unfinished_erasure(self, entry: Entry, fields: Collection[str]) -> ErasedTurns | None:
         """The turns that its tombstone names and that still stand; None where more is to go."""
         asked = frozenset(fields or statements.erasable(entry))
-        for one in self.talk.unfinished(self.agent):
+        for one in self.talk.unfinished_erasures(self.agent):
             if one.index == entry.index and asked.issubset(one.fields):
                 return one if asked.isdisjoint(entry.body) else None
         return None
