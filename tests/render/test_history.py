@@ -109,6 +109,34 @@ def test_whatever_the_history_the_payload_is_one_the_provider_takes(
     assert problems(wire, payload) == []
 
 
+MINE = ProviderState("gemini", "gemini-3-pro", {"thoughtSignature": "bWluZQ=="})
+OTHER = ProviderState("gemini", "gemini-of-old", {"thoughtSignature": "b2xk"})
+STEPS = st.lists(st.lists(st.sampled_from([MINE, OTHER, None]), min_size=1, max_size=3), max_size=4)
+STAND_IN = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
+
+
+@given(steps=STEPS)
+@example([[None, MINE]])
+@example([[MINE], [OTHER, MINE]])
+def test_the_first_call_of_every_step_is_signed_however_signed_and_unsigned_calls_are_mixed(
+    steps: list[list[ProviderState | None]],
+) -> None:
+    turns = [said("user", "Hi")]
+    for number, states in enumerate(steps):
+        names = [f"{number}-{place}" for place in range(len(states))]
+        calls = (ToolCallPart(n, "look_up", {}, s) for n, s in zip(names, states, strict=True))
+        turns.append(said("assistant", *calls))
+        turns.append(said("user", *(ToolResultPart(name, "look_up", "x") for name in names)))
+    rendering = rendered("gemini", *turns)
+    payload = payload_of(rendering)
+    assert problems("gemini", payload) == []
+    parts = [part for content in payload["contents"] for part in content["parts"]]
+    sent = [part.get("thoughtSignature") for part in parts if "functionCall" in part]
+    own = ["bWluZQ==" if state is MINE else None for states in steps for state in states]
+    assert [None if one == STAND_IN else one for one in sent] == own
+    assert sent.count(STAND_IN) == codes(rendering).count("unsigned-call")
+
+
 @pytest.mark.parametrize("wire", NATIVE)
 def test_a_call_without_its_result_is_answered_truthfully(wire: str) -> None:
     call = ToolCallPart("a", "look_up", {})

@@ -116,12 +116,12 @@ def _signed(part: dict[str, object], state: Mapping[str, object]) -> dict[str, o
 
 
 def _sign(page: Page, parts: list[dict[str, object]]) -> None:
-    """The first call of a step needs a signature; the stand-in only where no call has one."""
-    calls = [part for part in parts if "functionCall" in part]
-    if not calls or any("thoughtSignature" in call for call in calls):
+    """The first call of a step needs a signature, whatever those after it carry."""
+    first = next((part for part in parts if "functionCall" in part), None)
+    if first is None or "thoughtSignature" in first:
         return
     page.losses.append(_UNSIGNED_CALL)
-    calls[0]["thoughtSignature"] = _UNSIGNED
+    first["thoughtSignature"] = _UNSIGNED
 
 
 def _media(item: Media) -> dict[str, object]:
