@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -102,9 +103,15 @@ def told(body: str) -> str:
     return cast("str", json.loads(body)["messages"][-1]["content"])
 
 
+FENCED = re.compile(r"\(.*\)\n<untrusted (\w{12})>\n(.*)\n</untrusted \1>", re.DOTALL)
+
+
 def results(body: str) -> list[str]:
-    """What the conversation says came of calls."""
-    return [one["content"] for one in json.loads(body)["messages"] if one["role"] == "tool"]
+    """What the conversation says came of calls; nobody vouches for it, so it is fenced."""
+    told = [one["content"] for one in json.loads(body)["messages"] if one["role"] == "tool"]
+    found = [FENCED.fullmatch(text) for text in told]
+    assert all(found), told
+    return [one[2] for one in found if one]
 
 
 def offered(body: str) -> list[str]:

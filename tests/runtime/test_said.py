@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -45,6 +46,14 @@ def test_an_answer_is_kept_with_its_calls_its_state_and_its_results() -> None:
         Turn("assistant", (thought, TextPart("Let me see."), CALL), Trust.SELF),
         Turn("user", (ToolResultPart("c1", "look", "blue"),), Trust.UNTRUSTED),
     )
+
+
+def test_a_result_keeps_the_trust_of_what_was_answered() -> None:
+    reply = Reply("", "tool_use", parts=(CALL,))
+    for trust in Trust:
+        (_, results) = answered(reply, [replace(DONE, trust=trust)], at_once=True)
+        assert results.parts == (ToolResultPart("c1", "look", "blue", trust=trust),)
+        assert results.lineage is Trust.UNTRUSTED
 
 
 @pytest.mark.parametrize(
@@ -222,7 +231,7 @@ async def test_the_next_request_holds_the_call_and_its_result(tmp_path: Path, ba
     assert len(look.handled) == 1
     for sent in provider.sent[1:]:
         body = json.dumps(sent)
-        assert "it is blue" in body
+        assert re.search(r"<untrusted (\w{12})>\\nit is blue\\n</untrusted \1>", body)
         assert '"sky' in body or '\\"sky' in body
         assert body.index("sky?") < body.index("Let me see.") < body.index("it is blue")
         assert "> Lena: a quote" in body

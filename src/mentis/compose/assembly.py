@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from mentis.errors import ComposeError
 from mentis.ports.token_counter import TokenCounter
 from mentis.values.assembly import AssemblyCut, AssemblyLimits, AssemblyWords, LayerName
-from mentis.values.marks import FENCE, neutral, nonce_of
+from mentis.values.fence import FENCE
+from mentis.values.marks import neutral, nonce_of
 from mentis.values.selection import Capability
 from mentis.values.tool import ToolDeclaration
 

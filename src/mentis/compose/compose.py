@@ -74,12 +74,14 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     attachments: tuple[MediaPart, ...] = (),
     reply_to: ReplyTo | None = None,
     secret: bytes = b"",
+    fences_results: bool = True,
 ) -> Composed:
     """Choose, fill and order the blocks, then add as much history as fits.
 
     What lasts goes to `system_instruction`, what changes every turn to `runtime_ctx`, so that the
     beginning of the prompt stays the same, byte by byte, from turn to turn. Where the room is
     short, `budget` says what goes first. The home's `secret` makes the marks around outside text.
+    `fences_results` is off for a replay alone: an older Mentis told results as they came.
     """
     language = persona.language.strip().casefold()
     occasion = Occasion(variant, language, mode, policies=policies)
@@ -88,7 +90,7 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     values = Values(library, facts, runtime_vars, known=memo.known, computed=computed)
     layout = lay_out(library, Judge(occasion, values, memo), counter)
     scene = Scene(recalled, history, mode, surroundings, runtime_ctx, attachments, reply_to)
-    matter = gather(scene, facts, counter)
+    matter = gather(scene, facts, counter, fences_results=fences_results)
     builder = partial(Builder, library, persona, profile, now, counter, policies=policies)
     builder = partial(builder, computed=computed, secret=secret)
     opening = _open(memo, occasion, library, builder, given=runtime_vars)
@@ -108,11 +110,15 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
         filtered=recalled.filtered,
         placements=recalled.placements,
     )
+    request = _request(scene, matter, plan, kept, profile=profile)
+    told = replace(_opened(request, opening), words=_words(memo, facts))
+    return Composed(told, trace, matter.revealed, recalled.candidates)
+
+
+def _words(memo: Memo, facts: Facts) -> Mapping[str, str]:
     if memo.words is None:
         memo.words = notices_of(facts)
-    request = _request(scene, matter, plan, kept, profile=profile)
-    told = replace(_opened(request, opening), words=memo.words)
-    return Composed(told, trace, matter.revealed, recalled.candidates)
+    return memo.words
 
 
 def _open(

@@ -1,6 +1,7 @@
 """Text from outside stands between two marks of ours, which nothing inside can imitate.
 
-Whoever wrote it, a text that is told as an item of a list stays one item.
+Whoever wrote it, a text that is told as an item of a list stays one item. The result of a call
+carries its marks with it, and every wire writes them around it.
 """
 
 from __future__ import annotations
@@ -8,11 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
-from mentis.values.marks import FENCE, neutral, nonce_of
+from mentis.values.fence import FENCE, Fence
+from mentis.values.marks import neutral, nonce_of
+from mentis.values.part import Part, ToolResultPart
 from mentis.values.span import Span
 from mentis.values.stability import Stability
 from mentis.values.trust import Trust
+from mentis.values.turn import Turn
 
 from .headings import DEEPEST, plain_headings
 
@@ -28,11 +33,17 @@ def fenced(spans: Sequence[Span], secret: bytes, note: str = "") -> Iterator[Spa
     known to whoever wrote the text. `note` says before them what they mean.
     """
     inside = [_harmless(span) for span in spans]
-    nonce = nonce_of((span.text for span in inside), secret)
-    opening = f"{note}\n<{FENCE} {nonce}>\n" if note else f"<{FENCE} {nonce}>\n"
-    yield _mark(opening, inside[0].stability)
+    fence = Fence(nonce_of((span.text for span in inside), secret), note)
+    yield _mark(fence.opening, inside[0].stability)
     yield from inside
-    yield _mark(_closing(nonce), inside[-1].stability)
+    yield _mark(fence.closing, inside[-1].stability)
+
+
+def fence_results(turn: Turn, secret: bytes, note: str = "") -> Turn:
+    """With marks around each result that nobody vouches for; the turn itself where none is."""
+    parts = tuple([_fence_result(part, secret, note) for part in turn.parts])
+    same = all(new is old for new, old in zip(parts, turn.parts, strict=True))
+    return turn if same else replace(turn, parts=parts)
 
 
 def closed(spans: tuple[Span, ...]) -> tuple[Span, ...]:
@@ -41,7 +52,7 @@ def closed(spans: tuple[Span, ...]) -> tuple[Span, ...]:
     end = ""
     for span in spans:
         if found := nonce_in(span):
-            opened, end = span, _closing(found[1])
+            opened, end = span, Fence(found[1]).closing
         elif opened is not None and span.source == "layout" and span.text.endswith(end.strip()):
             opened = None
     return spans if opened is None else (*spans, replace(opened, text=end))
@@ -69,8 +80,19 @@ def _harmless(span: Span) -> Span:
     return span if text is span.text else replace(span, text=text)
 
 
-def _closing(nonce: str) -> str:
-    return f"\n</{FENCE} {nonce}>"
+def _fence_result(part: Part, secret: bytes, note: str) -> Part:
+    if not isinstance(part, ToolResultPart) or part.trust is not Trust.UNTRUSTED:
+        return part
+    if not part.text.strip():
+        return part
+    text, nonce = _plain_result(part.text, secret)
+    return replace(part, text=text, fence=Fence(nonce, note))
+
+
+@lru_cache(maxsize=256)  # a conversation tells the same results in every turn
+def _plain_result(text: str, secret: bytes) -> tuple[str, str]:
+    made = neutral(text)
+    return made, nonce_of((made,), secret)
 
 
 def _mark(text: str, stability: Stability) -> Span:

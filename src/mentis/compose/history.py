@@ -152,8 +152,10 @@ def _drop_headless(history: Sequence[Turn], reasons: list[str]) -> None:
 
 def _part_text(part: Part) -> str:
     match part:
-        case TextPart() | ReasoningPart() | ToolResultPart():
+        case TextPart() | ReasoningPart():
             return part.text
+        case ToolResultPart():
+            return part.fence.around(part.text) if part.fence else part.text
         case ToolCallPart():
             return f"{part.name} {json.dumps(part.arguments, ensure_ascii=False, default=str)}"
         case MediaPart():

@@ -19,6 +19,7 @@ from mentis.values.value import Value
 
 from .beside import read_beside
 from .computed import Facts
+from .fences import fence_results
 from .history import add, count, of_guest, tool_text, under_name
 from .media import media_tokens
 from .modes import admit, recollected, spoken
@@ -74,7 +75,9 @@ class Matter(Value):
     revealed: tuple[ToolDeclaration, ...] = ()
 
 
-def gather(scene: Scene, facts: Facts, counter: TokenCounter) -> Matter:
+def gather(
+    scene: Scene, facts: Facts, counter: TokenCounter, *, fences_results: bool = True
+) -> Matter:
     """Sort out what there is to tell; nothing is cut for lack of room yet."""
     beside = read_beside(scene.history, facts)
     admitted = admit(scene.mode, scene.recalled.tools, beside.history, counter)
@@ -84,13 +87,26 @@ def gather(scene: Scene, facts: Facts, counter: TokenCounter) -> Matter:
     around = sections_of(scene.recalled, scene.surroundings, scene.mode, facts)
     matter = Matter(
         admitted.tools,
-        tuple(map(under_name, admitted.history)) if scene.mode != "live" else admitted.history,
+        _turns(admitted.history, scene.mode, facts, fences_results=fences_results),
         around if scene.mode != "chat" else [*beside.sections, *around],
         admitted.cuts,
         dict(_fixed(scene, admitted.tools, counter)),
         scene.recalled.revealed,
     )
     return _aloud(scene, matter, facts, counter) if scene.mode == "live" else matter
+
+
+def _turns(
+    history: tuple[Turn, ...], mode: Mode, facts: Facts, *, fences_results: bool
+) -> tuple[Turn, ...]:
+    """Guests under their names, results between marks. A voice is told no turns."""
+    if mode == "live":
+        return history
+    named = map(under_name, history)
+    if not fences_results:
+        return tuple(named)
+    note = " ".join(facts.word("notice_outside"))
+    return tuple(fence_results(turn, facts.secret, note) for turn in named)
 
 
 def in_one_text(request: PromptRequest) -> PromptRequest:

@@ -17,7 +17,7 @@ from mentis.values.part import (
     ToolResultPart,
 )
 from mentis.values.rendering import Loss
-from mentis.values.span import Span
+from mentis.values.span import Span, join_spans
 from mentis.values.stability import Stability
 from mentis.values.trust import Trust
 from mentis.values.turn import Turn
@@ -31,7 +31,8 @@ from .wording import Guard, clean, in_words, sayable
 
 _NONE: JsonObject = {}
 # Looked up once, and used for every part.
-_SELF, _UNTRUSTED, _SESSION = Trust.SELF, Trust.UNTRUSTED, Stability.SESSION
+_SELF, _SESSION = Trust.SELF, Stability.SESSION
+_OUTSIDE = "text from outside"
 # Who says a part; all others are the turn's own.
 _SPEAKERS: dict[type[Part], Speaker] = {
     ToolCallPart: "assistant",
@@ -188,8 +189,13 @@ class Telling:
             told = self.notices.say("notice_no_result")
             spans = (notice(told, why="a call must be answered"),)
             return Result(told, spans, id=call.id, name=call.name, failed=True)
-        text, source = clean(part.text, self.losses), f"result of {part.name}"
-        return Result(text, source, _UNTRUSTED, _SESSION, call.id, call.name, part.failed)
+        text = clean(part.text, self.losses)
+        if part.fence is None:
+            source = f"result of {part.name}"
+            return Result(text, source, part.trust, _SESSION, call.id, call.name, part.failed)
+        spans = _told_result(part, text)
+        joined = join_spans(spans)
+        return Result(joined, spans, id=call.id, name=call.name, failed=part.failed)
 
     def _say_result(self, call: ToolCallPart, pairs: Pairs, place: tuple[int, int]) -> None:
         """Where there are no native tools, an answer is a text of the user's side."""
@@ -201,8 +207,8 @@ class Telling:
             return
         topic = "notice_failed_result" if part.failed else "notice_result"
         heading = self.notices.say(topic, name=_plain(call.name))
-        body = _span(self.guard.text(part.text, self.losses), f"result of {part.name}")
-        self._say("user", of(notice(f"{heading}\n", why="tool result"), body), fresh=True)
+        body = _told_result(part, self.guard.text(part.text, self.losses))
+        self._say("user", of(notice(f"{heading}\n", why="tool result"), *body), fresh=True)
 
     def _leftover(self, part: ToolResultPart, place: tuple[int, int], pairs: Pairs) -> Text | None:
         """A result that answers nothing is told as text, a second one for a call not at all."""
@@ -215,8 +221,8 @@ class Telling:
             return None
         self.lose("orphan-result", f"the result of {part.name!r} has no call and is told as text")
         heading = self.notices.say("notice_orphan", name=_plain(part.name))
-        body = _span(self.guard.text(part.text, self.losses), f"result of {part.name}")
-        return of(notice(f"{heading}\n", why="a result without its call"), body)
+        body = _told_result(part, self.guard.text(part.text, self.losses))
+        return of(notice(f"{heading}\n", why="a result without its call"), *body)
 
     def _thought(self, part: ReasoningPart, number: int) -> Thought | None:
         state = self._state(part.state, number) if part.state else _NONE
@@ -244,8 +250,14 @@ class Telling:
         return _NONE
 
 
-def _span(text: str, source: str) -> Span:
-    return Span(text, source=source, trust=Trust.UNTRUSTED, stability=Stability.SESSION)
+def _told_result(part: ToolResultPart, text: str) -> tuple[Span, ...]:
+    """The text as this wire can say it, between its marks if it has any."""
+    source = f"result of {part.name}"
+    body = Span(text, source=source, trust=part.trust, stability=Stability.SESSION)
+    if part.fence is None:
+        return (body,)
+    opening, closing = part.fence.opening, part.fence.closing
+    return notice(opening, why=_OUTSIDE), body, notice(closing, why=_OUTSIDE)
 
 
 def _plain(name: str) -> str:

@@ -22,13 +22,15 @@ class History:
     """A conversation as the model is told it: not all that is in the session, and a summary first.
 
     `numbers` are those of the turns in it. `amended` are the places, among `turns`, of those that
-    are kept in other words: an act in them waited then, and has ended since.
+    are kept in other words: an act in them waited then, and has ended since. Results in it are
+    `fenced` where nobody vouches for them; an older Mentis told them as they came.
     """
 
     session: str
     turns: tuple[Turn, ...] = ()
     numbers: tuple[int, ...] = ()
     amended: tuple[int, ...] = ()
+    fenced: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,4 +81,5 @@ def compose_inputs(inputs: Inputs, counter: TokenCounter, secret: bytes) -> Comp
         attachments=stimulus.attachments,
         reply_to=stimulus.reply_to,
         secret=secret,
+        fences_results=inputs.history.fenced,
     )

@@ -21,6 +21,7 @@ from mentis.values.given import Given
 from mentis.values.json import JsonObject
 from mentis.values.library import Library
 from mentis.values.mark import Mark
+from mentis.values.part import ToolResultPart
 from mentis.values.recalled import Recalled, Stimulus
 from mentis.values.rendering import Rendering
 from mentis.values.request import PromptRequest, RuntimeContext
@@ -172,7 +173,11 @@ def _object(found: object) -> JsonObject | None:
 
 
 def nonces_in(request: PromptRequest) -> tuple[str, ...]:
-    return tuple(found[1] for span in _spans(request) if (found := nonce_in(span)))
+    """Those around spans first, then those around results."""
+    marks = (nonce_in(span) for span in _spans(request))
+    parts = (part for turn in request.conversation_history for part in turn.parts)
+    fences = (part.fence for part in parts if isinstance(part, ToolResultPart))
+    return (*(mark[1] for mark in marks if mark), *(fence.nonce for fence in fences if fence))
 
 
 def _spans(request: PromptRequest) -> Iterator[Span]:
@@ -229,12 +234,14 @@ def _with_message(row: TurnInputs, stimulus: Stimulus) -> TurnInputs:
 def _with_history(row: TurnInputs, inputs: Inputs) -> TurnInputs:
     history = inputs.history
     states = enumerate(turn.state for turn in history.turns)
+    parts = (part for turn in history.turns for part in turn.parts)
     return replace(
         row,
         before="" if history.session == row.session else history.session,
         told=runs_of(history.numbers),
         amended=history.amended,
         pending=tuple(number for number, state in states if state == "pending"),
+        fenced=history.fenced and any(isinstance(part, ToolResultPart) for part in parts),
     )
 
 

@@ -113,7 +113,8 @@ class Prints(Value):
 class TurnInputs(Value):
     """`told` are the turns of the session that came before, as runs: the first number and the one
     behind the last, in pairs. `pending` and `amended` are places among them: those had no answer
-    yet, these were told in other words. Attachments are those of turn `number`, unless it is an
+    yet, these were told in other words; in a `fenced` one results from outside stood between marks,
+    which an older Mentis did not set. Attachments are those of turn `number`, unless it is an
     `inner` one. `given` are values of this turn alone, `delivery` names the text of one. `nonces`
     are the marks around text from outside, in their order.
     """
@@ -140,6 +141,7 @@ class TurnInputs(Value):
     told: tuple[int, ...] = ()
     amended: tuple[int, ...] = ()
     pending: tuple[int, ...] = ()
+    fenced: bool = False
     tools: str = ""
     revealed: str = ""
     variables: str = ""

@@ -199,7 +199,7 @@ class _Reading:
             turns[place] = replace(turns[place], state="pending")
         for place in row.amended:
             (turns[place],) = up_to_date(turns[place : place + 1], mind.ledger, mind.agent)
-        return History(session, tuple(turns), numbers, row.amended)
+        return History(session, tuple(turns), numbers, row.amended, row.fenced)
 
     def _stimulus(self) -> Stimulus:
         row = self.row

@@ -14,6 +14,7 @@ from mentis.act import entries
 from mentis.ports.ledger_store import LedgerStore
 from mentis.values.entry import Entry
 from mentis.values.part import Part, ToolResultPart
+from mentis.values.trust import Trust
 from mentis.values.turn import Turn
 
 from .acts_log import ActStory, stories
@@ -56,7 +57,9 @@ def _part(part: Part, ledger: LedgerStore, agent: str) -> Part:
     state, reason = _came_to(story)
     if not state:
         return part
-    return replace(part, text=outcome_text(state, reason, story.text), failed=state != "done")
+    text = outcome_text(state, reason, story.text)
+    # The record does not say who vouches for it, so nobody does.
+    return replace(part, text=text, failed=state != "done", trust=Trust.UNTRUSTED)
 
 
 def _entries(ledger: LedgerStore, agent: str, key: str) -> Iterator[Entry]:

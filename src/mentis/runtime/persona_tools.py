@@ -43,13 +43,15 @@ class FileTools:
 
     def _do(self, action: Action) -> Outcome:
         try:
-            return Outcome(action, "done", text=dump(self._result(action)).decode())
+            result, trust = self._result(action)
+            return Outcome(action, "done", text=dump(result).decode(), trust=trust)
         except (BadInput, PersonaError, StoreConflict) as error:
             self.refused.append(f"{action.type[:_SHOWN]}: {error.message}")
             told = {"error": error.message, "hint": error.hint}
-            return Outcome(action, "invalid", reason=dump(told).decode())
+            return Outcome(action, "invalid", reason=dump(told).decode(), trust=self.lineage)
 
-    def _result(self, action: Action) -> dict[str, object]:
+    def _result(self, action: Action) -> tuple[dict[str, object], Trust]:
+        """And who vouches for it: a file is as trusted as what was written into it."""
         match action.type:
             case "read_file":
                 return self._read(_text(action, "filename"))
@@ -59,14 +61,15 @@ class FileTools:
                 hint = f"there are {READ} and {WRITE}"
                 raise BadInput(f"there is no tool {other[:_SHOWN]!r}", hint=hint)
 
-    def _read(self, filename: str) -> dict[str, object]:
+    def _read(self, filename: str) -> tuple[dict[str, object], Trust]:
         name = checked_name(filename)
         file = self._memory.read(name)
         self.seen[name] = file.number
-        self.lineage = least_trusted((self.lineage, trust_of(self._memory.history(name))))
-        return {"filename": f"{name}.md", "limit": file.limit, "content": file.text}
+        trust = trust_of(self._memory.history(name))
+        self.lineage = least_trusted((self.lineage, trust))
+        return {"filename": f"{name}.md", "limit": file.limit, "content": file.text}, trust
 
-    def _write(self, filename: str, content: str) -> dict[str, object]:
+    def _write(self, filename: str, content: str) -> tuple[dict[str, object], Trust]:
         name = checked_name(filename)
         file = self._memory.read(name)
         if name not in self.seen and not file.empty:
@@ -80,7 +83,8 @@ class FileTools:
         self.seen[name] = done.number
         if done.changed:
             self.written[name] = FileChange(name, done.number, review)
-        return {"filename": f"{name}.md", "revision": done.number, "changed": done.changed}
+        told = {"filename": f"{name}.md", "revision": done.number, "changed": done.changed}
+        return dict[str, object](told), Trust.RUNTIME
 
 
 def tools_in(library: Library) -> tuple[ToolDeclaration, ...]:

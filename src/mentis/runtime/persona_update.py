@@ -20,6 +20,7 @@ from mentis.call.faults import is_passing
 from mentis.codec.forms import to_json
 from mentis.compose.built import Built
 from mentis.compose.compose import Composed
+from mentis.compose.fences import fence_results
 from mentis.disk.atomic import unwritable
 from mentis.disk.inside import inside
 from mentis.disk.lock import write_lock
@@ -130,7 +131,8 @@ class _Run:
         if not self.rounds:
             return Prompted(Composed(request, made.trace))
         first = Turn("user", (TextPart(task.text),), self.read.lineage)
-        history = (first, *self.rounds)
+        note = request.words.get("notice_outside", "")
+        history = (first, *(fence_results(turn, mind.secret, note) for turn in self.rounds))
         request = replace(request, conversation_history=history, current_text="")
         trace = replace(made.trace, tokens=self._tokens(mind, made))
         return Prompted(Composed(request, trace))

@@ -14,6 +14,7 @@ from mentis.compose.fences import nonce_in
 from mentis.engines.counters import counter_for
 from mentis.render.gemini_cache import with_cached_content
 from mentis.values.digest import digest
+from mentis.values.part import Part, ToolResultPart
 from mentis.values.rendering import Rendering
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
@@ -105,6 +106,10 @@ def with_marks(request: PromptRequest, nonces: tuple[str, ...]) -> PromptRequest
         system_instruction=_marked(request.system_instruction, left),
         context_summary=_marked(request.context_summary, left),
         runtime_ctx=replace(now, spans=_marked(now.spans, left)),
+        conversation_history=tuple(
+            replace(turn, parts=tuple(_fenced(part, left) for part in turn.parts))
+            for turn in request.conversation_history
+        ),
     )
 
 
@@ -117,6 +122,12 @@ def _marked(spans: tuple[Span, ...], nonces: Iterator[str]) -> tuple[Span, ...]:
         ours = old and span.source == "layout" and old in span.text
         marked.append(replace(span, text=span.text.replace(old, new)) if ours else span)
     return tuple(marked)
+
+
+def _fenced(part: Part, nonces: Iterator[str]) -> Part:
+    if not isinstance(part, ToolResultPart) or part.fence is None:
+        return part
+    return replace(part, fence=replace(part.fence, nonce=next(nonces)))
 
 
 def _apart(kept: KeptTurn, rendering: Rendering, body: bytes, secret: bytes) -> Apart | None:

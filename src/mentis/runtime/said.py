@@ -143,6 +143,7 @@ def _results(outcomes: Sequence[Outcome]) -> Turn:
             outcome.action.type,
             _told(outcome),
             failed=outcome.state not in ("done", "waiting"),
+            trust=outcome.trust,
         )
         for outcome in outcomes
     )

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from hashlib import sha256
 from hmac import new as keyed
 
+from .fence import FENCE
 from .skeleton import drawn, seen, skeleton
 
-FENCE = "untrusted"
 SYSTEM = "system"
 # What is drawn like the bracket, the slash and the bar of a mark, one or several of them.
 ANGLES = (

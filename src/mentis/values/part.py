@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from .fence import Fence
 from .json import JsonObject
-from .value import Value
+from .trust import Trust
+from .value import LATE, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +55,17 @@ class ToolCallPart(Value):
 
 @dataclass(frozen=True, slots=True)
 class ToolResultPart(Value):
+    """`trust` says who vouches for the text. A `fence` is set where nobody does, for as long as it
+    is told: a conversation keeps none.
+    """
+
     call_id: str
     name: str
     text: str
     failed: bool = False
     kind: Literal["tool_result"] = "tool_result"
+    trust: Trust = field(default=Trust.UNTRUSTED, metadata=LATE)
+    fence: Fence | None = field(default=None, metadata=LATE)
 
 
 @dataclass(frozen=True, slots=True)
