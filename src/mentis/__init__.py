@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .runtime.memories import open_memories
     from .runtime.personas import Personas
     from .runtime.prompts import Prompts
+    from .runtime.route_keys import open_route_keys
     from .runtime.statuses import open_statuses
     from .runtime.toolbox import open_toolbox
     from .runtime.turn import TurnResult
@@ -100,6 +101,7 @@ _HOMES = {
     "load_shipped": "library.load",
     "open_acts": "runtime.acts",
     "open_memories": "runtime.memories",
+    "open_route_keys": "runtime.route_keys",
     "open_statuses": "runtime.statuses",
     "open_toolbox": "runtime.toolbox",
     "tool": "act.functions",
@@ -153,6 +155,7 @@ __all__ = (
     "load_shipped",
     "open_acts",
     "open_memories",
+    "open_route_keys",
     "open_statuses",
     "open_toolbox",
     "tool",

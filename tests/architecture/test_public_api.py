@@ -58,6 +58,7 @@ def test_the_public_names_are_these() -> None:
             "load_shipped",
             "open_acts",
             "open_memories",
+            "open_route_keys",
             "open_statuses",
             "open_toolbox",
             "tool",

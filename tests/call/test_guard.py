@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import anyio
 import pytest
 
 from mentis.call.breaker import Breaker
 from mentis.call.guard import GuardedProvider
-from mentis.call.http import HttpProvider
+from mentis.call.http import HttpProvider, key_of
 from mentis.errors import (
     MentisError,
     ProviderPaused,
@@ -154,7 +155,7 @@ async def test_every_attempt_is_closed_before_the_next() -> None:
 async def test_a_real_server_that_is_busy_twice_answers_the_third_time(server: Server) -> None:
     server.statuses, server.headers = [429, 529], {"retry-after-ms": "1500"}
     server.body = b"data: {}\n\ndata: [DONE]\n\n"
-    time, http = Time(), HttpProvider(ListedSecrets({}))
+    time, http = Time(), HttpProvider(partial(key_of, secrets=ListedSecrets({})))
     route = Route("r", "openai", "m", url=server.url)
     assert await ask(guarded(http, time), route) == 1
     await http.aclose()
@@ -267,7 +268,7 @@ async def test_cancelling_a_call_that_waits_to_try_again_ends_it() -> None:
 
 async def test_cancelling_the_first_attempt_is_no_failure_to_retry(server: Server) -> None:
     server.hangs = True
-    http = HttpProvider(ListedSecrets({}))
+    http = HttpProvider(partial(key_of, secrets=ListedSecrets({})))
     guard, route = guarded(http, Time()), Route("r", "openai", "m", url=server.url)
     with anyio.move_on_after(0.2) as scope:
         await ask(guard, route)

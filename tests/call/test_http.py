@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import AsyncIterator
+from functools import partial
 
 import anthropic
 import anyio
@@ -17,7 +18,7 @@ from google.genai import types as genai_types
 from mentis.call.deadline import TimedProvider
 from mentis.call.dialects import DIALECTS, PLACES
 from mentis.call.faults import is_passing
-from mentis.call.http import HttpProvider
+from mentis.call.http import HttpProvider, key_of
 from mentis.errors import ProviderRefused, ProviderUnreachable
 from mentis.facts.abilities import wire_of
 from mentis.ports.clock import FixedClock
@@ -63,7 +64,9 @@ def route_to(server: Server, backend: Backend = "openai", **more: object) -> Rou
 
 
 async def ask(route: Route, *, max_bytes: int = 1_000_000) -> list[str]:
-    provider = HttpProvider(ListedSecrets({"KEY": KEY}), max_bytes=max_bytes)
+    provider = HttpProvider(
+        partial(key_of, secrets=ListedSecrets({"KEY": KEY})), max_bytes=max_bytes
+    )
     try:
         async with TimedProvider(provider).open(Rendering("w", {"n": 1}), route) as events:
             return [event async for event in events]
@@ -131,7 +134,10 @@ async def test_the_official_clients_use_the_same_paths_and_headers(server: Serve
 
 async def test_two_calls_share_one_connection(server: Server) -> None:
     server.body = CHAT
-    provider, route = HttpProvider(ListedSecrets({"KEY": KEY})), route_to(server)
+    provider, route = (
+        HttpProvider(partial(key_of, secrets=ListedSecrets({"KEY": KEY}))),
+        route_to(server),
+    )
     for _ in range(2):
         async with provider.open(Rendering("w", {}), route) as events:
             assert len([event async for event in events]) == 1
@@ -145,7 +151,7 @@ async def first_of(events: AsyncIterator[str]) -> str:
 
 async def test_leaving_an_answer_early_lets_go_of_the_connection(server: Server) -> None:
     server.body, server.hangs = CHAT.partition(b"data: [")[0], True
-    provider = HttpProvider(ListedSecrets({"KEY": KEY}))
+    provider = HttpProvider(partial(key_of, secrets=ListedSecrets({"KEY": KEY})))
     async with provider.open(Rendering("w", {}), route_to(server)) as events:
         await first_of(events)
         assert not server.let_go.is_set()
@@ -155,7 +161,7 @@ async def test_leaving_an_answer_early_lets_go_of_the_connection(server: Server)
 
 async def test_cancelling_lets_go_of_the_connection(server: Server) -> None:
     server.body, server.hangs = CHAT.partition(b"data: [")[0], True
-    provider = HttpProvider(ListedSecrets({"KEY": KEY}))
+    provider = HttpProvider(partial(key_of, secrets=ListedSecrets({"KEY": KEY})))
     with anyio.CancelScope() as scope:
         async with provider.open(Rendering("w", {}), route_to(server)) as events:
             async for _ in events:
@@ -277,7 +283,10 @@ async def test_a_redirect_is_told_and_not_followed(server: Server) -> None:
 
 async def test_cookies_are_not_kept(server: Server) -> None:
     server.body, server.headers = CHAT, {"set-cookie": "session=1; Path=/"}
-    provider, route = HttpProvider(ListedSecrets({"KEY": KEY})), route_to(server)
+    provider, route = (
+        HttpProvider(partial(key_of, secrets=ListedSecrets({"KEY": KEY}))),
+        route_to(server),
+    )
     for _ in range(2):
         async with provider.open(Rendering("w", {}), route) as events:
             [event async for event in events]
@@ -322,7 +331,7 @@ async def test_a_request_goes_through_every_stage_of_every_backend(
     request = PromptRequest(system_instruction=(Span("You are Ada."),), current_text="Hello")
     rendering = render_for(wire_of(route), request, route)
     reader = reader_for(rendering.wire, rendering.name_map)
-    provider = HttpProvider(ListedSecrets({"KEY": KEY}))
+    provider = HttpProvider(partial(key_of, secrets=ListedSecrets({"KEY": KEY})))
     async with provider.open(rendering, route) as events:
         async for event in events:
             reader.feed(event)
@@ -344,7 +353,7 @@ async def test_a_gemini_cache_is_made_where_the_official_client_makes_it(server:
     route = route_to(server, "gemini", model="gemini-3-pro", cache="explicit", facts=facts)
     request = PromptRequest(system_instruction=(Span("Be brief."),), current_text="Hello")
     rendering = render_for("gemini", request, route)
-    provider = HttpProvider(ListedSecrets({"KEY": KEY}))
+    provider = HttpProvider(partial(key_of, secrets=ListedSecrets({"KEY": KEY})))
     prepared = await NamedCaches().prepared(rendering, route, provider, FixedClock())
     await provider.aclose()
     assert prepared.payload["cachedContent"] == "cachedContents/7"
@@ -365,7 +374,7 @@ async def test_a_gemini_cache_that_is_refused_leaves_the_request_whole(server: S
     route = route_to(server, "gemini", model="gemini-3-pro", cache="explicit", facts=facts)
     request = PromptRequest(system_instruction=(Span("Be brief."),), current_text="Hello")
     rendering = render_for("gemini", request, route)
-    provider = HttpProvider(ListedSecrets({"KEY": KEY}))
+    provider = HttpProvider(partial(key_of, secrets=ListedSecrets({"KEY": KEY})))
     prepared = await NamedCaches().prepared(rendering, route, provider, FixedClock())
     await provider.aclose()
     assert prepared.body() == rendering.body()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,7 +17,7 @@ import pytest
 from google import genai
 from google.genai import types as genai_types
 
-from mentis.call.http import HttpProvider
+from mentis.call.http import HttpProvider, key_of
 from mentis.ports.secrets import ListedSecrets
 from mentis.values.rendering import Rendering
 from mentis.values.route import Backend, Route
@@ -45,7 +46,7 @@ async def send(server: Server, wire: str, payload: Mapping[str, object]) -> Exch
     """Through our call stage."""
     model = str(payload.get("model", "gemini-3-pro"))
     route = Route("r", BACKENDS[wire], model, url=server.url, key_env="KEY", timeout_seconds=20)
-    provider = HttpProvider(ListedSecrets({"KEY": KEY}))
+    provider = HttpProvider(partial(key_of, secrets=ListedSecrets({"KEY": KEY})))
     async with provider.open(Rendering(wire, payload), route) as events:
         assert [event async for event in events]
     await provider.aclose()

@@ -6,13 +6,14 @@ import json
 import socket
 from collections.abc import Callable, Iterable
 from contextlib import closing
+from functools import partial
 from typing import cast
 
 import openai
 import pytest
 from openai.types.chat import ChatCompletionChunk
 
-from mentis.call.http import HttpProvider
+from mentis.call.http import HttpProvider, key_of
 from mentis.errors import ProviderRefused, ProviderUnreachable, RouteError
 from mentis.ports.secrets import ListedSecrets
 from mentis.render.openai_chat import render
@@ -46,7 +47,10 @@ def rendering() -> Rendering:
 
 
 async def ask(route: Route, *, secrets: dict[str, str] | None = None) -> Reply:
-    provider, reader = HttpProvider(ListedSecrets(secrets or {})), ChatReader()
+    provider, reader = (
+        HttpProvider(partial(key_of, secrets=ListedSecrets(secrets or {}))),
+        ChatReader(),
+    )
     try:
         async with provider.open(rendering(), route) as events:
             async for event in events:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from mentis.call.guard import GuardedProvider
-from mentis.call.http import HttpProvider
+from mentis.call.http import HttpProvider, key_of
 from mentis.call.recorder import Recorder
 from mentis.call.replay import ReplayProvider
 from mentis.errors import ProviderRefused, ProviderUnreachable
@@ -82,7 +83,9 @@ def route_to(server: Server, backend: Backend = "openai", **more: object) -> Rou
 
 async def ask(time: Time, route: Route, heard: list[str] | None = None) -> list[str]:
     heard = [] if heard is None else heard
-    backends: dict[Backend, Provider] = {route.backend: HttpProvider(ListedSecrets({}))}
+    backends: dict[Backend, Provider] = {
+        route.backend: HttpProvider(partial(key_of, secrets=ListedSecrets({})))
+    }
     guard = GuardedProvider(backends, time, sleep=time.sleep, chance=lambda: 1.0)
     try:
         async with guard.open(Rendering("w", {}), route) as events:
@@ -174,7 +177,7 @@ async def test_a_stream_that_stops_dead_is_ended_long_before_the_deadline(server
 async def test_a_replay_behaves_like_the_exchange_it_was(server: Server, tmp_path: Path) -> None:
     folder = tmp_path / "tape"
     server.body = BUSY["chat, at once"][1]
-    provider = HttpProvider(ListedSecrets({}), recorder=Recorder(folder))
+    provider = HttpProvider(partial(key_of, secrets=ListedSecrets({})), recorder=Recorder(folder))
     with pytest.raises(ProviderRefused):
         async with provider.open(Rendering("w", {}), route_to(server)):
             pass

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import socket
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mentis.call.http import HttpProvider
+from mentis.call.http import HttpProvider, key_of
 from mentis.call.recorder import Recorder, RecordingProvider
 from mentis.call.replay import ReplayProvider
 from mentis.call.scripted import ScriptedProvider
@@ -47,7 +48,9 @@ async def ask(provider: Provider, route: Route, text: str = "Hello") -> list[str
 
 
 async def record(server: Server, folder: Path, *texts: str) -> list[list[str]]:
-    provider = HttpProvider(ListedSecrets({"KEY": KEY}), recorder=Recorder(folder))
+    provider = HttpProvider(
+        partial(key_of, secrets=ListedSecrets({"KEY": KEY})), recorder=Recorder(folder)
+    )
     route = Route("r", "openai", "m", url=server.url, key_env="KEY", timeout_seconds=20)
     try:
         return [await ask(provider, route, text) for text in texts]
@@ -185,7 +188,9 @@ async def test_no_form_of_the_key_gets_into_a_recording(server: Server, tmp_path
     route = Route(
         "r", "openai", "m", url=f"{server.url}?key={canary}", key_env="KEY", timeout_seconds=20
     )
-    provider = HttpProvider(ListedSecrets({"KEY": canary}), recorder=Recorder(tmp_path))
+    provider = HttpProvider(
+        partial(key_of, secrets=ListedSecrets({"KEY": canary})), recorder=Recorder(tmp_path)
+    )
     await ask(provider, route, f"it is {canary}, or {forms[2]}")
     await provider.aclose()
     assert server.received[0].headers["authorization"] == f"Bearer {canary}"

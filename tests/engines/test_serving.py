@@ -7,11 +7,12 @@ import socket
 from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from mentis.call.http import HttpProvider
+from mentis.call.http import HttpProvider, key_of
 from mentis.engines.engine import Shape, serve_engine
 from mentis.errors import EngineFailed, ProviderRefused
 from mentis.facts.abilities import abilities
@@ -67,7 +68,7 @@ def address(model_file: Path) -> Iterator[str]:
 
 @pytest.fixture
 async def provider() -> AsyncGenerator[HttpProvider, None]:
-    provider = HttpProvider(ListedSecrets({"KEY": KEY}))
+    provider = HttpProvider(partial(key_of, secrets=ListedSecrets({"KEY": KEY})))
     yield provider
     await provider.aclose()
 
@@ -75,7 +76,7 @@ async def provider() -> AsyncGenerator[HttpProvider, None]:
 @pytest.fixture
 async def another() -> AsyncGenerator[HttpProvider, None]:
     """This server may hang up after a stream just when the connection is taken again."""
-    provider = HttpProvider(ListedSecrets({"KEY": KEY}))
+    provider = HttpProvider(partial(key_of, secrets=ListedSecrets({"KEY": KEY})))
     yield provider
     await provider.aclose()
 
@@ -221,7 +222,7 @@ async def test_schemas_that_no_grammar_can_say_are_still_answered(
 
 
 async def test_a_wrong_key_is_refused(address: str) -> None:
-    provider = HttpProvider(ListedSecrets({"KEY": "another"}))
+    provider = HttpProvider(partial(key_of, secrets=ListedSecrets({"KEY": "another"})))
     route = route_to(address)
     rendering = render_for("openai-chat", asking("Hello?"), route)
     with pytest.raises(ProviderRefused, match="401"):

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import httpx2
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mentis.errors import RouteError
 from mentis.net.redact import redact
-from mentis.net.targets import check_target, is_loopback
+from mentis.net.targets import check_target, is_loopback, origin_of
 
 
 @pytest.mark.parametrize(
@@ -69,3 +72,41 @@ def test_secrets_are_struck_out_longest_first_and_short_ones_left_alone() -> Non
     assert redact(text, ["sk-abcdef", "sk-abcdef-long", "a", ""]) == (
         "key [redacted] and [redacted], a cat"
     )
+
+
+@pytest.mark.parametrize(
+    ("url", "origin"),
+    [
+        ("https://Host.example/v1", "https://host.example:443"),
+        ("https://host.example:443/other?q#f", "https://host.example:443"),
+        ("https://host.example:/v1", "https://host.example:443"),
+        ("https://host.example./v1", "https://host.example.:443"),
+        ("http://127.0.0.1:8080/v1", "http://127.0.0.1:8080"),
+        ("http://[::1]:9/v1", "http://[::1]:9"),
+    ],
+)
+def test_an_origin_is_scheme_host_and_port_written_one_way(url: str, origin: str) -> None:
+    assert origin_of(url) == origin
+
+
+_PIECES = st.sampled_from(
+    [
+        *"ab.:/@#?[]%\\ \t\0\x7f_-0",
+        *("evil.example", "%2e", "%40", ":80", ":443", "//", "::1", "[::1]", "127.0.0.1", ".."),
+        *("user:word@", "xn--", "xn--4ca", "\u3002", "\uff0f", "\u212a", "\u0430"),
+    ]
+)
+
+
+@given(st.lists(_PIECES, max_size=6).map("".join), st.sampled_from(["https://", "HTTP://", "//"]))
+def test_an_origin_is_the_place_that_the_client_would_call(rest: str, start: str) -> None:
+    url = f"{start}{rest}"
+    try:
+        origin, called = origin_of(url), httpx2.URL(url)
+    except (RouteError, httpx2.InvalidURL):
+        return  # nothing is sent
+    looked_up = called.raw_host.decode()
+    host = f"[{looked_up}]" if ":" in looked_up else looked_up
+    port = called.port or {"https": 443, "http": 80}[called.scheme]
+    assert origin == f"{called.scheme}://{host}:{port}"
+    assert not called.userinfo

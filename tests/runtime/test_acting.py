@@ -26,7 +26,7 @@ from mentis.runtime.parts import Parts
 from mentis.runtime.settings_sources import load_settings
 from mentis.runtime.tool_trust import source_digest
 from mentis.runtime.wiring import open_mind
-from mentis.stores.files.trusted_tools import TrustedTools
+from mentis.stores.files.trusted import TrustedTools
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.stores.sqlite.memories import SqliteMemories

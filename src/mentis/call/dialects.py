@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from mentis.facts.abilities import abilities
+from mentis.net.targets import origin_of
 from mentis.values.route import Backend, Route
 
 _VERSION = re.compile(r"/v\d+[a-z0-9]*$")
@@ -98,3 +99,11 @@ PLACES: dict[str, Place] = {
     "llamacpp": Place("openai", "http://127.0.0.1:8080/v1"),
     "embedded": Place("embedded"),
 }
+
+# Keys of providers and the servers of those providers. Only these go together unasked.
+KEY_SERVERS: frozenset[tuple[str, str]] = frozenset(
+    [
+        ("GOOGLE_API_KEY", origin_of(PLACES["gemini"].url)),
+        *((place.key_env, origin_of(place.url)) for place in PLACES.values() if place.key_env),
+    ]
+)

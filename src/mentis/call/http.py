@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from mentis.errors import RouteError
 from mentis.net.client import open_client
@@ -24,14 +24,17 @@ from .unpacking import PACKINGS, unpacked
 if TYPE_CHECKING:
     import httpx2
 
+# The key that a route sends, "" for none. It raises where there is none, or it may not go there.
+KeyOf: TypeAlias = Callable[[Route], str]
+
 
 class HttpProvider:
     """Streams where the server streams; a whole body comes through as one event."""
 
     def __init__(
-        self, secrets: Secrets, *, max_bytes: int = MAX_BYTES, recorder: Recorder | None = None
+        self, key_of: KeyOf, *, max_bytes: int = MAX_BYTES, recorder: Recorder | None = None
     ) -> None:
-        self._secrets = secrets
+        self._key_of = key_of
         self._max_bytes = max_bytes
         self._recorder = recorder
         self._clients: dict[tuple[float, bool], httpx2.AsyncClient] = {}
@@ -42,8 +45,8 @@ class HttpProvider:
     ) -> AsyncGenerator[AsyncIterator[str], None]:
         import httpx2
 
-        dialect, key = DIALECTS[route.backend], key_of(route, self._secrets)
-        check_target(route.url, with_key=bool(key))
+        check_target(route.url, with_key=bool(route.key_env))
+        dialect, key = DIALECTS[route.backend], self._key_of(route)
         try:
             async with self._send(dialect, route, rendering, key=key) as answer:
                 if answer.status != 200:

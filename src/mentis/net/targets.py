@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from socket import inet_aton
 from urllib.parse import SplitResult, urlsplit
 
 from mentis.errors import RouteError
+
+_PORTS = {"https": 443, "http": 80}
+# Every reader of an address takes this for the same host.
+_AUTHORITY = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9_.-]+)(?::([0-9]{0,5}))?")
 
 
 def check_target(url: str, *, with_key: bool) -> None:
@@ -37,6 +42,25 @@ def check_target(url: str, *, with_key: bool) -> None:
             hint="use https, or leave key_env out",
             host=host,
         )
+
+
+def origin_of(url: str) -> str:
+    """Scheme, host and port in the one way they are compared: what a key is trusted to go to.
+
+    RouteError for an address that somebody might read as that of another host.
+    """
+    parts = _split(url)
+    plain = _AUTHORITY.fullmatch(parts.netloc)
+    odd = any(character <= " " or character in "\x7f\\" for character in url)
+    if plain is None or odd or parts.scheme not in _PORTS:
+        raise RouteError(
+            f"the host {parts.hostname!r} is not written in a way that a key can be trusted to",
+            hint="write it in ASCII and with nothing before it: https://host/v1; a host with other"
+            " letters as it is looked up: https://xn--...",
+            host=parts.hostname,
+        )
+    host, port = plain.groups()
+    return f"{parts.scheme}://{host.lower()}:{int(port or _PORTS[parts.scheme])}"
 
 
 def host_of(url: str) -> str:

@@ -69,15 +69,20 @@ def agents_here(
 def open_postgres(settings: Settings, environ: Mapping[str, str]) -> PostgresDatabase:
     """The PostgreSQL database of a home: one for the ledger and for the memories."""
     chosen = settings.model.ledger
+    url, own = _address(chosen, environ)
     return PostgresDatabase(
-        _address(chosen, environ),
+        url,
         schema=chosen.schema_name,
         busy_seconds=settings.model.store.busy_seconds,
+        own=own or settings.of_environment("ledger", "url"),
     )
 
 
-def _address(chosen: LedgerSettings, environ: Mapping[str, str]) -> str:
-    """The secret first: it may hold a password, and what is in mentis.toml may not."""
+def _address(chosen: LedgerSettings, environ: Mapping[str, str]) -> tuple[str, bool]:
+    """The address, and whether it is a secret, so that it does not come from the home.
+
+    The secret first: it may hold a password, and what is in mentis.toml may not.
+    """
     secret = SystemSecrets(environ).get(chosen.url_env) if chosen.url_env else None
     if secret or not chosen.url:
         if not secret:
@@ -85,13 +90,13 @@ def _address(chosen: LedgerSettings, environ: Mapping[str, str]) -> str:
                 "the ledger is to be in PostgreSQL, and nothing says where that is",
                 hint=f"set ledger.url, or export {chosen.url_env or 'a variable'}=postgresql://...",
             )
-        return secret
+        return secret, True
     if _has_password(chosen.url):
         raise SettingsError(
             "`ledger.url` holds a password",
             hint=f"export {chosen.url_env or 'LEDGER_URL'}=... with it, and take it out there",
         )
-    return chosen.url
+    return chosen.url, False
 
 
 def _has_password(url: str) -> bool:

@@ -153,8 +153,8 @@ class KeyChange:
                 "the key of this log is not in a file, so it cannot be changed for you",
                 hint="take `ledger.key_env` out of the settings for the change",
             )
-        origin = self.settings.origins.get(("ledger", "public_key"), "")
-        if origin.startswith("environment"):
+        if self.settings.of_environment("ledger", "public_key"):
+            origin = self.settings.origins["ledger", "public_key"]
             raise SigningKeyError(
                 f"the public key is set by {origin}, not in mentis.toml",
                 hint="unset the variable and pin the key in mentis.toml",

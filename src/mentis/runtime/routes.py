@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import get_args
 
 from mentis.call.dialects import DIALECTS
-from mentis.call.http import key_of
 from mentis.engines.catalogue import CATALOGUE
 from mentis.engines.weights import find_weights
 from mentis.errors import MentisError
@@ -17,12 +16,12 @@ from mentis.facts.abilities import abilities, wire_of
 from mentis.net.targets import check_target
 from mentis.settle.readers import reader_for
 from mentis.stores.files.home import Home, find_home
-from mentis.stores.keyring import SystemSecrets
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
 from mentis.values.value import Value
 
 from .legs import render_turn
+from .route_keys import KeyTrust, RouteKeys, target_of
 from .settings import HELPERS, Settings, Stage
 from .settings_sources import load_settings
 from .system import SystemClock
@@ -36,7 +35,8 @@ _PROBE_TOKENS = 16  # the least that every server takes
 class RouteCheck(Value):
     """One route and everything that stands in its way. `said` is what a live call came to.
 
-    `stages` are the kinds of work that go there; `notes` is what keeps no call from being made.
+    `trust` is by whom it is said that its key may go there, None where it sends none. `stages` are
+    the kinds of work that go there; `notes` is what keeps no call from being made.
     """
 
     name: str
@@ -45,6 +45,7 @@ class RouteCheck(Value):
     model: str
     url: str
     key: str
+    trust: KeyTrust | None = None
     fallback: tuple[str, ...] = ()
     stages: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
@@ -73,7 +74,8 @@ def _check(settings: Settings, home: Home, name: str, parts: Parts) -> RouteChec
         route, problems = open_routes(settings, home, name)[0], list[str]()
     except MentisError as error:
         route, problems = settings.route(name), [_told(error)]
-    problems += [*_problems(route, parts), *_own_fallback(settings, route)]
+    keys = RouteKeys(home.path, settings, parts.variables)
+    problems += [*_problems(route, keys), *_own_fallback(settings, route)]
     return RouteCheck(
         name=name,
         backend=route.backend,
@@ -81,6 +83,7 @@ def _check(settings: Settings, home: Home, name: str, parts: Parts) -> RouteChec
         model=route.model,
         url=route.url,
         key=route.key_env,
+        trust=_trust(route, keys),
         fallback=route.fallback,
         stages=_stages(settings, name),
         problems=tuple(problems),
@@ -101,12 +104,20 @@ def _is_model(settings: Settings, stage: Stage) -> bool:
     return settings.helped(stage) or stage not in (*HELPERS, "helper")
 
 
-def _problems(route: Route, parts: Parts) -> Iterator[str]:
+def _trust(route: Route, keys: RouteKeys) -> KeyTrust | None:
+    try:
+        target = target_of(route)
+        return None if target is None else keys.trust_in(target)
+    except MentisError:
+        return "untrusted"  # the problems say why
+
+
+def _problems(route: Route, keys: RouteKeys) -> Iterator[str]:
     """What would keep a call from being made, each with what to do about it."""
     steps: list[Callable[[], object]] = [lambda: abilities(route)]
     if route.backend in DIALECTS:
         steps.append(lambda: check_target(route.url, with_key=bool(route.key_env)))
-        steps.append(lambda: key_of(route, SystemSecrets(parts.variables)))
+        steps.append(lambda: keys.key_of(route))
     if route.backend == "embedded" and route.model in CATALOGUE:
         steps.append(lambda: find_weights(route.model))
     for step in steps:

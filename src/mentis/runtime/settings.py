@@ -177,6 +177,10 @@ class Settings:
                 continue
         return tuple(routes)
 
+    def of_environment(self, *key: str) -> bool:
+        """Whether a variable set this key. Whoever sets the environment is the owner."""
+        return self.origins.get(key, "").startswith("environment")
+
     def has_stage(self, stage: Stage) -> bool:
         """Whether a stage has a route of its own."""
         return stage in self.model.routes

@@ -27,7 +27,11 @@ class LedgerSettings(Section):
         Field(description="In the home's own database, or in PostgreSQL (extra `postgres`)."),
     ] = "sqlite"
     url: Annotated[
-        str, Field(description="Address of the PostgreSQL database, without a password.")
+        str,
+        Field(
+            description="Address of the PostgreSQL database, without a password; one of the"
+            " environment (PGPASSWORD) is not sent to where mentis.toml points."
+        ),
     ] = ""
     url_env: Annotated[
         str,

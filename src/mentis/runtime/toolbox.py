@@ -19,7 +19,7 @@ from mentis.act.gate import Gate, GateRules
 from mentis.act.seen import seen_of
 from mentis.errors import MentisError, SettingsError, UsageError
 from mentis.stores.files.key_folder import config_folder
-from mentis.stores.files.trusted_tools import TrustedTools
+from mentis.stores.files.trusted import TrustedTools
 from mentis.values.act import ActSpec, Scope
 from mentis.values.action import Action, Outcome
 from mentis.values.digest import Digest

@@ -31,7 +31,7 @@ from mentis.act.registry import Registry
 from mentis.errors import BadInput, MentisError
 from mentis.ports.act_handler import ActHandler
 from mentis.stores.files.key_folder import config_folder
-from mentis.stores.files.trusted_tools import TrustedTools
+from mentis.stores.files.trusted import TrustedTools
 from mentis.stores.keyring import SystemSecrets
 from mentis.values.digest import Digest
 from mentis.values.value import Value

@@ -24,7 +24,6 @@ from mentis.ports.clock import Clock
 from mentis.ports.provider import Provider
 from mentis.stores.files.home import Home, find_home
 from mentis.stores.files.secret import make_secret, read_secret
-from mentis.stores.keyring import SystemSecrets
 from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.revisions import SqliteRevisions
@@ -45,6 +44,7 @@ from .ledgers import open_ledger
 from .mind import Mind
 from .opened import closed_on_failure
 from .parts import Parts
+from .route_keys import RouteKeys
 from .settings import Settings, Stage
 from .settings_sources import LiveSettings
 from .system import RandomIds, SystemClock
@@ -232,7 +232,7 @@ def open_provider(settings: Settings, home: Home, parts: Parts, *, clock: Clock)
     folder = settings.model.record.folder
     recorder = Recorder(home.path / folder) if folder else None
     http = HttpProvider(
-        SystemSecrets(parts.variables),
+        RouteKeys(home.path, settings, parts.variables).key_of,
         max_bytes=settings.model.limits.answer_bytes,
         recorder=recorder,
     )

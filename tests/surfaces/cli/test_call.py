@@ -78,3 +78,57 @@ def test_a_file_that_a_request_names_is_read_beside_it_only(
     done = mentis("call", file, "--json", "--home", home)
     assert done.code == 1
     assert "outside-home" in done.err
+
+
+KEYED = '[routes.served]\nurl = "http://127.0.0.1:9/v1"\nmodel = "m"\nkey_env = "SERVED_KEY"\n'
+SERVED = {"variable": "SERVED_KEY", "server": "http://127.0.0.1:9"}
+
+
+@pytest.fixture
+def keyed(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SERVED_KEY", "canary-key-1234567890")
+    with (home / "mentis.toml").open("a", encoding="utf-8") as file:
+        file.write(f"\n{KEYED}")
+    return home
+
+
+def test_a_key_is_trusted_to_a_server_by_a_word_and_taken_back_by_another(
+    mentis: Mentis, keyed: Path
+) -> None:
+    asked = mentis("chat", "Hello?", "--route", "served", "--home", keyed)
+    assert (asked.code, "mentis routes trust served" in asked.err) == (1, True)
+    assert "SERVED_KEY (untrusted)" in mentis("routes", "check", "served", "--home", keyed).out
+    done = mentis("routes", "trust", "served", "--yes", "--json", "--home", keyed)
+    assert (done.code, done.json()) == (0, {"keys": [{**SERVED, "trust": "trusted"}]})
+    assert mentis("routes", "trust", "--home", keyed).out == (
+        "SERVED_KEY may go to http://127.0.0.1:9 (trusted)\n"
+    )
+    assert mentis("routes", "check", "served", "--home", keyed).code == 0
+    done = mentis("routes", "trust", "served", "--remove", "--json", "--home", keyed)
+    assert (done.code, done.json()) == (0, {"keys": [{**SERVED, "trust": "untrusted"}]})
+    assert mentis("routes", "trust", "served", "--remove", "--home", keyed).code == 1
+    assert mentis("routes", "check", "served", "--home", keyed).code == 1
+
+
+def test_all_of_it_is_taken_back_at_once_whatever_the_routes_name_now(
+    mentis: Mentis, keyed: Path
+) -> None:
+    mentis("routes", "trust", "served", "--yes", "--home", keyed)
+    toml = (keyed / "mentis.toml").read_text(encoding="utf-8")
+    (keyed / "mentis.toml").write_text(toml.replace(":9/", ":7/"), encoding="utf-8")
+    assert mentis("routes", "check", "served", "--home", keyed).code == 1
+    assert mentis("routes", "trust", "--remove", "--home", keyed).code == 0
+    assert mentis("routes", "trust", "--home", keyed).out == ""
+
+
+def test_trust_is_not_given_where_nobody_can_be_asked(mentis: Mentis, keyed: Path) -> None:
+    done = mentis("routes", "trust", "served", "--home", keyed)
+    assert (done.code, "--yes" in done.err) == (2, True)
+    assert mentis("routes", "trust", "--home", keyed).out == ""
+
+
+def test_a_route_without_a_key_has_nothing_to_be_trusted_with(mentis: Mentis, keyed: Path) -> None:
+    done = mentis("routes", "trust", "default", "--home", keyed)
+    assert (done.code, "sends no key" in done.err) == (2, True)
+    done = mentis("routes", "trust", "openai/gpt-6", "--home", keyed)
+    assert done.out == "OPENAI_API_KEY may go to https://api.openai.com:443 (provider)\n"

@@ -40,11 +40,19 @@ _BY_INDEX = "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off"
 
 
 class PostgresDatabase:
-    """One schema of one database, checked and brought to the newest version when it is opened."""
+    """One schema of one database, checked and brought to the newest version when it is opened.
 
-    def __init__(self, url: str, *, schema: str = "mentis", busy_seconds: float = 5.0) -> None:
+    `own`: the owner said where it is, so that a password of the environment (PGPASSWORD, a service)
+    may go there; one of `~/.pgpass` names its server and goes only to that.
+    """
+
+    def __init__(
+        self, url: str, *, schema: str = "mentis", busy_seconds: float = 5.0, own: bool = True
+    ) -> None:
         self._psycopg = _load()
         self._url = url
+        # libpq fills in from the environment what nobody gives, and an empty password is given.
+        self._given = {} if own else {"password": ""}
         self._schema = schema
         self._busy_seconds = busy_seconds
         self.where = self._name()
@@ -156,7 +164,9 @@ class PostgresDatabase:
 
     def _connect(self) -> psycopg.Connection[Row]:
         seconds = max(2, int(self._busy_seconds))  # less than 2 means for ever to libpq
-        connection = self._psycopg.connect(self._url, autocommit=True, connect_timeout=seconds)
+        connection = self._psycopg.connect(
+            self._url, autocommit=True, connect_timeout=seconds, **self._given
+        )
         try:
             # A later snapshot than the lock's own: the head is read once the lock is held.
             connection.isolation_level = self._psycopg.IsolationLevel.READ_COMMITTED

@@ -51,11 +51,18 @@ _MEANINGS: tuple[tuple[tuple[str, ...], type[MentisError], str, str], ...] = (
     ),
 )
 _NO_ANSWER = "08000"
+_NO_PASSWORD = "no password supplied"  # noqa: S105  # libpq's words; there is no code for it
 
 
 def translate(error: Exception, *, code: str | None, where: str) -> MentisError:
     """One of our errors for one of PostgreSQL's; `where` names the server without its password."""
     text = next(iter(str(error).strip().splitlines()), type(error).__name__)
+    if _NO_PASSWORD in str(error):
+        hint = (
+            "give the address with it in the variable that `ledger.url_env` names; PGPASSWORD goes"
+            " to no server that mentis.toml names"
+        )
+        return SettingsError(f"{where}: the server wants a password", hint=hint)
     sqlstate = code or _NO_ANSWER
     for beginnings, kind, meaning, hint in _MEANINGS:
         if sqlstate.startswith(beginnings):

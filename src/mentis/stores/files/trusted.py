@@ -1,7 +1,8 @@
-"""Which tools of which home may be run, kept beside the keys and not in the home.
+"""The owner's yes to parts of a home: tools that may be run, keys that may be sent.
 
-Whoever can write into a home can name a program in its settings, but not here: it is run only when
-its owner has said yes to exactly this one.
+It is kept beside the signing keys and not in the home. Whoever can write into a home can name a
+program or a server in its settings, but not here: it is run, or sent a key, only when the owner has
+said yes to exactly this one.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
+from typing import ClassVar, cast
 
 from mentis.disk.atomic import unwritable, write_atomic
 from mentis.disk.lock import write_lock
@@ -21,12 +22,14 @@ from .key_folder import safe_name
 _BUSY_SECONDS = 10.0
 
 
-class TrustedTools:
+class _Trusted:
     """A home is known by where it is: a copy elsewhere is another one. These methods block."""
+
+    kind: ClassVar[str]  # the folder, and the table in each file
 
     def __init__(self, config: Path) -> None:
         self._config = config
-        self._folder = config / "tools"
+        self._folder = config / self.kind
 
     def file(self, home: Path) -> Path:
         return self._folder / f"{safe_name(str(home.resolve()))}.json"
@@ -43,14 +46,14 @@ class TrustedTools:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
-            raise _unreadable(path, str(error)) from error
+            raise self._unreadable(path, str(error)) from error
         told = cast("dict[str, object]", found) if isinstance(found, dict) else {}
-        tools = told.get("tools")
-        if not isinstance(tools, dict):
-            raise _unreadable(path, "it is not what was written there")
+        trusted = told.get(self.kind)
+        if not isinstance(trusted, dict):
+            raise self._unreadable(path, "it is not what was written there")
         if told.get("home") != str(home.resolve()):
             return {}  # of another home, whose name makes the same file
-        return cast("dict[str, str]", tools)
+        return cast("dict[str, str]", trusted)
 
     def trust(self, home: Path, name: str, digest: Digest) -> None:
         """From now on this one, and no other of that name."""
@@ -67,12 +70,12 @@ class TrustedTools:
         except OSError as error:
             raise unwritable(self._folder, error) from error
         with write_lock(self._folder / ".lock", seconds=_BUSY_SECONDS):
-            tools = dict(self.trusted(home))
-            before = tools.pop(name, None)
+            trusted = dict(self.trusted(home))
+            before = trusted.pop(name, None)
             if digest is not None:
-                tools[name] = digest
+                trusted[name] = digest
             if before != digest:
-                told = {"home": str(home.resolve()), "tools": dict(sorted(tools.items()))}
+                told = {"home": str(home.resolve()), self.kind: dict(sorted(trusted.items()))}
                 write_atomic(self.file(home), f"{json.dumps(told, indent=2)}\n")
         return before is not None
 
@@ -83,10 +86,21 @@ class TrustedTools:
                 hint="set MENTIS_CONFIG to a folder elsewhere",
             )
 
+    def _unreadable(self, path: Path, reason: str) -> StoreDamaged:
+        return StoreDamaged(
+            f"{path}: which {self.kind} are trusted cannot be read: {reason}",
+            hint=f"remove the file, and trust each again: mentis {self.kind} trust NAME",
+            file=str(path),
+        )
 
-def _unreadable(path: Path, reason: str) -> StoreDamaged:
-    return StoreDamaged(
-        f"{path}: which tools are trusted cannot be read: {reason}",
-        hint="remove the file, and trust each tool again: mentis tools trust NAME",
-        file=str(path),
-    )
+
+class TrustedTools(_Trusted):
+    """By the name of a tool: the digest of what it runs."""
+
+    kind = "tools"
+
+
+class TrustedRoutes(_Trusted):
+    """By key and server: their digest. Which route of the settings names them does not matter."""
+
+    kind = "routes"

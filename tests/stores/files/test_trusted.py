@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mentis.errors import StoreDamaged
-from mentis.stores.files.trusted_tools import TrustedTools
+from mentis.stores.files.trusted import TrustedRoutes, TrustedTools
 
 ONE, OTHER = "sha256:1", "sha256:2"
 
@@ -77,3 +77,13 @@ def test_it_is_plain_to_read(tmp_path: Path, home: Path) -> None:
     trusted.trust(home, "a", OTHER)
     told = json.loads(trusted.file(home).read_text())
     assert told == {"home": str(home.resolve()), "tools": {"a": OTHER, "b": ONE}}
+
+
+def test_a_yes_to_a_tool_is_none_to_a_route(tmp_path: Path, home: Path) -> None:
+    tools, routes = TrustedTools(tmp_path / "config"), TrustedRoutes(tmp_path / "config")
+    tools.trust(home, "mine", ONE)
+    assert not routes.is_trusted(home, "mine", ONE)
+    routes.trust(home, "KEY https://a.example:443", OTHER)
+    told = json.loads(routes.file(home).read_text())
+    assert told == {"home": str(home.resolve()), "routes": {"KEY https://a.example:443": OTHER}}
+    assert tools.trusted(home) == {"mine": ONE}
