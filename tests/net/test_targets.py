@@ -107,6 +107,7 @@ def test_an_origin_is_the_place_that_the_client_would_call(rest: str, start: str
         return  # nothing is sent
     looked_up = called.raw_host.decode()
     host = f"[{looked_up}]" if ":" in looked_up else looked_up
-    port = called.port or {"https": 443, "http": 80}[called.scheme]
+    usual = {"https": 443, "http": 80}[called.scheme]
+    port = usual if called.port is None else called.port
     assert origin == f"{called.scheme}://{host}:{port}"
     assert not called.userinfo

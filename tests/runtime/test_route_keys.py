@@ -57,7 +57,7 @@ def listener() -> Iterator[Listener]:
 
 
 class Answering(BaseHTTPRequestHandler):
-    server: Server
+    server: Server  # pyright: ignore[reportIncompatibleVariableOverride]  # no other has it
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["content-length"]))
@@ -101,8 +101,9 @@ def home(tmp_path: Path) -> Path:
     return create_home(tmp_path / "home")
 
 
-def route_to(url: str, variable: str = "AWS_SECRET_ACCESS_KEY", more: str = "") -> str:
-    return f'{{ url = "{url}", model = "m", key_env = "{variable}", attempts = 1{more} }}'
+def route_to(url: str, variable: str = "AWS_SECRET_ACCESS_KEY") -> str:
+    once = "attempts = 1, timeout_seconds = 9"
+    return f'{{ url = "{url}", model = "m", key_env = "{variable}", {once} }}'
 
 
 def choose(home: Path, **routes: str) -> None:

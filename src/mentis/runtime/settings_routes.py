@@ -61,7 +61,7 @@ class RouteSettings(Section):
         str,
         Field(
             description="Name of the environment variable, or of the entry `mentis` in the"
-            " keyring, that holds the key."
+            " keyring, that holds the key; `mentis routes trust` says where it may go."
         ),
     ] = ""
     variant: Annotated[

@@ -56,7 +56,10 @@ COMMANDS = {
         "Test the filter for text from outside, ask why, make it fit your text.",
     ),
     "eval": ("eval", "Measure the parts that choose, on fixed sets of examples."),
-    "routes": ("routes", "See where requests can go, and whether they would get there."),
+    "routes": (
+        "routes",
+        "See where requests can go, whether they would get there, and trust them with keys.",
+    ),
     "models": ("models", "Fetch, find and remove packaged model weights."),
     "settings": ("settings", "Show every setting, its value and where it came from."),
     "completion": ("completion", "Print the script that completes commands in your shell."),
