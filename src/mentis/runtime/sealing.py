@@ -185,7 +185,7 @@ def open_key_folder(home: Home, origin: str, environ: Mapping[str, str]) -> KeyF
 
 
 def anchors_of_environment(settings: Settings) -> bool:
-    """Then they are the owner's: they were not added, and are used."""
+    """Whoever sets the environment is the owner: what they name was not added, and is used."""
     return settings.of_environment("ledger", "anchors")
 
 
