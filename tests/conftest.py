@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from shutil import disk_usage
@@ -56,6 +56,26 @@ def _keys_of_their_own() -> Iterator[None]:  # pyright: ignore[reportUnusedFunct
         m.setenv("MENTIS_CONFIG", folder)
         m.setenv("XDG_CONFIG_HOME", folder)
         yield
+
+
+@pytest.fixture
+def long_way_out() -> Callable[[Path, str], Path]:
+    """Makes a link in a folder to a file beside that folder, through a path too long to look at.
+
+    The system follows each link by itself, so a short name can lead through a very long path.
+    """
+
+    def make(root: Path, name: str) -> Path:
+        folder, short, above = "d" * 250, "abcdefghijklmnopq", root
+        for letter in short:  # each level has a long name, and a short link to it
+            (above / letter).symlink_to(folder)
+            (above / folder).mkdir()
+            above /= letter
+        (above / "up").symlink_to("../" * len(short))  # the folder again
+        (root / "out").symlink_to("/".join([*short, "up", "..", name]))
+        return root / "out"
+
+    return make
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,59 @@ def test_a_link_that_leads_out_is_refused_and_so_is_a_loop(tmp_path: Path) -> No
         inside(root, "out/file")
     with pytest.raises(OutsideHome):
         inside(root, "loop/file")
+
+
+@pytest.mark.parametrize(
+    ("links", "name"),
+    [
+        ({"loop": "loop"}, "loop"),
+        ({"a": "b", "b": "a"}, "a/file"),
+        ({"a": "missing/../a"}, "a"),
+        ({"late": "../later"}, "late"),
+        ({"late": "../later"}, "late/file"),
+        ({"late": "missing/../../later"}, "late"),
+        ({"first": "second", "second": "../later"}, "first/file"),
+        ({"late": "file/../../later"}, "late"),
+    ],
+)
+def test_a_link_that_ends_nowhere_or_in_what_is_yet_to_come_outside_is_refused(
+    tmp_path: Path, links: dict[str, str], name: str
+) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "file").touch()
+    for link, target in links.items():
+        (root / link).symlink_to(target)
+    with pytest.raises(OutsideHome):
+        inside(root, name)
+
+
+def test_a_link_to_what_is_yet_to_come_inside_is_a_path(tmp_path: Path) -> None:
+    (tmp_path / "late").symlink_to("folder/later")
+    assert inside(tmp_path, "late/file") == tmp_path / "late/file"
+
+
+def test_a_link_behind_a_path_too_long_to_look_at_is_refused(
+    tmp_path: Path, long_way_out: Callable[[Path, str], Path]
+) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (tmp_path / "secret").write_text("outside")
+    link = long_way_out(root, "secret")
+    assert link.read_text() == "outside"
+    with pytest.raises(OutsideHome):
+        inside(root, link.name)
+
+
+def test_a_folder_that_may_not_be_looked_into_is_told_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, strict: bool = False) -> Path:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "resolve", refuse)
+    with pytest.raises(HomeUnwritable, match="Permission denied"):
+        inside(tmp_path, "closed/file")
 
 
 HOLD = """

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,17 @@ def test_what_leads_out_is_left_out_and_said(tmp_path: Path) -> None:
         "folder: it leads out of home",
     )
     assert read_skills(root).skills == ()
+
+
+def test_what_leads_out_a_long_way_round_is_left_out(
+    tmp_path: Path, long_way_out: Callable[[Path, str], Path]
+) -> None:
+    home, root = tmp_path / "home", tmp_path / "home/skills"
+    outside = skill(tmp_path / "outside", "---\ndescription: x\n---\n")
+    root.mkdir(parents=True)
+    (root / "SKILL.md").symlink_to(long_way_out(home, "outside/SKILL.md"))
+    assert (root / "SKILL.md").samefile(outside / "SKILL.md")
+    assert read_skills(root, home=home).problems == ("SKILL.md: it leads out of home",)
 
 
 def test_the_walk_ends_where_there_is_too_much_to_look_at(

@@ -3,21 +3,47 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 from mentis.errors import OutsideHome
+
+from .atomic import unwritable
 
 
 def inside(root: Path, name: str) -> Path:
     """`root / name` if that is inside `root`, also once every link is followed."""
     path = root / name
     try:
-        stays = path.resolve().is_relative_to(root.resolve())
+        stays = real_path(path).is_relative_to(real_path(root))
+    except PermissionError as error:
+        raise unwritable(path, error) from error
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a null byte
         raise _outside(name, root) from error
     if not stays or Path(name).is_absolute() or ".." in Path(name).parts:
         raise _outside(name, root)
     return path
+
+
+def real_path(path: Path) -> Path:
+    """`path` with every link followed, also where it leads to what is not there yet.
+
+    `Path.resolve` alone is not enough: unless it is strict, it passes over a link that it cannot
+    follow (from Python 3.13 on a loop, in every version a path that grew too long), as if that
+    were a plain name. Strict, it takes nothing that is missing.
+    """
+    try:
+        return path.resolve(strict=True)
+    except (FileNotFoundError, NotADirectoryError):
+        parent = real_path(path.parent)
+    if path.name == "..":
+        return parent.parent
+    here = parent / path.name
+    try:
+        is_link = stat.S_ISLNK(here.lstat().st_mode)  # `is_symlink` takes any error for a no
+    except (FileNotFoundError, NotADirectoryError):
+        return here
+    return real_path(parent / here.readlink()) if is_link else here
 
 
 def seen_from(root: Path, text: str) -> str:

@@ -14,6 +14,7 @@ from operator import attrgetter, eq
 from pathlib import Path
 from typing import TypeAlias, cast
 
+from mentis.disk.inside import real_path
 from mentis.errors import BadInput
 from mentis.values.selection import Capability
 from mentis.values.value import Value
@@ -113,7 +114,7 @@ class _Walk:
                         os.fsencode(file.relative_to(self._root)).decode("utf-8", "replace")
                     )
                 continue
-            if self._stamp(file) and file.is_file() and self._is_within(file):
+            if self._stamp(file) and file.is_file() and self._place_within(file):
                 yield file
             if depth < _DEEPEST:
                 waiting += [(path, depth + 1) for path in inside]
@@ -137,17 +138,20 @@ class _Walk:
         return [folder / name for name in names]
 
     def _is_new(self, folder: Path) -> bool:
-        real = Path(os.path.realpath(folder))
-        if real in self._seen or not self._is_within(folder):
+        real = self._place_within(folder)
+        if real is None or real in self._seen:
             return False
         self._seen.add(real)
         return True
 
-    def _is_within(self, path: Path) -> bool:
-        if Path(os.path.realpath(path)).is_relative_to(self._within):
-            return True
+    def _place_within(self, path: Path) -> Path | None:
+        """Where it really is; None, with a problem, where that is elsewhere or cannot be told."""
+        with suppress(OSError, RuntimeError):
+            real = real_path(path)
+            if real.is_relative_to(self._within):
+                return real
         self.problems.append(f"{_shown(path)}: it leads out of {self._within.name}")
-        return False
+        return None
 
     def _stamp(self, path: Path) -> bool:
         """Whether anything is there. If something comes, the folder it comes into changes."""
