@@ -11,8 +11,8 @@ from pathlib import Path
 
 import anyio
 
-from mentis import Agent, ScriptedProvider, create_home, open_acts, tool
-from mentis.runtime.parts import Parts
+from mentis import Agent, Parts, create_home, open_acts, tool
+from mentis.testing import ScriptedProvider
 
 
 @tool

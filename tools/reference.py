@@ -16,7 +16,7 @@ import click
 
 import mentis.ports
 from errors_drawn import read_drawing
-from mentis import errors
+from mentis import errors, testing
 from mentis.act.builtin.table import BUILT_IN
 from mentis.codec.forms import schema_of
 from mentis.ledger.guardian.profiles import SETTLEMENTS, SHIPPED, level_words
@@ -142,7 +142,10 @@ def ports_page() -> str:
     head = "| port | what it does | double |\n|---|---|---|\n"
     names = [module.name for module in pkgutil.iter_modules(mentis.ports.__path__)]
     lines = [_port_line(f"mentis.ports.{name}") for name in sorted(names)]
-    words = "The seams to the outside. Each has a double in memory that ships with Mentis.\n\n"
+    words = (
+        "The seams to the outside. Each has a double in memory that ships with Mentis, for tests of"
+        " your\nown: `from mentis.testing import FixedClock`.\n\n"
+    )
     return f"{NOTE}\n# Ports\n\n{words}{head}" + "\n".join(lines) + "\n"
 
 
@@ -156,11 +159,13 @@ def _port_line(module_name: str) -> str:
         if cls.__module__ == module_name
     ]
     port = next(cls for cls in classes if getattr(cls, "_is_protocol", False))
-    beside = [f"{module_name}.{cls.__name__}" for cls in classes if cls is not port]
-    named = re.search(r" *The double is `([\w.]+)`\.", first)
+    beside = [
+        cls.__name__ for cls in classes if cls is not port and cls.__name__ in testing.__all__
+    ]
+    named = re.search(r" *The double is `[\w.]+\.(\w+)`\.", first)
     double = named[1] if named else beside[0]
     words = first.replace(named[0], "") if named else first
-    return _row(f"`{module_name}.{port.__name__}`", words, f"`{double}`")
+    return _row(f"`{module_name}.{port.__name__}`", words, f"`mentis.testing.{double}`")
 
 
 def prompt_checks_page() -> str:

@@ -10,33 +10,39 @@ from importlib import import_module
 TYPE_CHECKING = False  # loading typing takes longer than all the rest here
 
 if TYPE_CHECKING:
+    from .act.builtin.channels import CallbackChannel
     from .act.functions import tool
     from .call.scripted import ScriptedProvider
     from .compose.compose import Composed
-    from .errors import ActFailed, MentisError
+    from .errors import ActFailed, BudgetReached, MentisError
+    from .ledger.bundle import auditor_script
     from .library.load import load_shipped
     from .ports.clock import FixedClock
     from .ports.ids import CountingIds
     from .runtime.acts import open_acts
     from .runtime.agent import Agent
     from .runtime.attachments import attach
+    from .runtime.cognition import open_cognition
     from .runtime.cortex.cortex import Ticked
     from .runtime.homes import create_home
     from .runtime.loop.queue import SenseQueue
     from .runtime.loop.sources import LoopChoice
     from .runtime.memories import open_memories
+    from .runtime.parts import Parts
     from .runtime.personas import Personas
     from .runtime.prompts import Prompts
+    from .runtime.record import open_record
+    from .runtime.record_export import export_record
     from .runtime.route_keys import open_route_keys
     from .runtime.statuses import open_statuses
     from .runtime.toolbox import open_toolbox
     from .runtime.turn import TurnResult
-    from .values.act import ActCall
+    from .values.act import ActCall, ActSpec
     from .values.action import Action, Outcome
     from .values.assembly import Assembled
     from .values.block import Block
     from .values.cognition import Sense
-    from .values.entry import Entry, Verdict
+    from .values.entry import Entry, Uptime, Verdict
     from .values.library import Library
     from .values.memories import MemoryDraft, MemoryFilter
     from .values.part import MediaPart
@@ -56,10 +62,13 @@ if TYPE_CHECKING:
 _HOMES = {
     "ActCall": "values.act",
     "ActFailed": "errors",
+    "ActSpec": "values.act",
     "Action": "values.action",
     "Agent": "runtime.agent",
     "Assembled": "values.assembly",
     "Block": "values.block",
+    "BudgetReached": "errors",
+    "CallbackChannel": "act.builtin.channels",
     "Composed": "compose.compose",
     "CountingIds": "ports.ids",
     "Entry": "values.entry",
@@ -71,6 +80,7 @@ _HOMES = {
     "MemoryFilter": "values.memories",
     "MentisError": "errors",
     "Outcome": "values.action",
+    "Parts": "runtime.parts",
     "Persona": "values.persona",
     "Personas": "runtime.personas",
     "Profile": "values.persona",
@@ -94,13 +104,18 @@ _HOMES = {
     "Trust": "values.trust",
     "Turn": "values.turn",
     "TurnResult": "runtime.turn",
+    "Uptime": "values.entry",
     "Verdict": "values.entry",
     "WindowDraft": "values.window",
     "attach": "runtime.attachments",
+    "auditor_script": "ledger.bundle",
     "create_home": "runtime.homes",
+    "export_record": "runtime.record_export",
     "load_shipped": "library.load",
     "open_acts": "runtime.acts",
+    "open_cognition": "runtime.cognition",
     "open_memories": "runtime.memories",
+    "open_record": "runtime.record",
     "open_route_keys": "runtime.route_keys",
     "open_statuses": "runtime.statuses",
     "open_toolbox": "runtime.toolbox",
@@ -110,10 +125,13 @@ _HOMES = {
 __all__ = (
     "ActCall",
     "ActFailed",
+    "ActSpec",
     "Action",
     "Agent",
     "Assembled",
     "Block",
+    "BudgetReached",
+    "CallbackChannel",
     "Composed",
     "CountingIds",
     "Entry",
@@ -125,6 +143,7 @@ __all__ = (
     "MemoryFilter",
     "MentisError",
     "Outcome",
+    "Parts",
     "Persona",
     "Personas",
     "Profile",
@@ -148,13 +167,18 @@ __all__ = (
     "Trust",
     "Turn",
     "TurnResult",
+    "Uptime",
     "Verdict",
     "WindowDraft",
     "attach",
+    "auditor_script",
     "create_home",
+    "export_record",
     "load_shipped",
     "open_acts",
+    "open_cognition",
     "open_memories",
+    "open_record",
     "open_route_keys",
     "open_statuses",
     "open_toolbox",

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 HEAVY = {
     "anyio",
     "asyncio",
@@ -39,8 +41,9 @@ def packages(modules: set[str]) -> set[str]:
     return {module.partition(".")[0] for module in modules}
 
 
-def test_importing_mentis_loads_next_to_nothing() -> None:
-    added = modules_loaded_by("-c", "import mentis") - modules_loaded_by("-c", "")
+@pytest.mark.parametrize("module", ["mentis", "mentis.testing"])
+def test_importing_mentis_loads_next_to_nothing(module: str) -> None:
+    added = modules_loaded_by("-c", f"import {module}") - modules_loaded_by("-c", "")
     assert packages(added) & HEAVY == set()
     assert len(added) <= 60, sorted(added)
 

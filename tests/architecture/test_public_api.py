@@ -1,11 +1,22 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 from inline_snapshot import snapshot
 
 import mentis
+from mentis import testing
+
+ROOT = Path(__file__).resolve().parents[2]
+SHOWN = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "examples").glob("*.py")),
+]
+INNER = re.compile(r"^\s*(?:from|import) (mentis\.(?!testing\b)\S+)", re.MULTILINE)
 
 
 def test_the_public_names_are_these() -> None:
@@ -13,10 +24,13 @@ def test_the_public_names_are_these() -> None:
         (
             "ActCall",
             "ActFailed",
+            "ActSpec",
             "Action",
             "Agent",
             "Assembled",
             "Block",
+            "BudgetReached",
+            "CallbackChannel",
             "Composed",
             "CountingIds",
             "Entry",
@@ -28,6 +42,7 @@ def test_the_public_names_are_these() -> None:
             "MemoryFilter",
             "MentisError",
             "Outcome",
+            "Parts",
             "Persona",
             "Personas",
             "Profile",
@@ -51,13 +66,18 @@ def test_the_public_names_are_these() -> None:
             "Trust",
             "Turn",
             "TurnResult",
+            "Uptime",
             "Verdict",
             "WindowDraft",
             "attach",
+            "auditor_script",
             "create_home",
+            "export_record",
             "load_shipped",
             "open_acts",
+            "open_cognition",
             "open_memories",
+            "open_record",
             "open_route_keys",
             "open_statuses",
             "open_toolbox",
@@ -67,14 +87,32 @@ def test_the_public_names_are_these() -> None:
     assert len(mentis.__all__) < 60
 
 
-@pytest.mark.parametrize("name", mentis.__all__)
-def test_a_public_name_can_be_had_from_the_root(name: str) -> None:
-    found = getattr(mentis, name)
-    assert not isinstance(found, ModuleType), "a room of the same name hides it"
-    assert getattr(mentis, name) is found
-    assert name in dir(mentis)
+@pytest.mark.parametrize("module", [mentis, testing], ids=lambda module: module.__name__)
+def test_a_public_name_can_be_had_from_where_it_is_said_to_be(module: ModuleType) -> None:
+    for name in module.__all__:
+        found = getattr(module, name)
+        assert not isinstance(found, ModuleType), f"a room named {name} hides it"
+        assert getattr(module, name) is found
+        assert name in dir(module)
 
 
-def test_another_name_is_an_ordinary_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="'mentis' has no attribute 'nothing'"):
-        _ = mentis.nothing  # pyright: ignore[reportAttributeAccessIssue]  # that is the point
+def test_every_double_that_the_ports_name_can_be_had_for_tests() -> None:
+    page = (ROOT / "docs/reference/ports.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"`mentis\.testing\.(\w+)`", page)) == sorted(testing.__all__)
+
+
+def test_a_double_at_the_root_is_the_one_for_tests() -> None:
+    both = set(mentis.__all__) & set(testing.__all__)
+    assert both == {"CountingIds", "FixedClock", "ScriptedProvider"}
+    assert all(getattr(mentis, name) is getattr(testing, name) for name in both)
+
+
+@pytest.mark.parametrize("path", SHOWN, ids=lambda path: path.name)
+def test_an_example_imports_only_what_is_public(path: Path) -> None:
+    assert INNER.findall(path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("module", [mentis, testing], ids=lambda module: module.__name__)
+def test_another_name_is_an_ordinary_attribute_error(module: ModuleType) -> None:
+    with pytest.raises(AttributeError, match=f"'{module.__name__}' has no attribute 'nothing'"):
+        _ = module.nothing

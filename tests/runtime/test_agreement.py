@@ -12,7 +12,7 @@ from mentis.errors import MentisError
 from mentis.ledger import auditor
 from mentis.runtime.homes import create_home, verify_home
 from mentis.runtime.record import open_record
-from mentis.runtime.record_export import export
+from mentis.runtime.record_export import export_record
 from mentis.values.entry import Draft
 
 TWICE = """update ledger set NAME = '{"text":"x",' || substr(NAME, 2) where idx = 2"""
@@ -55,7 +55,7 @@ def audited(home: Path, bundle: Path) -> bool:
     """Whether the auditor finds the export whole; what is not handed out at all is not."""
     try:
         with open_record(home) as record:
-            pin = export(record, bundle).pin
+            pin = export_record(record, bundle).pin
     except MentisError:
         return False
     told = auditor.audit(str(bundle), key=pin.public_key, origin=pin.origin, checkpoints=())

@@ -38,7 +38,7 @@ from mentis.ports.ledger_store import LedgerStore, Stamp
 from mentis.runtime import record_rotation
 from mentis.runtime.homes import create_home
 from mentis.runtime.record import open_record
-from mentis.runtime.record_export import export
+from mentis.runtime.record_export import export_record
 from mentis.runtime.statuses import Statuses, open_statuses
 from mentis.runtime.statuses_desk import Desk, Opened
 from mentis.runtime.wiring import Parts
@@ -551,7 +551,7 @@ def keyed(home: Path) -> Statuses:
 def kept_anywhere(home: Path) -> list[str]:
     """Files that hold the key, but for the drafts themselves in quarantine."""
     with open_record(home) as record:
-        export(record, home / "bundle.zip")
+        export_record(record, home / "bundle.zip")
     files = [one for one in home.rglob("*") if one.is_file()]
     with ZipFile(home / "bundle.zip") as bundle:
         inside = b"".join(map(bundle.read, bundle.namelist()))

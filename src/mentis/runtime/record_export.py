@@ -58,7 +58,7 @@ class CheckedProof:
         return self.holds and True in believed and False not in believed
 
 
-def export(record: Record, path: Path) -> Exported:
+def export_record(record: Record, path: Path) -> Exported:
     """Everything an auditor needs in one file, with a checkpoint of now.
 
     It holds what is there at one moment, at which nobody is in the middle of erasing or moving;

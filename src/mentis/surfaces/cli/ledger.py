@@ -242,7 +242,7 @@ def _change_key(persona: str | None, *, as_json: bool) -> None:
 @json_option
 def export(file: Path, *, persona: str | None, as_json: bool) -> None:
     """Write one file that an auditor checks with one command, without Mentis."""
-    from mentis.runtime.record_export import export as export_record
+    from mentis.runtime.record_export import export_record
 
     with open_own(persona) as record:
         done = export_record(record, file)

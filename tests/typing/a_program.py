@@ -1,0 +1,107 @@
+"""A program of somebody who uses Mentis and checks it strictly. Its types are looked at, not run.
+
+`assert_type` fails in the checker where a name has become `Any` or something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import assert_type
+
+from mentis import (
+    ActCall,
+    ActSpec,
+    Agent,
+    BudgetReached,
+    Entry,
+    LoopChoice,
+    MemoryFilter,
+    Outcome,
+    Parts,
+    PromptRequest,
+    Rendering,
+    Reply,
+    Sense,
+    Ticked,
+    ToolDeclaration,
+    TurnResult,
+    Verdict,
+    create_home,
+    open_acts,
+    open_memories,
+    tool,
+)
+from mentis.testing import CountingIds, FixedClock, LedgerInMemory, ScriptedProvider
+
+
+@tool
+def fetch_tea(cups: int, kind: str = "green") -> str:
+    """Fetch some tea."""
+    return f"{cups} cups of {kind} tea"
+
+
+@tool(external_effects=True)
+async def write_letter(to: str) -> Mapping[str, str]:
+    """Write a letter."""
+    return {"to": to}
+
+
+assert_type(fetch_tea(2), str)
+
+
+class Telescope:
+    """A handler of its own, without a decorator."""
+
+    spec = ActSpec(ToolDeclaration("point", "Points the telescope.", {"type": "object"}))
+
+    async def handle(self, call: ActCall) -> Outcome:
+        return Outcome(call.action, "done", text="pointing")
+
+
+async def talk(home: Path) -> str:
+    script = ScriptedProvider(["Good morning."])
+    parts = Parts(
+        provider=script,
+        clock=FixedClock(),
+        ids=CountingIds(),
+        handlers=(fetch_tea, write_letter, Telescope()),
+    )
+    async with Agent.open(home, parts=parts) as agent:
+        assert_type(agent, Agent)
+        try:
+            result = await agent.chat("Good morning!", session="kitchen")
+        except BudgetReached as error:
+            return assert_type(error.hint, str)
+        assert_type(result, TurnResult)
+        assert_type(result.reply, Reply)
+        assert_type(result.entry, Entry)
+        assert_type(result.outcomes, tuple[Outcome, ...])
+        assert_type(agent.verify(), Verdict)
+        assert_type(agent.render("And now?"), Rendering)
+        assert_type(await agent.tick([Sense("1", "door", {"text": "It rang."})]), Ticked)
+        await agent.loop(choice=LoopChoice(ticks=1)).run()
+        assert_type(script.sent[0], Rendering)
+        assert_type(script.sent[0].body(), bytes)
+        return assert_type(result.reply.text, str)
+
+
+def look_back(home: Path, request: PromptRequest) -> None:
+    assert_type(request.current_text, str)
+    assert_type(create_home(home), Path)
+    with open_acts(home, readonly=True) as acts:
+        waiting, _ = acts.pending()
+        for act in waiting:
+            assert_type(act.call, ActCall)
+    with open_memories(home) as memories:
+        for memory in memories.list(MemoryFilter(kinds=("decision",))):
+            assert_type(memory.text, str)
+    assert_type(LedgerInMemory(), LedgerInMemory)
+
+
+def mistakes(agent: Agent) -> None:
+    """Each is seen: a checker that sees none calls the comment unnecessary."""
+    fetch_tea("two")  # type: ignore[arg-type]
+    agent.render(2)  # type: ignore[arg-type]
+    agent.shout("Good morning!")  # type: ignore[attr-defined]
+    Parts(clock="noon")  # type: ignore[arg-type]
