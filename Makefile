@@ -2,6 +2,12 @@
 # Nothing is needed but make and Python 3.11 or newer (name another one with PYTHON=python3.13).
 PYTHON ?= python3
 VENV := .venv
+ifneq ($(origin PYTHON),file)
+# One was named. If `.venv` was made by another version, this one gets an environment of its own.
+NAMED := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+MADE_BY := $(shell sed -n 's/^version *= *\([0-9]*\.[0-9]*\).*/\1/p' .venv/pyvenv.cfg 2>/dev/null)
+VENV := $(if $(filter-out $(NAMED),$(MADE_BY)),.venv-$(NAMED),.venv)
+endif
 BIN := $(VENV)/bin
 # The peers of the benchmarks pin other versions than the tests: an environment of their own.
 BENCH := .venv-bench
@@ -12,7 +18,7 @@ PIP := -m pip --disable-pip-version-check --quiet
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench bench-full soak clean lock docs models house
+.PHONY: help demo test quick slow rooms check format bench bench-full soak clean lock docs models house
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -24,10 +30,19 @@ demo: $(VENV)/.run ## set everything up and show one real turn, end to end, offl
 test: $(VENV)/.dev models ## set everything up and run the tests
 	@$(BIN)/python tools/run_tests.py
 
+quick: $(VENV)/.dev ## the tests nearest to what changed, in under a minute
+	@$(BIN)/python tools/run_quick.py
+
+slow: $(VENV)/.dev models ## what takes longer, and the lower rooms on every other Python (under 30 minutes)
+	@$(BIN)/python tools/run_slow.py
+
+rooms: $(VENV)/.dev
+	@$(BIN)/python tools/run_slow.py --rooms
+
 check: $(VENV)/.dev ## format, lint, types, import contracts, documentation
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@$(BIN)/basedpyright
+	@$(BIN)/basedpyright --pythonpath $(BIN)/python
 	@$(BIN)/lint-imports
 	@$(BIN)/python tools/check_project.py
 
@@ -59,8 +74,8 @@ models: $(VENV)/.dev
 lock: $(VENV)/.dev ## resolve dependencies anew and write locks/
 	@$(BIN)/python tools/lock.py
 
-clean: ## remove the virtual environment and everything generated
-	rm -rf $(VENV) $(BENCH) $(ROUTER) .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage* dist build bench/results
+clean: ## remove the virtual environments and everything generated
+	rm -rf .venv .venv-* .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage* dist build bench/results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:

@@ -1,4 +1,5 @@
-"""What `make test` runs: all tests in random order on two workers, and what covers the pure rooms.
+"""What `make test` runs: the tests in random order on two workers, and what covers the pure rooms.
+Those marked `slow` are left to `make slow`.
 
 The pure rooms must be covered to 95 percent, branches included, by their own tests. Only these are
 measured, because measuring makes every test half as slow again. `--coverage` measures all of them
@@ -46,6 +47,7 @@ MEASURED = (
     "tests/ledger/test_verify.py",
 )
 MEASURING = ("--cov", "--cov-report=")
+QUICKER = ("-m", "not slow")
 
 
 @dataclass(slots=True)
@@ -74,8 +76,8 @@ def run_pytest(*arguments: str) -> int:
 def run_all() -> int:
     """Both halves are run, also when the first one fails: whoever reads it wants to see it all."""
     left_out = [f"--ignore={path}" for path in MEASURED]
-    measured_half = run_pytest("-q", *MEASURING, *MEASURED)
-    return run_pytest("-q", *left_out) or measured_half
+    measured_half = run_pytest("-q", *QUICKER, *MEASURING, *MEASURED)
+    return run_pytest("-q", *QUICKER, *left_out) or measured_half
 
 
 def measured() -> dict[str, dict[str, int]]:
@@ -123,7 +125,7 @@ def main(arguments: list[str]) -> int:
     if arguments and not everything:
         return run_pytest(*arguments)
     (ROOT / ".coverage").unlink(missing_ok=True)  # of an earlier run
-    failed = run_pytest("-q", *MEASURING) if everything else run_all()
+    failed = run_pytest("-q", *QUICKER, *MEASURING) if everything else run_all()
     if not (ROOT / ".coverage").exists():
         return failed or 1
     rooms = tally_rooms(measured())

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from .values.trace import Trace
     from .values.trust import Trust
     from .values.turn import Turn
-    from .values.window import StampedWindow, WindowDraft
+    from .values.window import WindowDraft
 
 _HOMES = {
     "ActCall": "values.act",
@@ -96,7 +96,6 @@ _HOMES = {
     "SenseQueue": "runtime.loop.queue",
     "Span": "values.span",
     "Stability": "values.stability",
-    "StampedWindow": "values.window",
     "Stimulus": "values.recalled",
     "Ticked": "runtime.cortex.cortex",
     "ToolDeclaration": "values.tool",
@@ -159,7 +158,6 @@ __all__ = (
     "SenseQueue",
     "Span",
     "Stability",
-    "StampedWindow",
     "Stimulus",
     "Ticked",
     "ToolDeclaration",

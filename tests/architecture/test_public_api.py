@@ -58,7 +58,6 @@ def test_the_public_names_are_these() -> None:
             "SenseQueue",
             "Span",
             "Stability",
-            "StampedWindow",
             "Stimulus",
             "Ticked",
             "ToolDeclaration",
