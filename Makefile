@@ -18,7 +18,7 @@ PIP := -m pip --disable-pip-version-check --quiet
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick slow rooms check format bench bench-full soak clean lock docs models house
+.PHONY: help demo test quick slow rooms check format bench bench-full soak clean lock docs models house goldens
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -52,6 +52,10 @@ format: $(VENV)/.dev ## format the code and sort its imports
 
 house: $(VENV)/.dev ## measure the code: rooms, imports, names, the walk of a turn; enforces nothing
 	@$(BIN)/python tools/house.py
+
+goldens: $(VENV)/.dev ## write the goldens of turns and ticks anew; then read what is different
+	@rm -rf tests/goldens/golden
+	@UPDATE_GOLDENS=1 $(BIN)/python -m pytest -q tests/goldens tests/homes
 
 docs: $(VENV)/.dev ## write the generated reference anew
 	@$(BIN)/python tools/reference.py --write

@@ -1,0 +1,297 @@
+"""A home, a provider on loopback and an agent between them; what passes there is the golden.
+
+Only seams that outlive the inside are used: the public names of `mentis`, and its command line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+import sys
+from collections.abc import Callable, Generator, Iterable
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import NoneType
+from typing import Any, cast, get_args, get_type_hints
+from unittest.mock import patch
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from mentis import Agent, CountingIds, Entry, MentisError, TurnResult, create_home
+from mentis.__main__ import main
+from mentis.codec.forms import to_object
+from mentis.ports.screener import ListedScreener
+from mentis.values.entry import Uptime
+
+from .server import Answer, Server, serving
+
+START = datetime(2026, 1, 1, 12, tzinfo=UTC)
+SECRET = b"golden secret of thirty-two byte"
+KEY = "golden-key"
+# Which of the results of an agent are values that say little or much of the machine.
+_NOW = re.compile(r"(?!2026-01-01)20\d\d-\d\d-\d\dT[\d:.]+(Z|\+00:00)")
+_HEAD = re.compile(r"head [0-9a-f]{64}")
+_OF_NOW = {"clock", "signature", "signed"}
+_QUIET = {"composed", "rendering", "entry", "calls", "caching", "trace"}
+
+
+class GoldenClock:
+    """It stands still until a case moves it on: how often it is read must change nothing."""
+
+    def __init__(self) -> None:
+        self.passed = 0.0
+
+    def now(self) -> datetime:
+        return START + timedelta(seconds=self.passed)
+
+    def monotonic(self) -> float:
+        return self.passed
+
+    def uptime(self) -> Uptime:
+        return Uptime("golden", round(self.passed * 1000))
+
+
+class GoldenIds(CountingIds):
+    """One salt for all: how many were taken before must not change the hash of an entry."""
+
+    def salt(self) -> bytes:
+        return b"golden salt 16 b"
+
+
+def parts_of(**given: object) -> Any:  # noqa: ANN401  # its class has no public name
+    """What `Agent.open` takes as its parts, wherever the class of them lives."""
+    hint = get_type_hints(Agent.open)["parts"]
+    (kind,) = (one for one in get_args(hint) if one is not NoneType)
+    return kind(**given)
+
+
+@dataclass
+class Stage:
+    home: Path
+    server: Server
+    portal: BlockingPortal
+    clock: GoldenClock = field(default_factory=GoldenClock)
+    ids: GoldenIds = field(default_factory=GoldenIds)
+    handlers: tuple[object, ...] = ()
+    channels: tuple[object, ...] = ()
+    rules: tuple[object, ...] = ()
+    steps: list[object] = field(default_factory=list[object])
+    _opened: ExitStack = field(default_factory=ExitStack)
+    _agent: Agent | None = None
+
+    def configure(self, text: str) -> None:
+        """Add to the settings; the address of the server stands for URL."""
+        with (self.home / "mentis.toml").open("a", encoding="utf-8") as file:
+            file.write(f"\n{text.replace('URL', self.server.url)}\n")
+
+    def answers(self, *answers: Answer) -> None:
+        self.server.answers.extend(answers)
+
+    def parts(self, **more: object) -> Any:  # noqa: ANN401  # as above
+        given: dict[str, object] = {
+            "clock": self.clock,
+            "ids": self.ids,
+            "secret": SECRET,
+            "screener": ListedScreener({}),
+            "handlers": self.handlers,
+            "channels": self.channels,
+            "rules": self.rules,
+        }
+        return parts_of(**{**given, **more})
+
+    def agent(self, route: str = "default", persona: str | None = None) -> Agent:
+        """The agent, opened anew if it was closed; `close` it to change the settings."""
+        if self._agent is None:
+            opened = Agent.open(self.home, route=route, persona=persona, parts=self.parts())
+            self._agent = self._opened.enter_context(self.portal.wrap_async_context_manager(opened))
+        return self._agent
+
+    def close(self) -> None:
+        self._agent = None
+        self._opened.close()
+
+    def do(self, name: str, *args: object, **named: object) -> Any:  # noqa: ANN401  # of any method
+        """Let the agent do it, and keep what came of it; a minute passes afterwards."""
+        method = getattr(self.agent(), name)
+
+        async def called() -> object:
+            done = method(*args, **named)
+            return await done if hasattr(done, "__await__") else done
+
+        try:
+            result = self.portal.call(called)
+        except MentisError as error:
+            self.note(name, error)
+            return error
+        finally:
+            self.clock.passed += 60
+        self.note(name, result)
+        return result
+
+    def note(self, name: str, value: object) -> None:
+        self.steps.append({name: self.plain(value)})
+
+    def mentis(self, *args: str | Path, stdin: str = "", shown: bool = True) -> str:
+        """A command line in this process; its words and exit code are kept if `shown`."""
+        self.close()
+        out, err = io.StringIO(), io.StringIO()
+        words = ["mentis", *map(str, args)]
+        with (
+            patch.object(sys, "argv", [*words, "--home", str(self.home)]),
+            patch.object(sys, "stdin", io.StringIO(stdin)),
+            redirect_stdout(out),
+            redirect_stderr(err),
+        ):
+            code = main()
+        if shown:
+            told = {"exit": code, "out": _parsed(out.getvalue()), "err": err.getvalue()}
+            self.steps.append(self.plain({" ".join(words): told}))
+        return out.getvalue()
+
+    def plain(self, value: object) -> object:
+        """As JSON without what is of this machine or this moment."""
+        return self._cleaned(_plain(value))
+
+    def _cleaned(self, value: object) -> object:
+        match value:
+            case dict():
+                items = cast("dict[str, object]", value).items()
+                return {self._text(key): self._cleaned(one) for key, one in items}
+            case list():
+                return [self._cleaned(one) for one in cast("list[object]", value)]
+            case str():
+                return self._text(value)
+            case _:
+                return value
+
+    def _text(self, text: str) -> str:
+        text = text.replace(str(self.home.parent), "FOLDER").replace(self.server.url, "URL")
+        return _of_now(text)
+
+    def golden(self) -> dict[str, object]:
+        """Everything that went out, was answered, recorded, and comes of it again."""
+        agent = self.agent()
+        entries = agent.entries()
+        verdict = agent.verify()
+        sessions = {
+            one.name: [_turn(turn) for turn in agent.history(session=one.name)]
+            for one in agent.sessions()
+        }
+        replays = {str(one.index): self._replay(one) for one in entries if "inputs" in one.body}
+        return {
+            "steps": self.steps,
+            "sent": self._cleaned(self.server.sent),
+            "left": len(self.server.answers),
+            "entries": [self._cleaned(one) for one in _entries(entries)],
+            "sessions": sessions,
+            "replays": replays,
+            "verify": self._cleaned(
+                {
+                    "intact": verdict.intact,
+                    "findings": [_plain(one) for one in verdict.findings],
+                    "notes": list(verdict.notes),
+                    "completeness": verdict.completeness,
+                }
+            ),
+        }
+
+    def _replay(self, entry: Entry) -> object:
+        try:
+            done = self.agent().replay(entry.index)
+        except MentisError as error:
+            return self.plain(error)
+        return {
+            "identical": done.identical,
+            "notes": list(done.notes),
+            "sha256": hashlib.sha256(done.rendering.body()).hexdigest(),
+        }
+
+
+@contextmanager
+def staged(folder: Path) -> Generator[Stage]:
+    home = create_home(folder / "home")
+    (secret,) = home.glob("*.key")
+    secret.write_text(SECRET.hex(), encoding="utf-8")  # for command lines, which get no parts
+    with serving() as server, start_blocking_portal() as portal:
+        stage = Stage(home, server, portal)
+        try:
+            yield stage
+        finally:
+            stage.close()
+
+
+def _plain(value: object) -> object:  # noqa: PLR0911  # one for each kind of value
+    match value:
+        case MentisError():
+            return {"code": value.code, "message": value.message, "hint": value.hint}
+        case TurnResult():
+            return {
+                "text": value.reply.text,
+                "stop": value.reply.stop,
+                "actions": [one.type for one in value.reply.actions],
+                "errors": [_plain(one) for one in value.reply.errors],
+                "outcomes": [_plain(one) for one in value.outcomes],
+                "entry": value.entry.index,
+                "calls": len(value.calls),
+                "passed_over": [_plain(one) for one in value.passed_over],
+                "degraded": [_plain(one) for one in value.composed.trace.degraded],
+            }
+        case Entry():
+            return {"entry": value.index}
+        case None | bool() | int() | float() | str():
+            return value
+        case bytes():
+            return hashlib.sha256(value).hexdigest()
+        case dict():
+            items = cast("dict[object, object]", value).items()
+            return {str(key): _plain(one) for key, one in items}
+        case list() | tuple() | set() | frozenset():
+            return [_plain(one) for one in cast("Iterable[object]", value)]
+        case _:
+            return _fields(value)
+
+
+def _fields(value: object) -> object:
+    names = getattr(type(value), "__dataclass_fields__", None)
+    if names is None:
+        return str(value)
+    told = {name: getattr(value, name) for name in names if name not in _QUIET}
+    return {name: _plain(one) for name, one in told.items()}
+
+
+def _entries(entries: Iterable[Entry]) -> Iterable[dict[str, object]]:
+    """Every column but the salts, which are all the same. From the first entry on that a command
+    line stamped, no hash is the same twice.
+    """
+    by_command = False
+    for entry in entries:
+        told = to_object(entry)
+        del told["salts"]
+        by_command = by_command or not entry.time.startswith(f"{START:%Y-%m-%d}")
+        if by_command:
+            told |= {"hash": "", "prev": "", "fields": sorted(entry.fields)}
+            told["body"] = {key: one for key, one in entry.body.items() if key not in _OF_NOW}
+        yield told
+
+
+def _turn(turn: Any) -> dict[str, object]:  # noqa: ANN401
+    return {"role": turn.role, "kind": turn.kind, "state": turn.state, "text": turn.text}
+
+
+def _parsed(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text.splitlines()
+
+
+def _of_now(text: str) -> str:
+    """Without what a command line stamps: it has a clock, salts and a key of its own."""
+    return _HEAD.sub("head HASH", _NOW.sub("TIME", text))
+
+
+Case = Callable[[Stage], None]
