@@ -25,7 +25,12 @@ def compare(name: str, found: object) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         told = json.dumps(_shortened(found), ensure_ascii=False, indent=1, sort_keys=True)
         path.write_text(f"{told}\n", encoding="utf-8")
-    assert json.loads(json.dumps(found)) == _whole(json.loads(path.read_text(encoding="utf-8")))
+    assert json.loads(json.dumps(found)) == known(name)
+
+
+def known(name: str) -> Any:  # noqa: ANN401  # any JSON
+    """The golden of that name."""
+    return _whole(json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8")))
 
 
 def _shortened(value: object) -> object:
