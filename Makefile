@@ -55,7 +55,7 @@ house: $(VENV)/.dev ## measure the code: rooms, imports, names, the walk of a tu
 
 goldens: $(VENV)/.dev ## write the goldens of turns and ticks anew; then read what is different
 	@rm -rf tests/goldens/golden
-	@UPDATE_GOLDENS=1 $(BIN)/python -m pytest -q -m "slow or not slow" tests/goldens tests/homes
+	@UPDATE_GOLDENS=1 $(BIN)/python -m pytest -q -m "slow or not slow" tests/goldens
 
 docs: $(VENV)/.dev ## write the generated reference anew
 	@$(BIN)/python tools/reference.py --write

@@ -42,11 +42,12 @@ _QUIET = {"composed", "rendering", "entry", "calls", "caching", "trace"}
 class GoldenClock:
     """It stands still until a case moves it on: how often it is read must change nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, start: datetime = START) -> None:
+        self.start = start
         self.passed = 0.0
 
     def now(self) -> datetime:
-        return START + timedelta(seconds=self.passed)
+        return self.start + timedelta(seconds=self.passed)
 
     def monotonic(self) -> float:
         return self.passed
@@ -138,19 +139,12 @@ class Stage:
     def mentis(self, *args: str | Path, stdin: str = "", shown: bool = True) -> str:
         """A command line in this process; its words and exit code are kept if `shown`."""
         self.close()
-        out, err = io.StringIO(), io.StringIO()
-        words = ["mentis", *map(str, args)]
-        with (
-            patch.object(sys, "argv", [*words, "--home", str(self.home)]),
-            patch.object(sys, "stdin", io.StringIO(stdin)),
-            redirect_stdout(out),
-            redirect_stderr(err),
-        ):
-            code = main()
+        words = [*map(str, args)]
+        code, out, err = command_line(*words, "--home", str(self.home), stdin=stdin)
         if shown:
-            told = {"exit": code, "out": _parsed(out.getvalue()), "err": err.getvalue()}
-            self.steps.append(self.plain({" ".join(words): told}))
-        return out.getvalue()
+            told = {"exit": code, "out": _parsed(out), "err": err}
+            self.steps.append(self.plain({f"mentis {' '.join(words)}": told}))
+        return out
 
     def plain(self, value: object) -> object:
         """As JSON without what is of this machine or this moment."""
@@ -209,6 +203,19 @@ class Stage:
             "notes": list(done.notes),
             "sha256": hashlib.sha256(done.rendering.body()).hexdigest(),
         }
+
+
+def command_line(*words: str, stdin: str = "") -> tuple[int, str, str]:
+    """`mentis` with these words, in this process: its exit code, and what it printed."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        patch.object(sys, "argv", ["mentis", *words]),
+        patch.object(sys, "stdin", io.StringIO(stdin)),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        code = main()
+    return code, out.getvalue(), err.getvalue()
 
 
 @contextmanager
