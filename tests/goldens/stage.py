@@ -32,10 +32,11 @@ from .server import Answer, Server, serving
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SECRET = b"golden secret of thirty-two byte"
 KEY = "golden-key"
-# Which of the results of an agent are values that say little or much of the machine.
+# A command line has a clock, salts and a key of its own: what it stamps is never the same twice.
 _NOW = re.compile(r"(?!2026-01-01)20\d\d-\d\d-\d\dT[\d:.]+(Z|\+00:00)")
 _HEAD = re.compile(r"head [0-9a-f]{64}")
 _OF_NOW = {"clock", "signature", "signed"}
+# Parts of results that stand elsewhere in the golden, or are too large to read.
 _QUIET = {"composed", "rendering", "entry", "calls", "caching", "trace"}
 
 
@@ -164,7 +165,8 @@ class Stage:
 
     def _text(self, text: str) -> str:
         text = text.replace(str(self.home.parent), "FOLDER").replace(self.server.url, "URL")
-        return _of_now(text)
+        text = text.replace(f"Env: {sys.platform} ", "Env: PLATFORM ")
+        return _HEAD.sub("head HASH", _NOW.sub("TIME", text))
 
     def golden(self) -> dict[str, object]:
         """Everything that went out, was answered, recorded, and comes of it again."""
@@ -294,11 +296,6 @@ def _parsed(text: str) -> object:
         return json.loads(text)
     except ValueError:
         return text.splitlines()
-
-
-def _of_now(text: str) -> str:
-    """Without what a command line stamps: it has a clock, salts and a key of its own."""
-    return _HEAD.sub("head HASH", _NOW.sub("TIME", text))
 
 
 Case = Callable[[Stage], None]

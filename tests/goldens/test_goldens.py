@@ -1,6 +1,6 @@
 """What goes out, what is recorded and what comes of it again is what it was before.
 
-After a change that is meant to change it: `UPDATE_GOLDENS=1 pytest tests/goldens`, then read the
+After a change that is meant to change it: `make goldens`, then read the
 difference.
 """
 
@@ -20,6 +20,7 @@ def test_a_case_comes_out_as_its_golden_says(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GOLDEN_KEY", KEY)
+    monkeypatch.setenv("MENTIS_ACTS__CONCURRENCY", "1")  # else two outcomes race for their entries
     with staged(tmp_path) as stage:
         CASES[name](stage)
         found = stage.golden()

@@ -64,6 +64,8 @@ class Maker:
 
     def make(self, more: str = "") -> None:
         self._run("init", str(self.home), home=False)
+        if not Path(self.environ["MENTIS_CONFIG"]).exists():
+            del self.environ["MENTIS_CONFIG"]  # a tree without keys takes it for a setting
         secret = self.home / "secret.key"
         if secret.exists():
             secret.write_text(SECRET.hex(), encoding="utf-8")
@@ -205,7 +207,7 @@ def dump(url: str) -> bytes:
     words = [str(program), "--inserts", "--no-owner", f"--schema={SCHEMA}", url]
     text = subprocess.run(words, capture_output=True, check=True, text=True).stdout
     lines = (line for line in text.splitlines() if not line.startswith(("\\", "--", "SET trans")))
-    return "\n".join(line for line in lines if line).encode() + b"\n"
+    return "\n".join(lines).encode() + b"\n"  # an empty line may be part of a value
 
 
 def main(words: Sequence[str]) -> None:
