@@ -25,7 +25,33 @@ def compare(name: str, found: object) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         told = json.dumps(_shortened(found), ensure_ascii=False, indent=1, sort_keys=True)
         path.write_text(f"{told}\n", encoding="utf-8")
-    assert json.loads(json.dumps(found)) == known(name)
+    apart = _apart(known(name), json.loads(json.dumps(found)))
+    assert not apart, f"{name}: {apart}; if that is meant: make goldens, and read the difference"
+
+
+def _apart(was: object, now: object, place: str = "") -> str:
+    """Where the two first differ, and how; "" when they do not."""
+    if was == now:
+        return ""
+    before, after = _inside(was), _inside(now)
+    for key in after if before.keys() == after.keys() else ():
+        if apart := _apart(before[key], after[key], f"{place}/{key}"):
+            return apart
+    old, new = str(was), str(now)
+    same = next((at for at, pair in enumerate(zip(old, new, strict=False)) if len({*pair}) > 1), 0)
+    start = max(0, same - 40)
+    shown = f"{old[start : start + 300]!r} and is {new[start : start + 300]!r}"
+    return f"{place or '/'}, from character {start} on, was {shown}"
+
+
+def _inside(value: object) -> dict[str, object]:
+    match value:
+        case dict():
+            return cast("dict[str, object]", value)
+        case list():
+            return {str(at): one for at, one in enumerate(cast("list[object]", value))}
+        case _:
+            return {}
 
 
 def known(name: str) -> Any:  # noqa: ANN401  # any JSON

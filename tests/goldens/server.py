@@ -41,8 +41,8 @@ class _Handler(BaseHTTPRequestHandler):
             {
                 "to": f"POST {self.path}",
                 "headers": {name: self.headers[name] for name in _HEADERS if self.headers[name]},
-                "sha256": hashlib.sha256(body).hexdigest(),
                 "body": json.loads(body),
+                "sha256": hashlib.sha256(body).hexdigest(),
             }
         )
         answer = server.answers.pop(0) if server.answers else Answer(b"nothing is left", 418)
