@@ -10,6 +10,7 @@ import io
 import json
 import re
 import sys
+import tomllib
 from collections.abc import Callable, Generator, Iterable
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
@@ -21,10 +22,10 @@ from unittest.mock import patch
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from mentis import Agent, CountingIds, Entry, MentisError, TurnResult, create_home
+from mentis import Agent, Entry, MentisError, TurnResult, create_home, open_route_keys
 from mentis.__main__ import main
 from mentis.codec.forms import to_object
-from mentis.ports.screener import ListedScreener
+from mentis.testing import CountingIds, ListedScreener
 from mentis.values.entry import Uptime
 
 from .server import Answer, Server, serving
@@ -89,6 +90,11 @@ class Stage:
         """Add to the settings; the address of the server stands for URL."""
         with (self.home / "mentis.toml").open("a", encoding="utf-8") as file:
             file.write(f"\n{text.replace('URL', self.server.url)}\n")
+        keys = open_route_keys(self.home)
+        for name in tomllib.loads((self.home / "mentis.toml").read_text("utf-8")).get("routes", ()):
+            target = keys.target(name)
+            if target is not None and target.variable == "GOLDEN_KEY":
+                keys.trust(target)
 
     def answers(self, *answers: Answer) -> None:
         self.server.answers.extend(answers)
