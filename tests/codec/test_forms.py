@@ -178,13 +178,14 @@ def test_a_wrong_kind_outside_a_union_is_a_problem_among_others() -> None:
         ('{"id": -Infinity}', "Goal: -Infinity is not a JSON number"),
         ('{"id": 1e999}', "Goal: the number 1e999 is too large"),
         ("[" * 100_000, "Goal: nested too deeply"),
+        ("[" * 500 + "]" * 500, "Goal: nested too deeply"),
         (b"\xff", "Goal: not UTF-8 at byte 0"),
         (
             '{"id":\n oops}',
             "Goal: not JSON: Expecting value at line 2, column 2",
         ),
     ],
-    ids=["twice", "nan", "infinity", "huge", "deep", "bytes", "syntax"],
+    ids=["twice", "nan", "infinity", "huge", "deep", "less deep", "bytes", "syntax"],
 )
 def test_json_that_two_readers_could_read_differently_is_refused(
     data: str | bytes, message: str

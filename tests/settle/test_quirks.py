@@ -584,6 +584,14 @@ def test_arguments_nested_10000_deep_are_an_error_with_their_text(wire: str) -> 
     assert deep in error.raw
 
 
+@pytest.mark.parametrize("depth", [500, 1_200, 5_000])
+@pytest.mark.parametrize("wire", WIRES)
+def test_arguments_as_deep_as_only_some_pythons_read_are_an_error(wire: str, depth: int) -> None:
+    reply = read_all(reader_for(wire), [asked(wire, '{"a":' * depth + "1" + "}" * depth)])
+    assert reply.actions == ()
+    assert codes(reply)[0] in ("bad-arguments", "bad-event")
+
+
 @pytest.mark.parametrize("wire", WIRES)
 def test_ten_megabytes_of_arguments_are_read_or_an_error(wire: str) -> None:
     long = "x" * 10_000_000

@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NoReturn, TypeAlias, TypeVar, cast
 
 from mentis.errors import BadInput
+from mentis.values.json import json_fault
 from mentis.values.value import Value
 
 from .plain import plain_value
@@ -52,6 +53,8 @@ def from_json(cls: type[T], data: bytes | str) -> T:
     try:
         return cast("T", _adapter(cls).validate_json(text, strict=True))
     except ValidationError as error:
+        if "recursion limit" in error.errors()[0]["msg"]:  # it reads less deep than `parse`
+            raise _too_deep(cls.__name__) from error
         _refuse_data(cls, error, parsed)
 
 
@@ -65,8 +68,9 @@ def parse(text: str, *, what: str = "JSON") -> object:
             parse_float=_finite,
         )
     except RecursionError as error:
-        raise BadInput(f"{what}: nested too deeply", hint="flatten the data") from error
-    except json.JSONDecodeError as error:
+        raise _too_deep(what) from error
+    except json.JSONDecodeError as told:
+        error = json_fault(told)
         raise BadInput(
             f"{what}: not JSON: {error.msg} at line {error.lineno}, column {error.colno}",
             hint="check the text with a JSON linter",
@@ -75,6 +79,10 @@ def parse(text: str, *, what: str = "JSON") -> object:
         ) from error
     except ValueError as error:
         raise BadInput(f"{what}: {error}", hint="write plain JSON") from error
+
+
+def _too_deep(what: str) -> BadInput:
+    return BadInput(f"{what}: nested too deeply", hint="flatten the data")
 
 
 @cache

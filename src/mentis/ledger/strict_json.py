@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from mentis.errors import NotCanonical
+from mentis.values.json import json_fault
 
 from .canon import MAX_BYTES, MAX_DEPTH, MAX_INTEGER, canonical, check_number, step
 
@@ -64,7 +65,8 @@ class _Reader:
                 parse_float=self._float,
                 parse_int=self._integer,
             )
-        except json.JSONDecodeError as error:
+        except json.JSONDecodeError as told:
+            error = json_fault(told)
             raise _refusal(
                 f"it is not JSON: {error.msg}", line=error.lineno, column=error.colno
             ) from None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn, TypeAlias, cast
 
 from mentis.errors import LibraryError, UserError
-from mentis.values.json import JsonObject
+from mentis.values.json import JsonObject, json_fault
 from mentis.values.location import Location
 
 from .problems import Source, fault_at
@@ -44,7 +44,8 @@ def parse_members(content: bytes, file: str) -> tuple[Source, JsonObject]:
 def _parse(source: Source) -> object:
     try:
         data = _DECODER.decode(source.text)
-    except json.JSONDecodeError as error:
+    except json.JSONDecodeError as told:
+        error = json_fault(told)
         place = Location(source.file, error.lineno, error.colno)
         raise source.fault_at(
             place, f"not JSON: {error.msg}", hint="correct the file at this place"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import cast
 
-from mentis.values.json import JsonObject
+from mentis.values.json import JsonObject, inner_values, is_deeper, json_fault
 
 from .lenient import Doubled, refuse_constant
 
@@ -64,7 +63,7 @@ def check_name(name: str) -> None:
 
 def is_recordable(value: object) -> bool:
     """Whether JSON in UTF-8 can say it: finite numbers, whole characters, sane depth."""
-    if _deeper(value, DEEPEST):
+    if is_deeper(value, DEEPEST):
         return False
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
@@ -83,30 +82,16 @@ def said_again(value: object) -> str:
 
 def where(error: json.JSONDecodeError) -> str:
     """What the decoder said, and 20 characters either side of the place with a mark in it."""
+    error = json_fault(error)
     before, after = error.doc[max(0, error.pos - 20) : error.pos], error.doc[error.pos :][:20]
     around = f"{before}>>>{after}".encode("utf-8", "backslashreplace").decode()
     return f"{error.msg} at line {error.lineno}, column {error.colno}: {around!r}"
 
 
-def _deeper(value: object, limit: int) -> bool:
-    level: list[object] = [value]
-    for _ in range(limit):
-        level = [inner for outer in level for inner in _inside(outer)]
-        if not level:
-            return False
-    return True
-
-
-def _inside(value: object) -> list[object]:
-    if isinstance(value, Mapping):
-        return list(cast("Mapping[str, object]", value).values())
-    return cast("list[object]", value) if isinstance(value, list) else []
-
-
 def _doubled(value: object) -> Doubled | None:
     if isinstance(value, Doubled):
         return value
-    return next((found for inner in _inside(value) if (found := _doubled(inner))), None)
+    return next((found for inner in inner_values(value) if (found := _doubled(inner))), None)
 
 
 def _twice(doubled: Doubled) -> str:

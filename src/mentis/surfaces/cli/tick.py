@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO, cast
 import click
 
 from mentis.errors import BadInput
+from mentis.values.json import is_deeper
 
 from .options import call_parts, given_text, home_option, home_path, persona_option, route_option
 from .output import emit, emit_json, json_option, say
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from mentis.values.tick import OpReport, TickReport
 
 _FLATTEN = "flatten the data"
+_DEEPEST = 200  # what the reader of values takes
 
 
 @click.command(epilog='For example: echo \'{"text": "It rains."}\' | mentis tick --sense -')
@@ -114,7 +116,7 @@ def _objects(text: str) -> list[dict[str, object]]:
     if not text.strip():
         return []
     try:
-        whole: object = json.loads(text)
+        whole = _load(text)
         found = cast("list[object]", whole) if isinstance(whole, list) else [whole]
     except ValueError:
         found = [_line(line, number) for number, line in enumerate(text.splitlines(), 1) if line]
@@ -126,9 +128,17 @@ def _objects(text: str) -> list[dict[str, object]]:
     return cast("list[dict[str, object]]", found)
 
 
+def _load(text: str) -> object:
+    """RecursionError for what is too deep for a sense; how deep Python reads differs by version."""
+    found: object = json.loads(text)
+    if is_deeper(found, _DEEPEST):
+        raise RecursionError
+    return found
+
+
 def _line(line: str, number: int) -> object:
     try:
-        return json.loads(line)
+        return _load(line)
     except ValueError as error:
         hint = "give one JSON object, a list of them, or one a line"
         raise BadInput(f"line {number} is not JSON: {error}", hint=hint) from error
