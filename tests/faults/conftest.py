@@ -24,6 +24,11 @@ SEEDED = 3
 NewFolder = Callable[[], Path]
 
 
+def first_then_slow(first: object, *others: object) -> list[object]:
+    """Cases of one kind: the first is run by `make test`, the others by `make slow`."""
+    return [first, *(pytest.param(other, marks=pytest.mark.slow) for other in others)]
+
+
 @pytest.fixture
 def stamp() -> Stamp:
     return make_stamp(FixedClock(step=timedelta(seconds=1)).now, CountingIds().salt)

@@ -22,6 +22,7 @@ from mentis.values.action import Action
 from mentis.values.entry import Entry
 
 from .actor import ACTIONS, AGENT, Life, accepted_in
+from .conftest import first_then_slow
 
 ACTOR = Path(__file__).with_name("actor.py")
 INSIDE, OUTSIDE, SHARES = 204, 20, 4
@@ -98,7 +99,7 @@ def spread(steps: list[int], count: int) -> list[int]:
     return chosen
 
 
-@pytest.mark.parametrize("share", range(SHARES))
+@pytest.mark.parametrize("share", first_then_slow(*range(SHARES)))
 def test_killed_at_any_step_no_act_is_done_twice_and_none_is_lost(
     run: Run, new_folder: Callable[[], Path], share: int
 ) -> None:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import pytest
 
 from .aftermath import check
-from .conftest import NewFolder
+from .conftest import NewFolder, first_then_slow
 from .tracing import Call, Victims
 
 pytestmark = pytest.mark.needs_ptrace
 
-ACTS = ("warm", "batch", "whole", "erase", "spool", "slot")
 _WRITE = {"write", "pwrite64", "ftruncate", "fallocate", "mkdir", "rename"}
 _CHANGE = {*_WRITE, "unlink", "unlinkat", "chmod"}
 _SYNC = {"fsync", "fdatasync"}
 
 
-@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("act", first_then_slow("whole", "warm", "batch", "erase", "spool", "slot"))
 def test_killed_at_any_call_an_acknowledged_entry_stays_and_nothing_is_half(
     traced: Victims, new_folder: NewFolder, act: str
 ) -> None:
@@ -58,7 +57,7 @@ def test_a_spooled_draft_is_synced_before_it_gets_its_name_and_the_name_before_i
     assert order[:5] == ["write", "fsync", "rename", "fsync", "write"]
 
 
-@pytest.mark.parametrize("act", ["warm", "whole", "erase", "spool", "slot"])
+@pytest.mark.parametrize("act", first_then_slow("whole", "warm", "erase", "spool", "slot"))
 @pytest.mark.parametrize("error", ["EIO", "ENOSPC", "EROFS", "EMFILE"])
 def test_a_call_that_fails_once_is_told_and_the_next_try_works(
     traced: Victims, new_folder: NewFolder, act: str, error: str
@@ -72,7 +71,7 @@ def test_a_call_that_fails_once_is_told_and_the_next_try_works(
         assert act != "warm" or told.kept, f"{call}: {told.lines}"
 
 
-@pytest.mark.parametrize("act", ["whole", "spool"])
+@pytest.mark.parametrize("act", first_then_slow("whole", "spool"))
 @pytest.mark.parametrize(
     ("error", "names"), [("ENOSPC", _WRITE), ("EROFS", _CHANGE), ("EIO", _SYNC)]
 )
@@ -86,7 +85,7 @@ def test_calls_that_fail_from_some_point_on_lose_nothing_that_was_acknowledged(
         check(folder, act, told, about=call)
 
 
-@pytest.mark.parametrize("act", ["whole", "erase", "spool", "slot"])
+@pytest.mark.parametrize("act", first_then_slow("spool", "whole", "erase", "slot"))
 @pytest.mark.parametrize(
     ("error", "names"),
     [("EIO", {*_CHANGE, *_SYNC}), ("ENOSPC", {*_WRITE, *_SYNC}), ("EROFS", _CHANGE)],

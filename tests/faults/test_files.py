@@ -17,6 +17,7 @@ from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.values.checkpoint import Kept, KeptNote
 from mentis.values.entry import Draft, Entry, Verdict
 
+from .conftest import first_then_slow
 from .tracing import Victims
 from .verifying import verify_store
 from .victim import PIN, SIGNER
@@ -61,7 +62,7 @@ def is_told(verdict: Verdict | MentisError) -> bool:
     return isinstance(verdict, MentisError) or not verdict.intact
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", first_then_slow(*range(3)))
 def test_a_flipped_bit_in_any_page_is_told_or_changes_nothing(
     tmp_path: Path, stamp: Stamp, seed: int
 ) -> None:

@@ -16,6 +16,7 @@ from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.values.entry import Draft
 
+from .conftest import first_then_slow
 from .recording import RecordedDatabase, Tape, disks_after
 from .verifying import verify_store
 from .victim import PIN, SIGNER
@@ -45,7 +46,7 @@ def record(path: Path, stamp: Stamp) -> tuple[Tape, list[int]]:
     return tape, sizes
 
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", first_then_slow(*range(3)))
 def test_after_a_power_loss_at_any_moment_every_acknowledged_entry_is_there(
     tmp_path: Path, stamp: Stamp, number: int
 ) -> None:

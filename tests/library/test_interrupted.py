@@ -88,7 +88,14 @@ EDITS = {
 }
 
 
-@pytest.mark.parametrize("name", EDITS)
+# One file, several, and a whole library; the others are like one of them.
+SHORT = ("save", "rename", "factory reset")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name in SHORT else pytest.mark.slow) for name in EDITS],
+)
 def test_a_kill_at_any_moment_leaves_the_old_state_or_the_new_one(
     tmp_path: Path, name: str
 ) -> None:

@@ -27,7 +27,13 @@ def every_witness_passes(proof: Proof, profile: Profile) -> bool:
     )
 
 
-@pytest.mark.parametrize("profile", [MENTIS, STRICT], ids=lambda profile: profile.name)
+@pytest.mark.parametrize(
+    "profile",
+    [
+        pytest.param(MENTIS, id=MENTIS.name),
+        pytest.param(STRICT, id=STRICT.name, marks=pytest.mark.slow),
+    ],
+)
 def test_a_window_of_every_type_passes_in_every_situation(profile: Profile) -> None:
     proof = prove(profile)
     assert proof.conflicts == ()

@@ -68,6 +68,7 @@ async def lived(home: Path, parts: Parts) -> tuple[Entry, ...]:
         return agent.entries()
 
 
+@pytest.mark.slow
 async def test_five_hundred_ticks_end_consistent_and_replay_to_the_same_ledger(
     tmp_path: Path,
 ) -> None:
