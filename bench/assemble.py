@@ -30,7 +30,7 @@ from mentis.ports.act_handler import RecordingHandler
 from mentis.recall.skills import read_skills
 from mentis.runtime.agent import Agent
 from mentis.runtime.context_git import read_git
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
 from mentis.runtime.memories import open_memories
 from mentis.runtime.parts import Parts
 from mentis.runtime.selection import FILE, build, of_tools

@@ -25,10 +25,10 @@ from bench.soak import GROWTH_MEGABYTES, resident_megabytes
 from mentis.act.functions import act
 from mentis.runtime.agent import Agent
 from mentis.runtime.cognition import open_cognition
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
 from mentis.runtime.loop.report import RunReport
 from mentis.runtime.loop.sources import LoopChoice
-from mentis.runtime.wiring import Parts
+from mentis.runtime.parts import Parts
 from mentis.values.trust import Trust
 
 DAY = 20  # ticks, after which its owner clears its mind: what it reads would grow with the time

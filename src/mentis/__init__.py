@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .runtime.attachments import attach
     from .runtime.cognition import open_cognition
     from .runtime.cortex.cortex import Ticked
-    from .runtime.homes import create_home
+    from .runtime.home_create import create_home
     from .runtime.loop.queue import SenseQueue
     from .runtime.loop.sources import LoopChoice
     from .runtime.memories import open_memories
@@ -108,7 +108,7 @@ _HOMES = {
     "WindowDraft": "values.window",
     "attach": "runtime.attachments",
     "auditor_script": "ledger.bundle",
-    "create_home": "runtime.homes",
+    "create_home": "runtime.home_create",
     "export_record": "runtime.record_export",
     "load_shipped": "library.load",
     "open_acts": "runtime.acts",

@@ -20,7 +20,7 @@ import anyio
 
 from mentis.call.scripted import ScriptedProvider
 from mentis.runtime.agent import Agent
-from mentis.runtime.wiring import Parts
+from mentis.runtime.parts import Parts
 from mentis.stores.sql_ledger import SqlLedger
 from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.values.part import TextPart

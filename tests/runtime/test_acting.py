@@ -20,7 +20,7 @@ from mentis.ports.act_handler import RecordingHandler
 from mentis.ports.channel import RecordingChannel
 from mentis.runtime.acts import open_acts
 from mentis.runtime.agent import Agent
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
 from mentis.runtime.memories import open_memories
 from mentis.runtime.parts import Parts
 from mentis.runtime.settings_sources import load_settings

@@ -23,7 +23,7 @@ from mentis.ports.act_handler import ActHandler
 from mentis.ports.clock import FixedClock
 from mentis.runtime.acts import Acts, Ran, open_acts
 from mentis.runtime.acts_log import ActStory, stories
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
 from mentis.runtime.parts import Parts
 from mentis.runtime.record import open_record
 from mentis.stores.files.blobs import FileBlobs

@@ -23,12 +23,12 @@ from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.runtime.afterthought import Afterthought, decide
 from mentis.runtime.agent import Agent
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
 from mentis.runtime.keep import Keeper
+from mentis.runtime.parts import Parts
 from mentis.runtime.quiet import EVERY, PHASES, Mode, Plan, Quiet
 from mentis.runtime.settings_sources import load_settings
 from mentis.runtime.talking import mode_of
-from mentis.runtime.wiring import Parts
 from mentis.values.entry import Entry
 from mentis.values.part import TextPart
 from mentis.values.recalled import Stimulus

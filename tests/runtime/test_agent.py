@@ -29,10 +29,11 @@ from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.ports.provider import Provider
 from mentis.runtime.agent import Agent
-from mentis.runtime.homes import create_home, verify_home
+from mentis.runtime.home_create import create_home
+from mentis.runtime.homes import verify_home
+from mentis.runtime.parts import Parts
 from mentis.runtime.record import open_record
 from mentis.runtime.record_rotation import rotate
-from mentis.runtime.wiring import Parts
 from mentis.values.act import ActCall
 from mentis.values.action import Outcome
 from mentis.values.digest import digest

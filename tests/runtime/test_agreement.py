@@ -10,7 +10,8 @@ import pytest
 
 from mentis.errors import MentisError
 from mentis.ledger import auditor
-from mentis.runtime.homes import create_home, verify_home
+from mentis.runtime.home_create import create_home
+from mentis.runtime.homes import verify_home
 from mentis.runtime.record import open_record
 from mentis.runtime.record_export import export_record
 from mentis.values.entry import Draft

@@ -27,12 +27,12 @@ from mentis.recall.manifest import build_manifest
 from mentis.recall.manifest_file import encode_manifest
 from mentis.runtime.agent import Agent
 from mentis.runtime.events import Event, OnEvent
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
 from mentis.runtime.memories import open_memories
+from mentis.runtime.parts import Parts
 from mentis.runtime.prompts import Prompts
 from mentis.runtime.selection import FILE, load_manifest, own_reader
 from mentis.runtime.unstored import open_anyhow
-from mentis.runtime.wiring import Parts
 from mentis.values.assembly import Assembled
 from mentis.values.cognition import Memory
 from mentis.values.memories import MemoryDraft

@@ -18,9 +18,10 @@ from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.runtime import record_rotation
 from mentis.runtime.agent import Agent
-from mentis.runtime.homes import create_home, verify_home
+from mentis.runtime.home_create import create_home
+from mentis.runtime.homes import verify_home
+from mentis.runtime.parts import Parts
 from mentis.runtime.record import Record, open_record
-from mentis.runtime.wiring import Parts
 from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.memory import AcceptedInMemory
 from mentis.values.act import ActCall, ActSpec, Decision, WaitingAct

@@ -15,13 +15,14 @@ import pytest
 from mentis.call.scripted import ScriptedProvider
 from mentis.ledger import keeping
 from mentis.runtime.agent import Agent
-from mentis.runtime.attachments import media_digest
 from mentis.runtime.audit_claims import Claim
 from mentis.runtime.audit_turns import Turns
-from mentis.runtime.homes import create_home, verify_home
+from mentis.runtime.home_create import create_home
+from mentis.runtime.homes import verify_home
+from mentis.runtime.media_digest import media_digest
+from mentis.runtime.parts import Parts
 from mentis.runtime.record import open_record
 from mentis.runtime.record_talk import what_remains
-from mentis.runtime.wiring import Parts
 from mentis.values.digest import digest
 from mentis.values.entry import Verdict
 from mentis.values.part import MediaPart, Part, ReasoningPart, TextPart, ToolResultPart

@@ -14,10 +14,11 @@ from mentis.call.scripted import ScriptedProvider
 from mentis.errors import StoreDamaged
 from mentis.runtime import record_rollback, record_rotation
 from mentis.runtime.agent import Agent
-from mentis.runtime.homes import create_home, verify_home
+from mentis.runtime.home_create import create_home
+from mentis.runtime.homes import verify_home
+from mentis.runtime.parts import Parts
 from mentis.runtime.record import open_record
 from mentis.runtime.statuses import open_statuses
-from mentis.runtime.wiring import Parts
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.values.entry import Draft, Verdict

@@ -25,14 +25,15 @@ from mentis.ports.ids import CountingIds
 from mentis.runtime.agent import Agent
 from mentis.runtime.alone import alone
 from mentis.runtime.beat import choose
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
 from mentis.runtime.kept_turn import load_turn
+from mentis.runtime.parts import Parts
 from mentis.runtime.personas import Personas
 from mentis.runtime.prompts import Prompts
 from mentis.runtime.schedule import Waiting, next_due
 from mentis.runtime.settings_beats import WEIGHTS
 from mentis.runtime.settings_sources import load_settings
-from mentis.runtime.wiring import Parts, open_mind
+from mentis.runtime.wiring import open_mind
 from mentis.values.act import ActCall, ActSpec
 from mentis.values.action import Action
 from mentis.values.block import Mode

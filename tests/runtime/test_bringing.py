@@ -22,10 +22,10 @@ from mentis.ports.screener import ListedScreener
 from mentis.render.compare import compare
 from mentis.render.wires import render_for
 from mentis.runtime.agent import Agent
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
 from mentis.runtime.memories import open_memories
+from mentis.runtime.parts import Parts
 from mentis.runtime.turn import TurnResult
-from mentis.runtime.wiring import Parts
 from mentis.values.cognition import Memory, Screened
 from mentis.values.entry import Draft
 from mentis.values.mark import Mark

@@ -23,12 +23,12 @@ from mentis.ports.provider import Provider
 from mentis.render.wires import render_for
 from mentis.runtime.agent import Agent
 from mentis.runtime.caching import REMEMBERED, Caching, named
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
+from mentis.runtime.parts import Parts
 from mentis.runtime.prices import input_rate
 from mentis.runtime.record import open_record
 from mentis.runtime.settings_sources import load_settings
 from mentis.runtime.system import RandomIds
-from mentis.runtime.wiring import Parts
 from mentis.values.entry import Draft, Entry
 from mentis.values.part import MediaPart, TextPart
 from mentis.values.rendering import Rendering

@@ -22,9 +22,10 @@ from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.runtime.agent import Agent
 from mentis.runtime.carrying import ENDING, CarriedTalk, Ended
-from mentis.runtime.homes import create_home, verify_home
+from mentis.runtime.home_create import create_home
+from mentis.runtime.homes import verify_home
+from mentis.runtime.parts import Parts
 from mentis.runtime.record import open_record
-from mentis.runtime.wiring import Parts
 from mentis.stores.memory import ConversationsInMemory, LedgerInMemory
 from mentis.stores.sql_ledger import SqlLedger
 from mentis.stores.sqlite.conversations import SqliteConversations

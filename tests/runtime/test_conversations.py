@@ -22,9 +22,9 @@ from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.ports.provider import Provider
 from mentis.runtime.agent import Agent
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
+from mentis.runtime.parts import Parts
 from mentis.runtime.threads import standing, told
-from mentis.runtime.wiring import Parts
 from mentis.values.entry import Entry
 from mentis.values.part import MediaPart, TextPart
 from mentis.values.recalled import Stimulus

@@ -14,9 +14,9 @@ import pytest
 from mentis.errors import BudgetReached, ProviderUnreachable
 from mentis.ports.act_handler import RecordingHandler
 from mentis.runtime.agent import Agent
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
 from mentis.runtime.mind import Rule
-from mentis.runtime.wiring import Parts
+from mentis.runtime.parts import Parts
 from mentis.settle.correction import Failure
 from mentis.values.entry import Entry
 from mentis.values.rendering import Rendering

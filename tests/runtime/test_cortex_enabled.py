@@ -18,8 +18,8 @@ from mentis.compose.compose import Composed
 from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.runtime.agent import Agent
-from mentis.runtime.homes import create_home
-from mentis.runtime.wiring import Parts
+from mentis.runtime.home_create import create_home
+from mentis.runtime.parts import Parts
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.values.span import Span, join_spans

@@ -9,7 +9,8 @@ import pytest
 
 from mentis.errors import RolledBack
 from mentis.runtime.cognition import open_cognition
-from mentis.runtime.homes import create_home, verify_home
+from mentis.runtime.home_create import create_home
+from mentis.runtime.homes import verify_home
 from mentis.runtime.loop.aside import open_asides
 from mentis.runtime.memories import open_memories
 from mentis.runtime.personas import Personas

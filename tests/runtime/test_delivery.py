@@ -18,8 +18,8 @@ from mentis.ports.channel import RecordingChannel
 from mentis.ports.clock import FixedClock
 from mentis.runtime.acts import open_acts
 from mentis.runtime.agent import Agent
-from mentis.runtime.homes import create_home
-from mentis.runtime.wiring import Parts
+from mentis.runtime.home_create import create_home
+from mentis.runtime.parts import Parts
 from mentis.values.action import Action, Outcome
 from mentis.values.entry import Entry
 from mentis.values.json import JsonObject

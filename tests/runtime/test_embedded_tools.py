@@ -8,8 +8,8 @@ import pytest
 
 from mentis.ports.act_handler import RecordingHandler
 from mentis.runtime.agent import Agent
-from mentis.runtime.homes import create_home
-from mentis.runtime.wiring import Parts
+from mentis.runtime.home_create import create_home
+from mentis.runtime.parts import Parts
 from mentis.values.reply import TextDelta
 from mentis.values.tool import ToolDeclaration
 

@@ -13,8 +13,8 @@ import pytest
 from mentis.errors import ComposeError, MentisError, ProviderUnreachable
 from mentis.ports.act_handler import RecordingHandler
 from mentis.runtime.agent import Agent
-from mentis.runtime.homes import create_home
-from mentis.runtime.wiring import Parts
+from mentis.runtime.home_create import create_home
+from mentis.runtime.parts import Parts
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Delta, EndDelta, TextDelta, Usage
 from mentis.values.route import Route

@@ -14,11 +14,12 @@ from mentis.errors import StoreDamaged, StoreLocked
 from mentis.runtime import record_rotation
 from mentis.runtime.agent import Agent
 from mentis.runtime.erased_turns import ERASED_TURNS, ErasedTurns
-from mentis.runtime.homes import create_home, verify_home
+from mentis.runtime.home_create import create_home
+from mentis.runtime.homes import verify_home
+from mentis.runtime.parts import Parts
 from mentis.runtime.record import Record, open_record
 from mentis.runtime.said import emptied
 from mentis.runtime.segment_files import SegmentFolder
-from mentis.runtime.wiring import Parts
 from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.values.entry import Draft, Verdict
 from mentis.values.json import JsonObject

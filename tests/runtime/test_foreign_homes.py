@@ -14,7 +14,7 @@ from mentis.errors import UsageError
 from mentis.ports.act_handler import ActHandler
 from mentis.runtime.acts import open_acts
 from mentis.runtime.agent import Agent
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
 from mentis.runtime.parts import Parts
 from mentis.runtime.settings_acts import ActSettings
 from mentis.runtime.toolbox import Toolbox, open_toolbox

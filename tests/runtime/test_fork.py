@@ -12,8 +12,8 @@ from mentis.call.scripted import ScriptedProvider
 from mentis.errors import BadInput, LibraryError, MentisError, RouteError, UsageError
 from mentis.ports.act_handler import RecordingHandler
 from mentis.runtime.agent import Agent
-from mentis.runtime.homes import create_home
-from mentis.runtime.wiring import Parts
+from mentis.runtime.home_create import create_home
+from mentis.runtime.parts import Parts
 from mentis.values.tool import ToolDeclaration
 
 pytestmark = pytest.mark.anyio

@@ -12,9 +12,9 @@ from mentis.call.scripted import ScriptedProvider
 from mentis.codec.forms import from_json, to_json
 from mentis.errors import BadInput
 from mentis.runtime.agent import Agent
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
+from mentis.runtime.parts import Parts
 from mentis.runtime.said import emptied, turn_digest
-from mentis.runtime.wiring import Parts
 from mentis.values.part import TextPart
 from mentis.values.recalled import Stimulus
 from mentis.values.trust import Trust

@@ -13,7 +13,8 @@ import pytest
 from mentis.errors import BadCheckpoint, RolledBack
 from mentis.ledger.checkpoint import sign_checkpoint
 from mentis.ports.signer import SeededSigner
-from mentis.runtime.homes import create_home, verify_home
+from mentis.runtime.home_create import create_home
+from mentis.runtime.homes import verify_home
 from mentis.runtime.logs import init_log
 from mentis.runtime.record import open_record
 from mentis.runtime.settings_edit import change_settings

@@ -12,7 +12,8 @@ from mentis.errors import RolledBack, UsageError
 from mentis.ledger.signature import encode_key
 from mentis.runtime import record_keys
 from mentis.runtime.evidence import verified_file
-from mentis.runtime.homes import create_home, verify_home
+from mentis.runtime.home_create import create_home
+from mentis.runtime.homes import verify_home
 from mentis.runtime.record import open_record
 from mentis.runtime.settings_edit import change_settings
 from mentis.runtime.settings_sources import load_settings

@@ -11,9 +11,9 @@ from mentis.act.functions import act
 from mentis.call.scripted import ScriptedProvider
 from mentis.errors import ActFailed
 from mentis.runtime.agent import Agent
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
+from mentis.runtime.parts import Parts
 from mentis.runtime.system import SystemClock
-from mentis.runtime.wiring import Parts
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.stores.states import States

@@ -10,10 +10,11 @@ import pytest
 from mentis.errors import BudgetReached, RolledBack, SettingsError, StoreDown, UsageError
 from mentis.runtime.agent import Agent
 from mentis.runtime.calls import call_route
-from mentis.runtime.homes import create_home, verify_home
+from mentis.runtime.home_create import create_home
+from mentis.runtime.homes import verify_home
+from mentis.runtime.parts import Parts
 from mentis.runtime.record import open_record
 from mentis.runtime.record_rollback import accept_rollback
-from mentis.runtime.wiring import Parts
 from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.files.home import Home
 from mentis.values.digest import digest

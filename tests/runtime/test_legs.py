@@ -12,8 +12,8 @@ import pytest
 
 from mentis.errors import ProviderUnreachable
 from mentis.runtime.agent import Agent
-from mentis.runtime.homes import create_home
-from mentis.runtime.wiring import Parts
+from mentis.runtime.home_create import create_home
+from mentis.runtime.parts import Parts
 from mentis.values.rendering import Rendering
 from mentis.values.route import Route
 

@@ -15,8 +15,8 @@ from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.render.wires import render_for
 from mentis.runtime.agent import Agent
-from mentis.runtime.homes import create_home
-from mentis.runtime.wiring import Parts
+from mentis.runtime.home_create import create_home
+from mentis.runtime.parts import Parts
 from mentis.values.digest import digest
 from mentis.values.recalled import Recalled, Stimulus
 from mentis.values.surroundings import Person, Surroundings

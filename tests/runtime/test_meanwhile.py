@@ -23,10 +23,11 @@ from mentis.ports.ledger_store import LedgerStore
 from mentis.runtime import record_export, record_rotation
 from mentis.runtime.agent import Agent
 from mentis.runtime.audit import Asked, verify_agent
-from mentis.runtime.homes import create_home, verify_home
+from mentis.runtime.home_create import create_home
+from mentis.runtime.homes import verify_home
+from mentis.runtime.parts import Parts
 from mentis.runtime.record import Record, open_record
 from mentis.runtime.segment_files import SegmentFolder
-from mentis.runtime.wiring import Parts
 from mentis.stores.sql_ledger import SqlLedger
 from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.ledger import SqliteLedger

@@ -21,10 +21,11 @@ from mentis.ports.embedder import Embedder
 from mentis.ports.ids import CountingIds
 from mentis.ports.memory_store import MemoryStore
 from mentis.ports.screener import ListedScreener, Screener, StoredVector
-from mentis.runtime.homes import create_home, verify_home
+from mentis.runtime.home_create import create_home
+from mentis.runtime.homes import verify_home
 from mentis.runtime.memories import Memories, Tools, open_memories
+from mentis.runtime.parts import Parts
 from mentis.runtime.settings_sections import MemoriesSettings
-from mentis.runtime.wiring import Parts
 from mentis.stores.memory import LedgerInMemory, MemoriesInMemory
 from mentis.values.cognition import Memory, Screened
 from mentis.values.memories import (

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mentis.ports.screener import ListedScreener
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
 from mentis.runtime.memories import open_memories
 from mentis.runtime.parts import Parts
 

@@ -18,10 +18,10 @@ from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.ports.memory_store import MemoryStore
 from mentis.ports.screener import ListedScreener
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
 from mentis.runtime.memories import Memories, Tools, open_memories
+from mentis.runtime.parts import Parts
 from mentis.runtime.settings_sections import MemoriesSettings
-from mentis.runtime.wiring import Parts
 from mentis.stores.memory import LedgerInMemory, MemoriesInMemory
 from mentis.stores.postgres.database import PostgresDatabase
 from mentis.stores.postgres.memories import PostgresMemories

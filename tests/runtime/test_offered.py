@@ -11,10 +11,10 @@ from mentis.call.scripted import ScriptedProvider
 from mentis.facts.abilities import wire_of
 from mentis.render.wires import render_for
 from mentis.runtime.calls import Files, call_route, read_outgoing
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
 from mentis.runtime.offered import offered_in
+from mentis.runtime.parts import Parts
 from mentis.runtime.settings_sections import LimitSettings
-from mentis.runtime.wiring import Parts
 from mentis.values.request import PromptRequest
 from mentis.values.route import Backend, Route
 from mentis.values.tool import ToolDeclaration

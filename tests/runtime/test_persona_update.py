@@ -14,11 +14,11 @@ import pytest
 
 from mentis.errors import ProviderUnreachable, StoreLocked, UsageError
 from mentis.runtime.agent import Agent
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
+from mentis.runtime.parts import Parts
 from mentis.runtime.persona_reading import threshold
 from mentis.runtime.persona_update import failed_updates
 from mentis.runtime.personas import Personas
-from mentis.runtime.wiring import Parts
 from mentis.values.entry import Entry
 from mentis.values.persona_update import PersonaUpdate
 from mentis.values.recalled import Stimulus

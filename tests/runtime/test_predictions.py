@@ -17,8 +17,8 @@ from mentis.facts.abilities import wire_of
 from mentis.render.wires import render_for
 from mentis.runtime.agent import Agent
 from mentis.runtime.caching import Caching
-from mentis.runtime.homes import create_home
-from mentis.runtime.wiring import Parts
+from mentis.runtime.home_create import create_home
+from mentis.runtime.parts import Parts
 from mentis.settle.readers import reader_for
 from mentis.values.part import TextPart
 from mentis.values.rendering import Rendering

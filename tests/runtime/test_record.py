@@ -28,12 +28,13 @@ from mentis.ledger.merkle import tree_of
 from mentis.ports.clock import FixedClock
 from mentis.ports.signer import Signer
 from mentis.runtime import record_export, record_keys, record_rollback, record_rotation
-from mentis.runtime.homes import create_home, verify_home
+from mentis.runtime.home_create import create_home
+from mentis.runtime.homes import verify_home
 from mentis.runtime.logs import init_log
+from mentis.runtime.parts import Parts
 from mentis.runtime.record import Record, open_record
 from mentis.runtime.settings_edit import change_settings
 from mentis.runtime.statuses import open_statuses
-from mentis.runtime.wiring import Parts
 from mentis.stores.files.home import Home
 from mentis.stores.files.key_folder import config_folder
 from mentis.stores.files.known_homes import KnownHomes

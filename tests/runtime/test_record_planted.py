@@ -19,9 +19,10 @@ from mentis.ledger.records import write_entry
 from mentis.ledger.segments import segment_name, write_segment
 from mentis.ports.clock import FixedClock
 from mentis.runtime import record_keys, record_rotation
-from mentis.runtime.homes import create_home, verify_home
+from mentis.runtime.home_create import create_home
+from mentis.runtime.homes import verify_home
+from mentis.runtime.parts import Parts
 from mentis.runtime.record import Record, open_record
-from mentis.runtime.wiring import Parts
 from mentis.stores.memory import LedgerInMemory
 from mentis.stores.rows import COLUMNS, to_row
 from mentis.stores.sqlite.database import Database

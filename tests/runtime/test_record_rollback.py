@@ -11,7 +11,8 @@ from mentis.errors import BadCheckpoint, RolledBack, StoreDamaged, StoreError, U
 from mentis.ledger import auditor, keeping
 from mentis.ledger.checkpoint import sign_checkpoint
 from mentis.runtime import record_export, record_keys, record_rollback, record_rotation
-from mentis.runtime.homes import create_home, verify_home
+from mentis.runtime.home_create import create_home
+from mentis.runtime.homes import verify_home
 from mentis.runtime.record import Record, open_record
 from mentis.stores.sqlite.database import Database
 from mentis.values.checkpoint import Checkpoint

@@ -15,10 +15,10 @@ from mentis.errors import ProviderUnreachable
 from mentis.ledger.chain import make_stamp
 from mentis.ports.clock import FixedClock
 from mentis.runtime.agent import Agent
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
+from mentis.runtime.parts import Parts
 from mentis.runtime.record import open_record
 from mentis.runtime.system import RandomIds
-from mentis.runtime.wiring import Parts
 from mentis.values.entry import Draft
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Delta, EndDelta, TextDelta

@@ -22,12 +22,12 @@ from mentis.ports.screener import ListedScreener
 from mentis.runtime import record_rotation
 from mentis.runtime.acts import open_acts
 from mentis.runtime.agent import Agent
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
 from mentis.runtime.memories import open_memories
+from mentis.runtime.parts import Parts
 from mentis.runtime.personas import Personas
 from mentis.runtime.prompts import Prompts
 from mentis.runtime.record import open_record
-from mentis.runtime.wiring import Parts
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.values.entry import Draft

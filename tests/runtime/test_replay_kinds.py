@@ -23,14 +23,14 @@ from mentis.ports.channel import RecordingChannel
 from mentis.ports.screener import ListedScreener
 from mentis.runtime.acts import open_acts
 from mentis.runtime.agent import Agent
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
 from mentis.runtime.inputs import History
 from mentis.runtime.kept_row import Variables, numbers_in, runs_of
 from mentis.runtime.memories import open_memories
+from mentis.runtime.parts import Parts
 from mentis.runtime.prompts import Prompts
 from mentis.runtime.record import open_record
 from mentis.runtime.replay import Replayed
-from mentis.runtime.wiring import Parts
 from mentis.values.given import Given
 from mentis.values.memories import MemoryDraft
 from mentis.values.part import ToolResultPart

@@ -17,7 +17,7 @@ from mentis.call.dialects import PLACES
 from mentis.errors import MentisError, ProviderRefused, RouteError, StoreDamaged
 from mentis.runtime.agent import Agent
 from mentis.runtime.calls import call_route
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
 from mentis.runtime.ledgers import open_postgres
 from mentis.runtime.parts import Parts
 from mentis.runtime.route_keys import KeyTarget, RouteKeys, open_route_keys

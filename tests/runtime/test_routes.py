@@ -26,11 +26,11 @@ from mentis.errors import (
 from mentis.runtime.agent import Agent
 from mentis.runtime.attachments import attach
 from mentis.runtime.calls import call_route
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
+from mentis.runtime.parts import Parts
 from mentis.runtime.routes import check_routes
 from mentis.runtime.settings import Settings
 from mentis.runtime.settings_sources import load_settings
-from mentis.runtime.wiring import Parts
 from mentis.values.cognition import Sense
 from mentis.values.part import MediaPart
 from mentis.values.rendering import Rendering

@@ -14,9 +14,9 @@ import pytest
 
 from mentis.ports.act_handler import RecordingHandler
 from mentis.runtime.agent import Agent
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
+from mentis.runtime.parts import Parts
 from mentis.runtime.said import answered, asked
-from mentis.runtime.wiring import Parts
 from mentis.values.action import Action, Outcome
 from mentis.values.part import (
     ProviderState,

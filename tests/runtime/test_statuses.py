@@ -36,12 +36,12 @@ from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.ports.ledger_store import LedgerStore, Stamp
 from mentis.runtime import record_rotation
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
+from mentis.runtime.parts import Parts
 from mentis.runtime.record import open_record
 from mentis.runtime.record_export import export_record
 from mentis.runtime.statuses import Statuses, open_statuses
 from mentis.runtime.statuses_desk import Desk, Opened
-from mentis.runtime.wiring import Parts
 from mentis.stores.memory import LedgerInMemory
 from mentis.stores.memory.conversations import ConversationsInMemory
 from mentis.stores.postgres.database import PostgresDatabase

@@ -16,8 +16,8 @@ from mentis.call.scripted import ScriptedProvider
 from mentis.errors import BadInput, HomeError, RenderError
 from mentis.runtime.agent import Agent
 from mentis.runtime.attachments import attach
-from mentis.runtime.homes import create_home
-from mentis.runtime.wiring import Parts
+from mentis.runtime.home_create import create_home
+from mentis.runtime.parts import Parts
 from mentis.values.part import MediaPart
 from mentis.values.recalled import Stimulus
 from mentis.values.request import ReplyTo, RuntimeContext

@@ -17,7 +17,7 @@ import pytest
 from mentis.act.gate import GateRules, judge
 from mentis.act.seen import seen_of
 from mentis.errors import BadInput
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
 from mentis.runtime.parts import Parts
 from mentis.runtime.toolbox import Toolbox, open_toolbox
 from mentis.stores.sqlite.database import Database

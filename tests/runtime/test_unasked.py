@@ -12,8 +12,8 @@ from mentis.call.scripted import ScriptedProvider
 from mentis.errors import ComposeError
 from mentis.runtime.acting import Acting
 from mentis.runtime.agent import Agent
-from mentis.runtime.homes import create_home
-from mentis.runtime.wiring import Parts
+from mentis.runtime.home_create import create_home
+from mentis.runtime.parts import Parts
 from mentis.values.entry import Entry
 
 pytestmark = pytest.mark.anyio

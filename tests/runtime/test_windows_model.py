@@ -13,10 +13,10 @@ import pytest
 from mentis.ledger.guardian.examples import good_window
 from mentis.ports.act_handler import RecordingHandler
 from mentis.runtime.agent import Agent
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
+from mentis.runtime.parts import Parts
 from mentis.runtime.statuses import open_statuses
 from mentis.runtime.windows_model import verdict_senses
-from mentis.runtime.wiring import Parts
 from mentis.values.rendering import Rendering
 from mentis.values.reply import AgainDelta, Delta, TextDelta
 from mentis.values.route import Route

@@ -22,7 +22,7 @@ from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.runtime.agent import Agent
 from mentis.runtime.budgets import day_of, spent_by
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
 from mentis.runtime.parts import Parts
 from mentis.stores.memory import LedgerInMemory
 from mentis.values.act import ActCall, ActSpec

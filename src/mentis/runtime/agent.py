@@ -58,6 +58,7 @@ from .delivery import make_delivery
 from .events import OnEvent
 from .evidence import gather
 from .fork import Fork, course_of, fork_turn, live_mind, scripted_mind, session_of
+from .home_routes import open_routes, open_stage
 from .kept_turn import KeptTurn, find_entry, load_turn
 from .legs import render_turn
 from .live import Live
@@ -69,6 +70,7 @@ from .loop.sealed import Seals
 from .loop.sources import LoopChoice, open_loop
 from .mind import Mind
 from .owed import deliverable, news_for, place_of
+from .parts import Parts
 from .persona_reading import progress
 from .persona_update import Upkeep, update_persona, updates_due
 from .present import look
@@ -85,7 +87,7 @@ from .talking import mode_of, summary_due, with_left, with_note
 from .telling import teller
 from .turn import Hear, TurnResult, compose_turn, look_out, run_course, run_turn, told_history
 from .underway import at_delivery, at_turn, following
-from .wiring import Parts, open_mind, open_routes, open_stage
+from .wiring import open_mind
 
 if TYPE_CHECKING:
     from .assemble import Assembler

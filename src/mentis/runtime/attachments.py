@@ -19,7 +19,6 @@ from mentis.codec.media_types import type_by_name, type_of, type_of_text, usual_
 from mentis.disk.inside import inside
 from mentis.errors import BadInput
 from mentis.render.addresses import check_address
-from mentis.values.digest import Digest, digest
 from mentis.values.part import MediaPart, Part
 from mentis.values.recalled import Stimulus
 from mentis.values.request import PromptRequest
@@ -103,11 +102,6 @@ def check_words(stimulus: Stimulus, limits: LimitSettings) -> None:
             "the message is not valid Unicode (it holds a lone surrogate)",
             hint="check the encoding of the terminal or the file it came from",
         )
-
-
-def media_digest(part: MediaPart) -> Digest:
-    """Of the bytes; of what is elsewhere, of its address."""
-    return digest(part.url.encode() if part.data is None else part.data)
 
 
 def _check_number(parts: Sequence[MediaPart], limits: LimitSettings) -> None:

@@ -11,8 +11,8 @@ from mentis.values.part import MediaPart, ReasoningPart, TextPart
 from mentis.values.trust import Trust
 from mentis.values.turn import Turn
 
-from .attachments import media_digest
 from .audit_claims import Claim, deciding
+from .media_digest import media_digest
 from .said import BROKEN, acts, is_emptied, turn_digest
 
 _ANSWERS = (Trust.SELF, Trust.UNTRUSTED)  # the agent's own at best

@@ -26,12 +26,14 @@ from mentis.values.tool import ToolDeclaration
 
 from .attachments import read_files
 from .budgets import check_call
+from .home_provider import open_provider
+from .home_routes import open_routes
 from .legs import render_turn
 from .offered import offered_in
+from .parts import Parts
 from .settings_sections import LimitSettings
 from .settings_sources import load_settings
 from .system import SystemClock
-from .wiring import Parts, open_provider, open_routes
 
 HearEvent: TypeAlias = Callable[[str], None]
 # What can be sent: JSON text, a request, or the origin's dict with a request inside.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -12,10 +11,8 @@ from pathlib import Path
 from mentis.errors import BadCheckpoint, RolledBack, StoreDamaged
 from mentis.ledger.anchors import read_given
 from mentis.ledger.verify import NOTE
-from mentis.library.load import shipped_persona, shipped_template
 from mentis.ports.ledger_store import LedgerStore
-from mentis.stores.files.home import MARKER, Home, check_free, find_home, is_id, write_home
-from mentis.stores.files.secret import make_secret
+from mentis.stores.files.home import MARKER, find_home, is_id
 from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
@@ -27,49 +24,14 @@ from .audit import Asked, Progress, find_damage, verify_agent
 from .databases import open_database
 from .evidence import gather_home, verified_file
 from .ledgers import agents_here, open_ledger
-from .logs import drop_log, make_log, remember_log
 from .sealing import open_pin, open_sealing, swapped_identity
 from .segment_files import open_segments
-from .settings_edit import changed_text
 from .settings_sources import load_settings
-from .system import RandomIds
 
-DEFAULT_PERSONA = "ada"
-_NAME_MARK = "{{home_name}}"
 _UNPINNED = (
     "nothing says which log this is and whose key counts, so anybody could have written it; name"
     " the home it is of with --home"
 )
-_TEMPLATES = {
-    MARKER: "mentis.toml",
-    "profile.toml": "profile.toml",
-    ".gitignore": "gitignore",
-    "README.md": "README.md",
-}
-
-
-def create_home(path: str | Path, *, persona: str = DEFAULT_PERSONA) -> Path:
-    """Make a home with a shipped persona. What is there already is never overwritten.
-
-    The key that signs the checkpoints of its ledger goes into your configuration folder, or where
-    MENTIS_CONFIG points.
-    """
-    target = Path(path)
-    files = {name: shipped_template(template) for name, template in _TEMPLATES.items()}
-    files[MARKER] = files[MARKER].replace(_NAME_MARK, _home_name(target))
-    files[f"personas/{persona}/persona.toml"] = shipped_persona(persona)
-    check_free(target, files)
-    log = make_log(Home(target), os.environ)
-    files[MARKER] = changed_text(files[MARKER], "ledger", log.settings, file=MARKER)
-    try:
-        home = write_home(target, files)
-        make_secret(home, RandomIds().salt)
-    except BaseException:
-        drop_log(log)
-        raise
-    remember_log(home, log, os.environ)
-    Database(home.database).close()
-    return home.path
 
 
 def verify_home(
@@ -184,9 +146,3 @@ def _identity(path: Path) -> tuple[Pin | None, str]:
 
 def _persona(agent: str) -> str:
     return agent.rpartition("/")[2]
-
-
-def _home_name(path: Path) -> str:
-    """The folder's name, brought into the form of an id."""
-    name = re.sub(r"[^a-z0-9_-]+", "-", path.absolute().name.lower()).strip("-_")
-    return name[:64] or "home"

@@ -23,7 +23,6 @@ from mentis.values.reply import Reply
 from mentis.values.trust import Trust
 from mentis.values.turn import Turn
 
-from .attachments import media_digest
 from .attempts import Call, standing, total
 from .bringing import residency_mark
 from .caching import Settled
@@ -31,6 +30,7 @@ from .carrying import Ended
 from .inputs import Inputs
 from .kept_inputs import Place
 from .legs import Passed
+from .media_digest import media_digest
 from .mind import Mind
 from .repeat import Repeat
 from .said import BROKEN, answered, asked, asked_text, turn_digest

@@ -23,11 +23,12 @@ from mentis.values.trust import Trust
 from mentis.values.value import Value
 
 from .databases import open_database
+from .home_persona import open_memory, read_persona
 from .ledgers import open_ledger
 from .opened import Opened
+from .parts import Parts
 from .settings_sources import load_settings
 from .system import RandomIds, SystemClock
-from .wiring import Parts, open_memory, read_persona
 
 # The first line that sets a field: the rest of the file, comments included, stays as it is.
 _LINES = {name: re.compile(rf"^{name}\s*=.*$", re.MULTILINE) for name in ("id", "name")}

@@ -29,10 +29,12 @@ from mentis.values.trace import TokenCount
 from mentis.values.value import Value
 
 from .databases import open_database
+from .home_persona import open_memory, read_persona, read_profile
+from .home_prompts import open_shelf
 from .opened import Opened
+from .parts import Parts
 from .settings_sources import load_settings
 from .system import SystemClock
-from .wiring import Parts, open_memory, open_shelf, read_persona, read_profile
 
 T = TypeVar("T")
 _SAMPLE = Stimulus("Hello!")

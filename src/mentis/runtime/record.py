@@ -40,7 +40,8 @@ from .databases import open_database
 from .erased_turns import ErasedTurns
 from .evidence import gather
 from .ledgers import agents_here, open_ledger
-from .opened import Closing
+from .opened import Closing, closed_on_failure
+from .parts import Parts
 from .record_erasing import blanked_marks, dropped_inputs, forget_blobs
 from .record_talk import tell_emptied, turns_to_empty
 from .sealing import NO_PIN_HINT, Made, Sealing, open_sealing
@@ -49,7 +50,6 @@ from .settings import Settings
 from .settings_sources import load_settings
 from .sources import Source, lock_changes, read_still
 from .system import RandomIds, SystemClock
-from .wiring import Parts, closed_on_failure
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,11 @@ from mentis.ledger.signature import decode_key
 from mentis.stores.files.home import Home
 from mentis.values.checkpoint import GrowthProof, Pin, Proof
 
+from .parts import Parts
 from .record import Record, open_record
 from .sealing import open_pin
 from .settings_sources import load_settings
 from .sources import Source, lock_changes
-from .wiring import Parts
 
 _TRIES = 3
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from .ground import Ground
+from .home_persona import open_memory, read_persona
 from .parts import Parts
 from .record import Record
-from .wiring import open_memory, read_persona
 
 
 def ground_of(record: Record, parts: Parts) -> Ground:

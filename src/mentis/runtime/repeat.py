@@ -18,7 +18,7 @@ from mentis.values.recalled import Stimulus
 from mentis.values.reply import Reply, ReplyProblem
 from mentis.values.turn import Turn
 
-from .attachments import media_digest
+from .media_digest import media_digest
 from .mind import Mind
 from .said import asked_text
 from .settings_sections import FallbackSettings

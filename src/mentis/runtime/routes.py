@@ -20,12 +20,14 @@ from mentis.values.request import PromptRequest
 from mentis.values.route import Route
 from mentis.values.value import Value
 
+from .home_provider import open_provider
+from .home_routes import open_routes
 from .legs import render_turn
+from .parts import Parts
 from .route_keys import KeyTrust, RouteKeys, target_of
 from .settings import HELPERS, Settings, Stage
 from .settings_sources import load_settings
 from .system import SystemClock
-from .wiring import Parts, open_provider, open_routes
 
 _PROBE = PromptRequest(current_text="ping")
 _PROBE_TOKENS = 16  # the least that every server takes

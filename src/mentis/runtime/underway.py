@@ -26,8 +26,8 @@ from mentis.values.entry import Draft, Entry
 from mentis.values.part import MediaPart
 from mentis.values.turn import Turn
 
-from .attachments import media_digest
 from .carrying import Ended
+from .media_digest import media_digest
 from .mind import Mind
 from .said import turn_digest
 

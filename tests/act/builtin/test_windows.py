@@ -10,7 +10,7 @@ import pytest
 from mentis.act.builtin.windows import SaveStatus
 from mentis.ledger.guardian.examples import good_window
 from mentis.library.acts import load_acts
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
 from mentis.runtime.statuses import Statuses, open_statuses
 from mentis.values.guardian import Receipt
 from mentis.values.json import JsonObject

@@ -25,9 +25,9 @@ from mentis.runtime.cortex.cache import HelperCache
 from mentis.runtime.cortex.run import TickLimits
 from mentis.runtime.cortex.tick import tick
 from mentis.runtime.cortex.wire_up import Desk
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
+from mentis.runtime.parts import Parts
 from mentis.runtime.present import look
-from mentis.runtime.wiring import Parts
 from mentis.stores.files.home import Home
 from mentis.values.cognition import CognitionState, Sense
 from mentis.values.tick import Catalogue, Descriptor, Tick

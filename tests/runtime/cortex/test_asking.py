@@ -14,8 +14,8 @@ from mentis.act.functions import act
 from mentis.call.scripted import ScriptedProvider
 from mentis.runtime.agent import Agent
 from mentis.runtime.cortex.events import TickEvent
-from mentis.runtime.homes import create_home
-from mentis.runtime.wiring import Parts
+from mentis.runtime.home_create import create_home
+from mentis.runtime.parts import Parts
 from mentis.values.cognition import Sense
 from mentis.values.rendering import Rendering
 from mentis.values.route import Route

@@ -25,8 +25,8 @@ from mentis.runtime.cortex.cortex import Ticked
 from mentis.runtime.cortex.events import JsonLines, TickEvent, on_span
 from mentis.runtime.cortex.health import NO_STREAKS, Alarm, recorded
 from mentis.runtime.cortex.kept import Done, keep
-from mentis.runtime.homes import create_home
-from mentis.runtime.wiring import Parts
+from mentis.runtime.home_create import create_home
+from mentis.runtime.parts import Parts
 from mentis.settle.output_ir import write_output_ir
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.revisions import SqliteRevisions

@@ -19,8 +19,8 @@ from mentis.ports.act_handler import ActHandler
 from mentis.ports.provider import Provider
 from mentis.runtime.agent import Agent
 from mentis.runtime.cortex.fitting import fitted
-from mentis.runtime.homes import create_home
-from mentis.runtime.wiring import Parts
+from mentis.runtime.home_create import create_home
+from mentis.runtime.parts import Parts
 from mentis.settle.output_ir import write_output_ir
 from mentis.values.cognition import Sense
 from mentis.values.entry import Entry

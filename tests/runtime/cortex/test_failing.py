@@ -13,8 +13,8 @@ from mentis.call.scripted import ScriptedProvider
 from mentis.errors import BadInput, MentisError, ProviderRefused, ProviderUnreachable
 from mentis.runtime.agent import Agent
 from mentis.runtime.counts_file import CountsFile
-from mentis.runtime.homes import create_home
-from mentis.runtime.wiring import Parts
+from mentis.runtime.home_create import create_home
+from mentis.runtime.parts import Parts
 from mentis.settle.output_ir import write_output_ir
 from mentis.surfaces.cli.main import run
 from mentis.values.cognition import Sense

@@ -15,8 +15,9 @@ from mentis.act.functions import act
 from mentis.errors import StoreFull
 from mentis.runtime.agent import Agent
 from mentis.runtime.cortex.handed_on import kept_senses, read, seal, written
-from mentis.runtime.homes import create_home
-from mentis.runtime.wiring import Parts, open_mind
+from mentis.runtime.home_create import create_home
+from mentis.runtime.parts import Parts
+from mentis.runtime.wiring import open_mind
 from mentis.settle.output_ir import write_output_ir
 from mentis.stores.memory.blobs import BlobsInMemory
 from mentis.stores.sqlite.ledger import SqliteLedger

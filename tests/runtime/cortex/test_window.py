@@ -20,8 +20,8 @@ from mentis.runtime.cortex.cortex import Ticked
 from mentis.runtime.cortex.run import TickLimits
 from mentis.runtime.cortex.stages import Again, Occasion, Thought
 from mentis.runtime.cortex.tick import tick
-from mentis.runtime.homes import create_home
-from mentis.runtime.wiring import Parts
+from mentis.runtime.home_create import create_home
+from mentis.runtime.parts import Parts
 from mentis.settle.correction import Attempts
 from mentis.settle.output_ir import write_output_ir
 from mentis.values.cognition import Sense

@@ -25,7 +25,7 @@ from mentis.call.scripted import ScriptedProvider
 from mentis.runtime.acts import open_acts
 from mentis.runtime.agent import Agent
 from mentis.runtime.loop.sources import LoopChoice
-from mentis.runtime.wiring import Parts
+from mentis.runtime.parts import Parts
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.values.rendering import Rendering
 from mentis.values.route import Route

@@ -13,10 +13,10 @@ from mentis.act.functions import act
 from mentis.call.scripted import ScriptedProvider
 from mentis.ports.sense_source import SenseSource
 from mentis.runtime.agent import Agent
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
 from mentis.runtime.loop.loop import Loop
 from mentis.runtime.loop.sources import LoopChoice
-from mentis.runtime.wiring import Parts
+from mentis.runtime.parts import Parts
 from mentis.settle.output_ir import write_output_ir
 from mentis.values.cognition import Sense
 from mentis.values.entry import Uptime

@@ -19,7 +19,7 @@ from mentis.ports.act_handler import ActHandler
 from mentis.ports.sense_source import ListedSenses
 from mentis.runtime.agent import Agent
 from mentis.runtime.loop.sources import LoopChoice
-from mentis.runtime.wiring import Parts
+from mentis.runtime.parts import Parts
 from mentis.values.cognition import Sense
 from mentis.values.entry import Entry
 from mentis.values.trust import Trust

@@ -27,7 +27,7 @@ from mentis.runtime.cortex.events import TickEvent
 from mentis.runtime.loop.aside import open_asides
 from mentis.runtime.loop.loop import Loop
 from mentis.runtime.loop.report import RunReport
-from mentis.runtime.wiring import Parts
+from mentis.runtime.parts import Parts
 from mentis.values.entry import Entry
 from mentis.values.rendering import Rendering
 from mentis.values.route import Route

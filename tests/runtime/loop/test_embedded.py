@@ -10,9 +10,9 @@ import pytest
 
 from mentis.act.functions import act
 from mentis.runtime.agent import Agent
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
 from mentis.runtime.loop.sources import LoopChoice
-from mentis.runtime.wiring import Parts
+from mentis.runtime.parts import Parts
 from mentis.values.trust import Trust
 
 from .living import Paced, put

@@ -19,8 +19,8 @@ from mentis.runtime.agent import Agent
 from mentis.runtime.cortex.events import TickEvent
 from mentis.runtime.loop.sources import LoopChoice
 from mentis.runtime.loop.suspects import Suspects, Trial
+from mentis.runtime.parts import Parts
 from mentis.runtime.prompts import Prompts
-from mentis.runtime.wiring import Parts
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.values.cognition import Sense
 from mentis.values.rendering import Rendering

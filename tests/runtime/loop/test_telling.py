@@ -17,7 +17,7 @@ from mentis.runtime.acts import open_acts
 from mentis.runtime.agent import Agent
 from mentis.runtime.cortex.events import TickEvent
 from mentis.runtime.loop.sources import LoopChoice
-from mentis.runtime.wiring import Parts
+from mentis.runtime.parts import Parts
 from mentis.values.rendering import Rendering
 from mentis.values.route import Route
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from mentis.errors import SigningKeyError
-from mentis.runtime.homes import create_home, verify_home
+from mentis.runtime.home_create import create_home
+from mentis.runtime.homes import verify_home
 from mentis.runtime.record import open_record
 from mentis.stores.files.own import check_own, make_own
 from mentis.values.entry import Draft

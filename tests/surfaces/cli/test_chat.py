@@ -15,8 +15,9 @@ import pytest
 from mentis.engines.weights import find_weights
 from mentis.net.recording import Exchange, to_file
 from mentis.runtime.agent import Agent
-from mentis.runtime.homes import create_home, verify_home
-from mentis.runtime.wiring import Parts
+from mentis.runtime.home_create import create_home
+from mentis.runtime.homes import verify_home
+from mentis.runtime.parts import Parts
 from mentis.surfaces.cli import talk
 from mentis.values.digest import digest
 

@@ -15,8 +15,8 @@ import pytest
 from mentis.call.scripted import ScriptedProvider
 from mentis.runtime.agent import Agent
 from mentis.runtime.erased_turns import ERASED_TURNS
+from mentis.runtime.parts import Parts
 from mentis.runtime.record import open_record
-from mentis.runtime.wiring import Parts
 from mentis.stores.sqlite.conversations import SqliteConversations
 
 KILLED = Path(__file__).with_name("killed_erasure.py")

@@ -16,7 +16,7 @@ import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 
 from mentis.ledger.guardian.examples import good_window
-from mentis.runtime.homes import create_home
+from mentis.runtime.home_create import create_home
 
 Json = dict[str, Any]
 MakeClient = Callable[..., Client]

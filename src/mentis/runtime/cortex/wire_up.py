@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from mentis.library.acts import load_cortex_tools
+from mentis.runtime.home_routes import open_stage
 from mentis.runtime.mind import Mind
 from mentis.runtime.settings import Settings
 from mentis.runtime.windows_model import WINDOW_TOKENS
-from mentis.runtime.wiring import open_stage
 from mentis.stores.files.home import Home
 from mentis.values.json import JsonObject
 from mentis.values.route import Route

@@ -67,7 +67,7 @@ def demo(keep: Path | None, *, as_json: bool) -> int:
     embedded model answers, and then thinks by itself; the record is verified; then a copy of it is
     tampered with, and verification names the entry. Exit code 1 when any claim does not hold.
     """
-    from mentis.runtime.homes import create_home
+    from mentis.runtime.home_create import create_home
 
     from .talk import open_talk
 

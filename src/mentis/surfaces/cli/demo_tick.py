@@ -34,7 +34,7 @@ def show_ticks(home: Path, checks: Checks) -> None:
 
     from mentis.act.functions import act
     from mentis.runtime.agent import Agent
-    from mentis.runtime.wiring import Parts
+    from mentis.runtime.parts import Parts
 
     @act
     def lights(room: Literal["kitchen", "hall"], on: bool) -> str:

@@ -17,8 +17,8 @@ from .files import read_stream
 from .output import say
 
 if TYPE_CHECKING:
+    from mentis.runtime.parts import Parts
     from mentis.runtime.prompts import Prompts
-    from mentis.runtime.wiring import Parts
 
 MAX_INDEX = 2**53  # no ledger is longer, and a database counts no further
 
@@ -94,7 +94,7 @@ def call_parts() -> Parts:
     """For what makes calls: loading and trying again are told, in our own words only."""
     from stamina.instrumentation import set_on_retry_hooks
 
-    from mentis.runtime.wiring import Parts
+    from mentis.runtime.parts import Parts
 
     set_on_retry_hooks(())  # it would write lines of its own; this process is ours
     return Parts(on_loading=say, on_retry=say)
