@@ -69,7 +69,7 @@ bench-full: $(BENCH)/.bench $(ROUTER)/.router models ## the same with more repea
 soak: $(VENV)/.dev models ## many real turns and ticks in a row on the embedded model, then verify
 	@$(BIN)/python -m bench.soak
 	@$(BIN)/python -m bench.soak_loop
-	@$(BIN)/python tests/runtime/cortex/embedded_tasks.py
+	@$(BIN)/python tests/tick/embedded_tasks.py
 
 models: $(VENV)/.dev
 	@$(BIN)/mentis models install

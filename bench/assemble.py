@@ -25,17 +25,17 @@ import anyio
 import anyio.from_thread
 import numpy as np
 
+from mentis.app.agent import Agent
+from mentis.assemble.git import read_git
 from mentis.engines.embedders import open_embedder
+from mentis.home.create import create_home
+from mentis.home.parts import Parts
+from mentis.memories.memories import open_memories
 from mentis.ports.act_handler import RecordingHandler
 from mentis.recall.skills import read_skills
-from mentis.runtime.agent import Agent
-from mentis.runtime.context_git import read_git
-from mentis.runtime.home_create import create_home
-from mentis.runtime.memories import open_memories
-from mentis.runtime.parts import Parts
-from mentis.runtime.selection import FILE, build, of_tools
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.memories import SqliteMemories
+from mentis.tools.selection import FILE, build, of_tools
 from mentis.values.act import ActSpec
 from mentis.values.assembly import Assembled
 from mentis.values.cognition import Memory

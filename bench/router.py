@@ -25,7 +25,7 @@ from mentis.recall.evaluation_set import EvaluationSet, Task, load_set
 from mentis.recall.manifest import build_manifest, texts_of
 from mentis.recall.ranking import Ranking
 from mentis.recall.selecting import Sight, choose, look
-from mentis.runtime.selection import own_reader
+from mentis.tools.selection import own_reader
 
 FIRST = 5
 Ranked = Callable[[Task], Sequence[str]]

@@ -23,12 +23,12 @@ import anyio
 
 from bench.soak import GROWTH_MEGABYTES, resident_megabytes
 from mentis.act.functions import act
-from mentis.runtime.agent import Agent
-from mentis.runtime.cognition import open_cognition
-from mentis.runtime.home_create import create_home
-from mentis.runtime.loop.report import RunReport
-from mentis.runtime.loop.sources import LoopChoice
-from mentis.runtime.parts import Parts
+from mentis.app.agent import Agent
+from mentis.home.create import create_home
+from mentis.home.parts import Parts
+from mentis.loop.report import RunReport
+from mentis.loop.sources import LoopChoice
+from mentis.prompts.cognition import open_cognition
 from mentis.values.trust import Trust
 
 DAY = 20  # ticks, after which its owner clears its mind: what it reads would grow with the time

@@ -18,14 +18,14 @@ import anyio
 import anyio.from_thread
 
 from mentis.codec.forms import to_object
-from mentis.runtime.cortex.cache import HelperCache
-from mentis.runtime.cortex.input_helpers import rendered_acts, rendered_goals, rendered_senses
-from mentis.runtime.cortex.output_helpers import OutputHelper
-from mentis.runtime.cortex.run import TickLimits
-from mentis.runtime.cortex.stages import Goals, Occasion, Perceived, Stages, Thought, Told
-from mentis.runtime.cortex.tick import tick
 from mentis.settle.output_ir import write_output_ir
 from mentis.stores.memory.states import StatesInMemory
+from mentis.tick.cache import HelperCache
+from mentis.tick.input_helpers import rendered_acts, rendered_goals, rendered_senses
+from mentis.tick.output_helpers import OutputHelper
+from mentis.tick.run import TickLimits
+from mentis.tick.stages import Goals, Occasion, Perceived, Stages, Thought, Told
+from mentis.tick.tick import tick
 from mentis.values.cognition import CognitionState, Goal, GoalTree, L1Entry, Sense, root_partition
 from mentis.values.tick import Catalogue, Descriptor, PatchLimits, Tick
 

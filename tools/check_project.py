@@ -15,7 +15,7 @@ import click
 
 import errors_drawn
 import reference
-from mentis.runtime.settings import describe
+from mentis.settings.settings import describe
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src/mentis"

@@ -24,8 +24,8 @@ from mentis.ledger.guardian.table import RULES as GUARDIAN_RULES
 from mentis.library.acts import load_acts, load_message
 from mentis.library.checking.table import IMPORT_RULES, RULES, Rule
 from mentis.library.schemas import KINDS, file_schema
-from mentis.runtime.kept_row import TurnInputs
-from mentis.runtime.settings import describe
+from mentis.record.input_rows import TurnInputs
+from mentis.settings.settings import describe
 from mentis.surfaces.cli.main import cli
 from mentis.values.assembly import Assembled
 from mentis.values.cognition import CognitionState, Memory

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import anyio
 
 from mentis.recall.evaluation_set import Half
-from mentis.runtime.selection_eval import Report, evaluate
+from mentis.tools.selection_eval import Report, evaluate
 
 PAGE = Path(__file__).resolve().parent.parent / "docs/concepts/selection.md"
 BEGIN, END = "<!-- tools/selection_docs.py begins -->", "<!-- ends -->"

@@ -12,31 +12,31 @@ TYPE_CHECKING = False  # loading typing takes longer than all the rest here
 if TYPE_CHECKING:
     from .act.builtin.channels import CallbackChannel
     from .act.functions import tool
+    from .app.agent import Agent
     from .call.scripted import ScriptedProvider
     from .compose.compose import Composed
     from .errors import ActFailed, BudgetReached, MentisError
+    from .home.create import create_home
+    from .home.parts import Parts
+    from .home.route_keys import open_route_keys
     from .ledger.bundle import auditor_script
     from .library.load import load_shipped
+    from .loop.queue import SenseQueue
+    from .loop.sources import LoopChoice
+    from .memories.memories import open_memories
     from .ports.clock import FixedClock
     from .ports.ids import CountingIds
-    from .runtime.acts import open_acts
-    from .runtime.agent import Agent
-    from .runtime.attachments import attach
-    from .runtime.cognition import open_cognition
-    from .runtime.cortex.cortex import Ticked
-    from .runtime.home_create import create_home
-    from .runtime.loop.queue import SenseQueue
-    from .runtime.loop.sources import LoopChoice
-    from .runtime.memories import open_memories
-    from .runtime.parts import Parts
-    from .runtime.personas import Personas
-    from .runtime.prompts import Prompts
-    from .runtime.record import open_record
-    from .runtime.record_export import export_record
-    from .runtime.route_keys import open_route_keys
-    from .runtime.statuses import open_statuses
-    from .runtime.toolbox import open_toolbox
-    from .runtime.turn import TurnResult
+    from .prompts.cognition import open_cognition
+    from .prompts.personas import Personas
+    from .prompts.prompts import Prompts
+    from .record.export import export_record
+    from .record.record import open_record
+    from .status.statuses import open_statuses
+    from .tick.cortex import Ticked
+    from .tools.acts import open_acts
+    from .tools.toolbox import open_toolbox
+    from .turn.attachments import attach
+    from .turn.turn import TurnResult
     from .values.act import ActCall, ActSpec
     from .values.action import Action, Outcome
     from .values.assembly import Assembled
@@ -64,7 +64,7 @@ _HOMES = {
     "ActFailed": "errors",
     "ActSpec": "values.act",
     "Action": "values.action",
-    "Agent": "runtime.agent",
+    "Agent": "app.agent",
     "Assembled": "values.assembly",
     "Block": "values.block",
     "BudgetReached": "errors",
@@ -74,18 +74,18 @@ _HOMES = {
     "Entry": "values.entry",
     "FixedClock": "ports.clock",
     "Library": "values.library",
-    "LoopChoice": "runtime.loop.sources",
+    "LoopChoice": "loop.sources",
     "MediaPart": "values.part",
     "MemoryDraft": "values.memories",
     "MemoryFilter": "values.memories",
     "MentisError": "errors",
     "Outcome": "values.action",
-    "Parts": "runtime.parts",
+    "Parts": "home.parts",
     "Persona": "values.persona",
-    "Personas": "runtime.personas",
+    "Personas": "prompts.personas",
     "Profile": "values.persona",
     "PromptRequest": "values.request",
-    "Prompts": "runtime.prompts",
+    "Prompts": "prompts.prompts",
     "Recalled": "values.recalled",
     "Rendering": "values.rendering",
     "Reply": "values.reply",
@@ -93,31 +93,31 @@ _HOMES = {
     "RuntimeContext": "values.request",
     "ScriptedProvider": "call.scripted",
     "Sense": "values.cognition",
-    "SenseQueue": "runtime.loop.queue",
+    "SenseQueue": "loop.queue",
     "Span": "values.span",
     "Stability": "values.stability",
     "Stimulus": "values.recalled",
-    "Ticked": "runtime.cortex.cortex",
+    "Ticked": "tick.cortex",
     "ToolDeclaration": "values.tool",
     "Trace": "values.trace",
     "Trust": "values.trust",
     "Turn": "values.turn",
-    "TurnResult": "runtime.turn",
+    "TurnResult": "turn.turn",
     "Uptime": "values.entry",
     "Verdict": "values.entry",
     "WindowDraft": "values.window",
-    "attach": "runtime.attachments",
+    "attach": "turn.attachments",
     "auditor_script": "ledger.bundle",
-    "create_home": "runtime.home_create",
-    "export_record": "runtime.record_export",
+    "create_home": "home.create",
+    "export_record": "record.export",
     "load_shipped": "library.load",
-    "open_acts": "runtime.acts",
-    "open_cognition": "runtime.cognition",
-    "open_memories": "runtime.memories",
-    "open_record": "runtime.record",
-    "open_route_keys": "runtime.route_keys",
-    "open_statuses": "runtime.statuses",
-    "open_toolbox": "runtime.toolbox",
+    "open_acts": "tools.acts",
+    "open_cognition": "prompts.cognition",
+    "open_memories": "memories.memories",
+    "open_record": "record.record",
+    "open_route_keys": "home.route_keys",
+    "open_statuses": "status.statuses",
+    "open_toolbox": "tools.toolbox",
     "tool": "act.functions",
 }
 

@@ -14,8 +14,8 @@ import anyio
 from mentis.act.dispatch import Dispatcher
 from mentis.act.journal import Journal
 from mentis.act.registry import Registry
+from mentis.home.system import RandomIds, SystemClock
 from mentis.ledger.chain import make_stamp
-from mentis.runtime.system import RandomIds, SystemClock
 from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger

@@ -57,7 +57,20 @@ def test_the_contracts_hold(copy: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "line", "contract"),
     [
-        ("values/planted.py", "import mentis.runtime", LAYERS),
+        ("values/planted.py", "import mentis.turn", LAYERS),
+        ("settings/planted.py", "import mentis.home", LAYERS),
+        ("home/planted.py", "import mentis.record", LAYERS),
+        ("record/planted.py", "import mentis.status", LAYERS),
+        ("memories/planted.py", "import mentis.status", LAYERS),
+        ("status/planted.py", "import mentis.prompts", LAYERS),
+        ("prompts/planted.py", "import mentis.tools", LAYERS),
+        ("tools/planted.py", "import mentis.turn", LAYERS),
+        ("turn/planted.py", "import mentis.talk", LAYERS),
+        ("talk/planted.py", "import mentis.tick", LAYERS),
+        ("tick/planted.py", "import mentis.assemble", LAYERS),
+        ("assemble/planted.py", "import mentis.talk", LAYERS),
+        ("loop/planted.py", "import mentis.app", LAYERS),
+        ("app/planted.py", "import mentis.surfaces", LAYERS),
         ("render/planted.py", "import mentis.compose", LAYERS),
         ("drawer/__init__.py", "", LAYERS),
         ("compose/planted.py", "import time", PURE),
@@ -65,7 +78,6 @@ def test_the_contracts_hold(copy: Path) -> None:
         ("ledger/planted.py", "import mentis", ROOT_FREE),
         ("surfaces/planted.py", "import mentis.surfaces.cli.main", APART),
     ],
-    ids=["upward", "sibling", "unlisted room", "impure", "impure by a detour", "root", "surfaces"],
 )
 def test_a_planted_violation_breaks_its_contract(
     copy: Path, module: str, line: str, contract: str

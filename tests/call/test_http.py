@@ -24,8 +24,8 @@ from mentis.facts.abilities import wire_of
 from mentis.ports.clock import FixedClock
 from mentis.ports.secrets import ListedSecrets
 from mentis.render.wires import render_for
-from mentis.runtime.named_caches import NamedCaches
 from mentis.settle.readers import reader_for
+from mentis.turn.ask.named_caches import NamedCaches
 from mentis.values.rendering import Rendering
 from mentis.values.request import PromptRequest
 from mentis.values.route import Backend, Route

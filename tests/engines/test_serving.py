@@ -18,8 +18,8 @@ from mentis.errors import EngineFailed, ProviderRefused
 from mentis.facts.abilities import abilities
 from mentis.ports.secrets import ListedSecrets
 from mentis.render.wires import render_for
-from mentis.runtime.caching import Caching
 from mentis.settle.readers import Reader, reader_for
+from mentis.turn.ask.caching import Caching
 from mentis.values.part import TextPart
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Delta, Reply, TextDelta

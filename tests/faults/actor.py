@@ -29,8 +29,8 @@ from mentis.act.dispatch import Dispatcher
 from mentis.act.journal import Journal
 from mentis.act.recovery import Caught, Recovery
 from mentis.act.registry import Registry
+from mentis.home.system import RandomIds, SystemClock
 from mentis.ledger.chain import make_stamp
-from mentis.runtime.system import RandomIds, SystemClock
 from mentis.stores.files.accepted_acts import AcceptedFile
 from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.files.owners import Owner, Owners

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from mentis.ledger.keeping import Keeping
 from mentis.ledger.verify import verify_chain
-from mentis.runtime.audit import Asked, verify_agent
+from mentis.record.verify import Asked, verify_agent
 from mentis.stores.memory import ConversationsInMemory
 from mentis.values.checkpoint import KeptNote
 from mentis.values.entry import Entry, Verdict

@@ -21,7 +21,7 @@ from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.ports.ledger_store import Stamp
 from mentis.ports.signer import SeededSigner, Signer
-from mentis.runtime.audit import Asked, verify_agent
+from mentis.record.verify import Asked, verify_agent
 from mentis.stores.memory import ConversationsInMemory, LedgerInMemory
 from mentis.values.checkpoint import Checkpoint, KeptNote, Pin
 from mentis.values.entry import Draft, Entry, Verdict

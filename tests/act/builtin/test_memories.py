@@ -12,10 +12,10 @@ from mentis.act.builtin.memories import KINDS, Recall, Remember
 from mentis.engines.hashed import HashEmbedder
 from mentis.errors import StoreLocked
 from mentis.library.acts import load_acts
+from mentis.memories.memories import Memories, Tools
 from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.ports.screener import ListedScreener
-from mentis.runtime.memories import Memories, Tools
 from mentis.stores.memory import LedgerInMemory, MemoriesInMemory
 from mentis.values.cognition import Memory
 from mentis.values.memory_kind import INSTRUCTION_KINDS

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from mentis.act.builtin.windows import SaveStatus
+from mentis.home.create import create_home
 from mentis.ledger.guardian.examples import good_window
 from mentis.library.acts import load_acts
-from mentis.runtime.home_create import create_home
-from mentis.runtime.statuses import Statuses, open_statuses
+from mentis.status.statuses import Statuses, open_statuses
 from mentis.values.guardian import Receipt
 from mentis.values.json import JsonObject
 from mentis.values.status import Added

@@ -17,6 +17,7 @@ from pathlib import Path
 import anyio
 
 from mentis.errors import LeaseHeld
+from mentis.home.system import RandomIds, SystemClock
 from mentis.ledger.chain import format_time, make_stamp
 from mentis.ledger.channel.consumer import Consumer, Refusal
 from mentis.ledger.channel.folder import StatusFolder
@@ -24,7 +25,6 @@ from mentis.ledger.channel.operations import OperationsLog
 from mentis.ledger.channel.tenure import Tenure, owner_name
 from mentis.ledger.channel.watch import watch_until_signal
 from mentis.ledger.channel.writer import write_draft, write_pending
-from mentis.runtime.system import RandomIds, SystemClock
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.values.entry import Draft, Entry

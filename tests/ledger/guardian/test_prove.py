@@ -13,7 +13,7 @@ from mentis.ledger.guardian.owner import read_profiles
 from mentis.ledger.guardian.profiles import MENTIS, S2, STRICT, digest_of
 from mentis.ledger.guardian.prove import Proof, activate, prove
 from mentis.ledger.guardian.space import RISKS, state_at
-from mentis.runtime.guardian import open_profile, owner_profiles
+from mentis.status.guardian import open_profile, owner_profiles
 from mentis.values.guardian import Limits, Profile
 
 CELLS = 2**7 * len(RISKS)
@@ -134,7 +134,7 @@ def test_a_profile_that_was_proved_is_not_proved_again_until_it_changes(
     def proves(_: object) -> None:
         raise AssertionError("it was proved before")
 
-    monkeypatch.setattr("mentis.runtime.guardian.activate", proves)
+    monkeypatch.setattr("mentis.status.guardian.activate", proves)
     assert open_profile(tmp_path, "mine") == mine
     file.write_text(mine_alone.format("S2-W-VERSIONS"))
     with pytest.raises(AssertionError):

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from mentis.errors import SigningKeyError
-from mentis.runtime.home_create import create_home
-from mentis.runtime.homes import verify_home
-from mentis.runtime.record import open_record
+from mentis.home.create import create_home
+from mentis.record.record import open_record
+from mentis.record.verify_home import verify_home
 from mentis.stores.files.own import check_own, make_own
 from mentis.values.entry import Draft
 

@@ -10,7 +10,7 @@ from mentis.errors import StoreDamaged
 from mentis.ledger.verify import verify_chain
 from mentis.ports.clock import FixedClock
 from mentis.ports.ledger_store import Stamp
-from mentis.runtime.audit import find_damage, verify_agent
+from mentis.record.verify import find_damage, verify_agent
 from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from mentis.runtime.home_create import create_home
+from mentis.home.create import create_home
 from mentis.surfaces.cli.main import run
 
 

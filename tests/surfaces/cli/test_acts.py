@@ -15,13 +15,13 @@ import pytest
 from mentis.act.functions import act
 from mentis.act.gate import Gate, GateRules
 from mentis.act.seen import seen_of
+from mentis.home.parts import Parts
 from mentis.ports.clock import FixedClock
-from mentis.runtime.acting import open_dispatcher
-from mentis.runtime.parts import Parts
-from mentis.runtime.record import open_record
-from mentis.runtime.record_ground import ground_of
+from mentis.record.record import open_record
 from mentis.surfaces.cli.acts_show import said_lines
 from mentis.surfaces.cli.shown import behind_bar, safe
+from mentis.tools.acting import open_dispatcher
+from mentis.tools.record_ground import ground_of
 from mentis.values.action import Action, Outcome
 from mentis.values.entry import Draft
 from mentis.values.mark import Mark

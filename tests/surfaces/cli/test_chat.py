@@ -12,12 +12,12 @@ from typing import Any, cast
 
 import pytest
 
+from mentis.app.agent import Agent
 from mentis.engines.weights import find_weights
+from mentis.home.create import create_home
+from mentis.home.parts import Parts
 from mentis.net.recording import Exchange, to_file
-from mentis.runtime.agent import Agent
-from mentis.runtime.home_create import create_home
-from mentis.runtime.homes import verify_home
-from mentis.runtime.parts import Parts
+from mentis.record.verify_home import verify_home
 from mentis.surfaces.cli import talk
 from mentis.values.digest import digest
 

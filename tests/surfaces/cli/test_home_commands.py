@@ -11,7 +11,7 @@ from typing import cast
 
 import pytest
 
-from mentis.runtime.record import open_record
+from mentis.record.record import open_record
 from mentis.values.entry import Draft
 
 from .conftest import Mentis

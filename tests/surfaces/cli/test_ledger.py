@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from mentis.runtime.record import open_record
+from mentis.record.record import open_record
 from mentis.stores.files.key_folder import config_folder
 from mentis.stores.files.known_homes import KnownHomes
 from mentis.values.entry import Draft

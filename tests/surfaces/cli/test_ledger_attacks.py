@@ -21,8 +21,8 @@ from mentis.ledger.checkpoint import sign_checkpoint
 from mentis.ledger.merkle import tree_of
 from mentis.ledger.signature import encode_key
 from mentis.ports.signer import SeededSigner
-from mentis.runtime.record import open_record
-from mentis.runtime.record_keys import add_anchor
+from mentis.record.keys import add_anchor
+from mentis.record.record import open_record
 from mentis.stores.rows import COLUMNS, to_entry, to_row
 from mentis.values.checkpoint import Checkpoint
 from mentis.values.entry import Draft, Entry

@@ -12,11 +12,11 @@ from typing import Any, Protocol
 import anyio
 import pytest
 
+from mentis.app.agent import Agent
 from mentis.call.scripted import ScriptedProvider
-from mentis.runtime.agent import Agent
-from mentis.runtime.erased_turns import ERASED_TURNS
-from mentis.runtime.parts import Parts
-from mentis.runtime.record import open_record
+from mentis.home.parts import Parts
+from mentis.record.erased_turns import ERASED_TURNS
+from mentis.record.record import open_record
 from mentis.stores.sqlite.conversations import SqliteConversations
 
 KILLED = Path(__file__).with_name("killed_erasure.py")

@@ -177,7 +177,7 @@ def test_ctrl_c_is_no_verdict_and_exits_with_130(
     def interrupt(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("mentis.runtime.homes.verify_home", interrupt)
+    monkeypatch.setattr("mentis.record.verify_home.verify_home", interrupt)
     done = mentis(*options, "status", "verify")
     assert (done.code, done.out, done.err.strip()) == (130, "", "stopped")
 
@@ -188,7 +188,7 @@ def test_a_question_that_nobody_answers_is_no_ctrl_c(
     def end(*_: object, **__: object) -> None:
         raise EOFError
 
-    monkeypatch.setattr("mentis.runtime.homes.verify_home", end)
+    monkeypatch.setattr("mentis.record.verify_home.verify_home", end)
     assert mentis("status", "verify").code == 1
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from mentis.runtime.loop.alone import running
-from mentis.runtime.loop.aside import open_asides
-from mentis.runtime.system import SystemClock
+from mentis.home.system import SystemClock
+from mentis.loop.alone import running
+from mentis.loop.aside import open_asides
 from mentis.settle.output_ir import write_output_ir
 from mentis.stores.files.home import Home
 from mentis.values.cognition import Sense

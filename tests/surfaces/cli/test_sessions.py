@@ -9,9 +9,9 @@ from threading import Event
 import pytest
 
 from mentis.errors import MentisError
-from mentis.runtime import quiet
-from mentis.runtime.afterthought import Afterthought
 from mentis.surfaces.cli import chat
+from mentis.talk import idle_plan as quiet
+from mentis.talk.afterthought import Afterthought
 
 from .conftest import Mentis
 

@@ -15,8 +15,8 @@ from typing import Any, cast
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 
+from mentis.home.create import create_home
 from mentis.ledger.guardian.examples import good_window
-from mentis.runtime.home_create import create_home
 
 Json = dict[str, Any]
 MakeClient = Callable[..., Client]

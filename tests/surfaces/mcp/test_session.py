@@ -11,7 +11,7 @@ import pytest
 from mcp import Client, MCPError
 from mcp_types import CallToolResult, TextContent, TextResourceContents
 
-from mentis.runtime.statuses import Statuses, open_statuses
+from mentis.status.statuses import Statuses, open_statuses
 from mentis.surfaces.mcp.answers import Answers
 from mentis.surfaces.mcp.server import make_server
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mentis.runtime.statuses import open_statuses
+from mentis.status.statuses import open_statuses
 
 from .conftest import HELLO, Json, Lines, window
 

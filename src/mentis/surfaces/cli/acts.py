@@ -18,8 +18,8 @@ from .output import emit, json_option, say, table
 from .shown import behind_bar, emit_safe_json, safe
 
 if TYPE_CHECKING:
-    from mentis.runtime.acts import Acts, Ran
-    from mentis.runtime.acts_log import ActStory
+    from mentis.record.act_stories import ActStory
+    from mentis.tools.acts import Acts, Ran
     from mentis.values.act import WaitingAct
 
 _STATES = (
@@ -270,7 +270,7 @@ def result(key: str, *, persona: str | None, as_json: bool) -> None:
 
 
 def _open(persona: str | None, *, readonly: bool = False) -> Acts:
-    from mentis.runtime.acts import open_acts
+    from mentis.tools.acts import open_acts
 
     return open_acts(home_path(), persona, readonly=readonly)
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from .shown import behind_bar, folded, room, safe, written
 
 if TYPE_CHECKING:
-    from mentis.runtime.acts import InFlight
-    from mentis.runtime.acts_log import ActStep, ActStory
+    from mentis.record.act_stories import ActStep, ActStory
+    from mentis.tools.acts import InFlight
     from mentis.values.act import Tainted, WaitingAct
     from mentis.values.action import Outcome
 

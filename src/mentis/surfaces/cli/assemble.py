@@ -13,7 +13,7 @@ from .options import home_option, home_path, persona_option, session_option
 from .output import emit, emit_json, json_option, say
 
 if TYPE_CHECKING:
-    from mentis.runtime.events import Event
+    from mentis.home.events import Event
     from mentis.values.assembly import Assembled
 
 mode_option = click.option(
@@ -66,8 +66,8 @@ def assemble(  # noqa: PLR0913  # one for each option
     stands under its heading. Nothing is sent. The same inputs give the same bytes. TASK can be -
     to read it from stdin.
     """
-    from mentis.runtime.parts import Parts
-    from mentis.runtime.unstored import open_anyhow
+    from mentis.app.unstored import open_anyhow
+    from mentis.home.parts import Parts
 
     words = given_task(task)
     with open_anyhow(

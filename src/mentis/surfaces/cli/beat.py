@@ -12,7 +12,7 @@ from .options import home_option, home_path, persona_option, route_option
 from .output import emit, emit_json, json_option, printable, say, table
 
 if TYPE_CHECKING:
-    from mentis.runtime.beat import Beat
+    from mentis.talk.beat import Beat
 
 _MOST = 100
 
@@ -74,8 +74,8 @@ def now(kind: str | None, *, if_due: bool, persona: str | None, route: str, as_j
 @json_option
 def log(*, last: int, persona: str | None, as_json: bool) -> None:
     """Show the beats there were, also those that failed, the oldest first."""
+    from mentis.app.agent import Agent
     from mentis.codec.forms import to_object
-    from mentis.runtime.agent import Agent
 
     agent = Agent.open(home_path(), persona=persona)
     try:

@@ -59,7 +59,7 @@ def call(
     """
     import anyio
 
-    from mentis.runtime.calls import call_route
+    from mentis.turn.ask.call import call_route
 
     if (file is None) == (message is None):
         raise click.UsageError("give a FILE or a --message, and not both")
@@ -90,7 +90,7 @@ def _folder(file: TextIO | None) -> Path | None:
 
 def _composed(message: Stimulus, persona: str | None, route: str) -> PromptRequest:
     """A message is composed as a turn of its own would be, with the persona's whole prompt."""
-    from mentis.runtime.agent import Agent
+    from mentis.app.agent import Agent
 
     agent = Agent.open(home_path(), persona=persona, route=route)
     try:
@@ -103,8 +103,8 @@ def _reconciled(
     request: PromptRequest, reply: Reply, persona: str | None, route: str
 ) -> Reconciled | None:
     """What the cache held of a message, beside what the agent's own turns let expect."""
-    from mentis.runtime.agent import Agent
-    from mentis.runtime.legs import render_turn
+    from mentis.app.agent import Agent
+    from mentis.turn.ask.attempt import render_turn
 
     if reply.usage is None:
         return None

@@ -30,10 +30,10 @@ from .plan import say_cached
 from .window_show import window_lines
 
 if TYPE_CHECKING:
-    from mentis.runtime.afterthought import Afterthought
-    from mentis.runtime.persona_update import Upkeep
-    from mentis.runtime.quiet import Quiet
-    from mentis.runtime.turn import Hear, TurnResult
+    from mentis.talk.afterthought import Afterthought
+    from mentis.talk.idle_plan import Quiet
+    from mentis.talk.persona_update import Upkeep
+    from mentis.turn.turn import Hear, TurnResult
     from mentis.values.persona_update import PersonaUpdate
 
     from .talk import Talk

@@ -50,8 +50,8 @@ def compose(  # noqa: PLR0913  # each flag has its own name
     With --explain: which tools are declared and which only told of, which memories keep their
     place, what changing that would cost and gain, and the scores behind it.
     """
+    from mentis.app.agent import Agent
     from mentis.codec.forms import to_object
-    from mentis.runtime.agent import Agent
 
     agent = Agent.open(home_path(), persona=persona, route=route)
     try:

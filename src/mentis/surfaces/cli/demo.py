@@ -67,7 +67,7 @@ def demo(keep: Path | None, *, as_json: bool) -> int:
     embedded model answers, and then thinks by itself; the record is verified; then a copy of it is
     tampered with, and verification names the entry. Exit code 1 when any claim does not hold.
     """
-    from mentis.runtime.home_create import create_home
+    from mentis.home.create import create_home
 
     from .talk import open_talk
 
@@ -216,7 +216,7 @@ def _show_record(talk: Talk, checks: Checks) -> None:
 
 
 def _show_seal(home: Path, checks: Checks) -> None:
-    from mentis.runtime.record import open_record
+    from mentis.record.record import open_record
 
     with open_record(home, readonly=True) as record:
         kept = record.sealed().folder.kept(record.agent)
@@ -240,7 +240,7 @@ def _flat(body: object, prefix: str = "") -> Generator[tuple[str, object], None,
 
 def _tamper(home: Path, checks: Checks) -> None:
     """Change one word in a copy of the ledger, as somebody with the file could."""
-    from mentis.runtime.homes import verify_home
+    from mentis.record.verify_home import verify_home
 
     checks.part("6. Somebody rewrites the record")
     with tempfile.TemporaryDirectory(prefix="mentis-demo-") as folder:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 from .output import emit
 
 if TYPE_CHECKING:
-    from mentis.runtime.agent import Agent
-    from mentis.runtime.cortex.cortex import Ticked
+    from mentis.app.agent import Agent
+    from mentis.tick.cortex import Ticked
 
     from .demo import Checks
 
@@ -33,8 +33,8 @@ def show_ticks(home: Path, checks: Checks) -> None:
     import anyio
 
     from mentis.act.functions import act
-    from mentis.runtime.agent import Agent
-    from mentis.runtime.parts import Parts
+    from mentis.app.agent import Agent
+    from mentis.home.parts import Parts
 
     @act
     def lights(room: Literal["kitchen", "hall"], on: bool) -> str:

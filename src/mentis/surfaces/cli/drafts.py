@@ -8,7 +8,7 @@ from .options import home_path
 from .output import emit, say
 
 if TYPE_CHECKING:
-    from mentis.runtime.statuses import Statuses
+    from mentis.status.statuses import Statuses
     from mentis.values.guardian import Judgement
 
 MOST_HISTORY = 256 * 1024 * 1024
@@ -16,7 +16,7 @@ MOST_HISTORY = 256 * 1024 * 1024
 
 def open_service(persona: str | None, *, readonly: bool = False) -> Statuses:
     """The windows of the home that was asked for."""
-    from mentis.runtime.statuses import open_statuses
+    from mentis.status.statuses import open_statuses
 
     return open_statuses(home_path(), persona, readonly=readonly)
 

@@ -18,7 +18,7 @@ from .output import emit, emit_json, json_option, say, table
 if TYPE_CHECKING:
     from mentis.engines.embedders import Choice
     from mentis.recall.evaluation_set import Half, Source
-    from mentis.runtime.selection_eval import Report, Row
+    from mentis.tools.selection_eval import Report, Row
 
 
 @click.group("eval")
@@ -82,7 +82,7 @@ def selection(  # noqa: PLR0913  # one parameter for each option
 
     from mentis.codec.forms import to_object
     from mentis.recall.evaluation_set import Source
-    from mentis.runtime.selection_eval import evaluate
+    from mentis.tools.selection_eval import evaluate
 
     if write is not None and not calibrate:
         raise UsageError("--write is for --calibrate", hint="mentis eval selection --calibrate")
@@ -103,7 +103,7 @@ def selection(  # noqa: PLR0913  # one parameter for each option
 
 
 def _write_cut(path: Path, report: Report) -> None:
-    from mentis.runtime.selection import write_cut
+    from mentis.tools.selection import write_cut
 
     if report.cut is None:
         raise UsageError("no task found what it expects: there is no cut to write")

@@ -30,9 +30,9 @@ def run_command(suite: str, *, min_score: float, persona: str | None, as_json: b
     """
     from functools import partial
 
+    from mentis.app.suite_eval import load_suite, run_suite
+    from mentis.app.unstored import open_anyhow
     from mentis.codec.forms import to_object
-    from mentis.runtime.suite_eval import load_suite, run_suite
-    from mentis.runtime.unstored import open_anyhow
 
     loaded = load_suite(suite)
     with open_anyhow(home_path(), persona=persona) as agent:

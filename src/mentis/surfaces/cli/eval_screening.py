@@ -28,8 +28,8 @@ def screening_command(file: Path, *, text_only: bool, as_json: bool) -> int:
     are what happens at the thresholds in force. Each text gets the vector it would be stored with.
     """
     from mentis.codec.forms import to_object
+    from mentis.memories.screening import labelled_file, open_screener
     from mentis.recall.screening.figures import evaluate
-    from mentis.runtime.screening import labelled_file, open_screener
 
     screener = open_screener(home_path() if home_named() else None)
     rows = labelled_file(file)

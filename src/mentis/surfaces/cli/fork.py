@@ -15,8 +15,8 @@ from .output import emit, emit_json, json_option, say
 from .replay import as_data, told
 
 if TYPE_CHECKING:
-    from mentis.runtime.fork import Fork, Forked, Priced
-    from mentis.runtime.turn import TurnResult
+    from mentis.turn.replay.fork import Fork, Forked, Priced
+    from mentis.turn.turn import TurnResult
 
 
 @click.command(epilog="For example: mentis fork 12 --block style=style.md")
@@ -62,7 +62,7 @@ def fork(
     import anyio
 
     async def run() -> tuple[Fork, TurnResult | None]:
-        from mentis.runtime.agent import Agent
+        from mentis.app.agent import Agent
 
         async with Agent.open(home_path(), persona=persona, parts=call_parts()) as agent:
             made = agent.fork(entry, texts, force=force)

@@ -187,7 +187,7 @@ def explain(rule: str, *, as_json: bool) -> int:
 def _profile(name: str) -> Profile:
     """A shipped profile, or the home's."""
     from mentis.ledger.guardian.profiles import SHIPPED
-    from mentis.runtime.guardian import look_up_profile
+    from mentis.status.guardian import look_up_profile
 
     return SHIPPED[name] if name in SHIPPED else look_up_profile(home_path(), name)
 

@@ -24,7 +24,7 @@ def init(folder: str | None, *, as_json: bool) -> None:
     FOLDER is where; without it, the home that --home or MENTIS_HOME names, else ~/.mentis.
     Nothing that exists is overwritten.
     """
-    from mentis.runtime.home_create import create_home
+    from mentis.home.create import create_home
     from mentis.stores.files.key_folder import config_folder
 
     if folder == "":

@@ -128,7 +128,7 @@ def _check(file: Path, root: str | None, *, as_json: bool) -> int:
     import os
 
     from mentis.codec.forms import to_object
-    from mentis.runtime.record_export import check_proof_at
+    from mentis.record.export import check_proof_at
 
     checked = check_proof_at(home_path(), read_bytes(str(file)), os.environ, root=root)
     if as_json:
@@ -204,7 +204,7 @@ def checkpoint(
 def _init(*, as_json: bool) -> None:
     import os
 
-    from mentis.runtime.logs import init_log
+    from mentis.home.log_identity import init_log
     from mentis.stores.files.home import find_home
 
     log = init_log(find_home(home_path()), os.environ)
@@ -222,7 +222,7 @@ def _init(*, as_json: bool) -> None:
 
 
 def _change_key(persona: str | None, *, as_json: bool) -> None:
-    from mentis.runtime.record_keys import change_key
+    from mentis.record.keys import change_key
 
     with open_own(persona) as record:
         pin, entries = change_key(record)
@@ -242,7 +242,7 @@ def _change_key(persona: str | None, *, as_json: bool) -> None:
 @json_option
 def export(file: Path, *, persona: str | None, as_json: bool) -> None:
     """Write one file that an auditor checks with one command, without Mentis."""
-    from mentis.runtime.record_export import export_record
+    from mentis.record.export import export_record
 
     with open_own(persona) as record:
         done = export_record(record, file)

@@ -15,7 +15,7 @@ from .options import home_option, persona_option
 from .output import emit, emit_json, json_option, say, table
 
 if TYPE_CHECKING:
-    from mentis.runtime.record_keys import AnchorState
+    from mentis.record.keys import AnchorState
 
 
 @click.group()
@@ -39,7 +39,7 @@ _git_option = click.option(
 @json_option
 def add(*, file: Path | None, git: Path | None, persona: str | None, as_json: bool) -> None:
     """Name an anchor in the settings and tell it a checkpoint of now."""
-    from mentis.runtime.record_keys import add_anchor
+    from mentis.record.keys import add_anchor
 
     name = _name(file, git)
     with open_own(persona) as record:
@@ -60,7 +60,7 @@ def add(*, file: Path | None, git: Path | None, persona: str | None, as_json: bo
 @json_option
 def remove(*, file: Path | None, git: Path | None, persona: str | None, as_json: bool) -> None:
     """Tell an anchor nothing more, and ask it nothing; what it knows stays where it is."""
-    from mentis.runtime.record_keys import remove_anchor
+    from mentis.record.keys import remove_anchor
 
     name = _name(file, git)
     with open_own(persona, readonly=True) as record:
@@ -84,7 +84,7 @@ def _name(file: Path | None, git: Path | None) -> str:
 @json_option
 def list_(*, persona: str | None, as_json: bool) -> int:
     """Show the anchors and how far each one knows the ledger."""
-    from mentis.runtime.record_keys import list_anchors
+    from mentis.record.keys import list_anchors
 
     with open_own(persona, readonly=True) as record:
         states, count = list_anchors(record), record.store.count(record.agent)

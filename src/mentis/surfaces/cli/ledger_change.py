@@ -45,8 +45,8 @@ def erase(
     short, the same command ends it. Where the database may keep a copy that Mentis cannot remove
     (PostgreSQL does), that is said.
     """
-    from mentis.runtime.record import fields_to_erase
-    from mentis.runtime.record_talk import what_remains
+    from mentis.record.erasure_turns import what_remains
+    from mentis.record.record import fields_to_erase
 
     with open_own(persona) as record:
         entry = record.entry(index)
@@ -101,7 +101,7 @@ def rotate(
     if expire:
         _expire(persona, yes=yes, as_json=as_json)
         return
-    from mentis.runtime import record_rotation as rotation
+    from mentis.record import rotation
 
     with open_own(persona) as record:
         if keep is not None:
@@ -118,7 +118,7 @@ def rotate(
 
 
 def _expire(persona: str | None, *, yes: bool, as_json: bool) -> None:
-    from mentis.runtime.record_rotation import expire
+    from mentis.record.rotation import expire
 
     with open_own(persona) as record:
         days = record.settings.model.ledger.keep_segments_days
@@ -166,7 +166,7 @@ def accept_rollback(
     that turns up later is named with --checkpoint. Segments of what is given up are kept beside the
     others as `given-up-...`.
     """
-    from mentis.runtime import record_rollback
+    from mentis.record import rollback as record_rollback
 
     count = record_rollback.entries_left(home_path(), persona)
     _confirm(f"go on from {entries_of(count)}, and give up what is missing?", yes=yes)

@@ -10,12 +10,12 @@ from .options import home_path
 from .output import emit, table
 
 if TYPE_CHECKING:
-    from mentis.runtime.record import Record
+    from mentis.record.record import Record
     from mentis.values.entry import Entry
 
 
 def open_own(persona: str | None, *, readonly: bool = False) -> Record:
-    from mentis.runtime.record import open_record
+    from mentis.record.record import open_record
 
     return open_record(home_path(), persona, readonly=readonly)
 

@@ -14,7 +14,7 @@ from .options import home_option, home_path, persona_option, route_option, sessi
 from .output import emit, emit_json, emit_line, json_option, say
 
 if TYPE_CHECKING:
-    from mentis.runtime.live import Live, Update
+    from mentis.talk.live import Live, Update
     from mentis.values.surroundings import Surroundings
 
 

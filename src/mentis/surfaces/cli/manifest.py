@@ -82,7 +82,7 @@ def build(
     """Embed tools and skills and keep their vectors; what did not change is kept as it is."""
     from functools import partial
 
-    from mentis.runtime.selection import build as build_it
+    from mentis.tools.selection import build as build_it
 
     capabilities, problems = _gather(tool_files, skill_folders, pattern_files)
     made = anyio.run(partial(build_it, capabilities, _place(file), choice=choice, anew=anew))
@@ -118,7 +118,7 @@ def check(
     as_json: bool,
 ) -> int:
     """Say what a build would change. Exit code 1 when it would change something."""
-    from mentis.runtime.selection import check as check_it
+    from mentis.tools.selection import check as check_it
 
     capabilities, problems = _gather(tool_files, skill_folders, pattern_files)
     differences = check_it(capabilities, _place(file), choice=choice)
@@ -136,7 +136,7 @@ def check(
 def _gather(
     tools: tuple[Path, ...], skills: tuple[Path, ...], patterns: tuple[Path, ...]
 ) -> tuple[tuple[Capability, ...], tuple[str, ...]]:
-    from mentis.runtime.selection import gather
+    from mentis.tools.selection import gather
 
     folders = skills or (() if patterns else (home_path() / "skills",))
     home = None if skills else home_path()
@@ -155,9 +155,9 @@ def _gather(
 
 def _own_tools() -> tuple[Capability, ...]:
     """What the agent of the home can do, its servers asked; nothing where there is no home."""
+    from mentis.app.unstored import open_anyhow
     from mentis.errors import HomeMissing
-    from mentis.runtime.selection import of_tools
-    from mentis.runtime.unstored import open_anyhow
+    from mentis.tools.selection import of_tools
 
     try:
         with open_anyhow(home_path()) as agent:
@@ -167,6 +167,6 @@ def _own_tools() -> tuple[Capability, ...]:
 
 
 def _place(file: Path | None) -> Path:
-    from mentis.runtime.selection import FILE
+    from mentis.tools.selection import FILE
 
     return file or home_path() / FILE

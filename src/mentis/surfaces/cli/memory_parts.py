@@ -14,7 +14,7 @@ from .options import home_option, home_path, persona_option
 from .output import json_option, say, table
 
 if TYPE_CHECKING:
-    from mentis.runtime.memories import Memories
+    from mentis.memories.memories import Memories
     from mentis.values.cognition import Memory
     from mentis.values.memories import MemoryDraft, MemoryFilter
     from mentis.values.trace import Degradation
@@ -89,7 +89,7 @@ def filter_options(command: F) -> F:
 
 
 def open_own(persona: str | None) -> Memories:
-    from mentis.runtime.memories import open_memories
+    from mentis.memories.memories import open_memories
 
     return open_memories(home_path(), persona)
 
@@ -102,7 +102,7 @@ def draft_of(text: str, said: dict[str, object]) -> MemoryDraft:
 
 
 def filter_of(given: dict[str, object]) -> MemoryFilter:
-    from mentis.runtime.memories_draft import read_time
+    from mentis.memories.draft import read_time
     from mentis.values.memories import MemoryFilter
 
     told: dict[str, Any] = {**given, "trust": Trust(str(given["trust"]))}

@@ -11,7 +11,7 @@ from .memory_parts import common, open_own
 from .output import emit, emit_json, say
 
 if TYPE_CHECKING:
-    from mentis.runtime.memories import Memories
+    from mentis.memories.memories import Memories
     from mentis.values.memories import Rebuilt
 
 
@@ -51,7 +51,7 @@ def import_(file: Path, *, later: bool, persona: str | None, as_json: bool) -> N
     Their vectors are made when all are in. Stop that whenever you like: `rebuild` goes on.
     """
     from mentis.codec.forms import to_object
-    from mentis.runtime.memories_transfer import read_file
+    from mentis.memories.transfer import read_file
 
     with open_own(persona) as memories:
         done = memories.import_lines(read_file(file, most_bytes=memories.import_bytes))

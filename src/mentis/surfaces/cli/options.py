@@ -17,8 +17,8 @@ from .files import read_stream
 from .output import say
 
 if TYPE_CHECKING:
-    from mentis.runtime.parts import Parts
-    from mentis.runtime.prompts import Prompts
+    from mentis.home.parts import Parts
+    from mentis.prompts.prompts import Prompts
 
 MAX_INDEX = 2**53  # no ledger is longer, and a database counts no further
 
@@ -81,7 +81,7 @@ def given_text(text: str | None, file: TextIO | None) -> str | None:
 
 def given_message(text: str, attached: Sequence[str], reply_to: str | None) -> Stimulus:
     """The words of a message, with what was given to go with them."""
-    from mentis.runtime.attachments import attach
+    from mentis.turn.attachments import attach
 
     return Stimulus(
         text,
@@ -94,7 +94,7 @@ def call_parts() -> Parts:
     """For what makes calls: loading and trying again are told, in our own words only."""
     from stamina.instrumentation import set_on_retry_hooks
 
-    from mentis.runtime.parts import Parts
+    from mentis.home.parts import Parts
 
     set_on_retry_hooks(())  # it would write lines of its own; this process is ours
     return Parts(on_loading=say, on_retry=say)
@@ -102,6 +102,6 @@ def call_parts() -> Parts:
 
 def open_prompts() -> Prompts:
     """The prompts of the home that was asked for."""
-    from mentis.runtime.prompts import Prompts
+    from mentis.prompts.prompts import Prompts
 
     return Prompts.open(home_path())

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mentis.library.memory.files import MemoryFile, Written
-    from mentis.runtime.personas import Accepted, Personas
+    from mentis.prompts.personas import Accepted, Personas
     from mentis.values.persona_update import PersonaUpdate
 
 FILES = click.Choice(["memory", "soul", "relationship"])
@@ -30,7 +30,7 @@ file_argument = click.argument("name", type=FILES, metavar="memory|soul|relation
 
 
 def open_personas() -> Personas:
-    from mentis.runtime.personas import Personas
+    from mentis.prompts.personas import Personas
 
     return Personas.open(home_path())
 

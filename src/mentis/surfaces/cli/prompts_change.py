@@ -16,7 +16,7 @@ from .output import emit_json, json_option, say
 
 if TYPE_CHECKING:
     from mentis.library.edit import Edit, Editor
-    from mentis.runtime.prompts import Effect, Prompts
+    from mentis.prompts.prompts import Effect, Prompts
 
 words_option = click.option(
     "-m", "--words", default="", metavar="TEXT", help="Why: kept with the revision."

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mentis.library.edit import Edit, Editor
-    from mentis.runtime.prompts import Prompts
+    from mentis.prompts.prompts import Prompts
 
 
 @click.command(epilog="For example: mentis prompts history style")

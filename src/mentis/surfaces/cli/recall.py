@@ -30,8 +30,8 @@ def recall(task: str, *, mode: str, connect: bool, persona: str | None, as_json:
 
     What just missed is shown, too. Nothing is sent. TASK can be - to read it from stdin.
     """
+    from mentis.app.unstored import open_anyhow
     from mentis.codec.forms import to_object
-    from mentis.runtime.unstored import open_anyhow
 
     words = given_task(task)
     with open_anyhow(home_path(), persona=persona) as agent:

@@ -85,9 +85,9 @@ def render(  # noqa: PLR0913  # one parameter for each option
     Nothing is sent. --json adds the digest, the map, the losses and the cache plan, counted and
     priced, to the payload. Tokens with a ~ are estimated.
     """
+    from mentis.app.agent import Agent
     from mentis.facts.abilities import wire_of
     from mentis.render.wires import render_for
-    from mentis.runtime.agent import Agent
 
     _check_asked(body=body, planned=plan or previous is not None, mapped=source_map, json=as_json)
     if model is not None and not model.strip():

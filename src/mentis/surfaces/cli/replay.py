@@ -11,7 +11,7 @@ from .options import MAX_INDEX, home_option, home_path, persona_option
 from .output import emit, emit_json, json_option, say, table
 
 if TYPE_CHECKING:
-    from mentis.runtime.replay import Apart, Replayed
+    from mentis.turn.replay.replay import Apart, Replayed
 
 
 @click.command(epilog="For example: mentis replay 12 --explain")
@@ -29,7 +29,7 @@ def replay(entry: int, *, body: bool, explain: bool, persona: str | None, as_jso
     byte is the same. Of a turn that was corrected, this is the first call. To change something and
     go on, use `mentis fork`.
     """
-    from mentis.runtime.agent import Agent
+    from mentis.app.agent import Agent
 
     if body and (explain or as_json):
         raise click.UsageError("--body prints nothing else: no --explain or --json with it")
@@ -86,7 +86,7 @@ def told(replayed: Replayed) -> str:
 def _place(apart: Apart | None) -> str:
     if apart is None:
         return ""
-    from mentis.runtime.caching import named
+    from mentis.turn.ask.caching import named
 
     found = dict.fromkeys(named(span) for span in apart.spans) or (named(None),)
     place = f"bytes {apart.start} to {apart.end}"

@@ -14,8 +14,8 @@ from .output import emit, emit_json, json_option, say, table
 from .shown import emit_safe_json, safe
 
 if TYPE_CHECKING:
-    from mentis.runtime.route_keys import KeyTarget, RouteKeys
-    from mentis.runtime.routes import RouteCheck
+    from mentis.home.route_keys import KeyTarget, RouteKeys
+    from mentis.turn.ask.route_check import RouteCheck
 
 
 @click.group()
@@ -37,7 +37,7 @@ def check(name: str | None, *, live: bool, as_json: bool) -> int:
     import anyio
 
     from mentis.codec.forms import to_object
-    from mentis.runtime.routes import check_routes
+    from mentis.turn.ask.route_check import check_routes
 
     async def look() -> tuple[RouteCheck, ...]:
         return await check_routes(home_path(), only=name, live=live, parts=call_parts())
@@ -79,7 +79,7 @@ def trust(name: str | None, *, remove: bool, yes: bool, as_json: bool) -> int:
     word. Without NAME, list what was trusted; with --remove, take back all of it. Exit code 1 when
     there was nothing to take back.
     """
-    from mentis.runtime.route_keys import open_route_keys
+    from mentis.home.route_keys import open_route_keys
 
     keys = open_route_keys(home_path())
     targets = keys.trusted() if name is None else (_target(keys, name),)

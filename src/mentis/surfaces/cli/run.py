@@ -14,9 +14,9 @@ from .output import emit, emit_json, json_option, printable, say
 from .tick import listening
 
 if TYPE_CHECKING:
-    from mentis.runtime.cortex.events import TickEvent
-    from mentis.runtime.loop.loop import Loop
-    from mentis.runtime.loop.report import RunReport
+    from mentis.loop.loop import Loop
+    from mentis.loop.report import RunReport
+    from mentis.tick.events import TickEvent
 
 _FAILED = ("budget",)
 _COUNTED = (
@@ -98,9 +98,9 @@ def run(  # noqa: PLR0913  # one parameter an option
     """
     import anyio
 
-    from mentis.runtime.agent import Agent
-    from mentis.runtime.cortex.events import told_to
-    from mentis.runtime.loop.sources import LoopChoice
+    from mentis.app.agent import Agent
+    from mentis.loop.sources import LoopChoice
+    from mentis.tick.events import told_to
     from mentis.values.trust import Trust
 
     trust = Trust.OWNER if owner else Trust.UNTRUSTED

@@ -102,8 +102,8 @@ def calibrate(*, text_only: bool, as_json: bool) -> int:
     --text-only, those that hold where there is a vector stay as they are.
     """
     from mentis.codec.forms import to_object
-    from mentis.runtime.homes import find_home
-    from mentis.runtime.screening import calibrate_home
+    from mentis.memories.screening import calibrate_home
+    from mentis.record.verify_home import find_home
 
     home = find_home(home_path()).path
     made = anyio.run(partial(calibrate_home, home, text_only=text_only))
@@ -124,7 +124,7 @@ def calibrate(*, text_only: bool, as_json: bool) -> int:
 
 
 def _screener() -> TextScreener:
-    from mentis.runtime.screening import open_screener
+    from mentis.memories.screening import open_screener
 
     return open_screener(home_path() if home_named() else None)
 
@@ -138,7 +138,7 @@ def vectors(texts: Sequence[str], *, text_only: bool) -> Sequence[StoredVector] 
     """What the texts would be stored with here; None, and said why, where there is no such."""
     if text_only:
         return None
-    from mentis.runtime.screening import vectors_of
+    from mentis.memories.screening import vectors_of
 
     made = anyio.run(vectors_of, texts)
     if made.why_not:

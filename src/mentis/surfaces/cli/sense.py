@@ -16,7 +16,7 @@ from .output import emit, emit_json, json_option, printable, say
 if TYPE_CHECKING:
     from typing import TextIO
 
-    from mentis.runtime.loop.inbox import Inbox
+    from mentis.loop.inbox import Inbox
 
 
 @click.group()
@@ -80,7 +80,7 @@ def aside(*, persona: str | None, as_json: bool) -> None:
     one without it has worked; or at once where it cannot be written.
     """
     from mentis.codec.forms import to_object
-    from mentis.runtime.loop.aside import open_asides
+    from mentis.loop.aside import open_asides
 
     with open_asides(home_path(), persona=persona) as asides:
         found = asides.all()
@@ -103,7 +103,7 @@ def again(name: str, *, persona: str | None, as_json: bool) -> None:
 
     It comes as it was: whoever vouched for it then, nobody more now, also with `run --owner`.
     """
-    from mentis.runtime.loop.aside import open_asides
+    from mentis.loop.aside import open_asides
 
     with open_asides(home_path(), persona=persona) as asides:
         found = asides.find(name)
@@ -122,7 +122,7 @@ def again(name: str, *, persona: str | None, as_json: bool) -> None:
 @json_option
 def drop(name: str, *, persona: str | None, as_json: bool) -> None:
     """Throw a sense away that was set aside; the record still says that it was there."""
-    from mentis.runtime.loop.aside import open_asides
+    from mentis.loop.aside import open_asides
 
     with open_asides(home_path(), persona=persona) as asides:
         found = asides.find(name)
@@ -142,6 +142,6 @@ def _shown(content: str) -> str:
 
 
 def _inbox(persona: str | None) -> Inbox:
-    from mentis.runtime.loop.inbox import Inbox
+    from mentis.loop.inbox import Inbox
 
     return Inbox.open(home_path(), persona=persona)

@@ -14,7 +14,7 @@ from .options import home_option, home_path, persona_option, route_option
 from .output import emit, emit_json, json_option, say, table
 
 if TYPE_CHECKING:
-    from mentis.runtime.agent import Agent
+    from mentis.app.agent import Agent
     from mentis.values.turn import Turn
 
 session_argument = click.argument("session", default="main", required=False)
@@ -23,7 +23,7 @@ session_argument = click.argument("session", default="main", required=False)
 @contextmanager
 def _opened(persona: str | None) -> Generator[Agent, None, None]:
     """An agent that is asked nothing."""
-    from mentis.runtime.agent import Agent
+    from mentis.app.agent import Agent
 
     agent = Agent.open(home_path(), persona=persona)
     try:
@@ -68,7 +68,7 @@ def list_(*, persona: str | None, as_json: bool) -> None:
 def show(session: str, *, persona: str | None, as_json: bool) -> None:
     """Show every turn of a conversation, also what was said anew and is no longer told."""
     from mentis.codec.forms import to_object
-    from mentis.runtime.threads import standing
+    from mentis.record.threads import standing
 
     with _opened(persona) as agent:
         turns = agent.history(session=session)

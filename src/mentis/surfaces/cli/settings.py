@@ -20,7 +20,7 @@ def settings(*, as_json: bool) -> None:
     A setting comes from the environment (MENTIS_SECTION__KEY), else from mentis.toml in the home,
     else it has its default. Without a home, the environment and the defaults are shown.
     """
-    from mentis.runtime.settings_sources import load_settings
+    from mentis.settings.sources import load_settings
 
     home = home_path()
     there = home if (home / "mentis.toml").exists() else None

@@ -10,14 +10,14 @@ from .options import MAX_INDEX, home_option, home_path, persona_option
 from .output import emit, emit_json, json_option, say, table
 
 if TYPE_CHECKING:
-    from mentis.runtime.cognition import Cognition
+    from mentis.prompts.cognition import Cognition
     from mentis.values.cognition import CognitionState
 
 number_option = click.IntRange(0, MAX_INDEX)
 
 
 def open_own(persona: str | None) -> Cognition:
-    from mentis.runtime.cognition import open_cognition
+    from mentis.prompts.cognition import open_cognition
 
     return open_cognition(home_path(), persona)
 
@@ -137,7 +137,7 @@ def _show(state: CognitionState, *, as_json: bool) -> None:
 
         emit_json(to_object(state))
         return
-    from mentis.runtime.cognition import told
+    from mentis.prompts.cognition import told
 
     say(f"revision {state.revision}")
     emit("\n".join(told(state)))

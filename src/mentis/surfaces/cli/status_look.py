@@ -16,8 +16,8 @@ from .output import emit, emit_json, json_option, printable, say
 from .window_show import verdict_word
 
 if TYPE_CHECKING:
-    from mentis.runtime.cortex.health import Alarm
-    from mentis.runtime.statuses import Statuses
+    from mentis.status.statuses import Statuses
+    from mentis.tick.health import Alarm
     from mentis.values.entry import Entry
 
 _HASH = 16
@@ -183,10 +183,10 @@ def health(*, persona: str | None, as_json: bool) -> int:
 
 def _alarms(statuses: Statuses, persona: str | None) -> tuple[Alarm, ...]:
     from mentis.errors import BadInput
-    from mentis.runtime.cortex.failing import Failing
-    from mentis.runtime.cortex.health import streaks_in
-    from mentis.runtime.settings_sources import load_settings
+    from mentis.settings.sources import load_settings
     from mentis.stores.files.home import find_home
+    from mentis.tick.failing import Failing
+    from mentis.tick.health import streaks_in
 
     home = find_home(home_path())
     limit = load_settings(home.path, os.environ).model.cortex.alarm_failures
@@ -199,7 +199,7 @@ def _alarms(statuses: Statuses, persona: str | None) -> tuple[Alarm, ...]:
 
 
 def _failed_updates(statuses: Statuses) -> list[dict[str, object]]:
-    from mentis.runtime.persona_update import failed_updates
+    from mentis.talk.persona_update import failed_updates
 
     found = failed_updates(statuses.latest(_LOOKED_BACK))
     return [{"session": name, "failure": why, "entry": e.index} for name, e, why in found]

@@ -16,7 +16,7 @@ from .options import home_option, home_path, persona_option
 from .output import console, emit, emit_json, json_option, printable, say
 
 if TYPE_CHECKING:
-    from mentis.runtime.audit import Progress
+    from mentis.record.verify import Progress
     from mentis.values.entry import Verdict
 
 
@@ -59,7 +59,7 @@ def verify(
     """
     from mentis.codec.forms import to_object
     from mentis.ledger.verify import EMPTY_NOTE
-    from mentis.runtime.homes import verify_home
+    from mentis.record.verify_home import verify_home
 
     if resume and ledger is not None:
         raise click.UsageError("--resume is for the home's own ledger, not for a copy.")

@@ -16,7 +16,7 @@ from .output import emit, emit_json, emit_line, json_option, say
 
 if TYPE_CHECKING:
     from mentis.ledger.channel.consumer import Consumer, Round
-    from mentis.runtime.statuses import Statuses
+    from mentis.status.statuses import Statuses
     from mentis.values.entry import Entry
     from mentis.values.status import Added
 

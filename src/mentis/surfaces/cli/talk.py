@@ -12,10 +12,10 @@ from typing import TypeVar
 from anyio import sleep
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from mentis.runtime.agent import Agent
-from mentis.runtime.persona_update import Upkeep
-from mentis.runtime.quiet import Quiet
-from mentis.runtime.turn import Hear, TurnResult
+from mentis.app.agent import Agent
+from mentis.talk.idle_plan import Quiet
+from mentis.talk.persona_update import Upkeep
+from mentis.turn.turn import Hear, TurnResult
 from mentis.values.recalled import Stimulus
 from mentis.values.reply import Reply
 

@@ -18,9 +18,9 @@ from .options import call_parts, given_text, home_option, home_path, persona_opt
 from .output import emit, emit_json, json_option, say
 
 if TYPE_CHECKING:
-    from mentis.runtime.agent import Agent
-    from mentis.runtime.cortex.cortex import Ticked
-    from mentis.runtime.cortex.events import Emit
+    from mentis.app.agent import Agent
+    from mentis.tick.cortex import Ticked
+    from mentis.tick.events import Emit
     from mentis.values.cognition import Sense
     from mentis.values.tick import OpReport, TickReport
 
@@ -65,7 +65,7 @@ def tick(
     """
     import anyio
 
-    from mentis.runtime.agent import Agent
+    from mentis.app.agent import Agent
 
     senses = _read(given_text(None, file) or "", owner=owner)
 
@@ -84,7 +84,7 @@ def tick(
 
 @contextmanager
 def listening(path: str | None, agent: Agent) -> Generator[Emit]:
-    from mentis.runtime.cortex.events import JsonLines, silent
+    from mentis.tick.events import JsonLines, silent
 
     if path is None:
         yield silent
@@ -148,7 +148,7 @@ def _line(line: str, number: int) -> object:
 
 def _sense(given: dict[str, object], number: int, *, owner: bool) -> Sense:
     """Who vouches for it is not what a file says, but what the person says who gives it."""
-    from mentis.runtime.loop.given import read_sense
+    from mentis.loop.given import read_sense
     from mentis.values.trust import Trust
 
     own = {"kind", "payload", "id"} <= given.keys()

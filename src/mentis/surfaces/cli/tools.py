@@ -20,8 +20,8 @@ from .shown import emit_safe_json, safe
 from .tools_show import act_lines, act_row, problem_lines, tool_lines, tool_row
 
 if TYPE_CHECKING:
-    from mentis.runtime.settings_tables import TableValue
-    from mentis.runtime.toolbox import Listing, Toolbox
+    from mentis.settings.tables import TableValue
+    from mentis.tools.toolbox import Listing, Toolbox
     from mentis.values.json import JsonObject
 
 _MOST_PAYLOAD = 1024 * 1024
@@ -257,7 +257,7 @@ def call(name: str, payload: str, *, persona: str | None, as_json: bool) -> int:
 
 
 def _open(persona: str | None) -> Toolbox:
-    from mentis.runtime.toolbox import open_toolbox
+    from mentis.tools.toolbox import open_toolbox
 
     return open_toolbox(home_path(), persona)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from .shown import behind_bar, folded, room, safe
 
 if TYPE_CHECKING:
-    from mentis.runtime.toolbox import ActRow, Listing, Shown, ToolRow
+    from mentis.tools.toolbox import ActRow, Listing, Shown, ToolRow
 
 
 def act_row(row: ActRow) -> tuple[str, ...]:

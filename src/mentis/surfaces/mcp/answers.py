@@ -12,8 +12,8 @@ from mentis.codec.forms import to_object
 from mentis.errors import MentisError, UsageError
 from mentis.ledger.guardian.profiles import level_of
 from mentis.ledger.guardian.table import RULES
-from mentis.runtime.contexts import read_context
-from mentis.runtime.statuses import Statuses
+from mentis.status.contexts import read_context
+from mentis.status.statuses import Statuses
 from mentis.values.entry import Entry
 from mentis.values.status import Added
 

@@ -15,7 +15,7 @@ from anyio.abc import TaskStatus
 from mentis.errors import LeaseHeld, MentisError
 from mentis.ledger.channel.consumer import Consumer
 from mentis.ledger.channel.watch import watch
-from mentis.runtime.statuses import open_statuses
+from mentis.status.statuses import open_statuses
 
 from .answers import Answers
 from .server import make_server

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from mentis.errors import EngineMissing
-from mentis.runtime.settings_sources import load_settings
+from mentis.settings.sources import load_settings
 from mentis.stores.files.home import find_home
 
 

@@ -1,0 +1,1 @@
+"""App: the agent, and the wiring that knows every part."""

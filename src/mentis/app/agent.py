@@ -1,0 +1,738 @@
+"""A persona living in a home: what programs and surfaces hold on to."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import datetime
+from functools import cached_property, partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
+
+import anyio
+from anyio import CancelScope, to_thread
+from anyio.from_thread import start_blocking_portal
+
+from mentis.act.registry import Registry
+from mentis.codec.request_check import check_request
+from mentis.compose.compose import Composed
+from mentis.errors import BadInput, MentisError, UsageError
+from mentis.home.events import OnEvent
+from mentis.home.parts import Parts
+from mentis.home.routes import open_routes, open_stage
+from mentis.home.system import RandomChance
+from mentis.loop.aside import Aside, Asides
+from mentis.loop.given import poses_as_ours
+from mentis.loop.loop import Loop
+from mentis.loop.pause import Pause
+from mentis.loop.sealed import Seals
+from mentis.loop.sources import LoopChoice, open_loop
+from mentis.ports.chance import Chance
+from mentis.ports.clock import Clock
+from mentis.ports.sense_source import SenseSource
+from mentis.record.evidence import gather
+from mentis.record.segments import open_segments
+from mentis.record.verify import verify_agent
+from mentis.settings.settings import Settings, Stage
+from mentis.stores.files.home import Home, checked_id
+from mentis.stores.sqlite.database import Database
+from mentis.talk.afterthought import Afterthought, think_again
+from mentis.talk.beat import SESSION as BEATS
+from mentis.talk.beat import Beat, BeatRecord, beat_log, due_at, make_beat, pulse_of
+from mentis.talk.delivery import make_delivery
+from mentis.talk.idle_plan import Plan, Quiet, Tell
+from mentis.talk.live import Live
+from mentis.talk.persona_reading import progress
+from mentis.talk.persona_update import Upkeep, update_persona, updates_due
+from mentis.talk.schedule import Pulse
+from mentis.talk.sessions import anew, first_message, sessions_of, set_title
+from mentis.talk.silence import Silence, silence_of, unless_spoken
+from mentis.talk.summaries import Summarised, Titled, make_title, summarise
+from mentis.talk.talking import mode_of, summary_due, with_left, with_note
+from mentis.tick.cortex import Cortex, Ticked, Waiting
+from mentis.tick.events import Emit, silent
+from mentis.tools.builtin_acts import open_states
+from mentis.turn.ask.attempt import render_turn
+from mentis.turn.ask.previous import read_previous
+from mentis.turn.attachments import check_words, read_attachments
+from mentis.turn.deliveries import deliverable, news_for, place_of
+from mentis.turn.delivery_lock import teller
+from mentis.turn.lock import alone
+from mentis.turn.mind import Mind
+from mentis.turn.recaller import Brought, Outlook, nothing
+from mentis.turn.recovery import at_delivery, at_turn, following
+from mentis.turn.replay.fork import Fork, course_of, fork_turn, live_mind, scripted_mind, session_of
+from mentis.turn.replay.recorded_turn import KeptTurn, find_entry, load_turn
+from mentis.turn.replay.replay import Replayed, replay_turn
+from mentis.turn.snapshot import look
+from mentis.turn.turn import (
+    Hear,
+    TurnResult,
+    compose_turn,
+    look_out,
+    run_course,
+    run_turn,
+    told_history,
+)
+from mentis.values.action import Outcome
+from mentis.values.assembly import Assembled
+from mentis.values.caching import Forecast, Reconciled
+from mentis.values.cognition import Sense
+from mentis.values.entry import Entry, Verdict
+from mentis.values.persona_update import PersonaUpdate, Progress, Trigger
+from mentis.values.recalled import Recalled, Stimulus
+from mentis.values.rendering import Rendering
+from mentis.values.reply import Delta, Usage
+from mentis.values.request import PromptRequest
+from mentis.values.route import Route
+from mentis.values.session import Session
+from mentis.values.surroundings import NOWHERE, Surroundings
+from mentis.values.tool import ToolDeclaration
+from mentis.values.trace import Degradation
+from mentis.values.turn import Turn
+
+from .wiring import open_mind
+
+if TYPE_CHECKING:
+    from mentis.assemble.assembler import Assembler
+
+
+@runtime_checkable
+class _Closing(Protocol):
+    async def aclose(self) -> None: ...
+
+
+class Answer:
+    """An answer on its way: iterate it for the pieces; `result` is there when it has ended."""
+
+    def __init__(self, pieces: AsyncIterator[Delta]) -> None:
+        self._pieces = pieces
+        self.result: TurnResult | None = None
+
+    def __aiter__(self) -> AsyncIterator[Delta]:
+        return self._pieces
+
+
+class Agent:
+    """Open one with `Agent.open(path)`; use it as an async context manager, so that it is closed.
+
+    ```python
+    async with Agent.open("my-home") as agent:
+        result = await agent.chat("Good morning!")
+        print(result.reply.text)
+    ```
+    """
+
+    def __init__(
+        self,
+        mind: Mind,
+        database: Database,
+        settings: Settings,
+        environ: Mapping[str, str] = os.environ,
+        *,
+        on_event: OnEvent | None = None,
+    ) -> None:
+        self._mind = mind
+        self._on_event = on_event
+        self._assembler: Assembler | None = None
+        self._environ = environ
+        self._database = database
+        self._settings = settings
+        self._reading: CancelScope | None = None
+        self._updates: set[CancelScope] = set()
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        persona: str | None = None,
+        route: str = "default",
+        parts: Parts | None = None,
+    ) -> Self:
+        """The agent of one persona; the only persona there is may be left unnamed."""
+        parts = parts or Parts()
+        mind, database, settings = open_mind(Path(path), persona=persona, route=route, parts=parts)
+        return cls(mind, database, settings, parts.variables, on_event=parts.on_event)
+
+    @property
+    def id(self) -> str:
+        return self._mind.agent
+
+    @property
+    def route(self) -> Route:
+        return self._mind.route
+
+    @property
+    def acts(self) -> Registry:
+        """What it can do, as it is now: `add` and `drop` count from the next turn on."""
+        return self._mind.acting.registry
+
+    @property
+    def connecting(self) -> tuple[str, ...]:
+        """Servers that have not said yet what they can do: the turn that began waits for them."""
+        return self._mind.acting.tools.connecting
+
+    def compose(self, message: str | Stimulus, *, session: str = "main") -> Composed:
+        """The request and trace for this message, as if it were sent now. Nothing is sent."""
+        stimulus = self._stimulus(message)
+        mind = self._mind
+        history = told_history(mind, checked_id(session, "session"), stimulus.replaces)
+        present = look(mind)
+        brought = self._brought(stimulus, look_out(mind, present, session, stimulus))
+        news = news_for(mind, session, stimulus)
+        return compose_turn(mind, present, stimulus, history, news=news, brought=brought).composed
+
+    def render(self, message: str | Stimulus, *, session: str = "main") -> Rendering:
+        """The exact payload for this message. Nothing is sent."""
+        return render_turn(self.compose(message, session=session).request, self._mind.route)
+
+    async def connect(self) -> tuple[ToolDeclaration, ...]:
+        """Start the servers of its tools, as a turn would, and return all it can do now."""
+        acting = self._mind.acting
+        await acting.tools.start()
+        await to_thread.run_sync(acting.tools.follow_skills)
+        return acting.registry.declarations()
+
+    async def recall(self, task: str, *, mode: str = "auto") -> Recalled:
+        """What comes to mind for a task: tools, skills and memories, each with its reason."""
+        return await self._assembling().recall(task, mode=mode)
+
+    async def assemble(
+        self,
+        task: str,
+        *,
+        mode: str = "auto",
+        root: str | Path | None = None,
+        interactive: bool = False,
+        git_changes: bool = False,
+        session: str = "main",
+        timings: bool = False,
+    ) -> Assembled:
+        """The prompt for a task as one text, layer by layer, with what went into it and why.
+
+        `mode` is `plan`, `act`, `review` or `auto`; then the two hints and the words of the task
+        decide. With a `root` the folder and its git repository are told of, without it nothing of
+        the machine is. The same inputs give the same bytes. No model is called.
+        """
+        from mentis.recall.stance import Hints
+
+        place = None if root is None else await to_thread.run_sync(Path(root).resolve)
+        return await self._assembling().assemble(
+            task,
+            mode=mode,
+            root=place,
+            hints=Hints(interactive, git_changes),
+            session=checked_id(session, "session"),
+            timings=timings,
+        )
+
+    def forecast(
+        self,
+        rendering: Rendering,
+        *,
+        route: Route | None = None,
+        before: Rendering | bytes | None = None,
+    ) -> Forecast:
+        """What the cache is worth for a rendering: tokens and price of each boundary.
+
+        With `before`, an earlier rendering (or what `mentis render` wrote of it), also the first
+        byte that differs, the span it belongs to, and what has to be read again for that.
+        """
+        earlier = read_previous(before, rendering) if isinstance(before, bytes) else before
+        chosen, now = route or self._mind.route, self._mind.clock.now()
+        return self._mind.caching.forecast(rendering, chosen, now=now, before=earlier)
+
+    def reconcile(self, rendering: Rendering, usage: Usage, *, session: str = "main") -> Reconciled:
+        """What was expected of the cache beside what a call of your own reported. Not recorded."""
+        mind = self._mind
+        now = mind.clock.now()
+        settled = mind.caching.settle(rendering, mind.route, usage, session=session, now=now)
+        return settled.reconciled
+
+    def history(self, *, session: str = "main") -> tuple[Turn, ...]:
+        """As it is kept. The model is told what became of acts that waited then."""
+        return self._mind.conversations.turns(self._mind.agent, checked_id(session, "session"))
+
+    def entries(self) -> tuple[Entry, ...]:
+        """The record of this agent, oldest first."""
+        return tuple(self._mind.ledger.entries(self._mind.agent))
+
+    def verify(self) -> Verdict:
+        """Check this agent's whole record, with every checkpoint that the home knows of."""
+        mind = self._mind
+        home = Home(self._database.path.parent)
+        asked = gather(home, self._settings, self._environ, persona=mind.persona.id)
+        return verify_agent(mind.agent, mind.ledger, mind.conversations, asked)
+
+    async def chat(
+        self, message: str | Stimulus, *, session: str = "main", hear: Hear | None = None
+    ) -> TurnResult:
+        """Send a message and read the answer to its end; `hear` gets every piece as it comes.
+
+        A `Stimulus` carries what comes with the words: attachments, the message it answers, facts
+        about this turn, what is around the conversation.
+        """
+        stimulus = await to_thread.run_sync(self._stimulus, message)
+        async with self._answering(session) as (reading, left):
+            result = await run_turn(
+                self._mind, stimulus, session=session, hear=hear or _ignore, reading=reading
+            )
+        result = with_left(result, left)
+        if summary_due(result, self._mind.settings):
+            result = await self._summed_up(result)
+        return result
+
+    async def regenerate(self, *, session: str = "main", hear: Hear | None = None) -> TurnResult:
+        """Ask once more with the last message; the earlier answer is kept, and no longer told."""
+        stimulus = await to_thread.run_sync(anew, self._mind, checked_id(session, "session"))
+        return await self.chat(stimulus, session=session, hear=hear)
+
+    async def edit(
+        self, number: int, text: str, *, session: str = "main", hear: Hear | None = None
+    ) -> TurnResult:
+        """Say message `number` in other words; what followed it is kept, and no longer told."""
+        checked_id(session, "session")
+        stimulus = await to_thread.run_sync(anew, self._mind, session, number, text)
+        return await self.chat(stimulus, session=session, hear=hear)
+
+    async def first(self, *, session: str = "main", hear: Hear | None = None) -> TurnResult:
+        """Let the agent begin the conversation; only what it says is kept."""
+        mind = self._mind
+        checked_id(session, "session")
+        present = await to_thread.run_sync(look, mind)
+        stimulus = await to_thread.run_sync(first_message, mind, present, session)
+        return await self.chat(stimulus, session=session, hear=hear)
+
+    async def afterthought(
+        self, *, session: str = "main", hear: Hear | None = None
+    ) -> Afterthought:
+        """Let the agent think about the conversation now, and write once more if it wants to."""
+        mind = self._staged("afterthought")
+        async with self._answering(session) as (reading, _):
+            return await think_again(mind, session, hear=hear or _ignore, reading=reading)
+
+    async def update_memory(
+        self, *, session: str = "main", trigger: Trigger = "hand"
+    ) -> PersonaUpdate | None:
+        """Let the persona bring its memory files up to date from a conversation.
+
+        With the trigger `share` only if one is due, else None. It may run beside `chat`.
+        """
+        mind = self._staged("persona_update")
+        checked_id(session, "session")
+        scope = CancelScope()
+        self._updates.add(scope)
+        try:
+            return await update_persona(mind, session, trigger=trigger, reading=scope)
+        finally:
+            self._updates.discard(scope)
+
+    def update_progress(self, *, session: str = "main") -> Progress:
+        """How far a session is from the next update of the memory files."""
+        settings = self._mind.settings.current()[0]
+        return progress(self._mind, settings, checked_id(session, "session"))
+
+    def updates_due(self, since: int = 0) -> tuple[tuple[str, ...], int]:
+        """The sessions whose update is due, of those with entries from index `since` on, and from
+        where to look the next time.
+        """
+        now = self._mind.ledger.count(self._mind.agent)
+        return (updates_due(self._mind, since) if now != since or not since else ()), now
+
+    def upkeep(self, tell: Callable[[PersonaUpdate | MentisError], None]) -> Upkeep:
+        """What updates the memory files in the background: `run` it beside the talk."""
+
+        async def update(session: str, trigger: Trigger) -> PersonaUpdate | None:
+            return await self.update_memory(session=session, trigger=trigger)
+
+        return Upkeep(update, tell=tell)
+
+    def quiet(self, tell: Tell, *, chance: Chance | None = None, hear: Hear | None = None) -> Quiet:
+        """What thinks again while nobody writes, as the settings say: `run` it beside the talk."""
+        plan = Plan(mode_of(self._mind.settings.current()[0]), chance or RandomChance())
+
+        async def think(session: str) -> Afterthought:
+            return await self.afterthought(session=session, hear=hear)
+
+        follow = partial(following, self._mind)
+        return Quiet(think, plan, self._mind.clock, tell=tell, following=follow)
+
+    def silence(self) -> Silence | None:
+        """The talk that is to be thought about once more, and when; for `mentis run`, which makes
+        at most `run.afterthoughts` messages of it that nobody answers.
+        """
+        most = self._mind.settings.current()[0].model.run.afterthoughts
+        return silence_of(self._mind, most=most)
+
+    async def think_after(self, silence: Silence, *, poll: float = 1.0) -> Afterthought | None:
+        """The afterthought of that silence; None if it is over. Once somebody speaks, in whatever
+        process, it is broken off.
+        """
+        if await to_thread.run_sync(self.silence) != silence:
+            return None
+        think = partial(self.afterthought, session=silence.session)
+        return await unless_spoken(
+            self._mind, silence.session, think, break_off=self.interrupt, poll=poll
+        )
+
+    async def title(self, *, session: str = "main") -> Titled:
+        """A title for the session from the model; where none comes, its first words, noted so."""
+        present = await to_thread.run_sync(look, self._mind)
+        async with self._answering(session) as (reading, _):
+            return await make_title(self._mind, present, session, reading=reading)
+
+    def set_title(self, title: str, *, session: str = "main") -> Entry:
+        """Your own title for the session."""
+        return set_title(self._mind, checked_id(session, "session"), title)
+
+    async def summarise(self, *, session: str = "main") -> Summarised | None:
+        """Have all but the newest turns told as a summary from now on; None if there are none."""
+        present = await to_thread.run_sync(look, self._mind)
+        async with self._answering(session) as (reading, _):
+            return await summarise(self._mind, present, session, reading=reading)
+
+    def sessions(self) -> tuple[Session, ...]:
+        """The conversations of this persona, the oldest first."""
+        return sessions_of(self._mind)
+
+    async def _summed_up(self, result: TurnResult) -> TurnResult:
+        """Where no summary comes, what did not fit stays left out: the turn is not lost for it."""
+        try:
+            await self.summarise(session=result.session)
+        except MentisError as error:
+            return with_note(result, Degradation("summary", f"none was made: {error.message}"))
+        return result
+
+    def _staged(self, stage: Stage) -> Mind:
+        """The mind on the route that the stage has of its own, if it has one."""
+        mind, home = self._mind, self._mind.acting.ground.home
+        route = open_stage(self._settings, home, stage, instead_of=mind.route)
+        return mind if route is None else replace(mind, route=route, fallbacks=())
+
+    @asynccontextmanager
+    async def _answering(
+        self, session: str
+    ) -> AsyncGenerator[tuple[CancelScope, tuple[Entry, ...]], None]:
+        """One answer at a time; what another process left behind in the session is settled."""
+        checked_id(session, "session")
+        async with self._one_at_a_time() as reading, at_turn(self._mind, session) as left:
+            yield reading, left
+
+    def replay(self, index: int) -> Replayed:
+        """The prompt of a recorded turn, put together again and compared with its entry, offline.
+
+        ReplayError where something it was made from is gone, or was never kept.
+        """
+        return replay_turn(self._kept_turn(index), self._mind.secret)
+
+    def fork(self, index: int, blocks: Mapping[str, str], *, force: bool = False) -> Fork:
+        """A recorded turn with other texts in some of its blocks, and what differs for that.
+
+        Nothing is sent or written; `go_on` does that. The constitution is changed only by `force`.
+        """
+        most = self._settings.model.limits.prompt_file_bytes
+        for name, text in blocks.items():
+            if len(text.encode("utf-8", "surrogatepass")) > most:
+                raise BadInput(
+                    f"the text for block {name!r} is over {most} bytes",
+                    hint="shorten it, or raise limits.prompt_file_bytes",
+                )
+        return fork_turn(self._mind, self._kept_turn(index), blocks, force=force)
+
+    async def go_on(
+        self,
+        fork: Fork,
+        *,
+        live: bool = False,
+        script: Sequence[str] | None = None,
+        hear: Hear | None = None,
+    ) -> TurnResult:
+        """Ask what a fork would ask: its provider (`live`), or a script of replies.
+
+        It is a turn in a session of its own, and its entry names the turn that it was made from.
+        What the answer asks for is not done.
+        """
+        if live == (script is not None):
+            raise UsageError(
+                "a fork goes on live or with a script", hint="choose one: live=True, or script=..."
+            )
+        if script is not None:
+            mind = scripted_mind(self._mind, fork, script)
+        else:
+            home = Home(self._database.path.parent)
+            chain = open_routes(self._settings, home, fork.inputs.route.name)
+            mind = live_mind(self._mind, fork, chain[0])
+        present = await to_thread.run_sync(look, mind)
+        session = await to_thread.run_sync(session_of, mind, fork)
+        course = course_of(mind, present, fork)
+        async with self._answering(session) as (reading, _):
+            return await run_course(course, session=session, hear=hear or _ignore, reading=reading)
+
+    async def beat(
+        self, kind: str | None = None, *, chance: Chance | None = None, hear: Hear | None = None
+    ) -> Beat:
+        """Let it have a moment of its own: of that kind, or of one that chance draws.
+
+        Nothing of it goes to anybody. There is one at a time, over all processes.
+        """
+        mind = self._staged("beat")
+        async with self._answering(BEATS) as (reading, _):
+            with alone(mind, "beat"):
+                return await make_beat(
+                    mind,
+                    kind,
+                    chance=chance or RandomChance(),
+                    hear=hear or _ignore,
+                    reading=reading,
+                )
+
+    def next_beat(self) -> datetime:
+        """When a beat is due, whoever makes it; `beats.enabled` is about `mentis run` alone."""
+        return due_at(self._mind, self._mind.settings.current()[0].model.beats)
+
+    def pulse(self) -> Pulse:
+        """The same for `next_due`: on the clock that only goes on, and never if not enabled."""
+        return pulse_of(self._mind, self._mind.settings.current()[0].model.beats)
+
+    def beats(self, count: int = 20) -> tuple[BeatRecord, ...]:
+        """The log: the last beats, the oldest first."""
+        return beat_log(self._mind, count)
+
+    async def deliver(
+        self, outcome: Outcome, *, session: str | None = None, hear: Hear | None = None
+    ) -> TurnResult:
+        """Tell whoever asked what came of an act after its turn: in one message, once.
+
+        It is told in the session that asked for it, unless another is named. StoreLocked while
+        somebody is being answered there, or told of it: a message and its answer stay together.
+        """
+        mind = self._mind
+        place = session or await to_thread.run_sync(place_of, mind, outcome)
+        checked_id(place, "session")
+        async with self._one_at_a_time() as reading:
+            with alone(mind, "delivery"), teller(mind):
+                async with at_delivery(mind, place):
+                    return await make_delivery(
+                        mind, outcome, session=place, hear=hear or _ignore, reading=reading
+                    )
+
+    async def deliverable(self) -> tuple[Outcome, ...]:
+        """What came of acts that somebody waits for, and can be delivered. What a person has
+        approved meanwhile is done first.
+        """
+        await self._mind.acting.begin()
+        return await to_thread.run_sync(deliverable, self._mind)
+
+    async def live(self, *, session: str = "main", surroundings: Surroundings = NOWHERE) -> Live:
+        """Open a spoken conversation: its instructions as one text, and updates of them."""
+        return await Live.open(self._mind, checked_id(session, "session"), surroundings)
+
+    async def tick(
+        self,
+        senses: Sequence[Sense] = (),
+        *,
+        strict: bool | None = None,
+        emit: Emit = silent,
+        taken: Sequence[str] = (),
+        only: Collection[str] | None = None,
+    ) -> Ticked:
+        """Let it think for one moment: it may act, change its goals, keep something in mind.
+
+        What an earlier tick left to be sensed is sensed too, with `only` just what has one of these
+        ids. `strict` makes a tick come to nothing whose answer breaks the contract anywhere (by
+        default as `cortex.strict` says); `emit` gets every event as it happens; `taken` are
+        deliveries that its entry says were taken. BadInput for a sense that would pass for one of
+        the program's own.
+        """
+        for one in senses:
+            if reason := poses_as_ours(one):
+                raise BadInput(f"sense {one.id!r}: {reason}", hint="choose another name for it")
+        return await self.live_on(senses, strict=strict, emit=emit, taken=taken, only=only)
+
+    async def live_on(
+        self,
+        senses: Sequence[Sense],
+        *,
+        strict: bool | None = None,
+        emit: Emit,
+        taken: Sequence[str],
+        only: Collection[str] | None,
+    ) -> Ticked:
+        """The tick of a loop, whose timers and folders hand over senses of the program's own."""
+        async with self._one_at_a_time() as reading:
+            return await self._cortex.run(
+                senses, emit=emit, strict=strict, taken=taken, only=only, reading=reading
+            )
+
+    async def waiting(self) -> Waiting:
+        """What it has to think about without a new sense; a tick with nothing costs nothing."""
+        return await self._cortex.waiting()
+
+    def taken(self) -> tuple[str, ...]:
+        """Deliveries of senses that recorded ticks took, the last ones, and what was set aside."""
+        return (*self._cortex.taken(), *(one.id for one in self.asides.all()))
+
+    def set_aside(self, sense: Sense, *, failures: int, reason: str) -> Aside:
+        """Let no tick take a sense any more, whether a source has it or an earlier tick left it. It
+        blocks; StoreLocked while one goes on.
+        """
+        with self._cortex.parting(sense.id) as (carried, marks):
+            put = self.asides.put
+            return put(carried or (sense,), marks, failures=failures, reason=reason)
+
+    @property
+    def asides(self) -> Asides:
+        """The senses that no tick could take."""
+        mind = self._mind
+        seals = Seals(mind.agent, mind.secret)
+        return Asides(mind.agent, mind.ledger, mind.acting.blobs, mind.clock, mind.ids, seals)
+
+    def loop(
+        self,
+        sources: Sequence[SenseSource] = (),
+        *,
+        choice: LoopChoice | None = None,
+        emit: Emit = silent,
+        pause: Pause | None = None,
+    ) -> Loop:
+        """What lets it go on ticking: `run` it. Beside `sources` it listens to its own folder, to
+        its timers, and to what `choice` names.
+        """
+        return open_loop(self, self._mind, sources, choice, emit=emit, pause=pause)
+
+    @property
+    def clock(self) -> Clock:
+        return self._mind.clock
+
+    def secrets(self) -> tuple[str, ...]:
+        """What must not be shown or written: the keys of its routes, where it can see them."""
+        return self._cortex.secrets()
+
+    @cached_property
+    def _cortex(self) -> Cortex:
+        ground = self._mind.acting.ground
+        return Cortex(self._mind, ground.home, open_states(ground), ground.blobs)
+
+    def interrupt(self) -> None:
+        """End the answer that is being read; `chat` returns what came so far, marked so. A tick
+        ends too: what was not decided by then is not, and what it was told of comes again.
+        """
+        for update in self._updates if self._reading is None else ():
+            update.cancel()
+        if self._reading is not None:
+            self._mind.acting.interrupt()
+            self._reading.cancel()
+
+    @asynccontextmanager
+    async def stream(
+        self, message: str | Stimulus, *, session: str = "main"
+    ) -> AsyncGenerator[Answer, None]:
+        """The answer piece by piece. Leaving early interrupts it and keeps the part that came."""
+        send, receive = anyio.create_memory_object_stream[Delta](math.inf)
+        answer, failures = Answer(receive), list[BaseException]()
+
+        async def talk() -> None:
+            with send:
+                try:
+                    answer.result = await self.chat(message, session=session, hear=send.send_nowait)
+                except MentisError as error:
+                    failures.append(error)
+
+        with receive:
+            try:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(talk)
+                    yield answer
+                    tasks.cancel_scope.cancel()
+            except BaseExceptionGroup as group:
+                # `talk` keeps its failure; what is in here is what the caller's own code raised.
+                failures.extend(group.exceptions)
+        if failures:
+            raise failures[0]
+
+    async def aclose(self) -> None:
+        try:
+            await self._mind.acting.aclose()
+            if isinstance(self._mind.provider, _Closing):
+                await self._mind.provider.aclose()
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Enough for an agent that was never asked anything."""
+        self._mind.acting.close()
+        self._mind.ledger.close()
+        self._database.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    @asynccontextmanager
+    async def _one_at_a_time(self) -> AsyncGenerator[CancelScope, None]:
+        if self._reading is not None:
+            raise UsageError(
+                "this agent is answering already", hint="wait for the answer, or open another agent"
+            )
+        self._reading = CancelScope()
+        try:
+            yield self._reading
+        finally:
+            self._reading = None
+
+    def _kept_turn(self, index: int) -> KeptTurn:
+        mind, home = self._mind, Home(self._database.path.parent)
+        segments = open_segments(home, self._settings, mind.persona.id, mind.agent)
+        return load_turn(mind, find_entry(mind, segments, index))
+
+    def _brought(self, stimulus: Stimulus, outlook: Outlook) -> Brought:
+        """It blocks, also where a loop runs already: embedders are asked in a loop of their own."""
+        if not outlook.needed:
+            return nothing(stimulus, outlook)
+        with start_blocking_portal() as portal:
+            return portal.call(self._mind.bringing.bring, stimulus, outlook)
+
+    def _assembling(self) -> Assembler:
+        from mentis.assemble.assembler import (
+            Assembler,  # with the whole of recall, which most agents do without
+        )
+
+        if self._assembler is None:
+            self._assembler = Assembler(self._mind, self._environ, on_event=self._on_event)
+        return self._assembler
+
+    def _stimulus(self, message: str | Stimulus) -> Stimulus:
+        """The message, if it is one, with its files read and everything inside the limits."""
+        given = Stimulus(message) if isinstance(message, str) else message
+        limits = self._settings.model.limits
+        check_words(given, limits)
+        stimulus = replace(
+            given,
+            author=given.author or ("" if given.from_guest else self._mind.profile.name),
+            attachments=read_attachments(given.attachments, limits),
+        )
+        if stimulus.attachments:
+            check_request(
+                PromptRequest(
+                    current_text=stimulus.text,
+                    attachments=stimulus.attachments,
+                    reply_to=stimulus.reply_to,
+                )
+            )
+        return stimulus
+
+
+def _ignore(_delta: Delta) -> None:
+    """Nobody listens to the pieces; the whole answer is returned."""

@@ -1,0 +1,136 @@
+"""Puts real parts behind the ports: the only place that knows which."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mentis.home.checkpoints import CheckpointedLedger
+from mentis.home.closing import closed_on_failure
+from mentis.home.database import open_database
+from mentis.home.ground import Ground
+from mentis.home.ledger import open_ledger
+from mentis.home.parts import Parts
+from mentis.home.persona import open_memory, read_persona, read_profile
+from mentis.home.prompts import open_shelf
+from mentis.home.provider import open_provider
+from mentis.home.routes import open_routes, open_stage
+from mentis.home.secret import open_secret
+from mentis.home.system import RandomIds, SystemClock
+from mentis.library.shelf import Shelf
+from mentis.ports.clock import Clock
+from mentis.record.conversations import CarriedTalk
+from mentis.record.stored_inputs import KeptInputs
+from mentis.settings.settings import Settings
+from mentis.settings.sources import LiveSettings
+from mentis.stores.files.home import Home, find_home
+from mentis.stores.sqlite.conversations import SqliteConversations
+from mentis.stores.sqlite.database import Database
+from mentis.talk.beat import check_weights
+from mentis.tools.acting import open_dispatcher
+from mentis.turn.ask.caching import REMEMBERED, Caching
+from mentis.turn.mind import Mind
+from mentis.turn.recaller import Bringing
+from mentis.values.persona import Persona
+
+
+def open_mind(
+    path: Path,
+    *,
+    persona: str | None,
+    route: str,
+    parts: Parts,
+    store: Path | None = None,
+) -> tuple[Mind, Database, Settings]:
+    """Open the home at `path` and make one persona's mind of it.
+
+    `store` is the file of a database to use in the place of the home's own.
+    """
+    home = find_home(path)
+    live, shelf = _open_live(home, parts)
+    settings, _ = live.current()
+    chosen = home.pick_persona(persona)
+    destination, *fallbacks = open_routes(settings, home, route)
+    who, profile = read_persona(home, chosen), read_profile(home)
+    clock = parts.clock or SystemClock()
+    provider = open_provider(settings, home, parts, clock=clock)
+    secret, noted = open_secret(home, parts)
+    # Last of what can fail, so that no failure leaves it open.
+    database = open_database(home, settings, parts.variables, file=store)
+    with closed_on_failure(database):
+        agent = f"{settings.model.name or home.name}/{chosen}"
+        ground = _open_ground(
+            home, live, parts, agent=agent, persona=who, database=database, clock=clock
+        )
+        ledger = ground.ledger
+        try:
+            acting = open_dispatcher(ground)
+        except BaseException:
+            ledger.close()
+            raise
+    caching = Caching(lambda: ledger.latest(agent, REMEMBERED, kind="turn"))
+    mind = Mind(
+        agent=agent,
+        persona=who,
+        profile=profile,
+        shelf=shelf,
+        memory=ground.memory,
+        settings=live,
+        route=destination,
+        fallbacks=tuple(fallbacks),
+        provider=provider,
+        counter=caching.counter,
+        caching=caching,
+        conversations=CarriedTalk(SqliteConversations(database), ledger),
+        ledger=ledger,
+        clock=clock,
+        ids=ground.ids,
+        acting=acting,
+        bringing=Bringing(ground, acting.tools.notes),
+        kept=KeptInputs(ledger, agent, secret),
+        correction=open_stage(settings, home, "correction", instead_of=destination),
+        rules=parts.rules,
+        secret=secret,
+        noted=noted,
+    )
+    return mind, database, settings
+
+
+def _open_live(home: Home, parts: Parts) -> tuple[LiveSettings, Shelf]:
+    """The settings, held to what the prompts have."""
+    live = LiveSettings(home.path, parts.variables)
+    shelf = open_shelf(home, live.current()[0])
+    live.hold_to(lambda settings: check_weights(settings, shelf.current().library))
+    return live, shelf
+
+
+def _open_ground(
+    home: Home,
+    live: LiveSettings,
+    parts: Parts,
+    *,
+    agent: str,
+    persona: Persona,
+    database: Database,
+    clock: Clock,
+) -> Ground:
+    settings, _ = live.current()
+    memory = open_memory(home, persona, database, settings=settings, clock=clock, live=live)
+    ledger = open_ledger(settings, database, parts.variables)
+    if isinstance(ledger, CheckpointedLedger):
+        ledger.begin(agent)
+    return Ground(
+        home=home,
+        settings=settings,
+        environ=parts.variables,
+        agent=agent,
+        persona=persona,
+        memory=memory,
+        database=database,
+        ledger=ledger,
+        clock=clock,
+        ids=parts.ids or RandomIds(),
+        handlers=parts.handlers,
+        channels=parts.channels,
+        embedder=parts.embedder,
+        screener=parts.screener,
+    )

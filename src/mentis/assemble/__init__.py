@@ -1,0 +1,1 @@
+"""Assemble: the prompt as one text, in layers."""

@@ -1,0 +1,129 @@
+"""What came of an assembly, as it is handed out: the result, its metrics, its event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mentis.compose.assembly import Laid
+from mentis.home.events import PROMPT_ASSEMBLED, Event
+from mentis.recall.cuts import Cut, cut_for, measured
+from mentis.recall.recall import memory_floor
+from mentis.recall.stance import Stance
+from mentis.settings.assembly import AssemblySettings
+from mentis.values.assembly import (
+    Assembled,
+    AssembledContext,
+    AssembledMemory,
+    AssemblyMetrics,
+    Decided,
+    Thresholds,
+)
+from mentis.values.recalled import Embedded, Recalled
+from mentis.values.trace import Degradation
+
+from .surroundings import Around
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """Everything that one assembly came to, before it is put into its public form."""
+
+    task: str
+    stance: Stance
+    embedded: Embedded
+    recalled: Recalled
+    laid: Laid
+    around: Around
+    settings: AssemblySettings
+    cuts: Mapping[str, Cut]
+    embedded_also: tuple[int, int] = (0, 0)  # texts of the manifest, examples of stances
+    noted: tuple[Degradation, ...] = ()
+
+    def public(self, *, timings: bool) -> Assembled:
+        laid, recalled, around = self.laid, self.recalled, self.around
+        return Assembled(
+            mode=self.stance.name,
+            task=self.task,
+            tools=laid.tools,
+            skills=laid.skills,
+            context=AssembledContext(
+                git=around.git,
+                env=around.env,
+                memories=self._memories(),
+                activity=tuple(around.activity[number] for number in laid.activity),
+                filteredCount=recalled.filtered,
+            ),
+            prompt=laid.prompt,
+            metrics=AssemblyMetrics(
+                estimatedTokens=laid.tokens,
+                embeddingCalls=recalled.embedding_calls,
+                embeddingCacheHits=recalled.cache_hits,
+                manifestEmbedded=self.embedded_also[0],
+                examplesEmbedded=self.embedded_also[1],
+                step=recalled.step,
+                decided=Decided(self.stance.rule, self.stance.why),
+                thresholds=self._thresholds(),
+                layers={str(name): tokens for name, tokens in laid.layers.items()},
+                cuts=laid.cuts,
+                degraded=self._degraded(),
+                candidates=recalled.candidates,
+                timings=dict(sorted(around.timings.items())) if timings else None,
+            ),
+        )
+
+    def _memories(self) -> tuple[AssembledMemory, ...]:
+        """Those that are in the text, in its order."""
+        found = self.recalled.found
+        rows = {} if found is None else {f"memory {row.memory.id}": row for row in found.hits}
+        told = (rows[self.recalled.memories[number].source] for number in self.laid.memories)
+        return tuple(
+            AssembledMemory(
+                id=row.memory.id,
+                text=row.memory.text,
+                kind=row.memory.kind,
+                trust=row.memory.worth.value,
+                score=row.score,
+            )
+            for row in told
+        )
+
+    def _thresholds(self) -> Thresholds:
+        settings, by_both = self.settings, self.recalled.step == "hybrid"
+        model = self.embedded.model if by_both else "lexical"
+        limits = settings.selection(settings.limits(self.stance.name))
+        origin = "calibrated" if measured(model, self.cuts) else "planned"
+        floor = cut_for(model, self.cuts).floor
+        if settings.min_score is not None:
+            origin, floor = "settings", settings.min_score
+        least = memory_floor(self.embedded, limits)
+        told = least.share if least.cosine is None else least.cosine
+        return Thresholds(model, origin, floor, told, least.origin)
+
+    def _degraded(self) -> tuple[Degradation, ...]:
+        steps = (*self.noted, *self.around.degraded, *self.recalled.degraded)
+        return tuple(dict.fromkeys(steps))
+
+
+def event_of(made: Assembled, milliseconds: float) -> Event:
+    metrics = made.metrics
+    return Event(
+        PROMPT_ASSEMBLED,
+        {
+            "mode": made.mode,
+            "rule": metrics.decided.rule,
+            "step": metrics.step,
+            "tokens": metrics.estimatedTokens,
+            "tools": len(made.tools),
+            "skills": len(made.skills),
+            "memories": len(made.context.memories),
+            "filtered": made.context.filteredCount,
+            "embedding_calls": metrics.embeddingCalls,
+            "embedding_cache_hits": metrics.embeddingCacheHits,
+            "manifest_embedded": metrics.manifestEmbedded,
+            "examples_embedded": metrics.examplesEmbedded,
+            "degraded": len(metrics.degraded),
+            "cuts": len(metrics.cuts),
+            "milliseconds": milliseconds,
+        },
+    )

@@ -1,0 +1,1 @@
+"""Home: opens what a home holds: stores, keys, secret, routes, persona."""

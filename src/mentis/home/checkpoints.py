@@ -1,0 +1,298 @@
+"""A ledger store that has checkpoints made of what is appended to it.
+
+After the append, never inside its transaction: a checkpoint that cannot be made is told, and what
+was recorded stays recorded. Before the first append it is made sure that nothing was rolled back.
+While nothing is appended an alarm sees to it that what has no checkpoint yet gets one in time.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from threading import Lock
+
+from mentis.errors import MentisError, StoreLocked
+from mentis.ledger.checkpoint import Policy, due
+from mentis.ports.ledger_store import LedgerStore, Stamp
+from mentis.values.checkpoint import Standing
+from mentis.values.entry import Before, Draft, Entry, Head
+from mentis.values.lease import Lease
+from mentis.values.mark import Mark
+from mentis.values.tally import Tally
+
+from .signing import Sealing
+from .system import set_alarm
+
+Tell = Callable[[str], None]
+# Rings once, after so many seconds; what it returns stops it.
+Alarm = Callable[[float, Callable[[], None]], Callable[[], None]]
+
+_SOONEST = 1.0  # one that fails again and again is no reason to do nothing else
+
+
+def log_note(text: str) -> None:
+    """Goes to standard error, unless the program that uses us says otherwise."""
+    logging.getLogger("mentis.ledger").warning("note: %s", text)
+
+
+@dataclass(slots=True)
+class _Course:
+    """One agent's chain since it was opened: what was compared or sealed, and what came since."""
+
+    standing: Standing | None
+    sealed: int
+    size: int
+    oldest: datetime | None = None  # of what was appended here and has no checkpoint yet
+    disarm: Callable[[], None] | None = None  # while an alarm is set
+
+
+class CheckpointedLedger:
+    def __init__(
+        self,
+        store: LedgerStore,
+        sealing: Sealing,
+        policy: Policy,
+        *,
+        tell: Tell = log_note,
+        alarm: Alarm = set_alarm,
+        replaced: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self.inner = store
+        self._replaced = replaced  # how often another store stood in the place of this one
+        self._seen_replaced = replaced()
+        self._sealing = sealing
+        self._policy = policy
+        self._tell = tell
+        self._alarm = alarm
+        self._closed = False
+        self._courses: dict[str, _Course] = {}
+        self._told: set[str] = set()
+        self._lock = Lock()
+
+    def begin(self, agent: str) -> None:
+        """RolledBack unless the ledger is what its last checkpoint saw, or longer."""
+        self._start_again()
+        if course := self._courses.get(agent):
+            if not course.sealed:  # another home may have been first meanwhile
+                self._sealing.refuse_foreign(self.inner, agent)
+            return
+        standing, sealed = self._sealing.start(self.inner, agent)
+        known, size = standing if standing.size else None, self.inner.count(agent)
+        course = self._courses.setdefault(agent, _Course(known, sealed, size))
+        self._arm(agent, course)  # somebody may have appended and died
+
+    def _begun(self, agent: str, stamp: Stamp) -> Stamp:
+        """The stamp for what was compared just now, and for nothing that stands there since."""
+        replaced = self._replaced()
+        self.begin(agent)
+
+        def still(agent: str, head: Before | None, draft: Draft) -> Entry:
+            if self._replaced() != replaced:
+                raise StoreLocked(
+                    f"the ledger of `{agent}` was replaced just now", hint="try again", moved=True
+                )
+            return stamp(agent, head, draft)
+
+        return still
+
+    def _start_again(self) -> None:
+        """What stands there now is not what was compared."""
+        if (replaced := self._replaced()) == self._seen_replaced:
+            return
+        with self._lock:
+            courses, self._courses = self._courses, {}
+            self._seen_replaced = replaced
+            for course in courses.values():
+                self._disarm(course)
+
+    def standing(self, agent: str) -> Standing | None:
+        """Where it stood when it was last compared, so that the next look begins there."""
+        self.begin(agent)
+        course = self._courses.get(agent)
+        return course.standing if course else None
+
+    def append(
+        self,
+        agent: str,
+        drafts: Sequence[Draft],
+        stamp: Stamp,
+        *,
+        lease: Lease | None = None,
+        marks: Sequence[Mark] = (),
+    ) -> tuple[Entry, ...]:
+        stamp = self._begun(agent, stamp)
+        made = self.inner.append(agent, drafts, stamp, lease=lease, marks=marks)
+        self._grown(agent, made)
+        return made
+
+    def erase(
+        self,
+        agent: str,
+        index: int,
+        fields: Collection[str],
+        *,
+        draft: Draft,
+        stamp: Stamp,
+        marks: Sequence[Mark] = (),
+    ) -> Entry:
+        stamp = self._begun(agent, stamp)
+        tombstone = self.inner.erase(agent, index, fields, draft=draft, stamp=stamp, marks=marks)
+        self._grown(agent, (tombstone,))
+        return tombstone
+
+    def close(self) -> None:
+        with self._lock:  # an alarm that rings just now is waited for
+            self._closed = True
+            for agent, course in self._courses.items():
+                self._disarm(course)
+                if course.oldest is not None:
+                    self._seal(agent, course)
+        self.inner.close()
+
+    def _grown(self, agent: str, made: Sequence[Entry]) -> None:
+        course = self._courses.get(agent)  # None: replaced since, so there is nothing to seal
+        fresh = [entry for entry in made if entry.index >= course.sealed] if course else []
+        if course is None or not fresh:
+            return
+        course.size = max(course.size, fresh[-1].index + 1)
+        if course.oldest is None:
+            course.oldest = datetime.fromisoformat(fresh[0].time)
+        self._look(agent, course, datetime.fromisoformat(fresh[-1].time))
+
+    def _look(self, agent: str, course: _Course, now: datetime) -> None:
+        if course.oldest is None:
+            return
+        # Others tell by a first checkpoint whose chain it is.
+        unclaimed = self._sealing.shared and not course.sealed
+        is_due = due(self._policy, course.size, now, last=(course.sealed, course.oldest))
+        if not (unclaimed or is_due):
+            self._arm(agent, course)
+            return
+        if not self._lock.acquire(blocking=False):
+            return  # another thread is at it
+        try:
+            self._seal(agent, course)
+            self._disarm(course)
+        finally:
+            self._lock.release()
+        self._arm(agent, course)
+
+    def _arm(self, agent: str, course: _Course) -> None:
+        if course.disarm is None and course.size > course.sealed and not self._closed:
+            seconds = max(self._policy.seconds, _SOONEST)
+            course.disarm = self._alarm(seconds, lambda: self._ring(agent, course))
+
+    def _disarm(self, course: _Course) -> None:
+        disarm, course.disarm = course.disarm, None
+        if disarm is not None:
+            disarm()
+
+    def _ring(self, agent: str, course: _Course) -> None:
+        """So many seconds nobody has sealed what is there; one that fails is tried again."""
+        with self._lock:
+            course.disarm = None
+            if self._closed or self._courses.get(agent) is not course:
+                return
+            if course.size > course.sealed:
+                self._seal(agent, course)
+        self._arm(agent, course)
+
+    def _seal(self, agent: str, course: _Course) -> None:
+        """Whoever calls holds the lock."""
+        try:
+            made = self._sealing.checkpoint(self.inner, agent, since=course.standing)
+        except MentisError as error:
+            self._say(f"no checkpoint could be made: {error.message}; {error.hint}")
+        else:
+            course.standing, course.sealed = made.standing, made.standing.size
+            course.size, course.oldest = max(course.size, course.sealed), None
+            for fault in made.faults:
+                self._say(fault)
+
+    def _say(self, text: str) -> None:
+        if text not in self._told:  # once, not after every entry
+            self._told.add(text)
+            self._tell(text)
+
+    # The rest is the store's own.
+
+    def remains(self) -> tuple[str, ...]:
+        return self.inner.remains()
+
+    def marks(self, agent: str, kind: str) -> tuple[Mark, ...]:
+        return self.inner.marks(agent, kind)
+
+    def mark(self, agent: str, kind: str, key: str) -> Mark | None:
+        return self.inner.mark(agent, kind, key)
+
+    def drop_before(self, agent: str, index: int) -> int:
+        return self.inner.drop_before(agent, index)
+
+    def snapshot(self) -> AbstractContextManager[LedgerStore]:
+        return self.inner.snapshot()
+
+    def entries(self, agent: str, *, start: int = 0) -> Iterator[Entry]:
+        return self.inner.entries(agent, start=start)
+
+    def hashes(self, agent: str, *, start: int = 0) -> Iterator[str]:
+        return self.inner.hashes(agent, start=start)
+
+    def dropped_as(self, agent: str, delivery: str) -> int | None:
+        return self.inner.dropped_as(agent, delivery)
+
+    def forget_delivery(self, agent: str, index: int) -> None:
+        self.inner.forget_delivery(agent, index)
+
+    def dropped_deliveries(self, agent: str, *, start: int = 0) -> Iterator[str | None]:
+        return self.inner.dropped_deliveries(agent, start=start)
+
+    def latest(self, agent: str, count: int, *, kind: str = "") -> tuple[Entry, ...]:
+        return self.inner.latest(agent, count, kind=kind)
+
+    def find(self, agent: str, index: int) -> Entry | None:
+        return self.inner.find(agent, index)
+
+    def find_delivery(self, agent: str, delivery: str) -> Entry | None:
+        return self.inner.find_delivery(agent, delivery)
+
+    def head(self, agent: str) -> Head | None:
+        return self.inner.head(agent)
+
+    def count(self, agent: str) -> int:
+        return self.inner.count(agent)
+
+    def tally(self, agent: str) -> Tally:
+        return self.inner.tally(agent)
+
+    def gaps(self, agent: str) -> tuple[tuple[int, int], ...]:
+        return self.inner.gaps(agent)
+
+    def agents(self) -> tuple[str, ...]:
+        return self.inner.agents()
+
+    def misnamed(self) -> tuple[str, ...]:
+        return self.inner.misnamed()
+
+    def damage(self) -> tuple[str, ...]:
+        return self.inner.damage()
+
+    def keep_checkpoint(self, agent: str, size: int, note: str) -> None:
+        self.inner.keep_checkpoint(agent, size, note)
+
+    def checkpoints(self, agent: str) -> tuple[tuple[int, str], ...]:
+        return self.inner.checkpoints(agent)
+
+    def take_lease(self, agent: str, owner: str, *, now: datetime, seconds: float) -> Lease:
+        return self.inner.take_lease(agent, owner, now=now, seconds=seconds)
+
+    def renew_lease(self, lease: Lease, *, now: datetime, seconds: float) -> Lease:
+        return self.inner.renew_lease(lease, now=now, seconds=seconds)
+
+    def release_lease(self, lease: Lease) -> None:
+        self.inner.release_lease(lease)
+
+    def lease(self, agent: str) -> Lease | None:
+        return self.inner.lease(agent)

@@ -1,0 +1,51 @@
+"""The persona of a home, its memory files, and the profile of its owner."""
+
+from __future__ import annotations
+
+from mentis.codec.toml import read_text
+from mentis.errors import PersonaError
+from mentis.library.load import load_persona, load_profile
+from mentis.library.memory.files import PersonaMemory
+from mentis.ports.clock import Clock
+from mentis.settings.settings import Settings
+from mentis.settings.sources import LiveSettings
+from mentis.stores.files.home import Home
+from mentis.stores.sqlite.database import Database
+from mentis.stores.sqlite.revisions import SqliteRevisions
+from mentis.values.persona import Persona, Profile
+
+
+def open_memory(
+    home: Home,
+    persona: Persona,
+    database: Database,
+    *,
+    settings: Settings,
+    clock: Clock,
+    live: LiveSettings | None = None,
+) -> PersonaMemory:
+    """The files a persona keeps about itself, with their history in the home's database. Whether
+    changes wait for their owner counts as `live` says at the time.
+    """
+    now = (lambda: settings) if live is None else (lambda: live.current()[0])
+    return PersonaMemory(
+        home.memory(persona.id),
+        SqliteRevisions(database),
+        clock,
+        persona_id=persona.id,
+        language=persona.language,
+        limit=settings.model.limits.memory_chars,
+        busy_seconds=settings.model.store.busy_seconds,
+        manual=lambda: now().holds_back,
+    )
+
+
+def read_persona(home: Home, persona_id: str) -> Persona:
+    path = home.persona(persona_id)
+    return load_persona(read_text(path, error=PersonaError), str(path))
+
+
+def read_profile(home: Home) -> Profile:
+    if not home.profile.exists():
+        return Profile()
+    return load_profile(read_text(home.profile, error=PersonaError), str(home.profile))

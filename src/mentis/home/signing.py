@@ -1,0 +1,234 @@
+"""Whose key signs the checkpoints of a home, and where they are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from mentis.errors import HomeUnwritable, RolledBack, SigningKeyError
+from mentis.ledger import keeping
+from mentis.ledger.keeping import Keeping, check_signer
+from mentis.ledger.standing import stand
+from mentis.ports.ledger_store import LedgerStore
+from mentis.ports.signer import Signer
+from mentis.settings.settings import Settings
+from mentis.stores.files.home import Home
+from mentis.stores.files.key_folder import KeyFolder, config_folder
+from mentis.stores.files.known_homes import KnownHome, KnownHomes
+from mentis.stores.keyring import SystemSecrets
+from mentis.stores.keys import key_from_secrets
+from mentis.values.checkpoint import Kept, Pin, Standing
+
+from .anchors import Anchor, open_anchors, tell_anchors, whole_name
+
+NO_PIN_HINT = "make one with: mentis ledger checkpoint --init"
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A checkpoint, who was told of it, and what went wrong with that."""
+
+    note: str
+    standing: Standing
+    told: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sealing:
+    """The pin, the folder beside the key, the key itself when it is asked for, and the anchors."""
+
+    pin: Pin
+    folder: KeyFolder
+    signer: Callable[[], Signer]
+    anchors: tuple[Anchor, ...] = ()
+    strangers: tuple[str, ...] = ()  # anchors of the settings that nobody has added: not used
+    unnamed: tuple[str, ...] = ()  # anchors that were added and the settings leave out: used
+    check: Callable[[], None] = lambda: None  # RolledBack when this is not the home's own log
+    shared: bool = False  # whether other homes may write into the same database
+
+    def start(self, store: LedgerStore, agent: str) -> tuple[Standing, int]:
+        """Where this agent's ledger stands and how much of it is sealed, or RolledBack."""
+        self.check()
+        ledger, kept = Keeping(store, agent, self.pin), self.folder.kept(agent)
+        seen = keeping.last_seen(ledger, kept)
+        if seen is None:
+            self.refuse_foreign(store, agent)
+        return keeping.start(ledger, kept), seen.size if seen else 0
+
+    def refuse_foreign(self, store: LedgerStore, agent: str) -> None:
+        """RolledBack when another home has sealed this chain: while we have not, nothing says that
+        it is ours.
+        """
+        if self.shared:
+            keeping.refuse_foreign(Keeping(store, agent, self.pin))
+
+    def known(self, agent: str) -> Standing | None:
+        """Where this agent's ledger stood at the checkpoint that is kept beside the key."""
+        kept = self.folder.kept(agent)
+        return kept.standing if kept else None
+
+    def checkpoint(
+        self, store: LedgerStore, agent: str, *, since: Standing | None = None, anew: bool = False
+    ) -> Made:
+        """Sign what is there; keep it in the store, beside the key and at every anchor.
+
+        `since`: where it stood, if that was compared already; else what is kept beside the key.
+        `anew`: whatever was kept before.
+        """
+        ledger = Keeping(store, agent, self.pin)
+        since = since or (None if anew else self.known(agent))
+        standing = stand(ledger.hashes_from, since)
+        # The key comes last: if it was given up since, an entry says so that it must not seal.
+        note = keeping.seal(ledger, self.signer(), standing)
+        self.folder.keep(agent, Kept(note, standing), anew=anew)
+        told, faults = tell_anchors(self.anchors, note)
+        return Made(note, standing, told, (*faults, *self.strange()))
+
+    def strange(self) -> tuple[str, ...]:
+        """Whoever can write into the home can name an anchor there, or take one out of there; its
+        owner adds and removes one.
+        """
+        return (*map(strange, self.strangers), *map(left_out, self.unnamed))
+
+
+def open_pin(settings: Settings) -> Pin | None:
+    """Which log this is and whose signature counts, once both are set."""
+    chosen = settings.model.ledger
+    return Pin(chosen.origin, chosen.public_key) if chosen.origin and chosen.public_key else None
+
+
+def open_sealing(home: Home, settings: Settings, environ: Mapping[str, str]) -> Sealing | None:
+    """None for a home that has no key yet."""
+    pin = open_pin(settings)
+    if pin is None:
+        return None
+    folder = open_key_folder(home, pin.origin, environ)
+    key_env = settings.model.ledger.key_env
+    named = settings.model.ledger.anchors
+    if anchors_of_environment(settings):
+        # Nobody knows whether these were told anything before.
+        anchors, strangers, unnamed = open_anchors(home, named, new=True), (), ()
+    else:
+        ours, strangers, unnamed = _anchors(home, named, folder.anchors())
+        anchors = open_anchors(home, (*ours, *unnamed))
+    return Sealing(
+        pin,
+        folder,
+        signer=lambda: _open_signer(pin, folder, key_env, environ),
+        anchors=anchors,
+        strangers=strangers,
+        unnamed=unnamed,
+        check=lambda: refuse_swapped(home, settings, environ),
+        shared=settings.model.ledger.store != "sqlite",
+    )
+
+
+def swapped_identity(home: Home, settings: Settings, environ: Mapping[str, str]) -> str:
+    """Says so when the settings name another log or key than this home had; empty otherwise."""
+    config, now = config_folder(environ), settings.model.ledger
+    known = KnownHomes(config).known(home.path)
+    if known is None:
+        return ""
+    if known.origin != now.origin:
+        named = f"name the log {now.origin!r}" if now.origin else "name no log"
+        return f"swapped identity: the settings {named}, and this home had {known.origin!r}"
+    if not now.public_key:
+        return "swapped identity: the settings name no public key, and this home had one"
+    # Also while the key is changed, which is known beside the key.
+    ours = (known.public_key or now.public_key, KeyFolder(config, now.origin).changing_to())
+    if now.public_key not in ours:
+        return (
+            f"swapped identity: the settings name the public key {now.public_key!r}, and this"
+            f" home had {known.public_key!r}"
+        )
+    return ""
+
+
+def remember_identity(home: Home, settings: Settings, environ: Mapping[str, str]) -> None:
+    """A home that was not seen at this place before is known by its log and key from now on."""
+    pin, homes = open_pin(settings), KnownHomes(config_folder(environ))
+    known = homes.known(home.path)
+    if pin is None or (known and (known.public_key or known.origin != pin.origin)):
+        return
+    key_file = KeyFolder(config_folder(environ), pin.origin).key_file(pin.public_key)
+    if known and not (settings.model.ledger.key_env or key_file.is_file()):
+        return  # known from the time when keys were not remembered: then it must be one of ours
+    # Where this cannot be written, no checkpoint can be kept either, and that is told.
+    with suppress(HomeUnwritable):
+        homes.remember(home.path, KnownHome(pin.origin, pin.public_key))
+
+
+def refuse_swapped(home: Home, settings: Settings, environ: Mapping[str, str]) -> None:
+    """RolledBack when the log or its key was exchanged in the settings.
+
+    Another log has no checkpoints yet, so nobody could say any more what is missing here.
+    """
+    if swapped := swapped_identity(home, settings, environ):
+        file = KnownHomes(config_folder(environ)).file(home.path)
+        raise RolledBack(
+            swapped,
+            hint="put `ledger.origin` and `ledger.public_key` back into mentis.toml; if another"
+            f" home stands here now by your own will, remove {file}",
+        )
+
+
+def open_key_folder(home: Home, origin: str, environ: Mapping[str, str]) -> KeyFolder:
+    config = config_folder(environ)
+    if config.resolve().is_relative_to(home.path.resolve()):
+        raise SigningKeyError(
+            f"{config}: the signing key would lie inside the home that it guards",
+            hint="set MENTIS_CONFIG to a folder elsewhere",
+        )
+    return KeyFolder(config, origin)
+
+
+def anchors_of_environment(settings: Settings) -> bool:
+    """Whoever sets the environment is the owner: what they name was not added, and is used."""
+    return settings.of_environment("ledger", "anchors")
+
+
+def _anchors(
+    home: Home, named: Sequence[str], added: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Added and named; named by the home alone; added and left out by the home."""
+    whole = {name: whole_name(home, name) for name in named}
+    ours = tuple(name for name in named if whole[name] in added)
+    strangers = tuple(name for name in named if name not in ours)
+    return ours, strangers, tuple(name for name in added if name not in whole.values())
+
+
+def strange(name: str) -> str:
+    return (
+        f"anchor {name!r} is in the settings, but was not added on this machine, so it is neither"
+        " told nor asked; if it is yours, add it with `mentis ledger anchor add`"
+    )
+
+
+def left_out(name: str) -> str:
+    return (
+        f"anchor {name!r} was added on this machine, but the settings leave it out; it is told and"
+        " asked all the same; if that is not wanted, take it out with `mentis ledger anchor remove`"
+    )
+
+
+def _open_signer(pin: Pin, folder: KeyFolder, key_env: str, environ: Mapping[str, str]) -> Signer:
+    if folder.changing_to() is not None:
+        raise SigningKeyError(
+            "a change of the signing key was cut short",
+            hint="finish it with: mentis ledger checkpoint --new-key",
+        )
+    signer = secret_key(key_env, environ) if key_env else folder.key(pin.public_key)
+    check_signer(signer, pin)
+    return signer
+
+
+def secret_key(key_env: str, environ: Mapping[str, str]) -> Signer:
+    signer = key_from_secrets(SystemSecrets(environ), key_env)
+    if signer is None:
+        raise SigningKeyError(
+            f"`ledger.key_env` names {key_env}, and neither environment nor keyring has it",
+            hint=f"export {key_env}=..., or put it into the keyring of the system",
+        )
+    return signer

@@ -1,0 +1,119 @@
+"""A loop as the settings and whoever starts it want it, with the sources it listens to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+
+from mentis.disk.atomic import unwritable
+from mentis.errors import BadInput, UsageError
+from mentis.ports.sense_source import SenseSource
+from mentis.settings.run import RunSettings
+from mentis.tick.events import Emit
+from mentis.turn.mind import Mind
+from mentis.values.trust import Trust
+from mentis.values.value import Value
+
+from .alone import running
+from .chores import ChorePlan
+from .folder import Folder
+from .loop import Loop, LoopPlan, Thinker
+from .pause import Pause
+from .sealed import Seals
+from .socket import Socket
+from .suspected import Suspected
+from .timers import Timer, Timers
+
+
+@dataclass(frozen=True, slots=True)
+class LoopChoice(Value):
+    """For one loop: `interval` and `ticks` (0: no end), folders and a socket to listen to, and
+    who vouches for what comes from them and from the agent's own folder.
+    """
+
+    interval: float | None = None
+    ticks: int = 0
+    folders: tuple[Path, ...] = ()
+    socket: Path | None = None
+    trust: Trust = Trust.UNTRUSTED
+
+
+def open_loop(
+    thinker: Thinker,
+    mind: Mind,
+    sources: Sequence[SenseSource],
+    choice: LoopChoice | None,
+    *,
+    emit: Emit,
+    pause: Pause | None,
+) -> Loop:
+    choice = choice or LoopChoice()
+    home, persona = mind.acting.ground.home, mind.persona.id
+    chosen = mind.settings.current()[0].model.run
+    inbox = _made(home.senses(persona))
+    own = Folder(
+        inbox,
+        trust=choice.trust,
+        keeps=False,
+        most_bytes=chosen.file_bytes,
+        seals=Seals(mind.agent, mind.secret),
+    )
+    return Loop(
+        thinker,
+        (own, *_timers(mind, chosen), *_named(mind, chosen, choice), *sources),
+        _plan(chosen, choice),
+        emit=emit,
+        pause=pause,
+        alone=running(home, persona, mind.clock),
+        suspected=Suspected(home.owners / "run" / f"{persona}.suspects.json"),
+    )
+
+
+def _made(inbox: Path) -> Path:
+    try:
+        inbox.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(inbox, error) from error
+    return inbox
+
+
+def _timers(mind: Mind, chosen: RunSettings) -> Iterator[SenseSource]:
+    timers = {name: Timer(one.text, one.every, one.moment) for name, one in chosen.timers.items()}
+    if timers:
+        yield Timers(timers, mind.clock)
+
+
+def _named(mind: Mind, chosen: RunSettings, choice: LoopChoice) -> Iterator[SenseSource]:
+    for folder in choice.folders:
+        if not folder.is_dir():
+            raise BadInput(f"{folder}: there is no such folder", hint="make it, or name another")
+        yield Folder(folder, trust=choice.trust, most_bytes=chosen.file_bytes)
+    if choice.socket is not None:
+        yield Socket(choice.socket, mind.ids, trust=choice.trust, most=chosen.senses)
+
+
+def _plan(chosen: RunSettings, choice: LoopChoice) -> LoopPlan:
+    interval = chosen.interval if choice.interval is None else choice.interval
+    if not 0 <= interval < inf:
+        hint = "give a number of seconds, for example 10; 0 is without a pause"
+        raise UsageError(f"{interval} is no interval between ticks", hint=hint)
+    return LoopPlan(
+        interval=interval,
+        ticks=choice.ticks,
+        senses=chosen.senses,
+        idle_gate=chosen.idle_gate,
+        proactive=chosen.proactive,
+        poll=chosen.poll,
+        retry=chosen.retry,
+        grace=chosen.grace,
+        tries=chosen.tries,
+        chores=ChorePlan(
+            chosen.deliver,
+            chosen.afterthoughts > 0,
+            chosen.updates,
+            poll=chosen.poll,
+            retry=chosen.retry,
+        ),
+    )

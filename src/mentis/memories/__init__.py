@@ -1,0 +1,1 @@
+"""Memories: what an agent remembers, searched and screened."""

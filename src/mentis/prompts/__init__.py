@@ -1,0 +1,1 @@
+"""Prompts: edits of the library, the personas and the state of a mind."""

@@ -1,0 +1,280 @@
+"""The state of one mind as a person sees it: what it wants and holds in mind, how it came to be so,
+and the way back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from difflib import unified_diff
+from pathlib import Path
+
+from mentis.errors import MentisError, UsageError
+from mentis.home.closing import Closing, closed_on_failure
+from mentis.home.database import open_database
+from mentis.home.ledger import open_ledger
+from mentis.home.parts import Parts
+from mentis.home.system import RandomIds, SystemClock
+from mentis.ledger.chain import make_stamp
+from mentis.ports.clock import Clock
+from mentis.ports.ids import Ids
+from mentis.ports.ledger_store import LedgerStore
+from mentis.ports.state_store import StateStore
+from mentis.settings.sources import load_settings
+from mentis.settle.goal_patch import every_goal
+from mentis.stores.files.home import find_home
+from mentis.stores.sqlite.revisions import SqliteRevisions
+from mentis.stores.states import States
+from mentis.values.cognition import (
+    CognitionState,
+    Goal,
+    GoalTree,
+    L1Entry,
+    Revision,
+    RootPartition,
+    root_partition,
+)
+from mentis.values.entry import Draft
+from mentis.values.trust import Trust
+from mentis.values.value import Value
+
+_UNDO = re.compile(r"undo (\d+)")
+_SHORTEST_HASH = 6
+DRIVES_CHANGED = "the drives in the settings changed"
+
+
+def load_state(states: StateStore, agent: str, drives: RootPartition) -> CognitionState:
+    """The newest state, with the drives of today. That they changed is a revision of its own, so
+    that nobody wonders later; a mind that never changed anything has no revisions.
+    """
+    state = states.load(agent)
+    if state.goals.root == drives:
+        return state
+    rooted = replace(state, goals=GoalTree(drives, state.goals.user))
+    if state.revision == 0:
+        return rooted
+    rooted = replace(rooted, revision=state.revision + 1)
+    states.save(agent, rooted, expected=state.revision, words=DRIVES_CHANGED)
+    return rooted
+
+
+@dataclass(frozen=True, slots=True)
+class InReview(Value):
+    """Something made from outside text that nobody has looked at. `name` is a goal's id, or the
+    hash of what is held in mind.
+    """
+
+    kind: str
+    name: str
+    text: str
+    lineage: Trust
+
+
+class Cognition(Closing):
+    """Opened with `open_cognition(home)`.
+
+    ```python
+    with open_cognition("my-home") as cognition:
+        print(cognition.diff())
+        cognition.undo()
+    ```
+    """
+
+    def __init__(
+        self,
+        agent: str,
+        states: StateStore,
+        *,
+        drives: RootPartition,
+        record: Callable[[Draft], int],
+        close: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.agent = agent
+        self._states = states
+        self._drives = drives
+        self._record = record
+        self._close = close
+
+    def close(self) -> None:
+        self._close()
+
+    def state(self, revision: int | None = None) -> CognitionState:
+        """The newest, with the drives of the settings; or as it was then."""
+        if revision is None:
+            state = self._states.load(self.agent)
+            return replace(state, goals=GoalTree(self._drives, state.goals.user))
+        return self._at(revision)
+
+    def history(self, *, last: int | None = None) -> tuple[Revision, ...]:
+        return self._states.history(self.agent, last=last)
+
+    def diff(self, older: int | None = None, newer: int | None = None) -> str:
+        """What changed from one revision to another; by default what the newest one changed."""
+        there = self._newest() if newer is None else newer
+        before = max(there - 1, 0) if older is None else older
+        old, new = told(self._at(before)), told(self._at(there))
+        names = f"revision {before}", f"revision {there}"
+        return "\n".join(unified_diff(old, new, *names, lineterm="", n=2))
+
+    def undo(self, to: int | None = None) -> CognitionState:
+        """Back to before the newest change that still stands, or to a revision: a new revision,
+        also where the newest cannot be read. The drives stay those of the settings.
+        """
+        newest = self._newest()
+        if to is None:
+            undone = self._standing(newest)
+            if undone == 0:
+                raise UsageError("there is nothing to undo", hint="mentis state history")
+            to, words = undone - 1, f"undo {undone}"
+        else:
+            words = f"back to {to}"
+        old = self._at(to)
+        goals = GoalTree(self._drives, old.goals.user)
+        back = CognitionState(goals, old.l1_memory, newest + 1)
+        self._states.save(self.agent, back, expected=newest, words=words)
+        return back
+
+    def in_review(self) -> tuple[InReview, ...]:
+        state = self._states.load(self.agent)
+        goals = [
+            InReview("goal", goal.id, goal.text, goal.lineage)
+            for goal in every_goal(state.goals.user)
+            if goal.review
+        ]
+        held = [
+            InReview("memory", entry.hash[:12], entry.text, entry.lineage)
+            for entry in state.l1_memory
+            if entry.review
+        ]
+        return (*goals, *held)
+
+    def accept(self, name: str, *, reason: str) -> CognitionState:
+        """A person vouches for a goal (by id or `goal:ID`) or an entry (by hash or `memory:HASH`).
+
+        Nothing is accepted that is not recorded: where that fails it is taken back.
+        """
+        if not reason.strip():
+            raise UsageError("say why: it is recorded", hint="give a reason")
+        state = self._states.load(self.agent)
+        _check_one(state, name)
+        goals = GoalTree(self._drives, _accepted(state.goals.user, name))
+        entries = tuple([_vouched(one) if _means(one, name) else one for one in state.l1_memory])
+        new = CognitionState(goals, entries, state.revision + 1)
+        words = f"accepted {one_line(name)}"
+        self._states.save(self.agent, new, expected=state.revision, words=words)
+        told = {"what": "accept", "name": name, "reason": reason, "revision": new.revision}
+        try:
+            self._record(Draft("state", "owner", {"state": told}))
+        except MentisError:
+            back = replace(state, revision=new.revision + 1)
+            words = f"undo {new.revision}"
+            self._states.save(self.agent, back, expected=new.revision, words=words)
+            raise
+        return new
+
+    def _newest(self) -> int:
+        newest = self._states.history(self.agent, last=1)
+        return newest[-1].number if newest else 0
+
+    def _at(self, revision: int) -> CognitionState:
+        state = self._states.at(self.agent, revision)
+        if state is None:
+            hint = f"there are {self._newest()}; 0 is the empty state before the first"
+            raise UsageError(f"there is no revision {revision}", hint=hint)
+        return state
+
+    def _standing(self, newest: int) -> int:
+        """The newest change that was not taken back; 0 if none is left."""
+        number = newest
+        while number:
+            undone = _UNDO.fullmatch(self._words(number, newest))
+            if undone is None:
+                return number
+            number = int(undone[1]) - 1
+        return 0
+
+    def _words(self, number: int, newest: int) -> str:
+        return self._states.history(self.agent, last=newest - number + 1)[0].words
+
+
+def open_cognition(
+    home: str | Path, persona: str | None = None, parts: Parts | None = None
+) -> Cognition:
+    parts = parts or Parts()
+    place = find_home(Path(home))
+    settings = load_settings(place.path, parts.variables)
+    agent = f"{settings.model.name or place.name}/{place.pick_persona(persona)}"
+    database = open_database(place, settings, parts.variables)
+    clock, ids = parts.clock or SystemClock(), parts.ids or RandomIds()
+    with closed_on_failure(database):
+        states = States(SqliteRevisions(database), clock)
+
+        def record(draft: Draft) -> int:
+            ledger = open_ledger(settings, database, parts.variables)
+            return _append(ledger, agent, draft, clock=clock, ids=ids)
+
+        drives = root_partition(settings.model.cortex.drives)
+        return Cognition(agent, states, drives=drives, record=record, close=database.close)
+
+
+def _append(ledger: LedgerStore, agent: str, draft: Draft, *, clock: Clock, ids: Ids) -> int:
+    (entry,) = ledger.append(agent, [draft], make_stamp(clock.now, ids.salt, clock.uptime))
+    return entry.index
+
+
+def told(state: CognitionState) -> list[str]:
+    """A state in lines, each of which says the same wherever it stands; no text can pass for a
+    line of its own.
+    """
+    drives = [f"drive: {text}" for text in state.goals.root.texts]
+    held = [f"in mind: {entry.text}{_mark(entry.review)}" for entry in state.l1_memory]
+    return [one_line(text) for text in (*drives, *_goals(state.goals.user, 0), *held)]
+
+
+def one_line(text: str) -> str:
+    """Whatever is no character to look at is written as its escape."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def _goals(goal: Goal, depth: int) -> Iterator[str]:
+    yield f"{'  ' * depth}goal {goal.id} [{goal.weight}]: {goal.text}{_mark(goal.review)}"
+    for child in goal.children:
+        yield from _goals(child, depth + 1)
+
+
+def _mark(review: bool) -> str:
+    return " (review)" if review else ""
+
+
+def _accepted(goal: Goal, name: str) -> Goal:
+    children = tuple([_accepted(child, name) for child in goal.children])
+    if _called(goal, name):
+        goal = replace(goal, review=False, lineage=Trust.SELF)
+    return replace(goal, children=children)
+
+
+def _called(goal: Goal, name: str) -> bool:
+    return goal.review and name in (goal.id, f"goal:{goal.id}")
+
+
+def _means(entry: L1Entry, name: str) -> bool:
+    begin = name.removeprefix("memory:")
+    return entry.review and len(begin) >= _SHORTEST_HASH and entry.hash.startswith(begin)
+
+
+def _check_one(state: CognitionState, name: str) -> None:
+    """A name is for one thing: a goal may be called like the hash of something held in mind."""
+    goals = [f"goal:{one.id}" for one in every_goal(state.goals.user) if _called(one, name)]
+    held = [f"memory:{one.hash}" for one in state.l1_memory if _means(one, name)]
+    found = sorted({*goals, *held})
+    if not found:
+        hint = "mentis state review shows what is"
+        raise UsageError(f"nothing in review is called {name!r}", hint=hint)
+    if len(found) > 1:
+        hint = f"name one of them: {' or '.join(found)}"
+        raise UsageError(f"{name!r} names {len(found)} things in review", hint=hint)
+
+
+def _vouched(entry: L1Entry) -> L1Entry:
+    return replace(entry, review=False, lineage=Trust.SELF)

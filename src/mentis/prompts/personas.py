@@ -1,0 +1,147 @@
+"""The personas of one home, and what each of them keeps about itself."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from mentis.disk.atomic import write_atomic
+from mentis.errors import PersonaError, UsageError
+from mentis.home.closing import Opened
+from mentis.home.database import open_database
+from mentis.home.ledger import open_ledger
+from mentis.home.parts import Parts
+from mentis.home.persona import open_memory, read_persona
+from mentis.home.system import RandomIds, SystemClock
+from mentis.ledger.chain import make_stamp
+from mentis.library.load import load_persona, shipped_persona, shipped_personas
+from mentis.library.memory.files import PersonaMemory
+from mentis.settings.sources import load_settings
+from mentis.stores.files.home import Home, find_home
+from mentis.stores.sqlite.database import Database
+from mentis.values.cognition import trust_of
+from mentis.values.digest import digest
+from mentis.values.entry import Draft
+from mentis.values.persona import Persona
+from mentis.values.trust import Trust
+from mentis.values.value import Value
+
+# The first line that sets a field: the rest of the file, comments included, stays as it is.
+_LINES = {name: re.compile(rf"^{name}\s*=.*$", re.MULTILINE) for name in ("id", "name")}
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted(Value):
+    """Revision `accepted` of a memory file is vouched for, by revision `number` and the entry."""
+
+    name: str
+    accepted: int
+    number: int
+    entry: int
+
+
+class Personas(Opened):
+    """Opened with `Personas.open(path)`; use it as a context manager.
+
+    ```python
+    with Personas.open("my-home") as personas:
+        memory = personas.memory("ada")
+        memory.write("memory", "- Lena plays the cello.", words="she told me")
+        memory.undo("memory")
+    ```
+    """
+
+    def __init__(self, home: Home, database: Database, parts: Parts) -> None:
+        super().__init__(database)
+        self._home = home
+        self._settings = load_settings(home.path, parts.variables)
+        self._parts = parts
+        self._clock = parts.clock or SystemClock()
+        self._ids = parts.ids or RandomIds()
+
+    @classmethod
+    def open(cls, path: str | Path, *, parts: Parts | None = None) -> Self:
+        home = find_home(Path(path))
+        parts = parts or Parts()
+        settings = load_settings(home.path, parts.variables)
+        return cls(home, open_database(home, settings, parts.variables), parts)
+
+    def ids(self) -> tuple[str, ...]:
+        return self._home.personas()
+
+    def pick(self, persona_id: str | None) -> str:
+        """The persona that was asked for, or the only one there is."""
+        return self._home.pick_persona(persona_id)
+
+    def path(self, persona_id: str) -> Path:
+        return self._home.persona(persona_id)
+
+    def read(self, persona_id: str) -> Persona:
+        return read_persona(self._home, self.pick(persona_id))
+
+    def memory(self, persona_id: str) -> PersonaMemory:
+        """The three files the persona keeps about itself."""
+        return open_memory(
+            self._home,
+            self.read(persona_id),
+            self._database,
+            settings=self._settings,
+            clock=self._clock,
+        )
+
+    def accept(self, persona_id: str, name: str, *, reason: str) -> Accepted:
+        """The owner vouches for a memory file as it stands: recorded before it is done.
+
+        What was made from outside text counts as the persona's own from then on.
+        """
+        if not reason.strip():
+            raise UsageError("say why: it is recorded", hint="give a reason")
+        chosen, memory = self.pick(persona_id), self.memory(persona_id)
+        file = memory.read(name)
+        if not memory.unseen(name) and trust_of(memory.history(name)) is not Trust.UNTRUSTED:
+            raise PersonaError(f"{file.name}.md: there is nothing to accept", name=file.name)
+        body: dict[str, object] = {
+            "what": "accept",
+            "file": f"{file.name}.md",
+            "revision": file.number,
+            "digest": digest(file.text.encode()),
+            "reason": reason,
+        }
+        index = self._record(chosen, Draft("persona", "owner", {"persona": body}))
+        made = memory.accept(file.name, file.number, words=f"entry {index}")
+        return Accepted(made.name, file.number, made.number, index)
+
+    def _record(self, persona_id: str, draft: Draft) -> int:
+        agent = f"{self._settings.model.name or self._home.name}/{persona_id}"
+        ledger = open_ledger(self._settings, self._database, self._parts.variables)
+        stamp = make_stamp(self._clock.now, self._ids.salt, self._clock.uptime)
+        (entry,) = ledger.append(agent, [draft], stamp)
+        return entry.index
+
+    def create(self, persona_id: str, *, name: str, source: str) -> Path:
+        """A new persona, made from one of this home or from a shipped one."""
+        path = self._home.persona(persona_id)
+        if path.exists():
+            raise PersonaError(f"{path} is already there", hint="choose another id")
+        if not name.strip() or not name.isprintable():
+            raise PersonaError(f"{name!r} cannot be a name", hint="use printable characters")
+        text = self._source(source)
+        for field, value in (("id", persona_id), ("name", name)):
+            # A JSON string is a TOML string; a function, so that backslashes stay what they are.
+            line = f"{field} = {json.dumps(value, ensure_ascii=False)}"
+            text = _LINES[field].sub(lambda _, line=line: line, text, count=1)
+        load_persona(text, str(path))  # nothing is written that could not be read again
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_atomic(path, text)
+        return path
+
+    def _source(self, source: str) -> str:
+        if source in self._home.personas():
+            return self._home.persona(source).read_text(encoding="utf-8")
+        if source in shipped_personas():
+            return shipped_persona(source)
+        known = sorted({*self._home.personas(), *shipped_personas()})
+        raise PersonaError(f"there is no persona {source!r}", hint=f"known: {', '.join(known)}")

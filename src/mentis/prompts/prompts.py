@@ -1,0 +1,253 @@
+"""The prompt library of one home: look at it, change it, see what a change does, go back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Self, TypeVar
+
+from mentis.compose.builders import Builder
+from mentis.compose.compose import Composed, compose
+from mentis.engines.estimate import EstimatingCounter
+from mentis.errors import LibraryError, MentisError
+from mentis.home.closing import Opened
+from mentis.home.database import open_database
+from mentis.home.parts import Parts
+from mentis.home.persona import open_memory, read_persona, read_profile
+from mentis.home.prompts import open_shelf
+from mentis.home.system import SystemClock
+from mentis.library.edit import Editor
+from mentis.library.load import Loaded
+from mentis.library.overlay import merge_blocks
+from mentis.settings.sources import load_settings
+from mentis.stores.files.home import Home, find_home
+from mentis.stores.files.secret import read_secret
+from mentis.stores.sqlite.database import Database
+from mentis.stores.sqlite.revisions import SqliteRevisions
+from mentis.values.block import Block, Mode
+from mentis.values.library import Library
+from mentis.values.persona import Persona, Profile
+from mentis.values.recalled import Recalled, Stimulus
+from mentis.values.request import PromptRequest
+from mentis.values.span import Span
+from mentis.values.trace import TokenCount
+from mentis.values.value import Value
+
+T = TypeVar("T")
+_SAMPLE = Stimulus("Hello!")
+_ROOMY = 1_000_000  # a preview shows the whole prompt, whatever the route could take
+
+
+@dataclass(frozen=True, slots=True)
+class Effect(Value):
+    """What a change does to a persona's prompt; `first_byte` is None when it does nothing."""
+
+    persona: str
+    tokens_before: TokenCount
+    tokens_after: TokenCount
+    bytes_before: int
+    bytes_after: int
+    first_byte: int | None = None
+    block: str = ""
+
+
+class Prompts(Opened):
+    """One home's prompts, opened with `Prompts.open(path)`; use it as a context manager.
+
+    ```python
+    with Prompts.open("my-home") as prompts:
+        edit, effects = prompts.change(lambda editor: editor.toggle("emotion"))
+        print(effects[0].tokens_before.tokens, effects[0].tokens_after.tokens)
+        prompts.editor.undo("emotion")
+    ```
+    """
+
+    def __init__(self, home: Home, database: Database, parts: Parts, *, route: str) -> None:
+        super().__init__(database)
+        self._home = home
+        self._settings = load_settings(home.path, parts.variables)
+        self._clock = parts.clock or SystemClock()
+        self._secret = parts.secret or read_secret(home) or b""
+        self._counter = EstimatingCounter()
+        self.route = self._settings.route(route)
+        self.shelf = open_shelf(home, self._settings)
+        self.editor = Editor(
+            self.shelf,
+            SqliteRevisions(database),
+            self._clock,
+            busy_seconds=self._settings.model.store.busy_seconds,
+        )
+
+    @classmethod
+    def open(cls, path: str | Path, *, route: str = "default", parts: Parts | None = None) -> Self:
+        home = find_home(Path(path))
+        parts = parts or Parts()
+        settings = load_settings(home.path, parts.variables)
+        return cls(home, open_database(home, settings, parts.variables), parts, route=route)
+
+    @property
+    def loaded(self) -> Loaded:
+        """The library as it is now, both layers it came from, and what is wrong with them."""
+        return self.shelf.current()
+
+    def block(self, block_id: str) -> Block:
+        """One block, or an error that knows what you may have meant."""
+        library = self.loaded.library
+        if block := library.block(block_id):
+            return block
+        if block_id in self.loaded.owner.prompts:
+            raise LibraryError(
+                f"block {block_id!r} is there, but something is wrong with it",
+                hint="`mentis prompts check` names the file and the place",
+                block=block_id,
+            )
+        close = get_close_matches(block_id, [each.id for each in library.blocks], n=1)
+        hint = f"did you mean {close[0]!r}?" if close else "`mentis prompts list` shows them all"
+        raise LibraryError(f"there is no block {block_id!r}", hint=hint, block=block_id)
+
+    def overridden(self) -> dict[str, tuple[str, ...]]:
+        """The fields of shipped blocks that the owner changed, by block."""
+        loaded = self.loaded
+        merged = merge_blocks(loaded.shipped, loaded.owner)
+        return {
+            block_id: block.overridden for block_id, block in merged.items() if block.overridden
+        }
+
+    def builder(self, *, persona: str | None = None) -> Builder:
+        """The builders of single prompts, for one persona, now."""
+        teller = self._teller(self._home.pick_persona(persona))
+        return Builder(
+            self.loaded.library,
+            persona=teller.persona,
+            profile=teller.profile,
+            now=self._clock.now(),
+            counter=self._counter,
+            policies=self._settings.policies,
+            secret=self._secret,
+        )
+
+    def preview(
+        self,
+        *,
+        persona: str | None = None,
+        variant: str | None = None,
+        mode: Mode = "chat",
+        runtime_vars: Mapping[str, object] | None = None,
+    ) -> Composed:
+        """The prompt as it would be told now, with the fate of every block. Nothing is sent."""
+        teller = self._teller(self._home.pick_persona(persona))
+        given = {**teller.remembered, **(runtime_vars or {})}
+        return self._compose(self.loaded.library, teller, variant=variant, mode=mode, given=given)
+
+    def change(
+        self, do: Callable[[Editor], T], *, persona: str | None = None
+    ) -> tuple[T, tuple[Effect, ...]]:
+        """Make an edit, and say what it did to the prompt of this persona, or of each of them.
+
+        A persona whose prompt cannot be told has no effect in the answer; the edit counts.
+        """
+        before = self.loaded.library
+        tellers = list(self._tellers(persona))
+        result = do(self.editor)
+        after = self.loaded.library
+        effects = (self._effect(before, after, teller) for teller in tellers)
+        return result, tuple(effect for effect in effects if effect)
+
+    def _effect(self, before: Library, after: Library, teller: _Teller) -> Effect | None:
+        """The difference between two libraries, as it would reach the model."""
+        try:
+            composed = [self._compose(library, teller) for library in (before, after)]
+        except MentisError:
+            return None
+        old, new = (_spans(each.request) for each in composed)
+        old_bytes, new_bytes = (b"".join(_bytes(span) for span in spans) for spans in (old, new))
+        first = _first_difference(old_bytes, new_bytes)
+        return Effect(
+            persona=teller.persona.id,
+            tokens_before=composed[0].trace.tokens["system"],
+            tokens_after=composed[1].trace.tokens["system"],
+            bytes_before=len(old_bytes),
+            bytes_after=len(new_bytes),
+            first_byte=first,
+            block="" if first is None else _block_at(new, first) or _block_at(old, first),
+        )
+
+    def _tellers(self, persona: str | None) -> Iterator[_Teller]:
+        chosen = self._home.personas() if persona is None else (self._home.pick_persona(persona),)
+        for persona_id in chosen:
+            try:
+                yield self._teller(persona_id)
+            except MentisError:
+                if persona is not None:
+                    raise
+
+    def _teller(self, persona_id: str) -> _Teller:
+        """Who the prompt is told for, and what it would remember in its next turn."""
+        who = read_persona(self._home, persona_id)
+        remembered: Mapping[str, object] = {}
+        if self._settings.model.features.cortexEnabled:
+            memory = open_memory(
+                self._home, who, self._database, settings=self._settings, clock=self._clock
+            )
+            remembered = memory.remember().values
+        return _Teller(who, read_profile(self._home), remembered)
+
+    def _compose(
+        self,
+        library: Library,
+        teller: _Teller,
+        *,
+        variant: str | None = None,
+        mode: Mode = "chat",
+        given: Mapping[str, object] | None = None,
+    ) -> Composed:
+        return compose(
+            library,
+            persona=teller.persona,
+            profile=teller.profile,
+            recalled=Recalled(_SAMPLE),
+            history=(),
+            now=self._clock.now(),
+            variant=variant or self.route.variant,
+            mode=mode,
+            runtime_vars=teller.remembered if given is None else given,
+            policies=self._settings.policies,
+            counter=self._counter,
+            context_tokens=_ROOMY,
+            reserve_tokens=0,
+            secret=self._secret,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Teller:
+    persona: Persona
+    profile: Profile
+    remembered: Mapping[str, object]
+
+
+def _spans(request: PromptRequest) -> tuple[Span, ...]:
+    return (*request.system_instruction, *request.runtime_ctx.spans)
+
+
+def _bytes(span: Span) -> bytes:
+    return span.text.encode()
+
+
+def _first_difference(old: bytes, new: bytes) -> int | None:
+    if old == new:
+        return None
+    pairs = enumerate(zip(old, new, strict=False))
+    shorter = min(len(old), len(new))
+    return next((index for index, (left, right) in pairs if left != right), shorter)
+
+
+def _block_at(spans: tuple[Span, ...], offset: int) -> str:
+    end = 0
+    for span in spans:
+        end += len(_bytes(span))
+        if end > offset and span.block:  # what stands between blocks belongs to the next one
+            return span.block
+    return ""

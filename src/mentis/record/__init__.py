@@ -1,0 +1,1 @@
+"""Record: the one way anything is appended, read, verified and exported."""

@@ -1,0 +1,129 @@
+"""The key of a log and its anchors: made, changed, named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from mentis.errors import StoreDamaged, StoreError, UsageError
+from mentis.home.anchors import open_anchor, read_anchors, whole_name
+from mentis.home.log_identity import KeyChange
+from mentis.home.signing import Made, anchors_of_environment, left_out, open_sealing, strange
+from mentis.ledger.checkpoint import read_note
+from mentis.settings.edit import change_settings
+from mentis.settings.sources import load_settings
+from mentis.stores.sqlite.conversations import SqliteConversations
+from mentis.values.checkpoint import Pin
+from mentis.values.entry import Entry
+
+from .evidence import gather_home
+from .record import Record
+from .segments import open_segments
+from .verify import verify_agent
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorState:
+    """An anchor and the size of the newest checkpoint of this log that it knows."""
+
+    name: str
+    size: int | None
+    fault: str = ""
+
+
+def change_key(record: Record) -> tuple[Pin, tuple[Entry, ...]]:
+    """A new key signs from now on; each chain of the home says so in an entry.
+
+    Both keys sign for every agent of the home, so each is checked as a whole before.
+    """
+    sealing = record.sealed()
+    _check_agents(record)
+    change = KeyChange(
+        record.home, record.settings, sealing, record.store, record.stamp(), record.environ
+    )
+    pin, entries = change.run()
+    now = open_sealing(record.home, load_settings(record.home.path, record.environ), record.environ)
+    for agent in sorted({entry.agent for entry in entries}):
+        if now is not None:
+            now.checkpoint(record.store, agent)
+    return pin, entries
+
+
+def _check_agents(record: Record) -> None:
+    """RolledBack or StoreDamaged unless every chain is what is known of it, and verifies."""
+    name = record.settings.model.name or record.home.name
+    known = gather_home(record.home, record.settings, record.environ)
+    agents = frozenset((*record.store.agents(), *known.agents()))
+    for agent in sorted(one for one in agents if one.startswith(f"{name}/")):
+        record.sealed().start(record.store, agent)
+        persona = agent.rpartition("/")[2]
+        segments = open_segments(record.home, record.settings, persona, agent)
+        asked = replace(known, segments=segments, beside=agents)
+        talk = SqliteConversations(record.database)
+        if findings := verify_agent(agent, record.store, talk, asked).findings:
+            raise StoreDamaged(
+                f"no key is changed while the record of `{agent}` does not verify:"
+                f" {findings[0].message}",
+                hint="`mentis status verify` names what is wrong",
+                agent=agent,
+            )
+
+
+def add_anchor(record: Record, name: str) -> Made:
+    """Name it in the settings and beside the key, once it has taken a checkpoint."""
+    sealing, named = record.sealed(), record.settings.model.ledger.anchors
+    whole = whole_name(record.home, name)
+    name = next(_same(record, whole), name)  # as the settings call it
+    if name in named and name not in sealing.strangers:
+        raise UsageError(f"{name} is an anchor already", hint="see `mentis ledger anchor list`")
+    anchor = open_anchor(record.home, name, new=True)
+    alone = replace(sealing, anchors=(anchor,), strangers=(), unnamed=())
+    made = alone.checkpoint(record.store, record.agent, since=record.compared().known)
+    if made.faults:
+        raise StoreError(made.faults[0], hint="the settings were not changed")
+    sealing.folder.add_anchor(whole)
+    if name not in named:
+        change_settings(record.home.path, "ledger", {"anchors": [*named, name]})
+    return made
+
+
+def remove_anchor(record: Record, name: str) -> None:
+    """Take it out of the settings and from beside the key. What it knows stays where it is."""
+    folder, named = record.sealed().folder, record.settings.model.ledger.anchors
+    if anchors_of_environment(record.settings):
+        raise UsageError(
+            "the anchors are those of the environment", hint="change MENTIS_LEDGER__ANCHORS"
+        )
+    whole = whole_name(record.home, name)
+    same = tuple(_same(record, whole))
+    if not same and whole not in folder.anchors():
+        raise UsageError(f"{name} is no anchor here", hint="see `mentis ledger anchor list`")
+    if same:
+        left = [one for one in named if one not in same]
+        change_settings(record.home.path, "ledger", {"anchors": left})
+    # Last: cut short before this, the settings leave it out, which is told.
+    folder.remove_anchor(whole)
+
+
+def _same(record: Record, whole: str) -> Iterator[str]:
+    """As the settings call it."""
+    for name in record.settings.model.ledger.anchors:
+        if whole_name(record.home, name) == whole:
+            yield name
+
+
+def list_anchors(record: Record) -> tuple[AnchorState, ...]:
+    sealing = record.sealed()
+    log = sealing.pin.log(record.agent)
+    states: list[AnchorState] = []
+    for anchor in sealing.anchors:
+        heard = read_anchors([anchor])
+        says = [read_note(kept.note).checkpoint for kept in heard.notes]
+        size = max((one.size for one in says if one.origin == log), default=None)
+        faults = [
+            *heard.unread,
+            *([left_out(anchor.name)] if anchor.name in sealing.unnamed else []),
+        ]
+        states.append(AnchorState(anchor.name, size, "; ".join(faults)))
+    states.extend(AnchorState(name, None, strange(name)) for name in sealing.strangers)
+    return tuple(states)

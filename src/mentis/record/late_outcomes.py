@@ -1,0 +1,91 @@
+"""What an act that waited came to later, told where the conversation still says that it waits.
+
+The kept turns are bound by the record and stay as they are: what is read from them is brought up to
+date with what the ledger says of the act by now.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from mentis.act import entries
+from mentis.ports.ledger_store import LedgerStore
+from mentis.values.entry import Entry
+from mentis.values.part import Part, ToolResultPart
+from mentis.values.trust import Trust
+from mentis.values.turn import Turn
+
+from .act_stories import ActStory, stories
+
+_WAITING = re.compile(r"waiting: .*\nact: (\S{1,200})", re.DOTALL)
+
+
+def waiting_text(reason: str, key: str) -> str:
+    """With the key, by which what comes of it is found."""
+    return f"waiting: {reason}\nact: {key}" if key else f"waiting: {reason}"
+
+
+def outcome_text(state: str, reason: str, text: str) -> str:
+    """The state comes first, unless it is done: what a timeout is must not be guessed."""
+    if state == "done":
+        return text or reason or state
+    head = f"{state}: {reason}" if reason else state
+    return f"{head}\n{text}" if text else head
+
+
+def up_to_date(turns: Sequence[Turn], ledger: LedgerStore, agent: str) -> tuple[Turn, ...]:
+    """The same turns, with the outcomes of acts that wait no more. It blocks."""
+    return tuple(_turn(turn, ledger, agent) for turn in turns)
+
+
+def _turn(turn: Turn, ledger: LedgerStore, agent: str) -> Turn:
+    if turn.role != "user" or not any(isinstance(part, ToolResultPart) for part in turn.parts):
+        return turn
+    parts = tuple(_part(part, ledger, agent) for part in turn.parts)
+    return turn if parts == turn.parts else replace(turn, parts=parts)
+
+
+def _part(part: Part, ledger: LedgerStore, agent: str) -> Part:
+    waited = _WAITING.fullmatch(part.text) if isinstance(part, ToolResultPart) else None
+    if not isinstance(part, ToolResultPart) or waited is None:
+        return part
+    story = next(iter(stories(_entries(ledger, agent, waited[1]))), None)
+    if story is None or story.type != part.name:
+        return part
+    state, reason = _came_to(story)
+    if not state:
+        return part
+    text = outcome_text(state, reason, story.text)
+    # The record does not say who vouches for it, so nobody does.
+    return replace(part, text=text, failed=state != "done", trust=Trust.UNTRUSTED)
+
+
+def _entries(ledger: LedgerStore, agent: str, key: str) -> Iterator[Entry]:
+    """Nothing, unless it waited once: a result cannot claim to be another act."""
+    waited = ledger.find_delivery(agent, entries.delivery(key, "waiting"))
+    if waited is None:
+        return
+    yield waited
+    for stage in entries.DECIDED:
+        if decided := ledger.find_delivery(agent, entries.delivery(key, stage)):
+            yield decided
+    attempt = 1
+    while ledger.find_delivery(agent, entries.delivery(key, "intent", attempt)):
+        if ended := ledger.find_delivery(agent, entries.delivery(key, "outcome", attempt)):
+            yield ended
+        attempt += 1
+    if attempt == 1 and (ended := ledger.find_delivery(agent, entries.delivery(key, "outcome"))):
+        yield ended  # it was found missing or changed before it began
+
+
+def _came_to(story: ActStory) -> tuple[str, str]:
+    """State and reason; the empty state while it waits, or is begun."""
+    last = story.steps[-1]
+    if last.state:
+        return last.state, last.reason
+    said = {"denied": f"denied by {last.by}", "expired": "nobody approved it in time"}
+    if last.stage not in said:
+        return "", ""
+    return "refused", ": ".join(filter(None, (said[last.stage], last.words)))

@@ -1,0 +1,396 @@
+"""One agent's ledger in the hands of its owner: looked at, proved, sealed, erased from, repaired.
+
+`statuses` is about windows; this is about the record itself. Rotation, keys and anchors, and the
+handing over have modules of their own, which take a `Record`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from operator import attrgetter, itemgetter
+from pathlib import Path
+
+from mentis.act.entries import told_mark
+from mentis.errors import MentisError, SigningKeyError, StoreDamaged, UsageError
+from mentis.home.checkpoints import CheckpointedLedger
+from mentis.home.closing import Closing, closed_on_failure
+from mentis.home.database import open_database
+from mentis.home.ledger import agents_here, open_ledger
+from mentis.home.parts import Parts
+from mentis.home.signing import NO_PIN_HINT, Made, Sealing, open_sealing
+from mentis.home.system import RandomIds, SystemClock
+from mentis.ledger import keeping, statements
+from mentis.ledger.chain import make_stamp
+from mentis.ledger.checkpoint import read_note
+from mentis.ledger.keeping import Keeping
+from mentis.ports.clock import Clock
+from mentis.ports.ids import Ids
+from mentis.ports.ledger_store import LedgerStore, Stamp
+from mentis.settings.settings import Settings
+from mentis.settings.sources import load_settings
+from mentis.stores.files.blobs import FileBlobs
+from mentis.stores.files.home import Home, find_home
+from mentis.stores.sqlite.conversations import SqliteConversations
+from mentis.stores.sqlite.database import Database
+from mentis.values.checkpoint import GrowthProof, Pin, Proof
+from mentis.values.entry import Before, Draft, Entry, Verdict
+
+from .claims import BINDING
+from .conversations import CarriedTalk
+from .erased_turns import ErasedTurns
+from .erasure import blanked_marks, dropped_inputs, forget_blobs
+from .erasure_turns import tell_emptied, turns_to_empty
+from .evidence import gather
+from .segments import SegmentFolder, open_segments
+from .source import Source, lock_changes, read_still
+from .verify import Progress, verify_agent
+from .verify_conversations import erased_index
+from .verify_news import COLUMN as NEWS
+from .verify_news import News
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """What is wrong, and the entry that points at it; None when nothing is."""
+
+    verdict: Verdict
+    database: tuple[str, ...]
+    entry: Entry | None
+    refusal: str = ""  # why the ledger would not start
+    taken: tuple[str, ...] = ()  # acts whose news no entry bears out, and which went
+
+
+def open_record(
+    home: str | Path,
+    persona: str | None = None,
+    parts: Parts | None = None,
+    *,
+    readonly: bool = False,
+    anew: bool = False,
+) -> Record:
+    """The record of one persona; use it as a context manager. `readonly` is for looking only.
+
+    A database that is gone and that a checkpoint has seen is begun `anew`, or RolledBack.
+    """
+    parts = parts or Parts()
+    place = find_home(Path(home))
+    settings = load_settings(place.path, parts.variables)
+    chosen = place.pick_persona(persona)
+    sealing = open_sealing(place, settings, parts.variables)
+    database = open_database(place, settings, parts.variables, readonly=readonly, anew=anew)
+    with closed_on_failure(database):
+        ledger = open_ledger(settings, database, parts.variables)
+    return Record(
+        home=place,
+        persona=chosen,
+        settings=settings,
+        environ=parts.variables,
+        sealing=sealing,
+        database=database,
+        ledger=ledger,
+        clock=parts.clock or SystemClock(),
+        ids=parts.ids or RandomIds(),
+    )
+
+
+# The digest of a draft has no salt, and a judgement quotes the window it is about, as the attempts
+# do. What a turn was made from tells the message whose digest it binds.
+_TOLD_AGAIN = {
+    "window": ("received", "judgement", "attempts", "claims"),
+    "refused_window": ("judgement", "claims", "refusal"),
+    **dict.fromkeys(BINDING, ("inputs", "digests", "asked", "acted", "attachments")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Record(Closing):
+    home: Home
+    persona: str
+    settings: Settings
+    environ: Mapping[str, str]
+    sealing: Sealing | None
+    database: Database
+    ledger: LedgerStore
+    clock: Clock
+    ids: Ids
+
+    @property
+    def agent(self) -> str:
+        return f"{self.settings.model.name or self.home.name}/{self.persona}"
+
+    @property
+    def store(self) -> LedgerStore:
+        """The store alone, which makes no checkpoints and does not look whether it may start."""
+        return self.ledger.inner if isinstance(self.ledger, CheckpointedLedger) else self.ledger
+
+    @property
+    def talk(self) -> CarriedTalk:
+        return CarriedTalk(SqliteConversations(self.database), self.store)
+
+    @property
+    def segments(self) -> SegmentFolder:
+        return open_segments(self.home, self.settings, self.persona, self.agent)
+
+    def still(self) -> AbstractContextManager[Source]:
+        """All entries as they are now, wherever they lie, as long as the block lasts."""
+        return read_still(self.agent, self.store, self.segments)
+
+    @contextmanager
+    def alone(self) -> Generator[None]:
+        """One at a time erases, moves or lets go: what two do at once, each would leave to the
+        other. StoreLocked while somebody else does. Whoever only adds does not wait.
+        """
+        with lock_changes(self.home, self.settings):
+            yield
+        # Only now: this waits for those who read, and the next one need not.
+        self.database.fold()
+
+    @property
+    def keeping(self) -> Keeping:
+        return Keeping(self.store, self.agent, self.sealing.pin if self.sealing else Pin("", ""))
+
+    def sealed(self) -> Sealing:
+        """Name, key and anchors of the log; SigningKeyError while the home has none."""
+        if self.sealing is None:
+            raise SigningKeyError("this home has no signing key yet", hint=NO_PIN_HINT)
+        return self.sealing
+
+    def start(self) -> None:
+        """RolledBack unless the ledger may go on from here."""
+        if isinstance(self.ledger, CheckpointedLedger):
+            self.ledger.begin(self.agent)
+
+    def stamp(self) -> Stamp:
+        return make_stamp(self.clock.now, self.ids.salt, self.clock.uptime)
+
+    def stamp_signed(self) -> Stamp:
+        """For what the key has signed: SigningKeyError inside the write if it is given up by then,
+        since what it signed would count for nothing after that.
+        """
+        plain, sealing = self.stamp(), self.sealed()
+
+        def stamp(agent: str, head: Before | None, draft: Draft) -> Entry:
+            sealing.signer()
+            return plain(agent, head, draft)
+
+        return stamp
+
+    def entry(self, index: int) -> Entry:
+        """An entry, wherever it is: in the store or in a segment, if that is what was moved."""
+        entry = self.store.find(self.agent, index)
+        if entry is None and 0 <= index < self._begins():
+            (kept,) = islice(self.store.hashes(self.agent, start=index), 1)
+            entry = self.segments.find(index, kept)
+        if entry is None:
+            raise UsageError(
+                f"there is no entry {index} of `{self.agent}` here",
+                hint=f"it has {self.store.count(self.agent)} entries; old segments may be gone",
+            )
+        return entry
+
+    def last(self, count: int) -> tuple[Entry, ...]:
+        return self.store.latest(self.agent, count)
+
+    def checkpoints(self) -> tuple[tuple[int, str], ...]:
+        """Size and note of each that the store has kept, the shortest first."""
+        return tuple(sorted(self.store.checkpoints(self.agent), key=itemgetter(0)))
+
+    def verify(
+        self,
+        checkpoints: Sequence[Path] = (),
+        *,
+        progress: Progress | None = None,
+        held: bool = False,
+    ) -> Verdict:
+        """With everything the home knows, and the checkpoints in these files.
+
+        `held` is for whoever is `alone` already.
+        """
+        asked = gather(
+            self.home,
+            self.settings,
+            self.environ,
+            persona=self.persona,
+            checkpoints=checkpoints,
+            progress=progress,
+        )
+        asked = replace(asked, alone=None) if held else asked
+        return verify_agent(self.agent, self.store, self.talk, asked)
+
+    def prove(self, index: int, *, size: int | None = None) -> Proof:
+        """That the entry is in the ledger, for the newest checkpoint that has seen it."""
+        note = self._note(size, least=index + 1)
+        return keeping.prove(self.keeping, index, size=size, note=note)
+
+    def prove_growth(self, old: int, *, size: int | None = None) -> GrowthProof:
+        """That the ledger of `old` entries is the beginning of that of the newest checkpoint."""
+        note = self._note(size, least=old)
+        seen = read_note(note).checkpoint.size if note else size
+        return keeping.prove_growth(self.keeping, old, size=seen, note=note)
+
+    def compared(self) -> Keeping:
+        """To sign things about it: with where it stands, or RolledBack if that is not as it was."""
+        ledger = self.ledger
+        known = ledger.standing(self.agent) if isinstance(ledger, CheckpointedLedger) else None
+        return Keeping(ledger, self.agent, self.sealed().pin, known)
+
+    def checkpoint(self) -> Made:
+        """Sign what is there now."""
+        return self.sealed().checkpoint(self.store, self.agent, since=self.compared().known)
+
+    def erase(self, index: int, fields: Collection[str], *, reason: str) -> Entry:
+        """Remove value and salt of these fields, or of all but the delivery; returns the signed
+        tombstone.
+
+        What an act left beside its entry goes as well; UsageError while it waits or runs. With the
+        `inputs` of a turn goes what it was made from, and it cannot be replayed any more; with what
+        says which turns it were goes what was said in them. Asked again after it was cut short, it
+        ends what its tombstone says.
+        """
+        with self.alone():
+            entry = self.entry(index)
+            if unfinished := self.unfinished_erasure(entry, fields):
+                tombstone = self._tombstone(index)
+                self.talk.empty(self.agent, unfinished)
+                return tombstone
+            return self._erase(entry, fields, reason)
+
+    def unfinished_erasure(self, entry: Entry, fields: Collection[str]) -> ErasedTurns | None:
+        """The turns that its tombstone names and that still stand; None where more is to go."""
+        asked = frozenset(fields or statements.erasable(entry))
+        for one in self.talk.unfinished_erasures(self.agent):
+            if one.index == entry.index and asked.issubset(one.fields):
+                return one if asked.isdisjoint(entry.body) else None
+        return None
+
+    def _erase(self, entry: Entry, fields: Collection[str], reason: str) -> Entry:
+        signer, ledger, index = self.sealed().signer(), self.compared(), entry.index
+        named = sorted(fields_to_erase(entry, fields))
+        marks = (
+            *blanked_marks(self.store, entry, named),
+            *dropped_inputs(self.store, entry, named),
+        )
+        files = self.segments.holding(index, entry.hash)
+        draft = keeping.tombstone(ledger, entry, named, reason=reason, signer=signer)
+        if erased := self.turns_to_empty(entry, named):
+            self.talk.carry_over(self.agent, erased.session)
+            turns = self.talk.turns(self.agent, erased.session)
+            draft = tell_emptied(draft, erased, turns)
+        # Before the entry: once that is erased, nothing says any more which blob it was.
+        forget_blobs(FileBlobs(self.home.blobs), entry, named, self._every_entry())
+        marks += self.talk.settled(self.agent)  # where the words of its turn may stand as well
+        marks += (erased.mark(),) if erased and erased.numbers else ()
+        # The tombstone first: if this is cut short, verify says that the value is still there.
+        if self.store.find(self.agent, index) is not None:
+            tombstone = self.ledger.erase(
+                self.agent, index, named, draft=draft, stamp=self.stamp_signed(), marks=marks
+            )
+        else:
+            stamp = self.stamp_signed()
+            (tombstone,) = self.ledger.append(self.agent, [draft], stamp, marks=marks)
+            if "delivery" in named:
+                self.ledger.forget_delivery(self.agent, index)
+        if erased:
+            self.talk.empty(self.agent, erased)
+        for file in files:
+            self.segments.erase(file, index, named)
+        return tombstone
+
+    def _tombstone(self, index: int) -> Entry:
+        with self.still() as source:
+            tombstones = (entry for entry in source.entries() if erased_index(entry) == index)
+            if last := max(tombstones, key=attrgetter("index"), default=None):
+                return last
+        raise StoreDamaged(
+            f"turns of entry {index} are to be emptied, and no tombstone says so",
+            hint="`mentis status verify` says more",
+            index=index,
+        )
+
+    def turns_to_empty(self, entry: Entry, fields: Collection[str]) -> ErasedTurns | None:
+        """What was said and goes with these fields of its entry."""
+        with self.still() as source:
+            return turns_to_empty(entry, fields, entries=source.entries(), talk=self.talk)
+
+    def remains(self) -> tuple[str, ...]:
+        """Where what was last erased may still be read: in the ledger's store, and in the home."""
+        wal = f"{self.database.path}-wal"
+        # What the store has said of it was said before those who read were waited for.
+        others = tuple(one for one in self.store.remains() if not one.startswith(wal))
+        if self.database.fold(wait=False):
+            return others
+        return (*others, f"{wal}, until nobody reads the database and it is written again")
+
+    def repair(self) -> Repair:
+        """Say what is wrong and append an entry that points at it. Nothing is rewritten; only news
+        of acts that the record knows nothing of are taken away, once the entry names them.
+        """
+        rows = self.database.read("PRAGMA integrity_check")
+        broken = tuple(str(row[0]) for row in rows if row[0] != "ok")
+        verdict, refusal = self.verify(), ""
+        try:
+            self.start()
+        except MentisError as error:
+            refusal = error.message
+        # What is appended to a ledger that was rolled back would pass for a part of it.
+        if refusal or (verdict.intact and not broken):
+            return Repair(verdict, broken, None, refusal)
+        told = [f"entry {f.index}, {f.column}: {f.message} ({f.attack})" for f in verdict.findings]
+        draft = statements.repair(self.agent, [*told, *(f"database: {line}" for line in broken)])
+        # To the store alone: pointing at damage needs nobody's leave.
+        # Only of a chain that holds: then the news was compared, and each entry can be read.
+        odd = any(finding.column == NEWS for finding in verdict.findings)
+        marks = [told_mark(key) for key in self._forged_news()] if odd else []
+        (entry,) = self.store.append(self.agent, [draft], self.stamp(), marks=marks)
+        return Repair(verdict, broken, entry, refusal, tuple(mark.key for mark in marks))
+
+    def _forged_news(self) -> Iterator[str]:
+        with self.store.snapshot() as store:
+            news = News(self.agent, store)
+            for entry in Source(self.agent, store, self.segments.look()).entries():
+                news.take(entry)
+            return filter(None, news.compare()[0])
+
+    def close(self) -> None:
+        self.ledger.close()
+        self.database.close()
+
+    def _begins(self) -> int:
+        """Where the entries in the store begin; those before it were moved out."""
+        return next((entry.index for entry in self.store.entries(self.agent)), 0)
+
+    def _every_entry(self) -> Iterator[Entry]:
+        """Of all who keep blobs in this home."""
+        for agent in agents_here(self.store, self.settings, self.home, self.sealing):
+            yield from self.store.entries(agent)
+        yield from self.segments.look().entries(before=self.store.count(self.agent))
+
+    def _note(self, size: int | None, *, least: int) -> str | None:
+        """The checkpoint of this size, or the newest that has seen as many entries."""
+        fitting = [
+            (told, note)
+            for told, note in self.checkpoints()
+            if (told >= least if size is None else told == size)
+        ]
+        # Rotation seals a beginning, so the last that was made need not be the longest.
+        return max(reversed(fitting), key=itemgetter(0), default=(0, None))[1]
+
+
+def fields_to_erase(entry: Entry, fields: Collection[str]) -> list[str]:
+    """Those that were named, and those from which a named one could be told or guessed.
+
+    Where none is named, all but the delivery; UsageError if there is nothing else.
+    """
+    told_again = [told for name in fields for told in _TOLD_AGAIN.get(name, ())]
+    named = [*fields, *(t for t in told_again if t in entry.body)] or statements.erasable(entry)
+    if not named:
+        raise UsageError(
+            f"there is nothing left to erase of entry {entry.index}",
+            hint="--field delivery takes away what it was delivered as; the same draft is new then"
+            if entry.body
+            else "`mentis status verify` says which entry tells why",
+        )
+    return list(dict.fromkeys(named))

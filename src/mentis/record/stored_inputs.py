@@ -1,0 +1,283 @@
+"""Keeps the inputs of each turn beside its entry, which binds them, and finds them again.
+
+They are marks: set in the transaction of the entry, so that keeping them costs no sync of its own.
+What many turns have in common is a part, written once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TypeVar, cast
+
+from mentis.codec.forms import from_json, to_object
+from mentis.compose.fences import nonce_in
+from mentis.errors import BadInput
+from mentis.ports.ledger_store import LedgerStore
+from mentis.recall.epochs import memory_id
+from mentis.values.digest import Digest
+from mentis.values.given import Given
+from mentis.values.json import JsonObject
+from mentis.values.library import Library
+from mentis.values.mark import Mark
+from mentis.values.part import ToolResultPart
+from mentis.values.recalled import Recalled, Stimulus
+from mentis.values.rendering import Rendering
+from mentis.values.request import PromptRequest, RuntimeContext
+from mentis.values.span import Span
+from mentis.values.surroundings import NOWHERE
+from mentis.values.value import Value
+from mentis.values.written import dump
+
+from .input_rows import (
+    PART,
+    ROW,
+    TOLD,
+    VERSION,
+    News,
+    Prints,
+    Recollection,
+    Setting,
+    Tools,
+    TurnInputs,
+    Variables,
+    key_of,
+    prints_of,
+    read_as,
+    read_library,
+    runs_of,
+    write_library,
+    write_row,
+)
+from .inputs import Inputs
+
+_PLAIN = RuntimeContext()
+_ACT = "act "
+V = TypeVar("V", bound=Value)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the entry binds, and the marks that are set together with it."""
+
+    digest: Digest
+    marks: tuple[Mark, ...]
+
+
+class KeptInputs:
+    """Held by an agent. It blocks where it looks whether a part is there already: once for each."""
+
+    def __init__(self, ledger: LedgerStore, agent: str, secret: bytes) -> None:
+        self._ledger = ledger
+        self._agent = agent
+        self._secret = secret
+        self._there: set[str] = set()
+        self._last: dict[str, tuple[object, str, JsonObject]] = {}
+
+    def write(
+        self, inputs: Inputs, rendering: Rendering, request: PromptRequest, *, place: Place
+    ) -> Kept:
+        parts: dict[str, JsonObject] = {}
+        recalled = inputs.recalled
+        row = TurnInputs(
+            VERSION,
+            place.session,
+            inputs.now.isoformat(),
+            recalled.stimulus.trust,
+            self._library(inputs.library, parts),
+            self._part("setting", _setting(inputs), parts),
+            inputs.calibration,
+            number=place.number,
+            tools=self._part("tools", Tools(recalled.tools), parts),
+            revealed=self._part("revealed", Tools(recalled.revealed), parts),
+            variables=self._part("variables", _variables(inputs.variables), parts),
+            given=_given(inputs.variables),
+            nonces=nonces_in(request),
+            cached=str(rendering.payload.get("cachedContent", "")),
+        )
+        row = _with_recalled(_with_history(_with_message(row, recalled.stimulus), inputs), recalled)
+        written = write_row(row)
+        key = key_of(written)
+        marks = [Mark(PART, name, value) for name, value in parts.items()]
+        marks += [Mark(TOLD, name, value) for name, value in _told(recalled)]
+        # The prints are not bound: in another home the same turn would have others.
+        prints = to_object(prints_of(place.body, self._secret))
+        return Kept(key, (Mark(ROW, key, {"inputs": written, "prints": prints}), *marks))
+
+    def written(self, kept: Kept) -> None:
+        """The entry is there, and so are the parts."""
+        self._there.update(mark.key for mark in kept.marks if mark.kind == PART)
+
+    def row(self, key: str) -> tuple[TurnInputs, Prints | None] | None:
+        """The inputs, and the prints of what was sent, if they can be read."""
+        found = self._value(ROW, key)
+        row = None if found is None else read_as(TurnInputs, _object(found.get("inputs")), key)
+        if found is None or row is None:
+            return None
+        try:
+            return row, from_json(Prints, dump(found.get("prints")))
+        except BadInput:
+            return row, None
+
+    def part(self, cls: type[V], key: str) -> V | None:
+        return read_as(cls, self._value(PART, key), key)
+
+    def library(self, revision: str) -> Library | None:
+        return read_library(self._value(PART, revision), revision)
+
+    def news(self, key: str) -> Span | None:
+        told = read_as(News, self._value(TOLD, key), key.rpartition("/")[2])
+        return told.span if told else None
+
+    def _value(self, kind: str, key: str) -> JsonObject | None:
+        mark = self._ledger.mark(self._agent, kind, key)
+        return mark.value if mark else None
+
+    def _library(self, library: Library, parts: dict[str, JsonObject]) -> str:
+        self._add(library.revision, lambda: write_library(library), parts)
+        return library.revision
+
+    def _part(self, name: str, value: Value | None, parts: dict[str, JsonObject]) -> str:
+        """Its digest, worked out anew only where it is not what it was in the turn before."""
+        if value is None or value == Tools(()):
+            return ""
+        last = self._last.get(name)
+        if last is None or last[0] != value:
+            written = to_object(value)
+            last = self._last[name] = (value, key_of(written), written)
+        _, key, written = last
+        self._add(key, lambda: written, parts)
+        return key
+
+    def _add(self, key: str, write: Callable[[], JsonObject], parts: dict[str, JsonObject]) -> None:
+        if key in self._there or key in parts:
+            return
+        if self._value(PART, key) is not None:
+            self._there.add(key)
+        else:
+            parts[key] = write()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a turn stands in its conversation, and the bytes that were sent for it."""
+
+    session: str
+    number: int
+    body: bytes
+
+
+def _object(found: object) -> JsonObject | None:
+    return cast("JsonObject", found) if isinstance(found, Mapping) else None
+
+
+def nonces_in(request: PromptRequest) -> tuple[str, ...]:
+    """Those around spans first, then those around results."""
+    marks = (nonce_in(span) for span in _spans(request))
+    parts = (part for turn in request.conversation_history for part in turn.parts)
+    fences = (part.fence for part in parts if isinstance(part, ToolResultPart))
+    return (*(mark[1] for mark in marks if mark), *(fence.nonce for fence in fences if fence))
+
+
+def _spans(request: PromptRequest) -> Iterator[Span]:
+    yield from request.system_instruction
+    yield from request.context_summary
+    yield from request.runtime_ctx.spans
+
+
+def _setting(inputs: Inputs) -> Setting:
+    """The route without what no prompt is made of: answers of a script, folders of this machine."""
+    route = replace(inputs.route, replies=(), folder="", url="", key_env="", fallback=())
+    return Setting(installed(), inputs.persona, inputs.profile, inputs.policies, route)
+
+
+@cache
+def installed() -> str:
+    from importlib.metadata import version  # loads much, which a program that only looks can spare
+
+    return version("mentis")
+
+
+def _variables(values: Mapping[str, object]) -> Variables | None:
+    """What many turns have in common: values that say where they came from."""
+    lasting = {name: value for name, value in values.items() if isinstance(value, Given)}
+    return Variables(lasting, guarded=True) if lasting else None
+
+
+def _given(values: Mapping[str, object]) -> dict[str, str]:
+    """The others, which are of one turn."""
+    given = {name: value for name, value in values.items() if not isinstance(value, Given)}
+    for name, value in given.items():
+        if not isinstance(value, str):
+            raise BadInput(f"the value {name!r} is no text, so it cannot be kept")
+    return cast("dict[str, str]", given)
+
+
+def _with_message(row: TurnInputs, stimulus: Stimulus) -> TurnInputs:
+    delivery = _delivery(stimulus)
+    return replace(
+        row,
+        text="" if delivery else stimulus.text,
+        author=stimulus.author,
+        named=not stimulus.unnamed,
+        mode=stimulus.mode,
+        inner=stimulus.inner,
+        delivers=stimulus.delivers,
+        delivery=delivery[0] if delivery else "",
+        reply_to=stimulus.reply_to,
+        runtime_ctx=None if stimulus.runtime_ctx == _PLAIN else stimulus.runtime_ctx,
+        surroundings=None if stimulus.surroundings == NOWHERE else stimulus.surroundings,
+    )
+
+
+def _with_history(row: TurnInputs, inputs: Inputs) -> TurnInputs:
+    history = inputs.history
+    states = enumerate(turn.state for turn in history.turns)
+    parts = (part for turn in history.turns for part in turn.parts)
+    return replace(
+        row,
+        before="" if history.session == row.session else history.session,
+        told=runs_of(history.numbers),
+        amended=history.amended,
+        pending=tuple(number for number, state in states if state == "pending"),
+        fenced=history.fenced and any(isinstance(part, ToolResultPart) for part in parts),
+    )
+
+
+def _with_recalled(row: TurnInputs, recalled: Recalled) -> TurnInputs:
+    return replace(
+        row,
+        memories=tuple(
+            Recollection(memory_id(span), span.trust, span.stability, span.reason)
+            for span in recalled.memories
+        ),
+        news=tuple(key for key, _ in _news(recalled.news)),
+        skills=recalled.skills,
+        candidates=recalled.candidates,
+        placements=recalled.placements,
+        degraded=recalled.degraded,
+        filtered=recalled.filtered,
+        embedding_calls=recalled.embedding_calls,
+        cache_hits=recalled.cache_hits,
+        step=recalled.step,
+    )
+
+
+def _told(recalled: Recalled) -> list[tuple[str, JsonObject]]:
+    delivery = _delivery(recalled.stimulus)
+    return [*_news(recalled.news), *((delivery,) if delivery else ())]
+
+
+def _news(spans: tuple[Span, ...]) -> list[tuple[str, JsonObject]]:
+    """Under the key of the act first, so that it goes when the act is erased; or of the window."""
+    written = [(span.source.removeprefix(_ACT), to_object(News(span))) for span in spans]
+    return [(f"{act}/{key_of(value)}", value) for act, value in written]
+
+
+def _delivery(stimulus: Stimulus) -> tuple[str, JsonObject] | None:
+    """The words of a delivery are what came of its act, and go with it."""
+    if not stimulus.delivers:
+        return None
+    span = Span(stimulus.text, source=f"{_ACT}{stimulus.delivers}", trust=stimulus.trust)
+    return _news((span,))[0]

@@ -1,0 +1,62 @@
+"""How a window was kept, held against the rules about that: for receipts, health, verification."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mentis.ledger.channel.folder import StatusFolder
+from mentis.ledger.guardian.case import Operations
+from mentis.ledger.guardian.judge import judge_operations
+from mentis.ledger.guardian.profiles import MENTIS
+from mentis.values.entry import Entry, Verdict
+from mentis.values.guardian import GuardianState, Profile, Receipt, RuleFinding
+from mentis.values.health import Health
+from mentis.values.lease import Lease
+
+from .window_state import WINDOW
+
+_MOST = 20
+
+
+def judge_receipt(receipt: Receipt, profile: Profile) -> tuple[RuleFinding, ...]:
+    """What there is to say of a window that was judged and kept, by its three proofs."""
+    facts = Operations(
+        before=receipt.before,
+        after=receipt.after,
+        verified=receipt.verified,
+        receipt=receipt,
+        audited=True,
+    )
+    return _judged(facts, profile)
+
+
+def judge_health(
+    health: Health, folder: StatusFolder, holder: Lease | None, profile: Profile
+) -> Health:
+    """Who consumes, where something waits or somebody does; and drafts where nobody looks."""
+    consumers = (holder.owner,) if holder is not None else () if health.waiting else None
+    findings = _judged(Operations(consumers=consumers), profile)
+    for path in folder.stranded:
+        facts = Operations(path=str(path), pending_path=str(folder.pending))
+        findings += _judged(facts, profile)
+    return replace(health, findings=findings)
+
+
+def judge_verdict(verdict: Verdict, unjudged: Sequence[int] | None = None) -> Verdict:
+    """What verification came to, and whether every window was judged, if that was looked at."""
+    audited = None if unjudged is None else not unjudged
+    found = _judged(Operations(verified=verdict.intact, audited=audited), MENTIS)
+    told = [f"{one.rule}: {one.what}" for one in found]
+    if unjudged:
+        told.append(f"windows that nobody judged: entry {', '.join(map(str, unjudged[:_MOST]))}")
+    return replace(verdict, notes=(*verdict.notes, *told))
+
+
+def was_judged(entry: Entry) -> bool:
+    """A window that was imported was judged where it comes from."""
+    return entry.kind != WINDOW or "judgement" in entry.fields
+
+
+def _judged(facts: Operations, profile: Profile) -> tuple[RuleFinding, ...]:
+    return judge_operations(facts, GuardianState(), profile).findings

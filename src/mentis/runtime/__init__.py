@@ -1,1 +1,0 @@
-"""Runtime: the order of the stages, settings and wiring."""

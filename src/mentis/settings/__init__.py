@@ -1,0 +1,1 @@
+"""Settings: what the owner chose, from files and environment, each value with its place."""

@@ -1,0 +1,49 @@
+"""The settings of conversations, and of what the agent thinks between two messages."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from .routes import Section
+
+
+class ConversationSettings(Section):
+    """What becomes of a conversation that is longer than the context."""
+
+    summary: Annotated[
+        Literal["off", "auto"],
+        Field(
+            description="Whether the model sums up older turns once they no longer fit (`auto`);"
+            " what does not fit is left out, and named, in either case."
+        ),
+    ] = "off"
+    recent_turns: Annotated[
+        int, Field(ge=2, le=1000, description="How many of the newest turns no summary stands for.")
+    ] = 12
+    summary_words: Annotated[int, Field(ge=20, le=5000, description="Longest summary.")] = 300
+    summary_tokens: Annotated[
+        int, Field(ge=16, description="The same in tokens; at most a quarter of the context.")
+    ] = 800
+    title_tokens: Annotated[
+        int, Field(ge=8, le=500, description="Most tokens for the title of a session.")
+    ] = 50
+
+
+class AfterthoughtSettings(Section):
+    """Thinking about whether to write once more. `features.nachgedankeEnabled` switches it on."""
+
+    mode: Annotated[
+        Literal["off", "selten", "mittel", "hoch"],
+        Field(
+            description="After which messages it may: every third (`selten`), every second"
+            " (`mittel`), each one (`hoch`), or none (`off`)."
+        ),
+    ] = "mittel"
+    decision_tokens: Annotated[
+        int, Field(ge=16, description="Most tokens for the thought and the decision.")
+    ] = 1500
+    followup_tokens: Annotated[
+        int, Field(ge=16, description="Most tokens for the message that may follow.")
+    ] = 200

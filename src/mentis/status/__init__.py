@@ -1,0 +1,1 @@
+"""Status: the windows in which an agent says what it does."""

@@ -1,0 +1,324 @@
+"""The one service of status windows: every way in and every look at them, for one agent of a home.
+
+Whatever surface a draft comes by, it is read strictly, judged by the state it will follow, stamped
+and appended here; what cannot be kept is put aside with its reason, or waits in the spool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from mentis.errors import BadInput, HomeError, RolledBack, WorldError
+from mentis.home.checkpoints import CheckpointedLedger
+from mentis.home.closing import Closing
+from mentis.home.parts import Parts
+from mentis.home.redaction import known_keys
+from mentis.home.signing import open_pin
+from mentis.home.system import RandomIds, SystemClock
+from mentis.ledger.anchors import read_given
+from mentis.ledger.chain import make_stamp
+from mentis.ledger.channel.consumer import Added as OnAdded
+from mentis.ledger.channel.consumer import Consumer
+from mentis.ledger.channel.folder import StatusFolder, checked_delivery, new_delivery
+from mentis.ledger.channel.health import check_health, offline
+from mentis.ledger.channel.spooled import Spooled, checked_source
+from mentis.ledger.channel.tenure import SECONDS, Tenure, owner_name
+from mentis.ledger.channel.writer import spool_draft, write_pending
+from mentis.ledger.guardian.draft import read_draft
+from mentis.ledger.guardian.judge import judge_draft
+from mentis.ledger.guardian.response import check_response
+from mentis.ledger.guardian.state import with_routes
+from mentis.ledger.origin import KIND as IMPORT
+from mentis.ledger.origin import fresh_drafts
+from mentis.ledger.origin import import_history as read_history
+from mentis.record.evidence import gather, verified_file
+from mentis.record.verify import Asked, Progress, verify_agent
+from mentis.record.window_operations import judge_health
+from mentis.record.window_stamp import WindowStamp
+from mentis.record.window_state import WINDOW, derive_state, latest_windows, shown_window
+from mentis.settings.sources import load_settings
+from mentis.stores.files.home import find_home
+from mentis.values.entry import Draft, Entry, Verdict
+from mentis.values.guardian import GuardianState, Judgement, Profile
+from mentis.values.health import Health
+from mentis.values.json import JsonObject
+from mentis.values.status import Added, BackendState, Imported, Stats
+
+from .add import DIRECT, NONE_UP, Arrival, add_window, breaches_of_files, read_data
+from .desk import Desk, database_file, folder_of, open_home_store, rules_of
+
+Role: TypeAlias = Literal["watcher", "monitor"]
+CONSUMED = "pending_status_auto"  # the source of a file that tells none
+
+
+def open_statuses(
+    home: str | Path,
+    persona: str | None = None,
+    parts: Parts | None = None,
+    *,
+    readonly: bool = False,
+) -> Statuses:
+    """The service for one persona of a home; use it as a context manager.
+
+    `readonly` is for looking only: it works where nothing can be written.
+    """
+    parts = parts or Parts()
+    place = find_home(Path(home))
+    settings = load_settings(place.path, parts.variables)
+    chosen = place.pick_persona(persona)
+    agent = f"{settings.model.name or place.name}/{chosen}"
+    desk = Desk(
+        agent,
+        folder_of(place, chosen, settings),
+        open_store=lambda: open_home_store(place, settings, parts.variables, readonly=readonly),
+        open_rules=lambda: rules_of(place, settings),
+        clock=parts.clock or SystemClock(),
+        ids=parts.ids or RandomIds(),
+        pin=open_pin(settings),
+        keys=known_keys(settings, parts.variables),
+    )
+    return Statuses(
+        desk,
+        scan_seconds=settings.model.status.scan_seconds,
+        lease_seconds=settings.model.status.lease_seconds,
+        verified=verified_file(place, settings, parts.variables, agent=agent),
+        store=settings.model.ledger.store,
+        file=database_file(place, settings),
+        known=lambda: gather(place, settings, parts.variables, persona=chosen),
+    )
+
+
+class Statuses(Closing):
+    """Its methods block: an async caller runs them in a worker thread."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        *,
+        scan_seconds: float = 2.0,
+        lease_seconds: float = SECONDS,
+        verified: Path | None = None,
+        store: str = "memory",
+        file: Path | None = None,
+        known: Callable[[], Asked] | None = None,
+    ) -> None:
+        self._desk = desk
+        self._verified = verified
+        self._store = store
+        self._file = file
+        self._known = known  # what the home itself has to check with
+        self._lease_seconds = lease_seconds
+        self.scan_seconds = scan_seconds
+
+    @property
+    def agent(self) -> str:
+        return self._desk.agent
+
+    @property
+    def folder(self) -> StatusFolder:
+        return self._desk.folder
+
+    @property
+    def profile(self) -> Profile:
+        """The rules in force."""
+        return self._desk.profile
+
+    def add(
+        self, data: bytes | Mapping[str, object], *, source: str, delivery: str | None = None
+    ) -> Added:
+        """Judge, stamp and record one window; one `delivery` given twice is one entry.
+
+        WindowRefused (a BadInput) once it is in quarantine. With the store down or full the draft
+        is spooled, and the answer says so.
+        """
+        content, window = read_data(data)
+        named = None if delivery is None else checked_delivery(delivery)
+        return add_window(self._desk, Arrival(content, window, checked_source(source), named))
+
+    def write(
+        self,
+        data: bytes | Mapping[str, object],
+        *,
+        slot: bool = False,
+        delivery: str | None = None,
+    ) -> Path:
+        """Put a draft where the watcher finds it; it is judged when it is consumed."""
+        content, _ = read_data(data)
+        desk = self._desk
+        if slot:
+            write_pending(desk.folder, content)
+            return desk.folder.pending
+        named = checked_delivery(delivery) if delivery else new_delivery(desk.clock.now, desk.ids)
+        return spool_draft(desk.folder, Spooled(content), named, clock=desk.clock)
+
+    def watcher(self, role: Role = "watcher", *, on_added: OnAdded | None = None) -> Consumer:
+        """The one consumer of slot and spool; hand it to `ledger.channel.watch.watch`."""
+        desk = self._desk
+        owner = owner_name(role, desk.ids.new_id()[:8])
+        seconds = self._lease_seconds
+        return Consumer(
+            agent=desk.agent,
+            folder=desk.folder,
+            store=desk.store,
+            judge=_read_file,
+            stamp=WindowStamp(desk.follower, desk.profile, DIRECT, clock=desk.clock, ids=desk.ids),
+            tenure=Tenure(desk.store, desk.clock, agent=desk.agent, owner=owner, seconds=seconds),
+            clock=desk.clock,
+            ids=desk.ids,
+            log=desk.log,
+            on_added=on_added,
+            on_refused=breaches_of_files(desk, CONSUMED),
+            keys=desk.keys,
+        )
+
+    def entries(self, *, start: int = 0) -> Iterator[Entry]:
+        return self._desk.store.entries(self.agent, start=start)
+
+    def latest(self, count: int = 5, *, windows: bool = False) -> tuple[Entry, ...]:
+        """The last entries, or the last that carry a window; oldest first; 0 is none."""
+        if windows:
+            return latest_windows(self._desk.store, self.agent, count)
+        return self._desk.store.latest(self.agent, count)
+
+    def window(self, entry: Entry) -> JsonObject | None:
+        """The window of an entry with its hash in it; None when it carries none."""
+        return shown_window(entry)
+
+    def stats(self) -> Stats:
+        """Counted by the store. A window that was erased is still one."""
+        store = self._desk.store
+        tally = store.tally(self.agent)
+        file = self._file if self._file is not None and self._file.exists() else None
+        return Stats(
+            agent=self.agent,
+            total_entries=store.count(self.agent),
+            oldest_timestamp=tally.oldest,
+            newest_timestamp=tally.newest,
+            sources=tally.sources,
+            kinds=tally.kinds,
+            windows=sum(tally.kinds.get(kind, 0) for kind in (WINDOW, IMPORT)),
+            store=self._store,
+            file=None if file is None else str(file),
+            file_size_bytes=None if file is None else file.stat().st_size,
+        )
+
+    def verify(
+        self,
+        checkpoints: Sequence[Path] = (),
+        *,
+        resume: bool = False,
+        progress: Progress | None = None,
+    ) -> Verdict:
+        """Check this agent's chain, with the checkpoints in these files.
+
+        With `resume` it begins where the last run with it ended, and keeps how far it came.
+        """
+        opened = self._desk.opened()
+        known = self._known() if self._known else Asked(pin=self._desk.pin)
+        given = tuple(kept for file in checkpoints for kept in read_given(file))
+        asked = replace(
+            known,
+            outside=(*given, *known.outside),
+            place=self._verified if resume else None,
+            progress=progress,
+        )
+        return verify_agent(self.agent, opened.ledger, opened.talk, asked)
+
+    def check(
+        self, data: str | bytes, *, response: bool = False, profile: Profile | None = None
+    ) -> Judgement:
+        """What the guardian would say now of a draft or a whole answer; nothing is written.
+
+        `profile`: other rules than those in force.
+        """
+        rules = profile or self.profile
+        try:
+            state = with_routes(derive_state(self._desk.store, self.agent), DIRECT)
+        except (WorldError, HomeError):
+            state = GuardianState(known=False, routes=NONE_UP)
+        if response:
+            text = data if isinstance(data, str) else _decoded(data)
+            return check_response(text, state, rules)
+        content = data.encode() if isinstance(data, str) else data
+        return judge_draft(read_draft(content), state, rules)
+
+    def import_history(self, data: bytes) -> Imported:
+        """Take over a history of the origin, verified bit for bit; what is known is left out."""
+        history = read_history(data)
+        desk = self._desk
+        store = desk.store
+
+        def known(delivery: str) -> bool:
+            """Its name is its hash, so it is the same wherever it is now."""
+            moved = store.dropped_as(self.agent, delivery)
+            return moved is not None or store.find_delivery(self.agent, delivery) is not None
+
+        fresh = fresh_drafts(history, known)
+        stamp = make_stamp(desk.clock.now, desk.ids.salt, desk.clock.uptime)
+        added = store.append(self.agent, fresh, stamp)
+        return Imported(
+            added=len(added),
+            known=len(history.drafts) - len(added),
+            total=store.count(self.agent),
+            head=history.head,
+            begins_after=history.begins_after,
+        )
+
+    def health(self) -> Health:
+        """Which ways in are open just now. The store is asked to write."""
+        desk = self._desk
+        try:
+            store = desk.store
+            if isinstance(store, CheckpointedLedger):
+                store.begin(self.agent)
+        except (WorldError, HomeError, RolledBack) as fault:
+            return offline(fault, desk.folder)
+        now = desk.clock.now()
+        health = check_health(self.agent, store, desk.folder, now=now)
+        if not health.persists:
+            return health
+        lease = store.lease(self.agent)
+        holder = lease if lease is not None and lease.runs_at(now) else None
+        return judge_health(health, desk.folder, holder, desk.profile)
+
+    def backend_state(self) -> BackendState:
+        """What the next window has to repeat or obey."""
+        health, total = self.health(), 0
+        try:
+            state = derive_state(self._desk.store, self.agent)
+            total = self._desk.store.count(self.agent)
+        except (WorldError, HomeError, RolledBack) as fault:
+            state, health = GuardianState(known=False), offline(fault, self.folder)
+        return BackendState(
+            agent=self.agent,
+            step_id=state.step_id,
+            cycle=state.cycle_text,
+            audit_due=state.audit_due,
+            after_breach=state.after_breach,
+            chain_head=state.head,
+            head_time=state.head_time,
+            total_entries=total,
+            profile=self.profile.name,
+            status=health.status,
+            reason=health.reason,
+            routes=tuple(route.route for route in health.routes if route.up),
+        )
+
+    def close(self) -> None:
+        self._desk.close()
+
+
+def _read_file(content: bytes) -> Draft:
+    """The judgement itself is made by the stamp, inside the transaction."""
+    return Draft(WINDOW, CONSUMED, {WINDOW: read_draft(content)})
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        message = f"the answer is not UTF-8 at byte {error.start}"
+        raise BadInput(message, hint="save it as UTF-8") from error

@@ -1,0 +1,1 @@
+"""Talk: conversations and what an agent thinks between two messages."""

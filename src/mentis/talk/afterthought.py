@@ -1,0 +1,171 @@
+"""An afterthought: the agent thinks about the talk once more, and may write again.
+
+First it decides, by the last word of a thought that nobody is sent; only if that is the word for
+writing does a message follow. Both carry what the persona knows of itself, and both are recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Literal, TypeAlias, cast
+
+from anyio import CancelScope, to_thread
+
+from mentis.compose.computed import Facts
+from mentis.compose.encounter import ago
+from mentis.errors import UsageError
+from mentis.record.inputs import History, Prompted, compose_inputs
+from mentis.turn.beside import Heard, Note, ask_beside, builder_for, limited, worded
+from mentis.turn.mind import Mind
+from mentis.turn.snapshot import Present, look
+from mentis.turn.turn import Hear, TurnResult, inputs_now, run_turn, told_history
+from mentis.values.entry import Entry
+from mentis.values.given import Given
+from mentis.values.part import TextPart
+from mentis.values.recalled import Recalled, Stimulus
+from mentis.values.trust import Trust
+from mentis.values.turn import Turn
+from mentis.values.value import Value
+
+Decision: TypeAlias = Literal["write", "wait"]
+DECISION, FOLLOWUP = "afterthought_decision", "afterthought_followup"
+_YES = "[afterthought_ok]"
+_PUNCTUATION = ".,!?:;"
+_LOOKED_BACK = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Afterthought(Value):
+    """`entry` is that of the decision; the message, if one followed, has its own."""
+
+    session: str
+    decision: Decision
+    thought: str
+    entry: Entry
+    followup: TurnResult | None = None
+
+
+def decide(text: str) -> tuple[Decision, str]:
+    """What was decided, and the thought without the word for it. Anything unclear is to wait."""
+    words = text.split()
+    last = words[-1] if words else ""
+    if last.strip(_PUNCTUATION).lower() == _YES:
+        return "write", text.rstrip().removesuffix(last).rstrip()
+    if last.strip(_PUNCTUATION).lower().startswith("["):
+        return "wait", text.rstrip().removesuffix(last).rstrip()
+    return "wait", text.strip()
+
+
+async def think_again(
+    mind: Mind, session: str, *, hear: Hear, reading: CancelScope
+) -> Afterthought:
+    """Decide, and write if that is the decision."""
+    present = await to_thread.run_sync(look, mind)
+    elapsed = await to_thread.run_sync(_elapsed, mind, present, session)
+    thought, noted = await _decide(mind, present, session, elapsed=elapsed, reading=reading)
+    if thought.decision == "wait" or reading.cancel_called:
+        return thought
+    make = partial(_followup, mind, present, thought, noted=noted, elapsed=elapsed)
+    stimulus = await to_thread.run_sync(make)
+    chosen = present.settings.model.afterthought
+    result = await run_turn(
+        limited(mind, chosen.followup_tokens),
+        stimulus,
+        session=session,
+        hear=hear,
+        reading=reading,
+    )
+    return replace(thought, followup=result)
+
+
+async def _decide(
+    mind: Mind, present: Present, session: str, *, elapsed: str, reading: CancelScope
+) -> tuple[Afterthought, Turn | None]:
+    """What was decided, and the thought as it was kept."""
+    history = await to_thread.run_sync(told_history, mind, session)
+    if not any(turn.kind == "said" and turn.role == "assistant" for turn in history.turns):
+        raise UsageError(
+            f"in session {session!r} the agent has not said anything yet", hint="talk to it first"
+        )
+    small = limited(mind, present.settings.model.afterthought.decision_tokens)
+    text = _inner_dialogue(small, present, elapsed)
+
+    def told(mind: Mind, stimulus: Stimulus) -> Prompted:
+        return _compose(mind, present, stimulus, history)
+
+    asked = await ask_beside(
+        small,
+        Stimulus(text, inner=DECISION),
+        told,
+        present=present,
+        session=session,
+        take=_take,
+        reading=reading,
+    )
+    if asked.failure is not None:
+        raise asked.failure
+    decision: Decision = "write" if asked.note.facts["decision"] == "write" else "wait"
+    thought = asked.note.turn.text if asked.note.turn else ""
+    return Afterthought(session, decision, thought, asked.entry), asked.note.turn
+
+
+def _take(heard: Heard) -> Note:
+    decision, thought = decide(heard.text)
+    facts: dict[str, object] = {"decision": decision if heard.text else "none"}
+    if not thought:
+        return Note(None, facts)
+    return Note(Turn("assistant", (TextPart(thought),), heard.lineage, kind="thought"), facts)
+
+
+def _compose(mind: Mind, present: Present, stimulus: Stimulus, history: History) -> Prompted:
+    """As for any message, but that nothing can be done: no tools, no news."""
+    recalled = Recalled(stimulus, degraded=present.degraded)
+    variables = {**present.variables, "afterthought": "on"}
+    inputs = inputs_now(mind, present, recalled, history, variables=variables)
+    return Prompted(compose_inputs(inputs, mind.counter(mind.route), mind.secret), inputs)
+
+
+def _inner_dialogue(mind: Mind, present: Present, elapsed: str) -> str:
+    built = builder_for(mind, present).build_afterthought_inner_dialogue(
+        mind.route.variant, {"elapsed_time": elapsed}
+    )
+    return worded(built, "afterthought_inner_dialogue")
+
+
+def _followup(
+    mind: Mind, present: Present, thought: Afterthought, *, noted: Turn | None, elapsed: str
+) -> Stimulus:
+    """The thought in it is as trusted as what it was thought about, whatever was said since; it
+    is told only here, if it is still the last thing.
+    """
+    lineage = noted.lineage if noted else Trust.SELF
+    given: Mapping[str, object] = {
+        "elapsed_time": elapsed,
+        "inner_dialogue": Given(thought.thought, source="thought", trust=lineage),
+    }
+    built = builder_for(mind, present).build_afterthought_followup(mind.route.variant, given)
+    stimulus = Stimulus(worded(built, FOLLOWUP), inner=FOLLOWUP)
+    if noted is None:
+        return stimulus
+    stimulus = replace(stimulus, trust=noted.lineage)
+    turns = mind.conversations.turns(mind.agent, thought.session)
+    if not turns or turns[-1] != noted:
+        return stimulus
+    return replace(stimulus, replaces=len(turns) - 1)
+
+
+def _elapsed(mind: Mind, present: Present, session: str) -> str:
+    """How long ago something was last said here, in the words of the library. It blocks."""
+    now, language = mind.clock.now(), mind.persona.language.strip().casefold()
+    for entry in reversed(mind.ledger.latest(mind.agent, _LOOKED_BACK, kind="turn")):
+        told = entry.body.get("turn")
+        if not isinstance(told, Mapping):
+            continue
+        turn = cast("Mapping[str, object]", told)
+        if turn.get("session") == session and turn.get("inner") in (None, FOLLOWUP):
+            facts = Facts(mind.persona, mind.profile, now, language, present.library.words)
+            return ago(now - datetime.fromisoformat(entry.time), facts)
+    return ""

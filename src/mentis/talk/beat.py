@@ -1,0 +1,242 @@
+"""A beat: a moment of the agent's own, with nobody waiting. What it thinks goes to nobody.
+
+The occasion is a block of the library, `beat_KIND`; which kind it is, chance decides by the weights
+in the settings. Each beat is a turn of the session `beats` and ends in an entry, also one that
+failed or was broken off: together they are the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from difflib import get_close_matches
+from typing import Literal, TypeAlias, cast
+
+from anyio import CancelScope, current_time, to_thread
+
+from mentis.errors import BudgetReached, SettingsError, UsageError
+from mentis.ports.chance import Chance
+from mentis.ports.ledger_store import LOOKED_BACK
+from mentis.settings.beats import BeatSettings
+from mentis.settings.settings import Settings
+from mentis.turn.ask.budgets import day_of, spent_by
+from mentis.turn.beside import builder_for, limited, worded
+from mentis.turn.mind import Mind
+from mentis.turn.snapshot import Present, look
+from mentis.turn.turn import Hear, TurnResult, run_turn
+from mentis.values.digest import digest
+from mentis.values.entry import Entry
+from mentis.values.library import Library
+from mentis.values.recalled import Stimulus
+from mentis.values.request import RuntimeContext
+from mentis.values.timeline import Timeline, clock_time
+from mentis.values.trust import Trust
+from mentis.values.value import Value
+
+from .schedule import Pulse
+
+SESSION, INNER = "beats", "beat"
+_PREFIX = "beat_"
+_AT_ONCE = 64
+_DAY = timedelta(days=1)
+Timed: TypeAlias = tuple[datetime, Entry]  # the time it counts at
+BeatState: TypeAlias = Literal["done", "failed", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Beat(Value):
+    kind: str
+    result: TurnResult
+
+
+@dataclass(frozen=True, slots=True)
+class BeatRecord(Value):
+    """One line of the log. `text` is the thought, where it is still kept."""
+
+    index: int
+    time: str
+    kind: str
+    state: BeatState
+    failure: str = ""
+    tokens: int = 0
+    text: str = ""
+
+
+def choose(weights: Mapping[str, float], chance: Chance) -> str:
+    """One of the kinds, each as often as its weight says; one without weight is never drawn."""
+    kinds = [(kind, weight) for kind, weight in weights.items() if weight > 0]
+    if not kinds:
+        raise UsageError(
+            "no kind of beat has a weight", hint="set beats.weights, or name a kind of beat"
+        )
+    drawn = chance.between(0.0, sum(weight for _, weight in kinds))
+    for kind, weight in kinds:
+        drawn -= weight
+        if drawn < 0:
+            return kind
+    return kinds[-1][0]
+
+
+def kinds_in(library: Library) -> tuple[str, ...]:
+    """Those that the library has an occasion for."""
+    ids = (block.id for block in library.blocks if block.target == "message")
+    return tuple(one.removeprefix(_PREFIX) for one in ids if one.startswith(_PREFIX))
+
+
+def check_weights(settings: Settings, library: Library) -> None:
+    """Refuse a weight that somebody set for a kind that is not there."""
+    known = kinds_in(library)
+    for kind in settings.model.beats.weights:
+        origin = settings.origins.get(("beats", "weights", kind))
+        if origin is not None and kind not in known:
+            error = _unknown(kind, known)
+            raise SettingsError(
+                f"{origin}: beats.weights: {error.message}", hint=error.hint, kind=kind
+            )
+
+
+async def make_beat(
+    mind: Mind, kind: str | None, *, chance: Chance, hear: Hear, reading: CancelScope
+) -> Beat:
+    """Have one now, of that kind or of one that is drawn, within what beats may use in a day."""
+    present = await to_thread.run_sync(look, mind)
+    chosen = present.settings.model.beats
+    await to_thread.run_sync(_check_day, mind, chosen)
+    drawn = choose(chosen.weights, chance) if kind is None else kind
+    stimulus = _occasion(mind, present, drawn)
+    reading.deadline = current_time() + chosen.seconds
+    small = limited(mind, chosen.tokens)
+    result = await run_turn(small, stimulus, session=SESSION, hear=hear, reading=reading)
+    return Beat(drawn, result)
+
+
+def pulse_of(mind: Mind, chosen: BeatSettings) -> Pulse:
+    """When the next beat is due on the clock that only goes on, as the record says. It blocks."""
+    if not chosen.enabled:
+        return Pulse()
+    wait = (due_at(mind, chosen) - mind.clock.now()).total_seconds()
+    return Pulse(mind.clock.monotonic() + max(0.0, wait))
+
+
+def due_at(mind: Mind, chosen: BeatSettings) -> datetime:
+    """An interval after the last one; the next day, where this one's beats are used up."""
+    now = mind.clock.now()
+    interval, today = timedelta(seconds=chosen.interval), day_of(now)
+    beats = _since(mind, min(today, now - interval), now)
+    due = max(time for time, _ in beats) + interval if beats else now
+    return max(due, today + _DAY) if _used_up(beats, chosen, now) else due
+
+
+def beat_log(mind: Mind, count: int) -> tuple[BeatRecord, ...]:
+    """The last beats, the oldest first, as far back as the record is looked through. It blocks."""
+    beats = _beats(mind.ledger.latest(mind.agent, LOOKED_BACK, kind="turn"))[-count:]
+    turns = mind.conversations.turns(mind.agent, SESSION) if beats else ()
+    texts = {digest(turn.text.encode()): turn.text for turn in turns}
+    return tuple(_record(entry, texts) for entry in beats)
+
+
+def _unknown(kind: str, known: Sequence[str]) -> UsageError:
+    close = get_close_matches(kind, known, n=1)
+    own = f"mentis prompts new {_PREFIX}{kind} --target message --position user_message"
+    return UsageError(
+        f"there is no kind of beat {kind!r}",
+        hint=f"did you mean {close[0]!r}?"
+        if close
+        else f"there are {', '.join(known)}; to make one: {own}",
+    )
+
+
+def _occasion(mind: Mind, present: Present, kind: str) -> Stimulus:
+    known = kinds_in(present.library)
+    if kind not in known:
+        raise _unknown(kind, known)
+    built = builder_for(mind, present).build_beat(kind, mind.route.variant, present.variables)
+    outside = any(span.trust is Trust.UNTRUSTED for span in built.spans)
+    return Stimulus(
+        worded(built, f"{_PREFIX}{kind}"),
+        trust=Trust.UNTRUSTED if outside else Trust.OWNER,
+        inner=INNER,
+        mode="beat",
+        runtime_ctx=RuntimeContext(beat_type=kind),
+    )
+
+
+def _check_day(mind: Mind, chosen: BeatSettings) -> None:
+    now = mind.clock.now()
+    name = _used_up(_since(mind, day_of(now), now), chosen, now)
+    if name:
+        raise BudgetReached(
+            f"this day's beats have used up beats.{name}: {getattr(chosen, name)}",
+            hint=f"raise beats.{name}, or wait for the next day (UTC)",
+            budget=name,
+        )
+
+
+def _used_up(beats: Sequence[Timed], chosen: BeatSettings, now: datetime) -> str:
+    """The name of the limit that is reached, if one is."""
+    today = [one for time, one in beats if time >= day_of(now)]
+    if chosen.day_beats and len(today) >= chosen.day_beats:
+        return "day_beats"
+    if chosen.day_tokens and _tokens(today, now) >= chosen.day_tokens:
+        return "day_tokens"
+    return ""
+
+
+def _since(mind: Mind, since: datetime, now: datetime) -> list[Timed]:
+    """All beats from then on: backwards through the record, until it is older."""
+    count = _AT_ONCE
+    while True:
+        latest = mind.ledger.latest(mind.agent, count, kind="turn")
+        if len(latest) < count or datetime.fromisoformat(latest[0].time) < since:
+            return _timed(latest, since, now)
+        count *= 4
+
+
+def _timed(turns: Sequence[Entry], since: datetime, now: datetime) -> list[Timed]:
+    """The beats among these turns, each with the time it counts at.
+
+    Turns of a later day that no other turn follows were made with a wrong clock, nobody knows when.
+    They hold up no beat: one that was put off leaves no entry, so nothing would ever follow them.
+    """
+    known, tomorrow = len(turns), day_of(now) + _DAY
+    while known and clock_time(turns[known - 1]) >= tomorrow:
+        known -= 1
+    timeline = Timeline[Entry](since, now)
+    for turn in turns[:known]:
+        timeline.add(clock_time(turn), *_beats([turn]))
+    return timeline.counted()
+
+
+def _beats(entries: Iterable[Entry]) -> list[Entry]:
+    """Without forks of them, which only show."""
+    found = (entry for entry in entries if "fork" not in entry.body)
+    return [entry for entry in found if _facts(entry).get("mode") == "beat"]
+
+
+def _tokens(beats: Iterable[Entry], now: datetime) -> int:
+    return spent_by(beats, now, priced=False).agent_tokens
+
+
+def _record(entry: Entry, texts: Mapping[str, str]) -> BeatRecord:
+    facts, bound = _facts(entry), _object(entry, "digests")
+    failure, stop = str(facts.get("failure", "")), facts.get("stop")
+    state: BeatState = "failed" if failure else "done"
+    return BeatRecord(
+        entry.index,
+        entry.time,
+        str(facts.get("beat", "")),
+        "interrupted" if stop == "interrupted" and not failure else state,
+        failure,
+        _tokens([entry], datetime.fromisoformat(entry.time)),
+        texts.get(str(bound.get("answer")), ""),
+    )
+
+
+def _facts(entry: Entry) -> Mapping[str, object]:
+    return _object(entry, "turn")
+
+
+def _object(entry: Entry, name: str) -> Mapping[str, object]:
+    found = entry.body.get(name)
+    return cast("Mapping[str, object]", found) if isinstance(found, Mapping) else {}

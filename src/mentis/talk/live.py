@@ -1,0 +1,137 @@
+"""A spoken conversation: the one text it is opened with, and what has changed since.
+
+Nothing is sent from here: the voice belongs to whoever holds the session. What it was told is
+recorded: the opening, and each update that says something.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from anyio import to_thread
+
+from mentis.codec.forms import to_json
+from mentis.compose.changes import Changes, changes
+from mentis.compose.compose import Composed
+from mentis.ledger.chain import make_stamp
+from mentis.render.wires import render_for
+from mentis.turn.deliveries import news_for
+from mentis.turn.ending import of_mode
+from mentis.turn.mind import Mind
+from mentis.turn.recaller import nothing
+from mentis.turn.snapshot import look
+from mentis.turn.turn import compose_turn, look_out, told_history
+from mentis.values.digest import digest
+from mentis.values.entry import Draft, Entry
+from mentis.values.recalled import Stimulus
+from mentis.values.rendering import Rendering
+from mentis.values.surroundings import NOWHERE, Surroundings
+from mentis.values.value import Value
+
+WIRE = "live"
+_OPENING, _UPDATE = "live", "live_update"
+_NO_CHANGES = Changes()
+
+
+@dataclass(frozen=True, slots=True)
+class Update(Value):
+    """What to tell a voice silently. It is empty, and has no entry, where nothing has changed."""
+
+    changes: Changes = _NO_CHANGES
+    entry: Entry | None = None
+
+    @property
+    def text(self) -> str:
+        return self.changes.text
+
+    def __bool__(self) -> bool:
+        return self.entry is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Told(Value):
+    """The one text as it was at one time, in the form that a session is opened with."""
+
+    surroundings: Surroundings
+    composed: Composed
+    rendering: Rendering
+
+    @property
+    def instructions(self) -> str:
+        return str(self.rendering.payload["instructions"])
+
+
+class Live:
+    """One spoken conversation that was opened. What came of acts is told in it, and told once more
+    in the next turn that is written: a voice may not have said it.
+    """
+
+    def __init__(self, mind: Mind, session: str, opening: Told, entry: Entry) -> None:
+        self._mind = mind
+        self._last = opening
+        self.session = session
+        self.opening = opening
+        self.entry = entry
+
+    @classmethod
+    async def open(cls, mind: Mind, session: str, surroundings: Surroundings = NOWHERE) -> Live:
+        """Compose and record the opening."""
+        told = await to_thread.run_sync(_tell, mind, session, surroundings)
+        keep = partial(_record, mind, session, told, text=told.instructions, inner=_OPENING)
+        entry = await to_thread.run_sync(keep)
+        return cls(mind, session, told, entry)
+
+    @property
+    def instructions(self) -> str:
+        """The whole text that the session is opened with."""
+        return self.opening.instructions
+
+    async def update(self, surroundings: Surroundings | None = None) -> Update:
+        """What has changed since the last update, or since the opening.
+
+        Left out, what is around the conversation is as it was.
+        """
+        around = self._last.surroundings if surroundings is None else surroundings
+        told = await to_thread.run_sync(_tell, self._mind, self.session, around)
+        before, after = self._last.composed.request, told.composed.request
+        found = changes(before.system_instruction, after.system_instruction)
+        self._last = told
+        if found == _NO_CHANGES:
+            return Update()
+        keep = partial(_record, self._mind, self.session, told, text=found.text, inner=_UPDATE)
+        return Update(found, await to_thread.run_sync(keep))
+
+
+def _stimulus(surroundings: Surroundings = NOWHERE) -> Stimulus:
+    return Stimulus("", surroundings=surroundings, mode="live")
+
+
+def _tell(mind: Mind, session: str, surroundings: Surroundings) -> Told:
+    """How things stand now, as one text. It blocks."""
+    present, stimulus = look(mind), _stimulus(surroundings)
+    history, news = told_history(mind, session), news_for(mind, session, stimulus)
+    brought = nothing(stimulus, look_out(mind, present, session, stimulus))
+    made = compose_turn(mind, present, stimulus, history, news=news, brought=brought)
+    composed = made.composed
+    return Told(surroundings, composed, render_for(WIRE, composed.request, mind.route.spoken()))
+
+
+def _record(mind: Mind, session: str, told: Told, *, text: str, inner: str) -> Entry:
+    """Bind what the voice was told. It blocks."""
+    number = len(mind.conversations.turns(mind.agent, session))
+    turn = {"session": session, "number": number, "inner": inner, **of_mode(_stimulus())}
+    route = mind.route
+    body: dict[str, object] = {
+        "turn": turn,
+        "route": {"name": route.name, "backend": route.backend, "model": route.model},
+        "digests": {
+            "request": digest(to_json(told.composed.request)),
+            "payload": told.rendering.digest,
+            "library": told.composed.trace.library,
+            "instruction": digest(text.encode()),
+        },
+    }
+    stamp = make_stamp(mind.clock.now, mind.ids.salt, mind.clock.uptime)
+    (entry,) = mind.ledger.append(mind.agent, [Draft("turn", "runtime", body)], stamp)
+    return entry

@@ -1,0 +1,136 @@
+"""What a memory update reads of a conversation: what no update has read yet, as quoted lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mentis.ports.token_counter import TokenCounter
+from mentis.record.threads import standing
+from mentis.settings.settings import Settings
+from mentis.turn.mind import Mind
+from mentis.values.mark import Mark
+from mentis.values.persona_update import Progress
+from mentis.values.request import quoted
+from mentis.values.trust import Trust, least_trusted
+from mentis.values.turn import Role, Turn, said_line
+from mentis.values.value import Value
+
+MARK = "persona_update"
+LEAST = 4  # messages that are worth an update
+_UNSAID = ("pending", "failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading(Value):
+    """`text` is for the prompt. Every line of it is marked, so that none can pass for its end."""
+
+    text: str
+    messages: int
+    until: int
+    waiting: int
+    cut: int
+    lineage: Trust
+
+
+def threshold(messages: int, percent: int) -> int:
+    """After how many new messages an update is due."""
+    return messages * percent // 100
+
+
+def progress(mind: Mind, settings: Settings, session: str) -> Progress:
+    """How far a session is from its next update. It blocks."""
+    chosen, share = settings.model.persona_update, settings.model.persona_update.percent
+    known = _known(mind, session)
+    since = _number(known.get("until"))
+    turns = mind.conversations.turns(mind.agent, session)
+    new = [turns[number] for number in unread(turns, since)]
+    needed, room = threshold(chosen.window_messages, share), mind.route.context_tokens * share
+    counter = mind.counter(mind.route)
+    tokens = sum(counter.count(turn.text).tokens for turn in new)
+    failures, tried = _number(known.get("failures")), _number(known.get("tried"))
+    full = len(new) >= needed or 100 * tokens >= room
+    rested = not failures or len(new) >= tried + LEAST
+    wanted = settings.model.features.cortexEnabled and share > 0
+    return Progress(
+        session,
+        len(new),
+        needed,
+        tokens,
+        room // 100,
+        since,
+        failures,
+        str(known.get("failure", "")),
+        due=wanted and full and rested and len(new) >= LEAST,
+    )
+
+
+def unread(turns: Sequence[Turn], since: int) -> list[int]:
+    """The numbers of the messages from `since` on that count."""
+    return [
+        number
+        for number in standing(turns)
+        if number >= since
+        and turns[number].kind == "said"
+        and turns[number].state not in _UNSAID
+        and turns[number].text.strip()
+    ]
+
+
+def read_on(
+    turns: Sequence[Turn],
+    since: int,
+    *,
+    names: Mapping[Role, str],
+    counter: TokenCounter,
+    room: int,
+) -> Reading:
+    """The oldest that were not read, as many as fit into `room` tokens: the others wait."""
+    numbers, lines, cut = unread(turns, since), list[str](), 0
+    for number in numbers:
+        turn = turns[number]
+        line = quoted(said_line(turn.speaker(names), turn.text.strip()))
+        room -= counter.count(line).tokens + 1
+        if room < 0 and lines:
+            break
+        if room < 0:
+            whole, line = line, _shortened(line, counter, room=-room)
+            cut = len(whole) - len(line)
+        lines.append(line)
+    shown = numbers[: len(lines)]
+    return Reading(
+        "\n".join(lines),
+        len(shown),
+        shown[-1] + 1 if shown else since,
+        len(numbers) - len(shown),
+        cut,
+        least_trusted((Trust.SELF, *(turns[number].lineage for number in shown))),
+    )
+
+
+def _shortened(line: str, counter: TokenCounter, *, room: int) -> str:
+    """One message that is longer than the context, without its end."""
+    tokens = counter.count(line).tokens
+    share = max(tokens - room, 1) / max(tokens, 1)
+    return line[: max(int(len(line) * share), 1)]
+
+
+def succeeded(session: str, until: int) -> Mark:
+    return Mark(MARK, session, {"until": until})
+
+
+def failed(before: Progress, failure: str, *, soon: bool = False) -> Mark:
+    """The place stays where it was, so that nothing is passed over. It is due again once more was
+    said; `soon`: whenever somebody looks, since nothing came of it and nothing was wrong with it.
+    """
+    told = {"until": before.since, "failures": before.failures + 1, "failure": failure}
+    return Mark(MARK, before.session, told if soon else {**told, "tried": before.messages})
+
+
+def _known(mind: Mind, session: str) -> Mapping[str, object]:
+    mark = mind.ledger.mark(mind.agent, MARK, session)
+    return mark.value or {} if mark is not None else {}
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) and value >= 0 else 0

@@ -1,0 +1,141 @@
+"""The sessions of one persona: what is in them, saying something anew, beginning by itself.
+
+Nothing is ever taken out of a session: what was said anew is kept, and no longer told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mentis.errors import UsageError
+from mentis.ledger.chain import make_stamp
+from mentis.record.conversations import Ended
+from mentis.record.stored_turns import turn_digest
+from mentis.record.threads import is_message, standing, title_of
+from mentis.turn.beside import builder_for, worded
+from mentis.turn.mind import Mind
+from mentis.turn.replay.recorded_turn import kept_row_of
+from mentis.turn.snapshot import Present
+from mentis.values.digest import digest
+from mentis.values.entry import Draft, Entry
+from mentis.values.part import MediaPart, TextPart
+from mentis.values.recalled import Stimulus
+from mentis.values.session import Session
+from mentis.values.trust import Trust
+from mentis.values.turn import Turn
+
+FIRST = "first_message"
+TITLE = "title"
+_FIRST_BLOCK = "auto_first_message"
+_LONGEST_TITLE = 120
+
+
+def sessions_of(mind: Mind) -> tuple[Session, ...]:
+    """All of them, the oldest first. It blocks."""
+    names = mind.conversations.sessions(mind.agent)
+    return tuple(_session(name, mind.conversations.turns(mind.agent, name)) for name in names)
+
+
+def anew(mind: Mind, session: str, number: int | None = None, text: str | None = None) -> Stimulus:
+    """The message of that number once more, or with other words; by default the last one.
+
+    It blocks. What came with the message comes with it again, and vouched for by nobody else than
+    before: what is attached, and, as long as the inputs of its turn are kept, who wrote it, what
+    it answers, where it was said and what was around.
+    """
+    turns = mind.conversations.turns(mind.agent, session)
+    numbers = [n for n in standing(turns) if is_message(turns[n])]
+    if not numbers:
+        raise UsageError(f"in session {session!r} nobody has said anything yet", hint="say it")
+    number = numbers[-1] if number is None else number
+    if number not in numbers:
+        raise UsageError(
+            f"turn {number} of session {session!r} is no message that still counts",
+            hint=f"`mentis sessions show {session}` lists them: {_listed(numbers)}",
+        )
+    turn = turns[number]
+    attached = tuple(part for part in turn.parts if isinstance(part, MediaPart))
+    theirs = text is None or bool(attached)  # else all of it is the owner's from now on
+    stimulus = Stimulus(
+        turn.text if text is None else text,
+        author=turn.author if theirs else "",
+        attachments=attached,
+        trust=turn.lineage if theirs else Trust.OWNER,
+        replaces=number,
+    )
+    row = kept_row_of(mind, session, number)
+    if row is None or row.delivery:
+        return stimulus
+    around = row.runtime_ctx or stimulus.runtime_ctx
+    if not theirs and row.trust is Trust.UNTRUSTED:
+        around = replace(around, username="", usertag="")  # the guest has not said this
+    return replace(
+        stimulus,
+        text=row.text if text is None else text,
+        author=row.author if theirs else "",
+        reply_to=row.reply_to,
+        runtime_ctx=around,
+        surroundings=row.surroundings or stimulus.surroundings,
+        trust=row.trust if theirs else Trust.OWNER,
+    )
+
+
+def first_message(mind: Mind, present: Present, session: str) -> Stimulus:
+    """What makes the persona begin. Only its answer is kept. It blocks."""
+    turns = mind.conversations.turns(mind.agent, session)
+    if any(turns[n].kind == "said" for n in standing(turns)):
+        raise UsageError(
+            f"session {session!r} has begun already", hint="choose another one with --session"
+        )
+    built = builder_for(mind, present).resolve_prompt(_FIRST_BLOCK, mind.route.variant)
+    if built is None or built.skipped:
+        raise UsageError(
+            f"the block {_FIRST_BLOCK!r} is switched off",
+            hint=f"mentis prompts toggle {_FIRST_BLOCK}",
+        )
+    return Stimulus(worded(built, _FIRST_BLOCK), inner=FIRST)
+
+
+def set_title(mind: Mind, session: str, title: str) -> Entry:
+    """The owner's own title for a session. It blocks."""
+    clean = " ".join(title.split())
+    if not clean or len(clean) > _LONGEST_TITLE:
+        raise UsageError(f"a title has 1 to {_LONGEST_TITLE} characters", hint="make it shorter")
+    if not mind.conversations.turns(mind.agent, session):
+        raise UsageError(f"there is no session {session!r}", hint="`mentis sessions list`")
+    turn = title_turn(clean)
+    number = len(mind.conversations.turns(mind.agent, session))
+    told = {"session": session, "number": number, "inner": TITLE, "by": "owner"}
+    body: dict[str, object] = {
+        "turn": told,
+        "digests": {"instruction": digest(clean.encode())},
+        "acted": [turn_digest(turn)],
+    }
+    stamp = make_stamp(mind.clock.now, mind.ids.salt, mind.clock.uptime)
+    draft, ended = Draft("turn", "owner", body), Ended.new(session, number, mind.ids, turns=(turn,))
+    return mind.conversations.record(mind.agent, draft, stamp, ended=ended)
+
+
+def title_turn(title: str, lineage: Trust = Trust.SELF) -> Turn:
+    return Turn("assistant", (TextPart(title),), lineage, kind="title")
+
+
+def _session(name: str, turns: Sequence[Turn]) -> Session:
+    kept = standing(turns)
+    said = [number for number in kept if turns[number].kind == "said"]
+    all_said = sum(turn.kind == "said" for turn in turns)
+    unanswered = tuple(n for n in said if turns[n].state in ("failed", "pending"))
+    return Session(
+        name,
+        title_of(turns),
+        turns=all_said,
+        told=len(said) - len(unanswered),
+        replaced=all_said - len(said),
+        unanswered=unanswered,
+        summary=any(turns[number].kind == "summary" for number in kept),
+    )
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers[-10:]))

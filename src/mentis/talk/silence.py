@@ -1,0 +1,163 @@
+"""When a talk has been silent long enough for an afterthought, as the record says.
+
+The same plan as `Plan` follows in a terminal, told from entries instead of kept in memory: whoever
+is killed and starts again comes to the same moment, and thinks no thought twice. It is about the
+talk that somebody spoke in last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar, cast
+
+from anyio import create_task_group, sleep, to_thread
+
+from mentis.errors import MentisError, StoreLocked
+from mentis.record.threads import is_message, standing
+from mentis.turn.mind import Mind
+from mentis.turn.recovery import followed
+from mentis.values.entry import Entry
+from mentis.values.timeline import Timeline, clock_time
+from mentis.values.value import Value
+
+from .afterthought import DECISION, FOLLOWUP
+from .idle_plan import EVERY, PHASES
+from .talking import mode_of
+
+T = TypeVar("T")
+_LOOKED_BACK = 256
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Silence(Value):
+    """In this session, since the entry `after`; `due` is when to think about it."""
+
+    session: str
+    after: int
+    due: datetime
+
+
+def silence_of(mind: Mind, *, most: int) -> Silence | None:
+    """The next afterthought; None where none is to come, or somebody else sees to it. `most` is
+    how many messages may follow on each other that nobody answers. It blocks.
+    """
+    every = EVERY[mode_of(mind.settings.current()[0])]
+    if not every or followed(mind):
+        return None
+    turns = mind.ledger.latest(mind.agent, _LOOKED_BACK, kind="turn")
+    entries = _since_spoken(turns)
+    phase = _phase(entries, most) if entries else None
+    if phase is None:
+        return None
+    session = str(_turn(entries[0])["session"])
+    messages = spoken(mind, session)
+    if messages is None or messages % every:
+        return None
+    last = entries[-1]
+    begun = _time_of(last, turns, mind.clock.now())
+    return Silence(session, last.index, begun + timedelta(seconds=_drawn(last, phase)))
+
+
+def spoken(mind: Mind, session: str) -> int | None:
+    """How many messages count in this talk; None while one of them waits for its answer."""
+    turns = mind.conversations.turns(mind.agent, session)
+    if any(turn.state == "pending" for turn in turns):
+        return None
+    return sum(is_message(turns[number]) for number in standing(turns))
+
+
+async def unless_spoken(
+    mind: Mind,
+    session: str,
+    work: Callable[[], Awaitable[T]],
+    *,
+    break_off: Callable[[], None],
+    poll: float,
+) -> T:
+    """Do it, and look every `poll` seconds whether somebody speaks meanwhile: then break it off.
+
+    A store that is busy is looked at again later. Where it cannot be read at all nobody would be
+    heard: that breaks it off too, and is the error that is raised.
+    """
+    before = await to_thread.run_sync(spoken, mind, session)
+    made, failures = list[T](), list[MentisError]()
+
+    async def listen() -> None:
+        failure = None
+        try:
+            while await to_thread.run_sync(_is_still, mind, session, before):  # noqa: ASYNC110  # in another process
+                await sleep(poll)
+        except MentisError as error:
+            failure = error
+        if beside.cancel_scope.cancel_called:
+            return  # the work ended during this look: whatever goes on now is something else
+        failures.extend([failure] if failure is not None else [])
+        break_off()
+
+    async with create_task_group() as beside:
+        beside.start_soon(listen)
+        try:
+            made.append(await work())
+        except MentisError as error:  # as it is, not as one of a group
+            failures.insert(0, error)
+        finally:
+            beside.cancel_scope.cancel()
+    if failures:
+        raise failures[0]
+    return made[0]
+
+
+def _is_still(mind: Mind, session: str, before: int | None) -> bool:
+    try:
+        return spoken(mind, session) == before
+    except StoreLocked:
+        return True
+
+
+def _since_spoken(turns: Sequence[Entry]) -> list[Entry]:
+    """The entry of the last message that was answered, and the afterthoughts since."""
+    for place, entry in reversed([*enumerate(turns)]):
+        turn = _turn(entry)
+        if "fork" in entry.body or not turn or "inner" in turn or "mode" in turn:
+            continue
+        if "failure" in turn:
+            return []
+        later = (one for one in turns[place + 1 :] if _turn(one).get("session") == turn["session"])
+        return [entry, *(one for one in later if _turn(one).get("inner") in (DECISION, FOLLOWUP))]
+    return []
+
+
+def _phase(entries: Sequence[Entry], most: int) -> int | None:
+    """Each decision leads to the next phase, a message back to the last; what failed or was broken
+    off ends the cycle.
+    """
+    phase = wrote = 0
+    for turn in map(_turn, entries[1:]):
+        if "failure" in turn or turn.get("stop") == "interrupted":
+            return None
+        followed_up = turn.get("inner") == FOLLOWUP
+        wrote += followed_up
+        phase = len(PHASES) - 1 if followed_up else phase + 1
+    return phase if phase < len(PHASES) and wrote < most else None
+
+
+def _time_of(entry: Entry, turns: Sequence[Entry], now: datetime) -> datetime:
+    """When the silence after it began, whatever the clock showed before and since."""
+    timeline = Timeline[int](_LONG_AGO, now)
+    for turn in turns:
+        timeline.add(clock_time(turn), turn.index)
+    return next(time for time, index in timeline.counted() if index == entry.index)
+
+
+def _drawn(entry: Entry, phase: int) -> float:
+    """By chance, but for one entry always the same: its hash draws it."""
+    low, high = PHASES[phase]
+    return low + (high - low) * int(entry.hash[-8:], 16) / 0xFFFFFFFF
+
+
+def _turn(entry: Entry) -> Mapping[str, object]:
+    found = entry.body.get("turn")
+    return cast("Mapping[str, object]", found) if isinstance(found, Mapping) else {}

@@ -1,0 +1,212 @@
+"""What a talk came to, in few words: the title of a session, and the summary of its older turns.
+
+The conversation goes into the prompt as material, each line of it behind a name, so that nothing in
+it can pass for the end of it. Both carry the least trust of what they were made from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from anyio import CancelScope, to_thread
+
+from mentis.compose.built import Built
+from mentis.errors import ReplyError, UsageError
+from mentis.record.inputs import Prompted
+from mentis.record.threads import is_message, standing, told
+from mentis.turn.beside import (
+    Beside,
+    Heard,
+    Note,
+    ask_beside,
+    builder_for,
+    limited,
+    one_prompt,
+    speakers,
+    worded,
+)
+from mentis.turn.mind import Mind
+from mentis.turn.snapshot import Present
+from mentis.values.entry import Entry
+from mentis.values.part import TextPart
+from mentis.values.recalled import Stimulus
+from mentis.values.trust import Trust, least_trusted
+from mentis.values.turn import Turn, said_line
+from mentis.values.value import Value
+
+from .sessions import TITLE, title_turn
+
+SUMMARY = "summary"
+_TITLE_BLOCK = "session_title"
+_TITLE_WORDS, _TITLE_CHARS = 8, 80
+_SPARE_TOKENS = 200  # what the blocks around the conversation need, generously
+
+
+@dataclass(frozen=True, slots=True)
+class Titled(Value):
+    """`fallback`: the model gave none, so it is made of the first words that were said."""
+
+    title: str
+    entry: Entry
+    fallback: bool = False
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Summarised(Value):
+    """The turns before `until` are told as `text` from now on. `left_out` did not fit in."""
+
+    text: str
+    until: int
+    lineage: Trust
+    entry: Entry
+    left_out: int = 0
+
+
+async def make_title(mind: Mind, present: Present, session: str, *, reading: CancelScope) -> Titled:
+    """Ask for a title; where none comes, the first words that were said are one."""
+    turns = await to_thread.run_sync(mind.conversations.turns, mind.agent, session)
+    shown = [turn for turn in told(turns) if turn.kind == "said" and turn.text.strip()]
+    if not shown:
+        raise UsageError(f"in session {session!r} nobody has said anything yet", hint="say it")
+    small = limited(mind, present.settings.model.conversations.title_tokens)
+    lines, _ = _fitting(small, shown)
+
+    def compose(mind: Mind, _stimulus: Stimulus) -> Prompted:
+        built = builder_for(mind, present).resolve_prompt_by_id(
+            _TITLE_BLOCK, mind.route.variant, {"chat_text": "\n".join(lines)}
+        )
+        worded(built, _TITLE_BLOCK)
+        return Prompted(one_prompt(mind, present, built, system=Built(), prefill=Built()))
+
+    def take(heard: Heard) -> Note:
+        title = _one_line(heard.text)
+        made = title or _first_words(shown)
+        facts: dict[str, object] = {} if title else {"fallback": True}
+        return Note(title_turn(made, _lineage(shown)), facts)
+
+    stimulus = Stimulus("\n".join(lines), trust=_lineage(shown), inner=TITLE)
+    asked = await ask_beside(
+        small, stimulus, compose, present=present, session=session, take=take, reading=reading
+    )
+    title = asked.note.turn.text if asked.note.turn else ""
+    return Titled(title, asked.entry, bool(asked.note.facts), _code(asked))
+
+
+async def summarise(
+    mind: Mind, present: Present, session: str, *, reading: CancelScope
+) -> Summarised | None:
+    """Let the model sum up all but the newest turns; None where there are no older ones."""
+    chosen = present.settings.model.conversations
+    turns = await to_thread.run_sync(mind.conversations.turns, mind.agent, session)
+    until = _until(turns, chosen.recent_turns)
+    older = _older(turns, until)
+    if until is None or not any(turn.kind == "said" for turn in older):
+        return None
+    small = limited(mind, chosen.summary_tokens)
+    lines, left_out = _fitting(small, older)
+
+    def compose(mind: Mind, _stimulus: Stimulus) -> Prompted:
+        asked = builder_for(mind, present).build_summary(
+            "\n".join(lines), chosen.summary_words, mind.route.variant
+        )
+        worded(asked.user, "summary_user_prompt")
+        made = one_prompt(mind, present, asked.user, system=asked.system, prefill=asked.prefill)
+        return Prompted(made)
+
+    stimulus = Stimulus("\n".join(lines), trust=_lineage(older), inner=SUMMARY)
+    asked = await ask_beside(
+        small,
+        stimulus,
+        compose,
+        present=present,
+        session=session,
+        take=partial(_summary, older, until, left_out),
+        reading=reading,
+    )
+    if asked.failure is not None:
+        raise asked.failure
+    turn = asked.note.turn
+    if turn is None:
+        raise ReplyError(
+            f"no summary of session {session!r} was made: what came is not whole, or too long",
+            hint="ask another route with --route, or raise conversations.summary_tokens",
+            stop=asked.reply.stop,
+        )
+    return Summarised(turn.text, until, turn.lineage, asked.entry, left_out)
+
+
+def _summary(older: Sequence[Turn], until: int, left_out: int, heard: Heard) -> Note:
+    """Nothing of a summary that is not whole, or longer than all that it would stand for."""
+    facts: dict[str, object] = {"until": until}
+    facts |= {"left_out": left_out} if left_out else {}
+    if not heard.text or len(heard.text) > sum(len(turn.text) for turn in older):
+        return Note(None, {**facts, "kept": False})
+    turn = Turn("assistant", (TextPart(heard.text),), _lineage(older), kind="summary", until=until)
+    return Note(turn, facts)
+
+
+def _lineage(turns: Iterable[Turn]) -> Trust:
+    """The model wrote it, so it is the agent's own at best."""
+    return least_trusted((Trust.SELF, *(turn.lineage for turn in turns)))
+
+
+def _until(turns: Sequence[Turn], recent: int) -> int | None:
+    """The number of the message with which the newest turns begin."""
+    said = [number for number in standing(turns) if turns[number].kind == "said"]
+    for number in said[-recent:] if len(said) > recent else ():
+        if is_message(turns[number]):
+            return number
+    return None
+
+
+def _older(turns: Sequence[Turn], until: int | None) -> list[Turn]:
+    """The last summary and what was told since, up to there."""
+    if until is None:
+        return []
+    newest = {id(turns[n]) for n in standing(turns) if n >= until and turns[n].kind != "summary"}
+    return [
+        turn
+        for turn in told(turns)
+        if id(turn) not in newest and turn.kind in ("said", "summary") and turn.text.strip()
+    ]
+
+
+def _fitting(mind: Mind, turns: Sequence[Turn]) -> tuple[list[str], int]:
+    """As lines, the newest that fit into one prompt, and how many did not."""
+    counter, route = mind.counter(mind.route), mind.route
+    room = route.context_tokens - route.max_tokens - 2 * _SPARE_TOKENS
+    names = speakers(mind)
+    lines: list[str] = []
+    for turn in reversed(turns):
+        line = _line(turn, turn.speaker(names))
+        room -= counter.count(line).tokens + 1
+        if room < 0 and lines:
+            break
+        lines.insert(0, line)
+    return lines, len(turns) - len(lines)
+
+
+def _line(turn: Turn, name: str) -> str:
+    if turn.kind == "summary":
+        return f"- {said_line('', turn.text.strip())}"
+    return said_line(name, turn.text.strip())
+
+
+def _one_line(text: str) -> str:
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    title = first.strip("\"'`*#„“”»« ").rstrip(".").strip()
+    return title if len(title) <= _TITLE_CHARS else ""  # a whole sentence is no title
+
+
+def _first_words(turns: Sequence[Turn]) -> str:
+    said = next((turn for turn in turns if is_message(turn)), turns[0])
+    words = said.text.split()
+    more = " …" if len(words) > _TITLE_WORDS else ""
+    return f"{' '.join(words[:_TITLE_WORDS])}{more}"[:_TITLE_CHARS]
+
+
+def _code(asked: Beside) -> str:
+    return asked.failure.code if asked.failure is not None else ""

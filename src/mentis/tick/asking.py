@@ -1,0 +1,267 @@
+"""One question of one stage to a model: the prompt out of the library, sent, read to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from anyio import Lock, to_thread
+
+from mentis.call.faults import may_cost
+from mentis.codec.forms import to_json, to_object
+from mentis.compose.builders import Builder
+from mentis.compose.built import Built
+from mentis.compose.computed import Facts
+from mentis.compose.input_ir import InputIr
+from mentis.compose.notices import notices_of
+from mentis.errors import BadInput, ComposeError, LibraryError, MentisError
+from mentis.facts.abilities import abilities
+from mentis.settle.readers import reader_for
+from mentis.turn.ask.attempt import may_pass, render_turn
+from mentis.turn.ask.budgets import check_asking
+from mentis.turn.ask.calls import planned
+from mentis.turn.ask.reservation import Reserve
+from mentis.turn.mind import Mind
+from mentis.turn.snapshot import Present
+from mentis.turn.turn import reported
+from mentis.values.digest import Digest, digest
+from mentis.values.rendering import Rendering
+from mentis.values.reply import Reply, Usage
+from mentis.values.request import PromptRequest, ToolChoice
+from mentis.values.route import Route
+from mentis.values.tick import PassedRoute, Stage
+from mentis.values.tool import ToolDeclaration
+from mentis.values.trace import Degradation
+from mentis.values.value import Value
+
+from .run import refused_by
+
+_FREE = ToolChoice()
+_NO_WINDOW: Mapping[str, object] = {}
+
+
+def block_of(stage: Stage) -> str:
+    return f"cortex_{stage}"
+
+
+@dataclass(frozen=True, slots=True)
+class Question(Value):
+    """What a stage asks: `text` is its user message, the system prompt is the library's. `window`
+    are the values of the blocks that ask for a status window; without any, none is asked for.
+    """
+
+    stage: Stage
+    text: str
+    tools: tuple[ToolDeclaration, ...] = ()
+    choice: ToolChoice = _FREE
+    block: str = ""  # where it is not the one that has the name of the stage
+    window: Mapping[str, object] = field(default_factory=lambda: _NO_WINDOW)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Value):
+    """A call that was made, for the record of the tick. `failed` counts what was wrong with its
+    answer, `then` is the block that asked again, or why none did. `whole` are its words where
+    they have a window to be judged, or should have.
+    """
+
+    stage: Stage
+    route: Route
+    rendering: Rendering
+    request: Digest
+    reply: Reply
+    usage: Usage
+    failure: str = ""
+    failed: int = 0
+    then: str = ""
+    whole: str | None = None
+
+    def recorded(self) -> dict[str, object]:
+        """As the calls of a turn are recorded, so that budgets count it."""
+        route, counted = self.route, "planned" if self.reply.usage is None else "usage"
+        return {
+            "stage": self.stage,
+            "route": {"name": route.name, "backend": route.backend, "model": route.model},
+            "stop": self.reply.stop,
+            "request": self.request,
+            "payload": self.rendering.digest,
+            **self._bound(),
+            counted: to_object(self.usage),
+            **({"failure": self.failure} if self.failure else {}),
+            **({"failed": self.failed, "then": self.then} if self.failed else {}),
+        }
+
+    def _bound(self) -> dict[str, object]:
+        """Nothing can bind what JSON cannot say; that it was asked is told all the same."""
+        try:
+            return {"reply": digest(to_json(self.reply))}
+        except BadInput as refusal:
+            return {"unbound": refusal.message}
+
+
+@dataclass(slots=True)
+class Asking:
+    """Asks for one tick. `calls` are all that were sent, also those that failed; `passed` are the
+    routes that gave no answer, `degraded` is what could not be asked for. `reserved` is the most
+    that calls which are under way may use: stages run at once, and share one budget; `reserve` says
+    so to other processes until the tick is recorded.
+    """
+
+    mind: Mind
+    present: Present
+    calls: list[Asked] = field(default_factory=list[Asked])
+    passed: list[PassedRoute] = field(default_factory=list[PassedRoute])
+    degraded: list[Degradation] = field(default_factory=list[Degradation])
+    reserved: list[tuple[Route, Usage]] = field(default_factory=list[tuple[Route, Usage]])
+    reserve: Reserve = field(init=False)
+    _budget: Lock = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        self.reserve = Reserve.of(self.mind)
+
+    def prompt(self, block: str, route: Route, window: Mapping[str, object] = _NO_WINDOW) -> Built:
+        """The system prompt of a stage: one block of the library, and what asks for a window."""
+        built = self._builder().build_cortex_stage(block, route.variant, window)
+        if not built.text.strip():
+            raise LibraryError(
+                f"the block {block!r} says nothing, so a stage of the tick has no prompt",
+                hint=f"switch it on, or take it back to how it was shipped: {block}",
+            )
+        return built
+
+    def message(self, ir: InputIr, route: Route) -> str:
+        """What the primary is asked; the sections alone where the owner wants nothing around."""
+        return self._builder().build_cortex_input(ir, route.variant).text or ir.text
+
+    def correction(self, block: str, route: Route, values: Mapping[str, object]) -> str:
+        """What asks again; nothing where the owner has switched it off."""
+        return self._builder().build_correction(block, route.variant, values).text
+
+    def _builder(self) -> Builder:
+        mind, present = self.mind, self.present
+        now, policies = mind.clock.now(), present.policies
+        return Builder(present.library, mind.persona, mind.profile, now, policies=policies)
+
+    def _words(self) -> Mapping[str, str]:
+        mind, library = self.mind, self.present.library
+        language = mind.persona.language.strip().casefold()
+        now = mind.clock.now()
+        return notices_of(Facts(mind.persona, mind.profile, now, language, library.words))
+
+    async def ask(self, question: Question, routes: Sequence[Route]) -> tuple[Reply, Route]:
+        """The answer of the first route that gives one, and which that was."""
+
+        async def same(_route: Route) -> Question:
+            return question
+
+        return await self.ask_each(question.stage, same, routes)
+
+    async def ask_each(
+        self, stage: Stage, plan: Callable[[Route], Awaitable[Question]], routes: Sequence[Route]
+    ) -> tuple[Reply, Route]:
+        """The same, where `plan` says what each is asked: one may have less room than another."""
+        failure: MentisError | None = None
+        for route in routes:
+            try:
+                return await self._once(await plan(route), route), route
+            except MentisError as error:
+                if not may_pass(error) and not isinstance(error, ComposeError):
+                    raise
+                self.passed.append(_passed(stage, route, error))
+                failure = error
+        if failure is None:
+            raise LibraryError(f"the stage {stage!r} has no route", hint="name one")
+        raise failure
+
+    def planned(self, question: Question, route: Route) -> tuple[PromptRequest, Rendering, int]:
+        """What would be sent, and how many tokens it has."""
+        block = question.block or block_of(question.stage)
+        request = PromptRequest(
+            system_instruction=self.prompt(block, route, question.window).spans,
+            tool_declarations=question.tools,
+            current_text=question.text,
+            mode="beat",
+            tool_choice=question.choice,
+            words=self._words(),
+        )
+        rendering = render_turn(request, route)
+        counter = self.mind.counter(route)
+        return request, rendering, counter.count(rendering.body().decode()).tokens
+
+    async def _once(self, question: Question, route: Route) -> Reply:
+        request, rendering, prompt = self.planned(question, route)
+        check_room(question.stage, route, prompt)
+        most = await self._reserve(route, prompt)
+        try:
+            return await self._sent(question, request, rendering, route=route, prompt=prompt)
+        finally:
+            self.reserved.remove(most)
+
+    async def _reserve(self, route: Route, prompt: int) -> tuple[Route, Usage]:
+        """Room in the budgets for the most that a call may use, or BudgetReached. One after the
+        other: what is looked at has to hold until it is reserved.
+        """
+        mind, most = replace(self.mind, route=route), (route, planned(prompt, route))
+        async with self._budget:
+            used = [*((call.route, call.usage) for call in self.calls), *self.reserved]
+            check = partial(check_asking, mind, self.present.settings, used, prompt=prompt)
+            await to_thread.run_sync(partial(check, reserve=self.reserve))
+            self.reserved.append(most)
+        return most
+
+    async def _sent(
+        self,
+        question: Question,
+        request: PromptRequest,
+        rendering: Rendering,
+        *,
+        route: Route,
+        prompt: int,
+    ) -> Reply:
+        reader = reader_for(
+            rendering.wire,
+            rendering.name_map,
+            tools=question.tools,
+            model=route.model,
+            calls=abilities(route).calls,
+        )
+        failure, over = None, False
+        try:
+            async with self.mind.provider.open(rendering, route) as events:
+                async for event in events:
+                    reader.feed(event)
+            reader.rest()
+            over, failure = True, reported(reader.finish(), route)
+        except MentisError as error:
+            over, failure = True, error
+        finally:
+            # Also when the time is over: what was sent may be charged for.
+            reply = reader.finish(interrupted=not over)
+            if failure is None or reply.raw or may_cost(failure):
+                usage = reply.usage or planned(prompt, route)
+                bound, failed = digest(to_json(request)), failure.code if failure else ""
+                call = Asked(question.stage, route, rendering, bound, reply, usage, failed)
+                self.calls.append(call)
+        if failure is not None:
+            raise failure
+        return reply
+
+    def mark(self, whole: str | None, *, failed: int = 0, then: str = "") -> None:
+        """What was made of the last answer, for the record."""
+        self.calls[-1] = replace(self.calls[-1], whole=whole, failed=failed, then=then)
+
+
+def _passed(stage: Stage, route: Route, error: MentisError) -> PassedRoute:
+    return PassedRoute(stage, route.name, error.code, error.message, *refused_by(error))
+
+
+def check_room(stage: Stage, route: Route, prompt: int) -> None:
+    """Nothing is sent that the route has no room for, with the answer it may give."""
+    if prompt + route.max_tokens > route.context_tokens:
+        raise ComposeError(
+            f"the prompt of {stage} has {prompt} tokens; with {route.max_tokens} for the answer"
+            f" that is more than the {route.context_tokens} of route {route.name!r}",
+            hint="raise its context_tokens if the model has more, or lower its max_tokens",
+            route=route.name,
+        )

@@ -1,0 +1,464 @@
+"""The tick of an agent in its home: what it senses is gathered, the tick runs, its state is saved,
+its acts are done, and all of it is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeVar
+
+from anyio import CancelScope, to_thread
+
+from mentis.act.builtin.rest import SLEEP
+from mentis.act.seen import Told, seen_of
+from mentis.act.senses import sense_of
+from mentis.errors import Defect, MentisError, StoreLocked
+from mentis.home.redaction import known_keys
+from mentis.ports.blob_store import BlobStore
+from mentis.ports.state_store import StateStore
+from mentis.prompts.cognition import load_state
+from mentis.stores.files.home import Home
+from mentis.turn import telemetry
+from mentis.turn.ask.reservation import recorded_with
+from mentis.turn.deliveries import news_of
+from mentis.turn.delivery_lock import is_telling, telling
+from mentis.turn.lock import named
+from mentis.turn.mind import Mind
+from mentis.turn.snapshot import Present, look
+from mentis.turn.window import PART
+from mentis.values.action import Action, Outcome
+from mentis.values.cognition import REVIEW, CognitionState, Sense, root_partition
+from mentis.values.entry import Entry
+from mentis.values.mark import Mark
+from mentis.values.route import Route
+from mentis.values.tick import ActDraft, Catalogue, Dropped, Tick, TickReport
+from mentis.values.trace import Degradation
+from mentis.values.trust import Trust, least_trusted
+from mentis.values.value import Value
+
+from .asking import Asking
+from .cache import HelperCache
+from .catalogue import LiveCatalogue
+from .conclude import dropped_senses
+from .deadline import Shares
+from .events import Emit, TickEvent, on_span, silent, told_to
+from .failing import Failing, hint_for
+from .health import NO_STREAKS, Alarm, Streaks, streaks_in
+from .kept import Done, keep, pending, taken_by, ticks_of, without
+from .lineage import shown
+from .run import TickLimits
+from .think import CUT, UNHEARD
+from .tick import tick
+from .underway import SESSION, begin, close, words_of
+from .wire_up import Desk
+
+T = TypeVar("T")
+_MOST_NEWS = 8  # outcomes from outside of a tick that one tick is told of
+
+
+@dataclass(frozen=True, slots=True)
+class Ticked(Value):
+    """What came of one tick of an agent. `state` is the one that counts now: where saving it was
+    refused (`unsaved` says why), that is still the old one. `senses` are those of the next tick;
+    they are kept, and need not be given again. `entry` is None for a tick that did nothing.
+    `carried` is what it was told of what it was not given.
+    """
+
+    tick: Tick
+    state: CognitionState
+    outcomes: tuple[Outcome, ...] = ()
+    senses: tuple[Sense, ...] = ()
+    entry: Entry | None = None
+    alarms: tuple[Alarm, ...] = ()
+    unsaved: str = ""
+    carried: tuple[Sense, ...] = ()
+
+
+class Cortex:
+    """Thinks for one agent. What it keeps between ticks is only to be quicker: the texts that
+    helpers made, and the catalogue.
+    """
+
+    def __init__(self, mind: Mind, home: Home, states: StateStore, blobs: BlobStore) -> None:
+        self._mind = mind
+        self._home = home
+        self._states = states
+        self._blobs = blobs
+        self._failing = Failing(home, mind.persona.id)
+        self.catalogue = LiveCatalogue(mind.acting.registry)
+        most = mind.settings.current()[0].model.cortex.cached_texts
+        self.cache = HelperCache(mind.secret, most=most)
+
+    async def run(
+        self,
+        senses: Sequence[Sense],
+        *,
+        emit: Emit = silent,
+        strict: bool | None = None,
+        taken: Sequence[str] = (),
+        only: Collection[str] | None = None,
+        reading: CancelScope | None = None,
+    ) -> Ticked:
+        """One tick, from its senses to its entry; StoreLocked while another one goes on. What is
+        cancelled is recorded as far as it came. `taken` are deliveries that the entry says were
+        taken; of what was carried over it is told `only` the senses with these ids, if any are
+        named; whoever cancels `reading` ends it, and is still told what came of it.
+        """
+        facts = {telemetry.AGENT: self._mind.agent, telemetry.SENSES: len(senses)}
+        scope = reading or CancelScope()
+        with self._alone(), telemetry.span(telemetry.TICK, facts) as span:
+            listening = told_to(emit, on_span(span, secrets=self.secrets()))
+            await self._mind.acting.begin()
+            known = frozenset(await _shielded(self._close))
+            fresh = tuple([one for one in senses if one.id not in known])
+            rest = tuple([one for one in taken if one not in known])
+            run = partial(self._run, fresh, emit=listening, strict=strict, taken=rest, only=only)
+            async with telling(self._mind, partial(self._news, only)) as news:
+                return await run(news=news, reading=scope)
+
+    def _alone(self) -> AbstractContextManager[None]:
+        name = self._mind.persona.id
+        return named(
+            self._home,
+            f"{name}.tick",
+            self._mind.clock,
+            taken=f"a tick of {name} is going on already, by",
+            hint="wait until it is over: there is one at a time",
+        )
+
+    async def waiting(self) -> Waiting:
+        """What there is to think about without a new sense. What was approved is done first."""
+        await self._mind.acting.begin()
+        return await to_thread.run_sync(self._waiting)
+
+    def taken(self) -> tuple[str, ...]:
+        """The deliveries that were taken lately, so that they are not taken again: also those of a
+        tick that was cut off, unless somebody ticks just now and sees to it.
+        """
+        with suppress(StoreLocked), self._alone():
+            self._close()
+        return taken_by(self._mind)
+
+    def _close(self) -> tuple[str, ...]:
+        return close(self._mind, self._blobs, self._states)
+
+    def _waiting(self) -> Waiting:
+        mind = self._mind
+        settings = mind.settings.current()[0]
+        drives = root_partition(settings.model.cortex.drives)
+        state = load_state(self._states, mind.agent, drives)
+        goals = state.goals.user.children
+        open_goals = [one for one in goals if not (settings.holds_back and one.review)]
+        news, left = news_of(mind), pending(mind, self._blobs)
+        # What somebody else is told just now is nothing to think about until that is over.
+        if news.told and is_telling(mind):
+            news = replace(news, told=())
+        return Waiting(
+            left=len(left),
+            news=len(news.told),
+            goals=len(open_goals),
+            owed=len(news.owed),
+            carried=tuple([one.id for one in (*left, *map(sense_of, news.told))]),
+        )
+
+    @contextmanager
+    def parting(self, name: str) -> Generator[tuple[tuple[Sense, ...], tuple[Mark, ...]]]:
+        """What was carried over under this id, with the marks by which no tick is told of it any
+        more, while nobody ticks; StoreLocked if somebody does. It blocks.
+        """
+        with self._alone():
+            yield without(self._mind, self._blobs, name)
+
+    async def _run(
+        self,
+        given: tuple[Sense, ...],
+        *,
+        emit: Emit,
+        strict: bool | None,
+        taken: tuple[str, ...],
+        only: Collection[str] | None,
+        news: tuple[Outcome, ...],
+        reading: CancelScope,
+    ) -> Ticked:
+        mind = self._mind
+        present = await to_thread.run_sync(look, mind)
+        asking = Asking(mind, present)
+        desk = Desk(mind, self._home, present.settings, asking, self.cache)
+        gather = partial(self._gather, given, news, desk, emit, only=only)
+        moment = await to_thread.run_sync(gather)
+        limits = self._limits(present, desk, strict=strict)
+        over = Over(Tick((), moment.state, TickReport(noop=CUT)))
+        try:
+            with reading:
+                thought = await tick(
+                    moment.senses,
+                    moment.catalogue,
+                    moment.state,
+                    stages=desk.stages(),
+                    limits=limits,
+                    emit=emit,
+                )
+                report = replace(thought.report, passed=tuple(asking.passed))
+                senses = (*moment.held, *thought.senses)
+                thought = replace(thought, report=report, senses=senses)
+                await self._do(thought, over, moment, asking, emit=emit, taken=taken)
+        finally:
+            done = _done(moment, over, asking)
+            done = replace(done, taken=() if done.again else taken)
+            record = partial(keep, mind, self._blobs, done)
+            entry = await _shielded(partial(recorded_with, asking.reserve, record))
+        ended = partial(self._failing_after, over.thought, moment, recorded=entry is not None)
+        unrecorded = await to_thread.run_sync(partial(ended, emit, nothing_told=not given))
+        alarms = await to_thread.run_sync(self._alarms, present, emit, unrecorded)
+        kept = moment.state if over.unsaved else over.thought.state
+        return Ticked(
+            over.thought,
+            kept,
+            done.outcomes,
+            done.senses,
+            entry,
+            alarms,
+            over.unsaved,
+            moment.carried,
+        )
+
+    async def _do(
+        self,
+        thought: Tick,
+        over: Over,
+        moment: Moment,
+        asking: Asking,
+        *,
+        emit: Emit,
+        taken: tuple[str, ...],
+    ) -> None:
+        """Save the state and do the acts; that this is to be done is written down before."""
+        thought = _until_sleep(thought)
+        before = moment.state.revision
+        if thought.acts or thought.state.revision != before:
+            calls = tuple(asking.calls)
+            write = partial(begin, self._mind, thought, before=before, taken=taken, calls=calls)
+            words = words_of(await _shielded(partial(write, told=moment.news)))
+            over.unsaved = await self._save(moment.state, thought, emit, words=words)
+        over.thought = thought
+        if thought.acts:
+            told = shown(moment.senses, moment.catalogue, moment.state, thought.reworded)
+            await self._act(thought.acts, told, asking.present, over.outcomes)
+
+    def _news(self, only: Collection[str] | None) -> tuple[Outcome, ...]:
+        news = [one for one in news_of(self._mind).told if only is None or sense_of(one).id in only]
+        return tuple(news[:_MOST_NEWS])
+
+    def _gather(
+        self,
+        given: tuple[Sense, ...],
+        news: tuple[Outcome, ...],
+        desk: Desk,
+        emit: Emit,
+        *,
+        only: Collection[str] | None = None,
+    ) -> Moment:
+        """What there is to think about: what is left over, what came of acts, what is given."""
+        mind = self._mind
+        left = pending(mind, self._blobs)
+        own = [one for one in left if only is None or one.id in only]
+        held = tuple([one for one in left if only is not None and one.id not in only])
+        told = [replace(sense_of(one), trust=Trust.UNTRUSTED) for one in news]
+        carried = (*own, *told)
+        window = desk.asking.present.window
+        verdict = () if window is None else window.sensed
+        senses, refused = self.catalogue.take((*carried, *verdict, *given))
+        for one in refused:
+            emit(TickEvent("stage_failed", facts={"stage": "catalogue", "reason": one}))
+        drives = root_partition(desk.settings.model.cortex.drives)
+        state = load_state(self._states, mind.agent, drives)
+        keys = tuple([one.key for one in news])
+        known = self._offered(desk.routes()[0])
+        library = desk.asking.present.library.revision
+        return Moment(senses, known, state, left, held, carried, keys, library)
+
+    def _offered(self, route: Route) -> Catalogue:
+        """What this route's model is told of: a small one not of the acts every agent has."""
+        known, acting = self.catalogue.current(), self._mind.acting
+        told = {one.name for one in acting.offered_in_tick(route)}
+        hidden = {one.key for one in acting.registry.descriptors() if one.name not in told}
+        if not hidden:
+            return known
+        entries = [one for one in known.entries if one.key not in hidden]
+        return replace(known, entries=tuple(entries))
+
+    def _limits(self, present: Present, desk: Desk, *, strict: bool | None) -> TickLimits:
+        chosen = present.settings.model.cortex
+        return TickLimits(
+            seconds=chosen.seconds,
+            shares=Shares(chosen.input_share, chosen.primary_share),
+            strict=chosen.strict if strict is None else strict,
+            rules=self._mind.acting.rules(present.settings.model.acts),
+            patches=chosen.patch_limits(),
+            expand=desk.expand(),
+            holds_back=present.settings.holds_back,
+        )
+
+    async def _save(self, before: CognitionState, thought: Tick, emit: Emit, *, words: str) -> str:
+        """Keep the new state; why it could not be, if somebody else was first or the disk failed.
+        The tick goes on: the old state stays, and its acts were decided all the same.
+        """
+        if thought.state.revision == before.revision:
+            return ""
+        reports = (*thought.report.goal_ops, *thought.report.memory_ops)
+        review = REVIEW if any(one.applied and one.op.review for one in reports) else ""
+        save = partial(
+            self._states.save,
+            self._mind.agent,
+            thought.state,
+            expected=before.revision,
+            words=f"{words}{review}",
+        )
+        try:
+            await _shielded(save)
+        except MentisError as error:
+            facts = {"code": error.code, "reason": error.message, "revision": before.revision}
+            emit(TickEvent("state_save_refused", facts=facts))
+            return f"{error.code}: {error.message}"
+        return ""
+
+    async def _act(
+        self,
+        acts: Sequence[ActDraft],
+        told: Iterable[Told],
+        present: Present,
+        outcomes: list[Outcome],
+    ) -> None:
+        acting = self._mind.acting
+        gate = await acting.gate(acting.rules(present.settings.model.acts))
+        seen = await to_thread.run_sync(seen_of, told)
+        actions = [Action(one.name, one.payload, "output_ir") for one in acts]
+        act = partial(acting.dispatch, mode="beat", session=SESSION, outcomes=outcomes)
+        await act(actions, gate=gate, seen=seen, places=[one.endpoint for one in acts])
+
+    def _failing_after(
+        self, thought: Tick, moment: Moment, emit: Emit, *, recorded: bool, nothing_told: bool
+    ) -> Streaks:
+        """What has failed in ticks that no entry tells of, with this one."""
+        nothing_told = nothing_told and not moment.carried
+        hint = hint_for(thought.report, moment.state, ticks_of(self._mind)) if nothing_told else ""
+        try:
+            return self._failing.after(thought.report.stages, recorded=recorded, hint=hint)
+        except MentisError as error:
+            emit(TickEvent("stage_failed", facts={"stage": "health", "reason": error.message}))
+            return NO_STREAKS
+
+    def _alarms(self, present: Present, emit: Emit, unrecorded: Streaks) -> tuple[Alarm, ...]:
+        streaks = streaks_in(ticks_of(self._mind)).plus(unrecorded)
+        alarms = streaks.alarms(present.settings.model.cortex.alarm_failures)
+        for one in alarms:
+            facts = {"stage": one.stage, "failures": one.failures, "reason": one.reason}
+            facts |= {"hint": one.hint} if one.hint else {}
+            emit(TickEvent("helper_alarm", facts=facts))
+        return alarms
+
+    def secrets(self) -> tuple[str, ...]:
+        """Keys that the settings name, as far as they are in the environment."""
+        settings, _ = self._mind.settings.current()
+        return tuple(known_keys(settings, self._mind.acting.ground.environ).values())
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting(Value):
+    """What an agent has to think about by itself: senses that a tick left, outcomes of acts that
+    nobody told it of, goals. `owed` are outcomes to be told to whoever asked, not to a tick;
+    `carried` are the ids of those senses and outcomes.
+    """
+
+    left: int = 0
+    news: int = 0
+    goals: int = 0
+    owed: int = 0
+    carried: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Moment(Value):
+    """What one tick is given. `left` are the senses that an earlier one left; those of them that
+    are `held` back go on to the next one, and `carried` are the others, with what came of acts.
+    `news` are the keys of the acts of which it is told for the first time.
+    """
+
+    senses: tuple[Sense, ...]
+    catalogue: Catalogue
+    state: CognitionState
+    left: tuple[Sense, ...]
+    held: tuple[Sense, ...]
+    carried: tuple[Sense, ...]
+    news: tuple[str, ...]
+    library: str
+
+
+@dataclass(slots=True)
+class Over:
+    """How far a tick came, wherever it ends."""
+
+    thought: Tick
+    outcomes: list[Outcome] = field(default_factory=list[Outcome])
+    unsaved: str = ""
+
+
+def _done(moment: Moment, over: Over, asking: Asking) -> Done:
+    """A primary that did not answer has not been told anything: what was left is left again."""
+    thought, outcomes = over.thought, over.outcomes
+    heard = thought.report.noop not in UNHEARD
+    late = () if outcomes else _blocked(thought.acts, 0, "the tick ended before it was begun")
+    undone = dropped_senses(late, thought.state.revision)
+    return Done(
+        tick=thought,
+        given=moment.senses,
+        before=moment.state.revision,
+        saved=not over.unsaved,
+        library=moment.library,
+        calls=tuple(asking.calls),
+        outcomes=tuple(outcomes),
+        senses=(*thought.senses, *undone, *map(_carried, outcomes)) if heard else moment.left,
+        told=moment.news if heard else (),
+        again=not heard,
+        window=asking.present.window,
+        degraded=(*_without_window(asking.present), *asking.degraded),
+    )
+
+
+def _carried(outcome: Outcome) -> Sense:
+    """What came of an act says again what was asked for: it clears nothing in the next tick."""
+    return replace(sense_of(outcome), trust=least_trusted((Trust.SELF, outcome.trust)))
+
+
+def _without_window(present: Present) -> Iterator[Degradation]:
+    """Why no window could be asked for at all."""
+    return (one for one in present.degraded if one.part == PART)
+
+
+def _until_sleep(thought: Tick) -> Tick:
+    """Nothing is done after the agent lay down to sleep; what it wanted to do then is told."""
+    own = SLEEP.place, SLEEP.name
+    asked = [(one.endpoint, one.name) for one in thought.acts]
+    place = asked.index(own) if own in asked else None
+    if place is None or place + 1 == len(thought.acts):
+        return thought
+    acts, late = thought.acts[: place + 1], thought.acts[place + 1 :]
+    dropped = _blocked(late, place + 1, "it came after a sleep act")
+    report = replace(thought.report, dropped=(*thought.report.dropped, *dropped))
+    senses = (*thought.senses, *dropped_senses(dropped, thought.state.revision))
+    return replace(thought, acts=acts, report=report, senses=senses)
+
+
+def _blocked(acts: Sequence[ActDraft], start: int, why: str) -> tuple[Dropped, ...]:
+    told = enumerate(acts, start)
+    return tuple([Dropped("acts", n, "blocked", f"{one.name}: {why}") for n, one in told])
+
+
+async def _shielded(work: Callable[[], T]) -> T:
+    """Also when cancelled: what was done and what it cost is kept."""
+    with CancelScope(shield=True):
+        return await to_thread.run_sync(work)
+    raise Defect("what shields the record from being cancelled was cancelled itself")

@@ -1,0 +1,83 @@
+"""The senses that one tick hands on to the next, each with who vouches for it.
+
+They lie in files and rows meanwhile, so they are sealed with the home's secret: what does not come
+with our seal may be anybody's, and nobody vouches for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mentis.codec.forms import from_json, to_json
+from mentis.errors import BadInput, StoreDamaged
+from mentis.ports.blob_store import BlobStore
+from mentis.turn.mind import Mind
+from mentis.values.cognition import Sense
+from mentis.values.json import JsonObject
+from mentis.values.trust import Trust
+
+LOST = "senses.lost"
+_KEY_BYTES = 64  # the longest key that BLAKE2b takes
+_PURPOSE = b"mentis-senses"
+
+
+def keep_senses(mind: Mind, blobs: BlobStore, senses: Sequence[Sense]) -> dict[str, object]:
+    """Apart from the record: it may be large, and it can be erased without a trace of it."""
+    content = written(senses)
+    sealed = seal(mind, content)
+    return {
+        "blob": blobs.keep(content),
+        "senses": len(senses),
+        **({"seal": sealed} if sealed else {}),
+    }
+
+
+def kept_senses(mind: Mind, blobs: BlobStore, told: JsonObject) -> tuple[Sense, ...]:
+    """What `keep_senses` told of; one sense that says so, where it cannot be read any more."""
+    name = str(told.get("blob", ""))
+    try:
+        content = blobs.read(name)
+        return (_lost(name),) if content is None else read(mind, content, str(told.get("seal", "")))
+    except (StoreDamaged, BadInput):
+        return (_lost(name),)
+
+
+def written(senses: Sequence[Sense]) -> bytes:
+    """A line each."""
+    return b"\n".join(map(_line, senses))
+
+
+def read(mind: Mind, content: bytes, sealed: str) -> tuple[Sense, ...]:
+    """Trusted as they were under our seal, else not at all; BadInput if they cannot be read."""
+    # Not by `splitlines`: a sense may hold what some take for the end of a line.
+    senses = [from_json(Sense, one) for one in content.split(b"\n") if one]
+    ours = seal(mind, content)
+    if ours and hmac.compare_digest(ours, sealed):
+        return tuple(senses)
+    return tuple([replace(sense, trust=Trust.UNTRUSTED) for sense in senses])
+
+
+def seal(mind: Mind, content: bytes) -> str:
+    """Nothing without a secret: then nobody could tell ours from another's."""
+    if not mind.secret:
+        return ""
+    key = mind.secret[:_KEY_BYTES]
+    hashed = hashlib.blake2b(key=key, person=_PURPOSE, digest_size=32)
+    hashed.update(mind.agent.encode() + b"\0" + content)
+    return hashed.hexdigest()
+
+
+def _line(sense: Sense) -> bytes:
+    try:
+        return to_json(sense)
+    except BadInput as refusal:
+        payload = {"kind": ascii(sense.kind), "reason": refusal.message}
+        return to_json(Sense(f"{LOST}:{sense.id!a}", LOST, payload, Trust.UNTRUSTED))
+
+
+def _lost(name: str) -> Sense:
+    payload = {"blob": name, "reason": "what the last tick left here cannot be read any more"}
+    return Sense(f"{LOST}:{name}", LOST, payload, Trust.RUNTIME)

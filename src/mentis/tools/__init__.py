@@ -1,0 +1,1 @@
+"""Tools: what an agent can do: registry, toolbox, approvals, servers."""

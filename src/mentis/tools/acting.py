@@ -1,0 +1,340 @@
+"""Acting for one agent: the registry, the gate, the journal and the dispatcher, put together.
+
+Nothing is locked, started or made in the home before something is to be done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from anyio import CancelScope, to_thread
+
+from mentis.act import entries
+from mentis.act.approvals import Approvals
+from mentis.act.budget import Tally, begun_in
+from mentis.act.dispatch import Dispatcher, DispatchLimits
+from mentis.act.gate import Gate, GateRules, judge_again, not_offered
+from mentis.act.journal import Journal, Sizes
+from mentis.act.recovery import Caught, Recovery
+from mentis.act.registry import Registry
+from mentis.act.seen import Seen
+from mentis.compose.modes import writes_to_people
+from mentis.errors import StoreDamaged
+from mentis.facts.abilities import abilities
+from mentis.home.ground import Ground
+from mentis.ledger.chain import format_time
+from mentis.ledger.recipes import holds
+from mentis.ports.blob_store import BlobStore
+from mentis.record.outcome_news import read_news
+from mentis.settings.acts import CHOSEN, ActSettings
+from mentis.stores.files.owners import Owner, Owners
+from mentis.values.act import ActCall, ActSpec, Decision, WaitingAct
+from mentis.values.action import Action, Outcome
+from mentis.values.block import Mode
+from mentis.values.entry import Entry
+from mentis.values.mark import Mark
+from mentis.values.route import Route
+from mentis.values.tool import ToolDeclaration
+from mentis.values.trace import Degradation
+
+from .registry import ToolProblem, Tools, open_tools
+
+_LOOK_BACK = 256
+_MOST_NOTES = 20
+_LATER = "it is connected when a turn begins, so what it can do is not known here"
+
+
+def open_dispatcher(ground: Ground) -> Acting:
+    """Nothing is started. Use `begin` before a turn, `aclose` at the end."""
+    return Acting(ground, open_tools(ground))
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What acts are done with, once there is something to do."""
+
+    owner: Owner
+    journal: Journal
+    dispatcher: Dispatcher
+    recovery: Recovery
+    tally: Tally
+
+
+class Acting:
+    def __init__(self, ground: Ground, tools: Tools) -> None:
+        self.ground = ground
+        self.tools = tools
+        self.registry: Registry = tools.registry
+        self.blobs: BlobStore = ground.blobs
+        self.owners = Owners(ground.home.owners)
+        self.approvals = Approvals(
+            ground.ledger,
+            ground.stamp,
+            ground.accepted,
+            agent=ground.agent,
+            clock=ground.clock,
+            ids=ground.ids,
+            genuine=holds,
+        )
+        self._bench: Bench | None = None
+        self._begun = False
+        self._counted = 0  # entries, from the first on, that the tally knows of
+        self._beginning: CancelScope | None = None
+        self._faults: list[str] = []
+
+    # Before a turn
+
+    async def begin(self) -> Caught:
+        """Start the tools, and look after what is open: the first time also what a process that is
+        gone left behind, each time what waited too long and what a person has approved.
+        """
+        left = done = Caught()
+        with CancelScope() as self._beginning:
+            await self.tools.start()
+            if self._bench is not None:
+                await self._bench.dispatcher.record(self._bench.journal.catch_up)
+            await to_thread.run_sync(self.approvals.expire, self.ground.clock.now())
+            if not self._begun:
+                left = await self._recover()
+                self._begun = True
+            done = await self.run_approved()
+        self._faults = [*left.faults, *done.faults]
+        return Caught((*left.outcomes, *done.outcomes), tuple(self._faults))
+
+    def interrupt(self) -> None:
+        """End what `begin` is at; what came of it is recorded, and the rest is done by the next."""
+        if self._beginning is not None:
+            self._beginning.cancel()
+
+    async def _recover(self) -> Caught:
+        if not await to_thread.run_sync(self.marks, entries.OPEN):
+            return Caught()
+        return await (await self.bench()).recovery.recover()
+
+    async def run_approved(self, keys: Collection[str] | None = None) -> Caught:
+        """Do what a person has said yes to and can be done here: all of it, or only these keys."""
+        here, _ = await to_thread.run_sync(self.doable, keys)
+        if not here:
+            return Caught()
+        return await (await self.bench()).recovery.run_approved(here)
+
+    def doable(
+        self, keys: Collection[str] | None = None
+    ) -> tuple[frozenset[str], tuple[WaitingAct, ...]]:
+        """Which approved acts can be begun here, and which only where their handler is.
+
+        What nobody who has it came to begin in time is begun here too, and so found missing. What
+        cannot be read is begun as well: whoever begins it says so.
+        """
+        here, elsewhere = set[str](), list[WaitingAct]()
+        now = format_time(self.ground.clock.now())
+        for mark in self.marks(entries.APPROVED):
+            if keys is not None and mark.key not in keys:
+                continue
+            act = _read(mark)
+            if act is None or act.expires <= now or self.registry.handler(act.call.action.type):
+                here.add(mark.key)
+            else:
+                elsewhere.append(act)
+        return frozenset(here), tuple(elsewhere)
+
+    def marks(self, kind: str) -> tuple[Mark, ...]:
+        return self.ground.ledger.marks(self.ground.agent, kind)
+
+    # In a turn
+
+    def rules(self, chosen: ActSettings) -> GateRules:
+        """As the settings say, as far as they count."""
+        return self.tools.granted(chosen).rules()
+
+    async def gate(self, rules: GateRules) -> Gate:
+        """For one turn; the hour is counted over all of them."""
+        return Gate(rules, (await self.bench()).tally)
+
+    async def dispatch(
+        self,
+        actions: Sequence[Action],
+        *,
+        gate: Gate,
+        seen: Seen | None,
+        mode: Mode,
+        session: str,
+        outcomes: list[Outcome],
+        offered: Collection[str] | None = None,
+        places: Sequence[str] = (),
+    ) -> None:
+        """One outcome for each action; `seen` is what the model was shown before it asked.
+
+        `offered` are the acts it was told of: no other is done. None where a person calls.
+        `places`: where each is to be done, if that was said.
+        """
+
+        def judge(call: ActCall, spec: ActSpec) -> Decision:
+            if offered is not None and spec.name not in offered:
+                return not_offered(spec)
+            return gate.judge(call, spec, seen)
+
+        bench = await self.bench()
+        if gate.rules.budget.by_hour:
+            await self._recount(bench.tally)
+        await bench.dispatcher.dispatch(
+            actions, judge=judge, mode=mode, session=session, outcomes=outcomes, places=places
+        )
+
+    def offered(self, route: Route, *, asked: bool = True) -> tuple[ToolDeclaration, ...]:
+        """What a model is told of on that route. A small one is not told of the acts every agent
+        has, unless the settings name them; one that nobody asked only of what `acts.unasked` says.
+        """
+        told = self._asked(asked=asked)
+        if self.ground.chosen.builtin is not None or _takes_tools(route):
+            return told
+        return tuple(one for one in told if not self._is_plain(one.name))
+
+    def offered_in_tick(self, route: Route) -> tuple[ToolDeclaration, ...]:
+        """What may be done unasked. An answer of a tick needs no tools, so only where the prompts
+        are short it is not told of the acts every agent has, unless the settings name them.
+        """
+        told = self._asked(asked=False)
+        if self.ground.chosen.builtin is not None or not _is_short(route):
+            return told
+        return tuple(one for one in told if not self._is_plain(one.name))
+
+    def allowed(self, mode: Mode, *, asked: bool = True) -> tuple[ToolDeclaration, ...]:
+        """What there is to choose from, on whatever route: a beat writes to nobody."""
+        told = self._asked(asked=asked)
+        return told if mode != "beat" else tuple(t for t in told if not writes_to_people(t.name))
+
+    def _asked(self, *, asked: bool) -> tuple[ToolDeclaration, ...]:
+        told, unasked = self.registry.declarations(), self.ground.chosen.unasked
+        if asked or unasked is None:
+            return told
+        return tuple(one for one in told if one.name in unasked)
+
+    def _is_plain(self, name: str) -> bool:
+        spec = self.registry.spec(name)
+        return spec is not None and spec.source == "builtin" and name in CHOSEN
+
+    def news(self) -> tuple[Outcome, ...]:
+        """What came of acts outside of a turn, and was not told yet. It blocks.
+
+        What the record does not say of them is left out, and a note says so.
+        """
+        told: list[Outcome] = []
+        for mark in self.marks(entries.NEWS):
+            try:
+                told.append(read_news(self.ground, mark))
+            except StoreDamaged as fault:
+                if fault.message not in self._faults:
+                    self._faults.append(fault.message)
+        return tuple(told)
+
+    def notes(self) -> tuple[Degradation, ...]:
+        """What cannot be done, or could not be looked after, for the trace of a turn."""
+        problems = [Degradation("tools", _told(one)) for one in self.tools.problems]
+        missing = [Degradation("tools", f"{name}: {_LATER}") for name in self.tools.unstarted]
+        faults = [Degradation("acts", fault) for fault in self._faults]
+        return (*problems, *missing, *faults, *self.tools.notes.degraded)[:_MOST_NOTES]
+
+    # What acts are done with
+
+    async def bench(self) -> Bench:
+        """Made the first time: from then on this process is the owner of what it begins."""
+        if self._bench is None:
+            ground = self.ground
+            owner = await to_thread.run_sync(self.owners.enter, ground.ids.new_id())
+            tally = Tally(ground.clock)
+            await self._recount(tally)
+            self._bench = self._made(owner, tally)
+        return self._bench
+
+    def _made(self, owner: Owner, tally: Tally) -> Bench:
+        ground, chosen = self.ground, self.ground.chosen
+        journal = Journal(
+            ground.ledger,
+            ground.stamp,
+            self.blobs,
+            agent=ground.agent,
+            owner=owner.name,
+            sizes=Sizes(chosen.inline_bytes, chosen.result_bytes),
+            accepted=ground.accepted,
+        )
+        limits = DispatchLimits(
+            at_once=chosen.concurrency,
+            seconds=chosen.seconds,
+            waiting_seconds=chosen.approval_hours * 3600,
+        )
+        dispatcher = Dispatcher(
+            self.registry, journal, clock=ground.clock, ids=ground.ids, limits=limits
+        )
+
+        def judge(call: ActCall, spec: ActSpec) -> Decision:
+            return judge_again(
+                self.rules(chosen), call, spec, spent=tally.spent(0, without=call.key)
+            )
+
+        recovery = Recovery(dispatcher, self.owners.alive, retries=chosen.retries, judge=judge)
+        return Bench(owner, journal, dispatcher, recovery, tally)
+
+    async def _recount(self, tally: Tally) -> None:
+        """Other processes act too: the hour is what the ledger says."""
+        latest = await to_thread.run_sync(self._since_counted)
+        tally.learn(begun_in(latest))
+        if latest:
+            self._counted = max(self._counted, latest[-1].index + 1)
+
+    def _since_counted(self) -> tuple[Entry, ...]:
+        """What is new since; the first time what was lately, backwards until it is an hour old."""
+        ledger, agent = self.ground.ledger, self.ground.agent
+        if self._counted:
+            return tuple(ledger.entries(agent, start=self._counted))
+        since, count = self.ground.clock.now() - timedelta(hours=1), _LOOK_BACK
+        while True:
+            latest = ledger.latest(agent, count)
+            if len(latest) < count or datetime.fromisoformat(latest[0].time) < since:
+                return latest
+            count *= 2
+
+    # The end
+
+    async def aclose(self) -> None:
+        try:
+            await self.tools.aclose()
+        finally:
+            with CancelScope(shield=True):
+                await to_thread.run_sync(self._leave)
+
+    def close(self) -> None:
+        try:
+            self.tools.close()
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        bench, self._bench = self._bench, None
+        if bench is not None:
+            self._counted = 0
+            try:
+                bench.journal.catch_up()  # what still cannot be recorded is found open later
+            finally:
+                bench.owner.close()
+
+
+def _read(mark: Mark) -> WaitingAct | None:
+    try:
+        return entries.waiting_act(mark)
+    except StoreDamaged:
+        return None
+
+
+def _told(problem: ToolProblem) -> str:
+    return "; ".join(filter(None, (f"{problem.name}: {problem.why}", problem.hint)))
+
+
+def _takes_tools(route: Route) -> bool:
+    return not _is_short(route) and abilities(route).calls != "text"
+
+
+def _is_short(route: Route) -> bool:
+    return route.variant == "compact"

@@ -1,0 +1,240 @@
+"""The one service of acts: what waits for a person, what was decided, what was done, for one agent.
+
+Looking and deciding need nothing but the ledger. Running opens the tools of the home, does what was
+approved and looks after what a process that is gone left open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from anyio import to_thread
+
+from mentis.act import entries
+from mentis.act.approvals import Approvals
+from mentis.act.entries import OpenAct
+from mentis.act.recovery import Caught
+from mentis.errors import BadInput, HomeError, StoreDamaged, UsageError
+from mentis.home.closing import Closing
+from mentis.home.parts import Parts
+from mentis.ledger.recipes import holds
+from mentis.ports.blob_store import BlobStore
+from mentis.record.act_stories import ActStory, stories
+from mentis.record.record import Record, open_record
+from mentis.stores.files.accepted_acts import AcceptedFile
+from mentis.stores.files.blobs import FileBlobs
+from mentis.stores.files.key_folder import config_folder
+from mentis.stores.files.owners import Owners
+from mentis.values.act import WaitingAct
+from mentis.values.action import Outcome
+from mentis.values.value import Value
+
+from .acting import open_dispatcher
+from .record_ground import ground_of
+
+T = TypeVar("T")
+_MOST_WORDS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class InFlight(Value):
+    """An act that was begun and has no outcome. Not `alive`: the process that began it is gone."""
+
+    act: OpenAct
+    alive: bool
+    since: str = ""
+    entry: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ran(Value):
+    """What came of acts outside of a turn, and what could not be looked after, in words.
+
+    `elsewhere` was approved, and what does it is not here: the program that has it does it.
+    """
+
+    expired: tuple[WaitingAct, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+    faults: tuple[str, ...] = ()
+    elsewhere: tuple[WaitingAct, ...] = ()
+
+
+def open_acts(
+    home: str | Path,
+    persona: str | None = None,
+    parts: Parts | None = None,
+    *,
+    readonly: bool = False,
+) -> Acts:
+    """The service for one persona of a home; use it as a context manager.
+
+    `readonly` is for looking only: it works where nothing can be written.
+    """
+    parts = parts or Parts()
+    return Acts(open_record(home, persona, parts, readonly=readonly), parts)
+
+
+class Acts(Closing):
+    """Its methods block, but for `run`: an async caller runs them in a worker thread."""
+
+    def __init__(self, record: Record, parts: Parts) -> None:
+        self._record = record
+        self._parts = parts
+        self._ledger = record.ledger
+        self._blobs: BlobStore = FileBlobs(record.home.blobs)
+        self._owners = Owners(record.home.owners)
+        self._approvals = Approvals(
+            record.ledger,
+            record.stamp(),
+            AcceptedFile(config_folder(record.environ), record.home.path),
+            agent=record.agent,
+            clock=record.clock,
+            ids=record.ids,
+            genuine=holds,
+        )
+
+    @property
+    def agent(self) -> str:
+        return self._record.agent
+
+    def pending(self) -> tuple[tuple[WaitingAct, ...], tuple[StoreDamaged, ...]]:
+        """What waits, oldest first, as it would be done; and what of it cannot be read."""
+        return self._approvals.pending()
+
+    def find(self, key: str) -> WaitingAct:
+        """What waits under this key, or under one that begins like this; else UsageError."""
+        return self._approvals.find(key)
+
+    def approve(
+        self, key: str, *, by: str, words: str = "", shown: WaitingAct | None = None
+    ) -> WaitingAct:
+        """Let it be done. Nothing is done yet: `run` does it, or the next turn. With `shown` only
+        if it is still that.
+        """
+        return self._approvals.approve(key, by=_name(by), words=_words(words), shown=shown)
+
+    def deny(self, key: str, *, by: str, words: str = "") -> WaitingAct:
+        """Never do it, also when it was approved and is not begun; the next turn is told so, with
+        the words.
+        """
+        return self._approvals.deny(key, by=_name(by), words=_words(words))
+
+    def expire(self) -> tuple[WaitingAct, ...]:
+        """Give up what nobody decided in time."""
+        return self._approvals.expire(self._record.clock.now())
+
+    def approved(self) -> tuple[tuple[WaitingAct, ...], tuple[StoreDamaged, ...]]:
+        """What a person said yes to and nobody has begun; and what of it cannot be read."""
+        return entries.read_all(
+            self._ledger.marks(self.agent, entries.APPROVED), entries.waiting_act
+        )
+
+    def open(self) -> tuple[tuple[InFlight, ...], tuple[StoreDamaged, ...]]:
+        """What was begun and has no outcome yet, here or in another process; and what of it cannot
+        be read.
+        """
+        acts, faults = entries.read_all(
+            self._ledger.marks(self.agent, entries.OPEN), entries.open_act
+        )
+        return tuple(self._in_flight(act) for act in acts), faults
+
+    def log(
+        self, *, last: int | None = None, state: str | None = None, name: str | None = None
+    ) -> tuple[ActStory, ...]:
+        """What the ledger tells of each act, oldest first; of `last` the newest only."""
+        found = [
+            story
+            for story in stories(self._ledger.entries(self.agent))
+            if state in (None, story.state) and name in (None, story.type)
+        ]
+        return tuple(found[-last:] if last else found)
+
+    def story(self, key: str) -> ActStory:
+        """All of one act, by its key or the beginning of it; else UsageError."""
+        known = {story.key: story for story in self.log()}
+        if key in known:
+            return known[key]
+        matching = [one for one in known if key and one.startswith(key)]
+        if len(matching) == 1:
+            return known[matching[0]]
+        raise _unknown(key, matching)
+
+    def result(self, key: str) -> str:
+        """The whole of what an act answered, also of one too large for the record."""
+        story = self.story(key)
+        if not any(step.stage == "outcome" for step in story.steps):
+            raise UsageError(
+                f"act {story.key} has no result: it is {story.state}",
+                hint=f"`mentis acts show {story.key[:8]}` says how far it came",
+                key=story.key,
+            )
+        if not story.blob:
+            return story.text
+        content = self._blobs.read(story.blob)
+        if content is None:
+            raise UsageError(
+                f"the result of act {story.key} is not kept any more ({story.blob})",
+                hint="the record has its beginning: `mentis acts show` prints it",
+                key=story.key,
+            )
+        return content.decode(errors="replace")
+
+    async def run(self, keys: Collection[str] | None = None) -> Ran:
+        """Do what was approved, and look after what expired or was left open; of `keys` only those.
+
+        What comes of it is recorded, and told in the next turn.
+        """
+        expired = () if keys is not None else await to_thread.run_sync(self.expire)
+        acting = open_dispatcher(ground_of(self._record, self._parts))
+        try:
+            await acting.tools.start()
+            recovery = (await acting.bench()).recovery
+            left = Caught() if keys is not None else await recovery.recover()
+            here, elsewhere = await to_thread.run_sync(acting.doable, keys)
+            done = await recovery.run_approved(here)
+        finally:
+            await acting.aclose()
+        return Ran(
+            expired, left.outcomes + done.outcomes, left.faults + done.faults, elsewhere=elsewhere
+        )
+
+    def close(self) -> None:
+        self._record.close()
+
+    def _in_flight(self, act: OpenAct) -> InFlight:
+        delivery = entries.delivery(act.call.key, "intent", act.call.attempt)
+        entry = self._ledger.find_delivery(self.agent, delivery)
+        since, index = (entry.time, entry.index) if entry else ("", None)
+        return InFlight(act, self._alive(act.owner), since, index)
+
+    def _alive(self, owner: str) -> bool:
+        try:
+            return self._owners.alive(owner)
+        except HomeError:  # where nothing can be written no lock can be tried: it may be there
+            return True
+
+
+def _name(by: str) -> str:
+    if by.strip():
+        return by.strip()[:200]
+    raise BadInput("a decision needs a name", hint="say who decides")
+
+
+def _words(words: str) -> str:
+    if len(words) <= _MOST_WORDS:
+        return words
+    raise BadInput(
+        f"the words have {len(words)} characters, and {_MOST_WORDS} are kept", hint="say it shorter"
+    )
+
+
+def _unknown(key: str, matching: Sequence[str]) -> UsageError:
+    if len(matching) > 1:
+        message = f"{len(matching)} acts have a key that begins with {key!r}"
+        return UsageError(message, hint=f"give more of it: {', '.join(matching[:3])}", key=key)
+    return UsageError(
+        f"no act has the key {key!r}", hint="`mentis acts log --last 50` lists them", key=key
+    )

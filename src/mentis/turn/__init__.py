@@ -1,0 +1,1 @@
+"""Turn: the order of the stages, once, and what a turn begins and ends with."""

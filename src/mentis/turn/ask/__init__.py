@@ -1,0 +1,1 @@
+"""Ask: one question to a model: render, call, settle; fallback, correction, budget."""

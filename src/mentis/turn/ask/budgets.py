@@ -1,0 +1,279 @@
+"""What an agent has spent and may still spend. Checked before each call, from its own record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import cast
+
+from mentis.engines.estimate import EstimatingCounter
+from mentis.errors import BudgetReached, EngineMissing
+from mentis.home.database import open_database
+from mentis.home.ledger import agents_here, open_store
+from mentis.settings.sections import BudgetSettings
+from mentis.settings.settings import Settings
+from mentis.stores.files.home import Home
+from mentis.turn.mind import Mind
+from mentis.values.entry import Draft, Entry
+from mentis.values.rendering import Rendering
+from mentis.values.reply import Usage
+from mentis.values.route import Backend, Route
+from mentis.values.timeline import Timeline, clock_time
+
+from .attempt import Course
+from .calls import Call, planned, prompt_tokens
+from .prices import NOT_INSTALLED, call_price
+from .reservation import Reserve
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Tokens read and written; dollars only where they are asked for and a price is known."""
+
+    turn_tokens: int = 0
+    day_tokens: int = 0
+    agent_tokens: int = 0
+    turn_usd: Decimal = Decimal(0)
+    day_usd: Decimal = Decimal(0)
+    agent_usd: Decimal = Decimal(0)
+    under_way: int = 0  # of the tokens: what others have begun and not recorded yet
+
+    def and_others(self, tokens: int, usd: Decimal) -> Spent:
+        """With what turns that are under way elsewhere may come to."""
+        return replace(
+            self,
+            day_tokens=self.day_tokens + tokens,
+            agent_tokens=self.agent_tokens + tokens,
+            day_usd=self.day_usd + usd,
+            agent_usd=self.agent_usd + usd,
+            under_way=tokens,
+        )
+
+    def and_now(self, tokens: int, usd: Decimal) -> Spent:
+        """With a call of the turn that is going on, which no record knows of yet."""
+        return Spent(
+            self.turn_tokens + tokens,
+            self.day_tokens + tokens,
+            self.agent_tokens + tokens,
+            self.turn_usd + usd,
+            self.day_usd + usd,
+            self.agent_usd + usd,
+            self.under_way,
+        )
+
+
+def check_turn(course: Course) -> None:
+    """Nothing is sent that could go over a budget. Without budgets the record is not read."""
+    calls = ((call.route, call.reply.usage or call.planned) for call in _calls(course))
+    used = [(route, usage) for route, usage in calls if usage is not None]
+    prompt = prompt_tokens(course.leg.composed.trace)
+    mind, settings = course.leg.mind, course.present.settings
+    check_asking(mind, settings, used, prompt=prompt, reserve=course.reserve)
+
+
+def check_asking(
+    mind: Mind,
+    settings: Settings,
+    used: Iterable[tuple[Route, Usage]],
+    *,
+    prompt: int,
+    reserve: Reserve,
+) -> None:
+    """The same for a call to the mind's route, after what was `used` already in this turn. What it
+    may come to is reserved, so that no other process of this agent counts on it too.
+    """
+    budgets = settings.model.budgets
+    priced = _in_money(budgets)
+    own = Spent()
+    for route, usage in used:
+        usd = price_of(usage, route) if priced else Decimal(0)
+        own = own.and_now(usage.input + usage.output, usd)
+    if not _lasts(budgets):
+        check_budgets(budgets, own, mind.route, prompt=prompt)
+        return
+    with reserve.alone(settings.model.store.busy_seconds):
+        # First what is under way: a turn that ends meanwhile is then counted twice, and never not.
+        others = reserve.others()
+        spent = _recorded(mind, settings, priced=priced).and_others(*others)
+        spent = spent.and_now(own.turn_tokens, own.turn_usd)
+        try:
+            check_budgets(budgets, spent, mind.route, prompt=prompt)
+        except BudgetReached:
+            _record_clock(mind)
+            raise
+        most = planned(prompt, mind.route)
+        usd = price_of(most, mind.route) if priced else Decimal(0)
+        reserve.keep(own.turn_tokens + most.input + most.output, own.turn_usd + usd)
+
+
+def _recorded(mind: Mind, settings: Settings, *, priced: bool) -> Spent:
+    own = (mind.route, *mind.fallbacks, *([mind.correction] if mind.correction else ()))
+    routes = (*own, *settings.every_route())
+    entries = mind.ledger.entries(mind.agent)
+    return spent_by(entries, mind.clock.now(), priced=priced, routes=routes)
+
+
+def _record_clock(mind: Mind) -> None:
+    """Entries that are ahead of the clock count until the record says what it showed after them,
+    and a tick that is refused leaves no entry.
+    """
+    latest = mind.ledger.latest(mind.agent, 1)
+    if latest and clock_time(latest[0]) > mind.clock.now():
+        draft = Draft("clock", "runtime", {})
+        mind.ledger.append(mind.agent, [draft], mind.acting.ground.stamp)
+
+
+def _calls(course: Course) -> Iterator[Call]:
+    yield from course.calls
+    yield from course.unanswered
+
+
+def check_call(
+    settings: Settings,
+    home: Home,
+    rendering: Rendering,
+    *,
+    route: Route,
+    now: datetime,
+    environ: Mapping[str, str],
+) -> None:
+    """A call outside any turn leaves no record, so it is held to what the agents spent already."""
+    budgets, spent = settings.model.budgets, [Spent()]
+    if _lasts(budgets):
+        priced, routes = _in_money(budgets), (route, *settings.every_route())
+        with (
+            open_database(home, settings, environ) as database,
+            closing(open_store(settings, database, environ)) as ledger,
+        ):
+            agents = agents_here(ledger, settings, home, None)
+            records = (ledger.entries(agent) for agent in agents)
+            spent += [spent_by(entries, now, priced=priced, routes=routes) for entries in records]
+    prompt = EstimatingCounter().count(rendering.body().decode()).tokens
+    for one in spent:
+        check_budgets(budgets, one, route, prompt=prompt)
+
+
+def spent_by(
+    entries: Iterable[Entry], now: datetime, *, priced: bool, routes: Sequence[Route] = ()
+) -> Spent:
+    """The sums over a record: what was reported, and what was planned where nothing was.
+
+    `routes` are those of today: where they set a price of their own, it holds for the record too.
+    """
+    today = Timeline[tuple[int, Decimal]](day_of(now), now)
+    agent_tokens, agent_usd = 0, Decimal(0)
+    for entry in entries:
+        used: list[tuple[int, Decimal]] = []
+        for told_by, usage in _used(entry):
+            tokens, usd = usage.input + usage.output, Decimal(0)
+            if priced:
+                usd = price_of(usage, _route(told_by, routes), entry=entry.index)
+            used.append((tokens, usd))
+            agent_tokens, agent_usd = agent_tokens + tokens, agent_usd + usd
+        today.add(clock_time(entry), *used)
+    spent = Spent(agent_tokens=agent_tokens, agent_usd=agent_usd)
+    for _, (tokens, usd) in today.counted():
+        spent = replace(spent, day_tokens=spent.day_tokens + tokens, day_usd=spent.day_usd + usd)
+    return spent
+
+
+def day_of(now: datetime) -> datetime:
+    """The moment its day (UTC) began."""
+    return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def check_budgets(budgets: BudgetSettings, spent: Spent, route: Route, *, prompt: int) -> None:
+    """Raise BudgetReached if this call could go over a limit: its prompt and its longest answer."""
+    most = planned(prompt, route)
+    call = most.input + most.output
+    for name in ("turn_tokens", "day_tokens", "agent_tokens"):
+        limit, used = getattr(budgets, name), getattr(spent, name)
+        if limit and used + call > limit:
+            elsewhere = spent.under_way if name != "turn_tokens" else 0
+            others = f" ({elsewhere} of it under way elsewhere)" if elsewhere else ""
+            raise _reached(name, f"{used}{others} + {call}", f"{limit} tokens")
+    if not _in_money(budgets):
+        return
+    cost = price_of(most, route)
+    for name in ("turn_usd", "day_usd", "agent_usd"):
+        limit, paid = getattr(budgets, name), getattr(spent, name)
+        if limit and paid + cost > Decimal(str(limit)):
+            said = f"{paid:.4f} + {cost:.4f}"
+            raise _reached(name, said, f"{limit} US dollars (estimated)")
+
+
+def price_of(usage: Usage, route: Route, *, entry: int | None = None) -> Decimal:
+    """US dollars at list price, an estimate: discounts and taxes are not known here.
+
+    `entry` is the one of the record that the usage is from, if it is not of a call to be made.
+    """
+    price = call_price(route, usage)
+    if price.usd is not None:
+        return Decimal(str(price.usd))
+    if price.told == NOT_INSTALLED:
+        raise EngineMissing(
+            "a budget in dollars is set, and the price table is not installed",
+            hint="install mentis[prices], or set the budgets in dollars to 0",
+        )
+    where = "" if entry is None else f", which entry {entry} of the record used"
+    facts = f'routes."{route.name}".facts' if "/" in route.name else f"routes.{route.name}.facts"
+    raise BudgetReached(
+        f"a budget in dollars is set, and no price is known for {route.model} "
+        f"on route {route.name!r}{where}",
+        hint=f"set input_price and output_price (or free = true) in {facts}, "
+        "or the budgets in dollars to 0",
+        route=route.name,
+        model=route.model,
+        entry=entry,
+    )
+
+
+def _lasts(budgets: BudgetSettings) -> bool:
+    """Whether a budget goes beyond one turn, so that the record has to be read."""
+    return any((budgets.day_tokens, budgets.agent_tokens, budgets.day_usd, budgets.agent_usd))
+
+
+def _in_money(budgets: BudgetSettings) -> bool:
+    return any((budgets.turn_usd, budgets.day_usd, budgets.agent_usd))
+
+
+def _reached(name: str, sum_: str, limit: str) -> BudgetReached:
+    return BudgetReached(
+        f"this call could use more than budgets.{name} allows: {sum_} of {limit}",
+        hint=f"raise budgets.{name}, wait for the next day if it is a daily one, or ask for less",
+        budget=name,
+    )
+
+
+def _used(entry: Entry) -> Iterator[tuple[Mapping[str, object], Usage]]:
+    """Each call of a turn that was paid for, by whoever tells of it: the turn, or the call."""
+    if entry.kind != "turn":
+        return
+    lists = (entry.body.get(name) or () for name in ("calls", "unanswered"))
+    calls, unanswered = (cast("Sequence[Mapping[str, object]]", told) for told in lists)
+    for told_by in (*(calls or (entry.body,)), *unanswered):
+        usage = _usage(told_by.get("usage")) or _usage(told_by.get("planned"))
+        if usage is not None:
+            yield told_by, usage
+
+
+def _usage(found: object) -> Usage | None:
+    if not isinstance(found, Mapping):
+        return None
+    told = cast("Mapping[str, object]", found)
+    names = ("input", "output", "cache_read", "cache_write")
+    counts = (told.get(name) for name in names)
+    return Usage(*(count if isinstance(count, int) else 0 for count in counts))
+
+
+def _route(told_by: Mapping[str, object], routes: Sequence[Route]) -> Route:
+    """The route of today that was meant: of the same name and model, else of the same model."""
+    told = cast("Mapping[str, str]", told_by.get("route") or {})
+    backend, model = cast("Backend", told.get("backend", "embedded")), told.get("model", "")
+    name = told.get("name", "")
+    same = [route for route in routes if (route.backend, route.model) == (backend, model)]
+    named = (route for route in same if route.name == name)
+    return next(named, same[0] if same else Route(name, backend, model))

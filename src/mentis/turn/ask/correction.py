@@ -1,0 +1,98 @@
+"""Asking again: what an answer got wrong is found, put into words and sent, within one budget.
+
+`settle` decides, and the words are blocks of the library; here the two are brought together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mentis.compose.builders import Builder
+from mentis.compose.quoted import as_data
+from mentis.errors import MentisError
+from mentis.settle.correction import (
+    Asked,
+    Correction,
+    Failure,
+    Stop,
+    failures_of,
+    plan_correction,
+    without_repeats,
+)
+from mentis.turn.window import window_failures
+from mentis.values.action import Action, Outcome, OutcomeState
+from mentis.values.reply import AgainDelta, Reply
+
+from .attempt import Course
+
+# What came to one of these has not happened, so it may be asked for again.
+_NOTHING_HAPPENED: tuple[OutcomeState, ...] = ("invalid", "not_found")
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """An answer, what the rules say against it, and what of it may be done."""
+
+    reply: Reply
+    failures: tuple[Failure, ...]
+    actions: tuple[Action, ...]
+
+
+def judge(course: Course) -> Judged:
+    """Hold the answer against the rules, before anything of it is done."""
+    tried = [o.action for o in course.outcomes if o.state not in _NOTHING_HAPPENED]
+    reply = without_repeats(course.leg.reader.finish(), tried)
+    rules = course.leg.mind.rules
+    failures = tuple(failure for rule in rules for failure in rule(reply))
+    opening = course.leg.opening
+    whole = None if opening is None else opening.whole
+    failures += window_failures(whole, course.present.window, course.attempts)
+    if any(not failure.call_id for failure in failures):
+        return Judged(reply, failures, ())
+    barred = {failure.call_id for failure in failures}
+    allowed = tuple(action for action in reply.actions if action.call_id not in barred)
+    return Judged(reply, failures, allowed)
+
+
+def asks_again(course: Course, judged: Judged, outcomes: Sequence[Outcome]) -> AgainDelta | None:
+    """Close this answer, and open the call that corrects it; None when there is to be none."""
+    failures = (*judged.failures, *failures_of(judged.reply, outcomes))
+    failed = tuple(failure.message for failure in failures)
+    decided = _decide(course, judged, failures)
+    if isinstance(decided, str):
+        course.close(judged.reply, failed=failed, then=decided)
+        return None
+    text = _words(course, decided)
+    try:
+        leg = course.leg_for(text) if text else None
+    except MentisError as refusal:  # it does not fit, or cannot be said there
+        course.close(judged.reply, failed=failed, then=refusal.code)
+        return None
+    course.close(judged.reply, failed=failed, then=decided.block if leg else "no-block")
+    if leg is None:
+        return None
+    course.attempts = decided.attempts
+    course.go_on(leg)
+    return AgainDelta(failed, keeps=decided.block == "correction_partial")
+
+
+def _decide(course: Course, judged: Judged, failures: tuple[Failure, ...]) -> Correction | str:
+    """What to ask for, or why nothing is; the empty word when nothing failed."""
+    tools = course.leg.offered
+    if failures and not tools and not judged.failures:
+        return "no-tools"  # there is nothing the model could have done right
+    asked = Asked(course.stimulus.text, tools)
+    planned = plan_correction(judged.reply, failures, asked=asked, attempts=course.attempts)
+    if not isinstance(planned, Stop):
+        return planned
+    return "" if planned.reason == "nothing-failed" else planned.reason
+
+
+def _words(course: Course, correction: Correction) -> str:
+    mind, present = course.leg.mind, course.present
+    builder = Builder(
+        present.library, mind.persona, mind.profile, mind.clock.now(), policies=present.policies
+    )
+    values = as_data(correction.values)
+    return builder.build_correction(correction.block, mind.route.variant, values).text

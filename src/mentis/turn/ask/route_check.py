@@ -1,0 +1,203 @@
+"""Is every route ready to be used? What can be told without a call, and with one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import get_args
+
+from mentis.call.dialects import DIALECTS
+from mentis.engines.catalogue import CATALOGUE
+from mentis.engines.weights import find_weights
+from mentis.errors import MentisError
+from mentis.facts.abilities import abilities, wire_of
+from mentis.home.parts import Parts
+from mentis.home.provider import open_provider
+from mentis.home.route_keys import KeyTrust, RouteKeys, target_of
+from mentis.home.routes import open_routes
+from mentis.home.system import SystemClock
+from mentis.net.targets import check_target
+from mentis.settings.settings import HELPERS, Settings, Stage
+from mentis.settings.sources import load_settings
+from mentis.settle.readers import reader_for
+from mentis.stores.files.home import Home, find_home
+from mentis.values.request import PromptRequest
+from mentis.values.route import Route
+from mentis.values.value import Value
+
+from .attempt import render_turn
+
+_PROBE = PromptRequest(current_text="ping")
+_PROBE_TOKENS = 16  # the least that every server takes
+
+
+@dataclass(frozen=True, slots=True)
+class RouteCheck(Value):
+    """One route and everything that stands in its way. `said` is what a live call came to.
+
+    `trust` is by whom it is said that its key may go there, None where it sends none. `stages` are
+    the kinds of work that go there; `notes` is what keeps no call from being made.
+    """
+
+    name: str
+    backend: str
+    wire: str
+    model: str
+    url: str
+    key: str
+    trust: KeyTrust | None = None
+    fallback: tuple[str, ...] = ()
+    stages: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    said: str = ""
+
+
+async def check_routes(
+    path: Path, *, only: str | None = None, live: bool = False, parts: Parts | None = None
+) -> tuple[RouteCheck, ...]:
+    """Every route of a home, or one of them, which may also be a direct name."""
+    home, parts = find_home(path), parts or Parts()
+    settings = load_settings(home.path, parts.variables)
+    names = [only] if only else sorted(settings.model.routes)
+    checks: list[RouteCheck] = []
+    for name in names:
+        check = _check(settings, home, name, parts)
+        if live and not check.problems:
+            check = await _probe(check, settings, home, parts)
+        checks.append(check)
+    return tuple(checks)
+
+
+def _check(settings: Settings, home: Home, name: str, parts: Parts) -> RouteCheck:
+    try:
+        route, problems = open_routes(settings, home, name)[0], list[str]()
+    except MentisError as error:
+        route, problems = settings.route(name), [_told(error)]
+    keys = RouteKeys(home.path, settings, parts.variables)
+    problems += [*_problems(route, keys), *_own_fallback(settings, route)]
+    return RouteCheck(
+        name=name,
+        backend=route.backend,
+        wire=wire_of(route),
+        model=route.model,
+        url=route.url,
+        key=route.key_env,
+        trust=_trust(route, keys),
+        fallback=route.fallback,
+        stages=_stages(settings, name),
+        problems=tuple(problems),
+        notes=tuple(_circles(settings, name)),
+    )
+
+
+def _stages(settings: Settings, name: str) -> tuple[str, ...]:
+    work = ("turn",) if name == "default" else ()
+    every: tuple[Stage, ...] = get_args(Stage)
+    asked: list[Stage] = [stage for stage in every if _is_model(settings, stage)]
+    there = [stage for stage in asked if settings.stage(stage).name == name]
+    return (*work, *there)
+
+
+def _is_model(settings: Settings, stage: Stage) -> bool:
+    """A helper is one only with a route of its own."""
+    return settings.helped(stage) or stage not in (*HELPERS, "helper")
+
+
+def _trust(route: Route, keys: RouteKeys) -> KeyTrust | None:
+    try:
+        target = target_of(route)
+        return None if target is None else keys.trust_in(target)
+    except MentisError:
+        return "untrusted"  # the problems say why
+
+
+def _problems(route: Route, keys: RouteKeys) -> Iterator[str]:
+    """What would keep a call from being made, each with what to do about it."""
+    steps: list[Callable[[], object]] = [lambda: abilities(route)]
+    if route.backend in DIALECTS:
+        steps.append(lambda: check_target(route.url, with_key=bool(route.key_env)))
+        steps.append(lambda: keys.key_of(route))
+    if route.backend == "embedded" and route.model in CATALOGUE:
+        steps.append(lambda: find_weights(route.model))
+    for step in steps:
+        try:
+            step()
+        except MentisError as error:
+            yield _told(error)
+    yield from _missing(route)
+
+
+def _own_fallback(settings: Settings, route: Route) -> Iterator[str]:
+    """A fallback that is the route itself, by name or as what another name stands for."""
+    for name in route.fallback:
+        try:
+            other = replace(settings.route(name), name=route.name)
+        except MentisError:
+            continue  # told already
+        if other == route or name == route.name:
+            through = "" if name == route.name else f" (as {name!r})"
+            yield f"it falls back on itself{through}: take it out of routes.{route.name}.fallback"
+
+
+def _circles(settings: Settings, start: str) -> Iterator[str]:
+    """Routes that fall back on each other. No turn goes round: fallbacks are not followed on."""
+    paths: list[tuple[str, ...]] = [(start,)]
+    seen = {start}
+    while paths:
+        path = paths.pop()
+        for name in _fallbacks(settings, path[-1]):
+            if name == start and len(path) > 1:
+                circle = " -> ".join((*path, name))
+                yield f"it falls back in a circle ({circle}); each is asked once"
+            elif name not in seen:
+                seen.add(name)
+                paths.append((*path, name))
+
+
+def _fallbacks(settings: Settings, name: str) -> tuple[str, ...]:
+    try:
+        return settings.route(name).fallback
+    except MentisError:
+        return ()
+
+
+def _missing(route: Route) -> Iterator[str]:
+    if route.backend == "replay" and not any(Path(route.folder).glob("*.json")):
+        yield f"there are no recordings in {route.folder}"
+    if route.backend != "embedded":
+        return
+    if find_spec("xllamacpp") is None:
+        yield "the embedded engine is not installed (install mentis[embedded])"
+    if route.model not in CATALOGUE and not Path(route.model).expanduser().is_file():
+        yield f"there is no model file {route.model}"
+
+
+async def _probe(check: RouteCheck, settings: Settings, home: Home, parts: Parts) -> RouteCheck:
+    """One small real call, once, on this route alone."""
+    route = open_routes(settings, home, check.name)[0]
+    small = replace(route, max_tokens=min(route.max_tokens, _PROBE_TOKENS), attempts=1)
+    provider = open_provider(settings, home, parts, clock=parts.clock or SystemClock())
+    try:
+        rendering = render_turn(_PROBE, small)
+        reader = reader_for(rendering.wire, rendering.name_map, model=small.model)
+        async with provider.open(rendering, small) as events:
+            async for event in events:
+                reader.feed(event)
+    except MentisError as error:
+        return replace(check, problems=(_told(error),))
+    finally:
+        close = getattr(provider, "aclose", None)
+        if close is not None:
+            await close()
+    reply = reader.finish()
+    if reply.stop in ("error", "cut_off"):
+        said = reply.errors[0].message if reply.errors else "the answer was cut off"
+        return replace(check, problems=(said,))
+    return replace(check, said=f"answered, stop: {reply.stop}")
+
+
+def _told(error: MentisError) -> str:
+    return f"{error.message} ({error.hint})" if error.hint else error.message

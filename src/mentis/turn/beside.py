@@ -1,0 +1,198 @@
+"""A question to the model that is no part of the conversation: asked, read, and recorded.
+
+Nothing is done on its answer: it offers no tools. What comes of it is kept in the session as a note
+(a thought, a summary, a title) and bound by an entry, as everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeAlias
+
+from anyio import CancelScope
+
+from mentis.compose.builders import Builder
+from mentis.compose.built import Built
+from mentis.compose.compose import Composed
+from mentis.compose.computed import Facts
+from mentis.compose.notices import notices_of
+from mentis.errors import LibraryError, MentisError
+from mentis.turn.ask.attempt import Compose, Course
+from mentis.turn.ask.reservation import recorded_with
+from mentis.values.entry import Entry
+from mentis.values.recalled import Stimulus
+from mentis.values.reply import Delta, Reply
+from mentis.values.request import PromptRequest
+from mentis.values.span import join_spans
+from mentis.values.trace import TokenCount, Trace
+from mentis.values.trust import Trust
+from mentis.values.turn import Role, Turn
+from mentis.values.value import Value
+
+from .ending import Keeper
+from .mind import Mind
+from .snapshot import Present
+from .turn import read_answer, shielded
+
+# What is not whole is of no use here: no decision, no summary, no title.
+_UNFINISHED = ("interrupted", "cut_off", "error", "length")
+
+
+@dataclass(frozen=True, slots=True)
+class Note(Value):
+    """What is kept of an answer: a turn that was not said, and what the entry says of it."""
+
+    turn: Turn | None = None
+    facts: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+@dataclass(frozen=True, slots=True)
+class Heard(Value):
+    """`begun` are the first words that the model went on from; `lineage` is of the reply."""
+
+    reply: Reply
+    failure: MentisError | None
+    lineage: Trust
+    begun: str = ""
+
+    @property
+    def text(self) -> str:
+        """The whole answer; nothing of one that broke off."""
+        if self.failure is not None or self.reply.stop in _UNFINISHED:
+            return ""
+        text = self.reply.text.strip()
+        if not text or text.startswith(self.begun):
+            return text
+        return f"{self.begun} {text}"
+
+
+Take: TypeAlias = Callable[[Heard], Note]
+
+
+@dataclass(frozen=True, slots=True)
+class Beside(Value):
+    reply: Reply
+    note: Note
+    entry: Entry
+    composed: Composed
+    failure: MentisError | None = None
+
+
+async def ask_beside(
+    mind: Mind,
+    stimulus: Stimulus,
+    compose: Compose,
+    *,
+    present: Present,
+    session: str,
+    take: Take,
+    reading: CancelScope,
+) -> Beside:
+    """Ask, and keep what `take` makes of the answer. A failure is recorded and handed back."""
+    course = Course.begin(mind, stimulus, compose, present=present)
+    failure, interrupted = None, True
+    try:
+        with reading:
+            failure = await read_answer(course, _unheard)
+            while failure is not None and course.step(failure):
+                failure = await read_answer(course, _unheard)
+        interrupted = reading.cancelled_caught
+    finally:
+        reply = course.reply(interrupted=interrupted)
+        keeper = _keeper(course, session)
+        heard = Heard(reply, failure, keeper.lineage(stimulus), _begun(course))
+        note = take(heard)
+        keep = partial(keeper.note, stimulus, note.turn, reply=reply, facts=note.facts)
+        keep = partial(keep, failure=failure)
+        entry = await shielded(partial(recorded_with, course.reserve, keep))
+    return Beside(reply, note, entry, course.calls[0].composed, failure)
+
+
+def limited(mind: Mind, tokens: int) -> Mind:
+    """The same mind, whose answers are no longer than that, nor than its context has room for."""
+    routes = [
+        replace(route, max_tokens=min(tokens, max(route.max_tokens, route.context_tokens // 4)))
+        for route in (mind.route, *mind.fallbacks)
+    ]
+    return replace(mind, route=routes[0], fallbacks=tuple(routes[1:]))
+
+
+def speakers(mind: Mind) -> dict[Role, str]:
+    """How the two of a talk are called where it is told as lines."""
+    return {"user": mind.profile.name or "user", "assistant": mind.persona.name}
+
+
+def builder_for(mind: Mind, present: Present) -> Builder:
+    return Builder(
+        present.library,
+        mind.persona,
+        mind.profile,
+        mind.clock.now(),
+        mind.counter(mind.route),
+        policies=present.policies,
+        secret=mind.secret,
+    )
+
+
+def worded(built: Built, block: str) -> str:
+    """The text of a block that something depends on."""
+    if built.text.strip():
+        return built.text
+    raise LibraryError(
+        f"the block {block!r} says nothing, so this cannot be asked",
+        hint=f"switch it on, or take it back to how it was shipped: mentis prompts reset {block}",
+        block=block,
+    )
+
+
+def one_prompt(
+    mind: Mind, present: Present, user: Built, *, system: Built, prefill: Built
+) -> Composed:
+    """A request of its own: no history, no tools, of the persona only what the blocks say."""
+    counter, language = mind.counter(mind.route), mind.persona.language.strip().casefold()
+    facts = Facts(mind.persona, mind.profile, mind.clock.now(), language, present.library.words)
+    request = PromptRequest(
+        system_instruction=system.spans,
+        current_text=user.text,
+        prefill=prefill.spans,
+        words=notices_of(facts),
+    )
+    texts = {"system": system.text, "current": user.text, "prefill": prefill.text}
+    tokens = {name: counter.count(text) for name, text in texts.items() if text}
+    total = sum(count.tokens for count in tokens.values())
+    trace = Trace(
+        library=present.library.revision,
+        variant=mind.route.variant,
+        language=language,
+        blocks=(*system.told, *user.told, *prefill.told),
+        unresolved=(*system.unresolved, *user.unresolved, *prefill.unresolved),
+        degraded=(*present.degraded, *system.degraded, *user.degraded, *prefill.degraded),
+        tokens={**tokens, "total": TokenCount(total)},
+    )
+    return Composed(request, trace)
+
+
+def _keeper(course: Course, session: str) -> Keeper:
+    first = course.calls[0]
+    return Keeper(
+        replace(course.leg.mind, route=first.route),
+        session,
+        first.composed,
+        first.rendering,
+        tuple(course.passed),
+        tuple(course.calls),
+        unanswered=tuple(course.unanswered),
+        inputs=first.inputs,
+    )
+
+
+def _begun(course: Course) -> str:
+    first = course.calls[0]
+    lost = any(loss.code == "prefill" for loss in first.rendering.losses)
+    return "" if lost else join_spans(first.composed.request.prefill).strip()
+
+
+def _unheard(_delta: Delta) -> None:
+    """Nobody is told a thought while it is thought."""

@@ -1,0 +1,62 @@
+"""One at a time tells what came of acts, over all processes of a persona.
+
+An outcome counts as told once the entry of a turn says so, and that is written when the answer has
+come. Whoever asks a model with it holds a lock for as long; for anybody else it is no news yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+
+from anyio import to_thread
+
+from mentis.errors import StoreLocked, UsageError
+from mentis.values.action import Outcome
+
+from .lock import alone
+from .mind import Mind
+
+_WHAT = "telling"
+
+
+@contextmanager
+def teller(mind: Mind) -> Generator[None]:
+    """Be the one who tells; StoreLocked while somebody else does. It waits for nobody."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(alone(mind, _WHAT))
+        except UsageError as error:
+            raise StoreLocked(
+                "what came of acts is being told by somebody else just now",
+                hint="wait until that answer is over: what it did not tell is still there",
+            ) from error
+        yield
+
+
+@asynccontextmanager
+async def telling(
+    mind: Mind, find: Callable[[], tuple[Outcome, ...]]
+) -> AsyncGenerator[tuple[Outcome, ...]]:
+    """What `find` has to tell, until the block ends nobody else's; nothing while somebody else
+    tells. Without news nothing is locked.
+    """
+    with ExitStack() as stack:
+        news = await to_thread.run_sync(find)
+        if news:
+            try:
+                stack.enter_context(teller(mind))
+            except StoreLocked:
+                news = ()
+            else:
+                news = await to_thread.run_sync(find)  # without what was told until now
+        yield news
+
+
+def is_telling(mind: Mind) -> bool:
+    """Whether somebody tells just now. It blocks."""
+    try:
+        with teller(mind):
+            return False
+    except StoreLocked:
+        return True

@@ -1,0 +1,319 @@
+"""What a turn leaves behind: the message before the call, the answer and the entry after it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mentis.act.entries import told_mark
+from mentis.act.seen import lineage_of
+from mentis.codec.forms import to_json, to_object
+from mentis.compose.compose import Composed
+from mentis.errors import BadInput, MentisError, NotCanonical
+from mentis.ledger.chain import make_stamp
+from mentis.record.conversations import Ended
+from mentis.record.inputs import Inputs
+from mentis.record.media_digest import media_digest
+from mentis.record.stored_inputs import Place
+from mentis.record.stored_turns import BROKEN, answered, asked, asked_text, turn_digest
+from mentis.turn.ask.attempt import Passed
+from mentis.turn.ask.caching import Settled
+from mentis.turn.ask.calls import Call, standing, total
+from mentis.turn.ask.repeat import Repeat
+from mentis.values.action import Outcome
+from mentis.values.digest import Digest, digest
+from mentis.values.entry import Draft, Entry
+from mentis.values.mark import Mark
+from mentis.values.recalled import Stimulus
+from mentis.values.rendering import Rendering
+from mentis.values.reply import Reply
+from mentis.values.trust import Trust
+from mentis.values.turn import Turn
+
+from .mind import Mind
+from .recaller import residency_mark
+from .window import WindowAsked, turn_stamp, window_fields
+
+
+@dataclass(frozen=True, slots=True)
+class Keeper:
+    """Keeps one turn of one session. Its methods block; the turn calls them in a worker thread."""
+
+    mind: Mind
+    session: str
+    composed: Composed
+    rendering: Rendering
+    passed: tuple[Passed, ...] = ()
+    calls: tuple[Call, ...] = ()
+    repeat: Repeat | None = None
+    settled: tuple[Settled, ...] = ()
+    unanswered: tuple[Call, ...] = ()
+    told: tuple[str, ...] = ()  # the keys of acts whose outcome was news to the model
+    inputs: Inputs | None = None
+    about: Mapping[str, object] = field(default_factory=dict[str, object])  # for the entry
+    window: WindowAsked | None = None
+
+    def end(
+        self,
+        stimulus: Stimulus,
+        number: int,
+        *,
+        reply: Reply,
+        outcomes: Sequence[Outcome],
+        failure: MentisError | None,
+    ) -> Entry:
+        """The entry and what it binds, as one: what was said is never without its record."""
+        turn = self._turn(stimulus, number, reply, failure=failure)
+        # A beat writes to nobody: what is news stays so, until somebody can be told.
+        told = self.told if self._heard(reply) and stimulus.mode != "beat" else ()
+        if stimulus.delivers and failure is None and delivered(reply, outcomes):
+            told = (*told, stimulus.delivers)
+        turn |= {"told": list(told)} if told else {}
+        waits = [one.key for one in outcomes if one.state == "waiting"]
+        turn |= {"waits": waits} if stimulus.delivers and waits else {}
+        lineage = self._lineage(stimulus)
+        turns = answered(reply, outcomes, at_once=len(self.calls) <= 1, lineage=lineage)
+        # A question that got part of an answer stays in the conversation, together with the part;
+        # one that got none is unanswered, also where somebody broke it off before the first word.
+        unanswered = (failure is not None or reply.stop in BROKEN) and not turns
+        question = (
+            None if stimulus.inner else asked(stimulus, "failed" if unanswered else "complete")
+        )
+        ended = self._ended(number, question, turns)
+        try:
+            acted = _kept(question, turns)
+            sent = self.rendering.body()
+            bound = self._bound(stimulus, reply, outcomes, payload=digest(sent))
+            body = {**turn, **self.about, **bound, **acted, **self._windowed(reply, outcomes)}
+            place = Place(self.session, number, sent)
+            return self._record_with_inputs(body, told, place, ended=ended)
+        except (BadInput, NotCanonical) as refusal:
+            # Nothing a model or a handler says may keep the turn out of the record.
+            body = {**turn, **self.about, "unbound": refusal.message}
+            return self._record(body, told, ended=ended and ended.writable())
+
+    def note(
+        self,
+        stimulus: Stimulus,
+        turn: Turn | None,
+        *,
+        reply: Reply,
+        failure: MentisError | None,
+        facts: Mapping[str, object],
+        marks: Sequence[Mark] = (),
+    ) -> Entry:
+        """Record what was asked beside the conversation, then keep what came of it, if it did.
+
+        `facts` are added to what the entry says of the turn.
+        """
+        number = begin(self.mind, self.session, stimulus)
+        body = self._turn(stimulus, number, reply, failure=failure, **facts)
+        try:
+            sent = self.rendering.body()
+            bound = self._bound(stimulus, reply, (), payload=digest(sent))
+            bound["digests"].pop("answer", None)
+            acted = {"acted": [turn_digest(turn)]} if turn is not None else {}
+            place = Place(self.session, number, sent)
+            ended = self._ended(number, None, () if turn is None else (turn,))
+            whole = {**body, **bound, **acted}
+            return self._record_with_inputs(whole, (), place, also=marks, ended=ended)
+        except (BadInput, NotCanonical) as refusal:
+            return self._record({**body, "unbound": refusal.message}, (), marks)
+
+    def lineage(self, stimulus: Stimulus) -> Trust:
+        return self._lineage(stimulus)
+
+    def _lineage(self, stimulus: Stimulus) -> Trust:
+        """Of the answer. What an answer that is given once more was made from is not known here.
+
+        A correction quotes what the model said and what tools said to that: nobody vouches for it.
+        """
+        if self.repeat is not None or len(self.calls) > 1:
+            return Trust.UNTRUSTED
+        return lineage_of(self.composed.request, said=stimulus.trust)
+
+    def _ended(self, number: int, question: Turn | None, turns: tuple[Turn, ...]) -> Ended | None:
+        """The message itself is there since the beginning, with what is attached."""
+        if question is None and not turns:
+            return None
+        state = None if question is None else question.state
+        return Ended.new(self.session, number, self.mind.ids, state=state, turns=turns)
+
+    def _heard(self, reply: Reply) -> bool:
+        """Something came back, so that the model has read what it was shown."""
+        return self.repeat is None and bool(reply.raw)
+
+    def _windowed(self, reply: Reply, outcomes: Sequence[Outcome]) -> dict[str, object]:
+        declared = self.composed.request.tool_declarations
+        return window_fields(
+            self.window if self.repeat is None else None,
+            [call.whole for call in standing(self.calls)],
+            outcomes,
+            known=[tool.name for tool in (*declared, *self.composed.revealed)],
+            broken=reply.stop in BROKEN,
+        )
+
+    def _record_with_inputs(
+        self,
+        body: Mapping[str, object],
+        told: Sequence[str],
+        place: Place,
+        *,
+        also: Sequence[Mark] = (),
+        ended: Ended | None = None,
+    ) -> Entry:
+        """What the prompt was made from is kept, so that it can be made again."""
+        if self.inputs is None:
+            return self._record(body, told, also, ended=ended)
+        keeping, request = self.mind.kept, self.composed.request
+        try:
+            kept = keeping.write(self.inputs, self.rendering, request, place=place)
+        except (BadInput, UnicodeEncodeError) as refusal:
+            return self._record({**body, "unkept": str(refusal)}, told, also, ended=ended)
+        body, also = {**body, "inputs": kept.digest}, (*kept.marks, *also)
+        entry = self._record(body, told, also, ended=ended)
+        keeping.written(kept)
+        return entry
+
+    def _record(
+        self,
+        body: Mapping[str, object],
+        told: Sequence[str],
+        also: Sequence[Mark] = (),
+        *,
+        ended: Ended | None = None,
+    ) -> Entry:
+        stamp = turn_stamp(self.mind, self.window)
+        draft = Draft("turn", "runtime", body)
+        marks = [*also, *(told_mark(key) for key in told)]
+        if self.composed.residency is not None and any(call.sent for call in self.calls):
+            marks.append(residency_mark(self.session, self.composed.residency))
+        talk = self.mind.conversations
+        return talk.record(self.mind.agent, draft, stamp, ended=ended, marks=marks)
+
+    def _turn(
+        self,
+        stimulus: Stimulus,
+        number: int,
+        reply: Reply,
+        *,
+        failure: MentisError | None,
+        **facts: object,
+    ) -> dict[str, object]:
+        turn = {"session": self.session, "number": number, "stop": reply.stop}
+        turn |= {**_about(stimulus, failure), **facts}
+        if self.repeat is not None:
+            turn["repeats"] = self.repeat.index
+        place = _place(self.mind)
+        if self.passed:
+            place["after"] = [to_object(passed) for passed in self.passed]
+        body: dict[str, object] = {"turn": turn, "route": place, **self._used()}
+        if len(self.calls) > 1:
+            body["calls"] = [call.recorded() for call in self.calls]
+        if self.unanswered:
+            body["unanswered"] = [
+                {"route": call.place(), **call.counted()} for call in self.unanswered
+            ]
+        if self.settled:
+            body["cache"] = [settled.recorded for settled in self.settled]
+        return body
+
+    def _used(self) -> Mapping[str, object]:
+        """Of one call also what is only planned; of several, each says so for itself."""
+        if len(self.calls) == 1:
+            return self.calls[0].counted()
+        usage = total(call.reply.usage for call in self.calls)
+        return {} if usage is None else {"usage": to_object(usage)}
+
+    def _bound(
+        self, stimulus: Stimulus, reply: Reply, outcomes: Sequence[Outcome], *, payload: Digest
+    ) -> dict[str, Any]:
+        """Digests of what was told, said and done; of texts as the conversation keeps them."""
+        digests = {
+            "request": digest(to_json(self.composed.request)),
+            "payload": payload,
+            "library": self.composed.trace.library,
+            "reply": digest(to_json(reply)),
+            "acts": _digest_of(outcomes),
+            **_message(stimulus),
+        }
+        if reply.text:
+            digests["answer"] = digest(reply.text.encode())
+        return {"digests": digests, **_attached(stimulus)}
+
+
+def begin(mind: Mind, session: str, stimulus: Stimulus) -> int:
+    """Store the message before anything is done for it, so that it cannot vanish. It blocks.
+
+    Of what nobody said only the number is taken that its answer will have, or one after it.
+    """
+    if stimulus.inner:
+        return len(mind.conversations.turns(mind.agent, session))
+    return mind.conversations.add(mind.agent, session, asked(stimulus, "pending"))
+
+
+def record_unasked(
+    mind: Mind, session: str, number: int, stimulus: Stimulus, *, failure: MentisError | None
+) -> Entry:
+    """A turn in which nobody was asked: its prompt could not be put together, or it was broken off
+    before. The message stays, as one that failed. It blocks.
+    """
+    stop = "interrupted" if failure is None else "error"
+    turn = {"session": session, "number": number, "stop": stop, **_about(stimulus, failure)}
+    question = None if stimulus.inner else asked(stimulus, "failed")
+    body = {"turn": turn, "route": _place(mind), "digests": _message(stimulus)}
+    body |= {**_attached(stimulus), **_kept(question, ())}
+    ended = question and Ended.new(session, number, mind.ids, state=question.state)
+    stamp = make_stamp(mind.clock.now, mind.ids.salt, mind.clock.uptime)
+    return mind.conversations.record(mind.agent, Draft("turn", "runtime", body), stamp, ended=ended)
+
+
+def _about(stimulus: Stimulus, failure: MentisError | None) -> dict[str, object]:
+    told: dict[str, object] = {"inner": stimulus.inner} if stimulus.inner else {}
+    told |= {} if stimulus.replaces is None else {"replaces": stimulus.replaces}
+    return {**told, **of_mode(stimulus), **({} if failure is None else {"failure": failure.code})}
+
+
+def _place(mind: Mind) -> dict[str, object]:
+    route = mind.route
+    return {"name": route.name, "backend": route.backend, "model": route.model}
+
+
+def _message(stimulus: Stimulus) -> dict[str, Digest]:
+    name = "instruction" if stimulus.inner else "message"
+    return {name: digest(asked_text(stimulus).encode())}
+
+
+def _attached(stimulus: Stimulus) -> dict[str, object]:
+    attached = [media_digest(part) for part in stimulus.attachments]
+    return {"attachments": attached} if attached else {}
+
+
+def _kept(question: Turn | None, turns: Sequence[Turn]) -> dict[str, object]:
+    """Each turn as the conversation keeps it from now on, all of it: by its digest."""
+    kept: dict[str, object] = {} if question is None else {"asked": turn_digest(question)}
+    return kept | ({"acted": [turn_digest(one) for one in turns]} if turns else {})
+
+
+def delivered(reply: Reply, outcomes: Sequence[Outcome]) -> bool:
+    """Whether somebody was told: in words of the whole answer, or by a message that went out.
+
+    One that waits for a yes has told nobody yet.
+    """
+    went = any(outcome.state == "done" for outcome in outcomes)
+    return went or (bool(reply.text) and reply.stop not in BROKEN)
+
+
+def of_mode(stimulus: Stimulus) -> dict[str, object]:
+    """What the entry says of a turn that is no message of a conversation."""
+    if stimulus.mode == "chat":
+        return {}
+    told = {"mode": stimulus.mode, "beat": stimulus.runtime_ctx.beat_type}
+    return {k: v for k, v in {**told, "delivers": stimulus.delivers}.items() if v}
+
+
+def _digest_of(outcomes: Sequence[Outcome]) -> str:
+    listed = [to_object(outcome) for outcome in outcomes]
+    return digest(json.dumps(listed, ensure_ascii=False, separators=(",", ":")).encode())

@@ -1,0 +1,168 @@
+"""Turns that a process has begun and never ended, found by the next one that talks there.
+
+Whoever is at a turn holds a lock file for as long; the system lets go of it however the process
+ends. A message that is still pending when nobody else is at it was left behind: it becomes failed,
+and an entry says so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Generator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anyio import CancelScope, sleep, to_thread
+
+from mentis.disk.atomic import unwritable
+from mentis.disk.inside import inside
+from mentis.disk.lock import try_lock
+from mentis.errors import StoreLocked
+from mentis.ledger.chain import make_stamp
+from mentis.record.conversations import Ended
+from mentis.record.media_digest import media_digest
+from mentis.record.stored_turns import turn_digest
+from mentis.values.digest import digest
+from mentis.values.entry import Draft, Entry
+from mentis.values.part import MediaPart
+from mentis.values.turn import Turn
+
+from .mind import Mind
+
+if TYPE_CHECKING:
+    from filelock import FileLock
+
+LEFT = "left_behind"
+_QUIET = "quiet"
+_TURN, _DELIVERY = "turn", "delivery"
+_POLL = 0.05
+_MOST = 1000
+
+
+@asynccontextmanager
+async def at_turn(mind: Mind, session: str) -> AsyncGenerator[tuple[Entry, ...]]:
+    """Be the one who is at a turn of this session; what was left behind there is settled first. A
+    delivery that goes on there is waited for: it would land between a message and its answer.
+    """
+    folder, name = _turns(mind, session)
+    lock = await to_thread.run_sync(_enter, folder, name)
+    try:
+        while await to_thread.run_sync(_is_busy, folder, name, _DELIVERY):  # noqa: ASYNC110  # of another process
+            await sleep(_POLL)
+        yield await to_thread.run_sync(settle_left, mind, session, folder, lock)
+    finally:
+        with CancelScope(shield=True):
+            await to_thread.run_sync(_leave, lock)
+
+
+@asynccontextmanager
+async def at_delivery(mind: Mind, session: str) -> AsyncGenerator[tuple[Entry, ...]]:
+    """The same for a delivery; StoreLocked while somebody else is at a turn of this session.
+
+    Either side first says that it is there and looks for the other after that, so that one of them
+    always sees the other.
+    """
+    folder, name = _turns(mind, session)
+    locks = [await to_thread.run_sync(_enter, folder, name)]
+    try:
+        locks.append(await to_thread.run_sync(_enter, folder, name, _DELIVERY))
+        if await to_thread.run_sync(_is_busy, folder, name, _TURN, Path(locks[0].lock_file)):
+            raise StoreLocked(
+                f"somebody is being answered in session {session!r} just now",
+                hint="deliver it when that is over",
+                session=session,
+            )
+        yield await to_thread.run_sync(settle_left, mind, session, folder, locks[0])
+    finally:
+        with CancelScope(shield=True):
+            for lock in locks:
+                await to_thread.run_sync(_leave, lock)
+
+
+@contextmanager
+def following(mind: Mind) -> Generator[None]:
+    """Be one who follows the talks of this persona while they are silent: `mentis run` leaves
+    their afterthoughts to whoever can show them.
+    """
+    lock = _enter(mind.acting.ground.home.owners / _QUIET, mind.persona.id)
+    try:
+        yield
+    finally:
+        _leave(lock)
+
+
+def followed(mind: Mind) -> bool:
+    """Whether anybody does. It blocks."""
+    return any(_busy(mind.acting.ground.home.owners / _QUIET, mind.persona.id))
+
+
+def settle_left(mind: Mind, session: str, folder: Path, own: FileLock) -> tuple[Entry, ...]:
+    """Record each pending message as failed, unless somebody else may still be at it. It blocks."""
+    talk = mind.conversations
+    talk.carry_over(mind.agent, session)
+    turns = talk.turns(mind.agent, session)
+    pending = [number for number, turn in enumerate(turns) if turn.state == "pending"]
+    own_file = Path(own.lock_file)
+    if not pending or any(_busy(folder, f"{mind.persona.id}.{session}", but=own_file)):
+        return ()
+    # Once more: who was at it may have ended it between the two looks.
+    turns = talk.turns(mind.agent, session)
+    left = [number for number in pending if turns[number].state == "pending"]
+    return tuple(_settle(mind, session, number, turns[number]) for number in left)
+
+
+def _settle(mind: Mind, session: str, number: int, turn: Turn) -> Entry:
+    told: dict[str, object] = {"session": session, "number": number, "failure": LEFT}
+    if turn.replaces is not None:
+        told["replaces"] = turn.replaces
+    failed = replace(turn, state="failed")
+    body: dict[str, object] = {
+        "turn": told,
+        "digests": {"message": digest(turn.text.encode())},
+        "asked": turn_digest(failed),
+    }
+    media = [media_digest(part) for part in turn.parts if isinstance(part, MediaPart)]
+    body |= {"attachments": media} if media else {}
+    stamp = make_stamp(mind.clock.now, mind.ids.salt, mind.clock.uptime)
+    draft = Draft("turn", "runtime", body)
+    ended = Ended.new(session, number, mind.ids, state=failed.state)
+    return mind.conversations.record(mind.agent, draft, stamp, ended=ended)
+
+
+def _turns(mind: Mind, session: str) -> tuple[Path, str]:
+    return mind.acting.ground.home.owners / "turns", f"{mind.persona.id}.{session}"
+
+
+def _enter(folder: Path, name: str, what: str = _TURN) -> FileLock:
+    """The first free name: two agents of one process may be at the same session."""
+    inside(folder.parent.parent, f"{folder.parent.name}/{folder.name}")
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    for count in range(_MOST):
+        if (lock := try_lock(folder / f"{name}.{os.getpid()}-{count}.{what}")) is not None:
+            return lock
+    raise unwritable(folder, OSError("too many turns are begun here"))
+
+
+def _is_busy(folder: Path, name: str, what: str, but: Path | None = None) -> bool:
+    return any(_busy(folder, name, what, but=but))
+
+
+def _busy(folder: Path, name: str, what: str = _TURN, *, but: Path | None = None) -> Iterator[bool]:
+    for path in folder.glob(f"{name}.*.{what}"):
+        if path == but or path.is_symlink() or not path.is_file():
+            continue
+        lock = try_lock(path)
+        yield lock is None
+        if lock is not None:
+            _leave(lock)
+
+
+def _leave(lock: FileLock) -> None:
+    with suppress(OSError):  # a file that stays is taken by the next one
+        Path(lock.lock_file).unlink(missing_ok=True)
+    lock.release()

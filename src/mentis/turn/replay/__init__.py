@@ -1,0 +1,1 @@
+"""Replay: a recorded turn put together again, or with one change."""

@@ -1,0 +1,217 @@
+"""A recorded turn with one change: what else is different for it, and what it leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from mentis.call.deadline import TimedProvider
+from mentis.call.scripted import ScriptedProvider
+from mentis.compose.compose import Composed
+from mentis.compose.history import tool_text
+from mentis.errors import RouteError, UsageError
+from mentis.library.forking import reworded
+from mentis.library.readable import unified
+from mentis.record.inputs import Inputs, Prompted
+from mentis.turn.ask.attempt import Course, render_turn
+from mentis.turn.ask.prices import input_rate
+from mentis.turn.mind import Mind
+from mentis.turn.snapshot import Present
+from mentis.values.caching import Forecast, Price
+from mentis.values.digest import Digest, digest
+from mentis.values.rendering import Rendering
+from mentis.values.request import PromptRequest
+from mentis.values.route import Route
+from mentis.values.span import Span, join_spans
+from mentis.values.trace import TokenCount
+from mentis.values.turn import Turn
+from mentis.values.value import Value
+
+from .recorded_turn import KeptTurn
+from .replay import Replayed, compose_again, replay_turn
+
+SESSION = "fork-"  # how the names of their sessions begin
+_NONE = TokenCount(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference(Value):
+    """`where` is a layer of the prompt and what stands in it; `diff` is a unified difference."""
+
+    where: str
+    diff: str
+
+
+@dataclass(frozen=True, slots=True)
+class Priced(Value):
+    """A number of tokens for each part of the prompt, and what reading all of it costs."""
+
+    tokens: Mapping[str, TokenCount]
+    cost: Price
+
+    @property
+    def total(self) -> TokenCount:
+        return self.tokens.get("total", _NONE)
+
+
+@dataclass(frozen=True, slots=True)
+class Forked(Value):
+    """`before` is the turn as it was. `blocks` are the digests of the texts put in.
+
+    `differences` are all there are up to the first call. `forecast` says what a cache that knows
+    the turn as it was could still use. `notes` say why a change changed nothing.
+    """
+
+    before: Replayed
+    composed: Composed
+    rendering: Rendering
+    blocks: Mapping[str, Digest]
+    differences: tuple[Difference, ...]
+    was: Priced
+    now: Priced
+    forecast: Forecast
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """What is shown of it, and what it takes to go on from there."""
+
+    shown: Forked
+    kept: KeptTurn
+    inputs: Inputs
+
+
+def fork_turn(
+    mind: Mind, kept: KeptTurn, blocks: Mapping[str, str], *, force: bool = False
+) -> Fork:
+    """The turn with other words in these blocks. Nobody is asked. It blocks."""
+    if not blocks:
+        raise UsageError("a fork needs a change", hint="name a block and its new text")
+    inputs, route = kept.inputs, kept.inputs.route
+    library, language = inputs.library, inputs.persona.language.strip().casefold()
+    for block_id, text in blocks.items():
+        library = reworded(
+            library, block_id, text, variant=route.variant, language=language, force=force
+        )
+    inputs = replace(inputs, library=library)
+    before = replay_turn(kept, mind.secret)
+    composed, _ = compose_again(kept, inputs, mind.secret)
+    rendering = render_turn(composed.request, route)  # whole: a cache of then holds other words
+    whole = render_turn(before.composed.request, route) if kept.row.cached else before.rendering
+    shown = Forked(
+        before,
+        composed,
+        rendering,
+        {name: digest(text.encode()) for name, text in blocks.items()},
+        tuple(_differences(before.composed.request, composed.request)),
+        _priced(before.composed, route),
+        _priced(composed, route),
+        mind.caching.forecast(rendering, route, now=mind.clock.now(), before=whole),
+        tuple(_notes(before, composed, blocks)),
+    )
+    return Fork(shown, kept, inputs)
+
+
+def scripted_mind(mind: Mind, fork: Fork, replies: Sequence[str]) -> Mind:
+    """With a script in the place of the provider, in the format that scripts are read in."""
+    route = replace(fork.inputs.route, backend="scripted", name="script")
+    return replace(
+        mind,
+        route=route,
+        fallbacks=(),
+        correction=None,
+        provider=TimedProvider(ScriptedProvider(replies)),
+    )
+
+
+def live_mind(mind: Mind, fork: Fork, current: Route) -> Mind:
+    """Rendered for the route of then, sent where the settings of now lead."""
+    then = fork.inputs.route
+    if (current.backend, current.model) != (then.backend, then.model):
+        raise RouteError(
+            f"route {then.name!r} led to {then.backend} {then.model!r} then, and leads to"
+            f" {current.backend} {current.model!r} now",
+            hint="set it back for the fork, or go on with a script",
+        )
+    where = {
+        name: getattr(current, name)
+        for name in ("url", "key_env", "folder", "replies", "timeout_seconds", "idle_seconds")
+    }
+    return replace(mind, route=replace(then, **where), fallbacks=(), correction=None)
+
+
+def course_of(mind: Mind, present: Present, fork: Fork) -> Course:
+    """Ready for its first call. What the answer asks for is not done: a fork only shows."""
+    prompted = Prompted(fork.shown.composed, replace(fork.inputs, route=mind.route))
+    # It says nothing anew in its own session, and what it tells reaches nobody.
+    stimulus = replace(fork.inputs.recalled.stimulus, replaces=None, delivers="")
+    course = Course.begin(mind, stimulus, lambda _mind, _stimulus: prompted, present=present)
+    entry = fork.kept.entry
+    course.dry = True
+    course.about = {
+        "fork": {"of": entry.index, "hash": entry.hash, "blocks": dict(fork.shown.blocks)}
+    }
+    return course
+
+
+def session_of(mind: Mind, fork: Fork) -> str:
+    """A session of its own, which no turn has been in."""
+    taken, name = set(mind.conversations.sessions(mind.agent)), f"{SESSION}{fork.kept.entry.index}"
+    number = 1
+    while name in taken:
+        number += 1
+        name = f"{SESSION}{fork.kept.entry.index}-{number}"
+    return name
+
+
+def _priced(composed: Composed, route: Route) -> Priced:
+    tokens = composed.trace.tokens
+    whole = sum(tokens.get(name, _NONE).tokens for name in ("total", "framing"))
+    return Priced(tokens, input_rate(route, whole).price(whole))
+
+
+def _differences(old: PromptRequest, new: PromptRequest) -> Iterator[Difference]:
+    was, now = dict(_sections(old)), dict(_sections(new))
+    for where in dict.fromkeys((*now, *was)):
+        before, after = was.get(where, ""), now.get(where, "")
+        names = f"{where} as it was", f"{where} forked"
+        if before != after:
+            yield Difference(where, unified(_lines(before), _lines(after), names))
+
+
+def _lines(text: str) -> list[str]:
+    return text.split("\n") if text else []
+
+
+def _sections(request: PromptRequest) -> Iterator[tuple[str, str]]:
+    """What the model is told, layer by layer, and in each of them block by block."""
+    yield "tools", "\n".join(map(tool_text, request.tool_declarations))
+    yield from _blocks("system", request.system_instruction)
+    yield from _blocks("context", request.context_summary)
+    yield "history", "\n".join(map(_said, request.conversation_history))
+    yield from _blocks("turn", request.runtime_ctx.spans)
+    yield "message", request.current_text
+    yield from _blocks("prefill", request.prefill)
+
+
+def _blocks(layer: str, spans: Sequence[Span]) -> Iterator[tuple[str, str]]:
+    texts: dict[str, str] = {}
+    for name, run in groupby(spans, key=lambda span: span.block or span.source):
+        text = join_spans(run)
+        if name != "layout" or text.strip():
+            texts[name] = texts.get(name, "") + text
+    yield from ((f"{layer}, {name}", text) for name, text in texts.items())
+
+
+def _said(turn: Turn) -> str:
+    return f"{turn.role}: {turn.text}"
+
+
+def _notes(before: Replayed, composed: Composed, blocks: Mapping[str, str]) -> Iterator[str]:
+    if not before.identical:
+        yield "the turn itself is not byte-identical any more: more may differ than your change"
+    for block in composed.trace.blocks:
+        if block.block in blocks and not block.included:
+            yield f"block {block.block!r} is not told in this turn: {block.reason}"

@@ -1,0 +1,267 @@
+"""A recorded turn with all that its prompt was made from, found again where each of it is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import chain, islice
+from typing import TypeVar, cast
+
+from mentis.errors import LedgerError, NotCanonical, ReplayError, UsageError
+from mentis.ledger.chain import derives, hash_entry
+from mentis.record.input_rows import (
+    VERSION,
+    Prints,
+    Recollection,
+    Setting,
+    Tools,
+    TurnInputs,
+    Variables,
+    numbers_in,
+)
+from mentis.record.inputs import History, Inputs
+from mentis.record.late_outcomes import up_to_date
+from mentis.record.segments import SegmentFolder
+from mentis.turn.mind import Mind
+from mentis.values.entry import Entry
+from mentis.values.json import JsonObject
+from mentis.values.part import MediaPart
+from mentis.values.recalled import Recalled, Stimulus
+from mentis.values.request import RuntimeContext
+from mentis.values.span import Span
+from mentis.values.surroundings import NOWHERE
+from mentis.values.tool import ToolDeclaration
+from mentis.values.turn import Turn
+
+_LOOKED_BACK = 64  # turns among which a message is looked for first
+_LIST = "`mentis ledger show` lists the entries"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTurn:
+    """`digests` are those that the entry binds. `mentis` is the version that made the prompt."""
+
+    entry: Entry
+    digests: Mapping[str, str]
+    row: TurnInputs
+    prints: Prints | None
+    inputs: Inputs
+    mentis: str
+
+    @property
+    def calls(self) -> int:
+        """How many calls the turn made; only the first is put together again."""
+        calls = self.entry.body.get("calls")
+        return len(cast("list[object]", calls)) if isinstance(calls, list) else 1
+
+
+def find_entry(mind: Mind, segments: SegmentFolder, index: int) -> Entry:
+    """In the store, or in a segment that was moved out of it. It blocks."""
+    entry, count = mind.ledger.find(mind.agent, index), mind.ledger.count(mind.agent)
+    if entry is None and 0 <= index < count:
+        (kept,) = islice(mind.ledger.hashes(mind.agent, start=index), 1)
+        entry = segments.find(index, kept)
+    if entry is None:
+        raise UsageError(
+            f"there is no entry {index} of `{mind.agent}` here",
+            hint=f"it has {count} entries; `mentis ledger show` lists the newest",
+        )
+    return entry
+
+
+def kept_row_of(mind: Mind, session: str, number: int) -> TurnInputs | None:
+    """What is kept of the message of that number; None where nothing is any more. It blocks."""
+    newest = reversed(mind.ledger.latest(mind.agent, _LOOKED_BACK, kind="turn"))
+    for entry in chain(newest, mind.ledger.entries(mind.agent)):
+        turn = cast("JsonObject", entry.body.get("turn") or {})
+        asked = (turn.get("session"), turn.get("number")) == (session, number)
+        if not asked or "inner" in turn or "inputs" not in entry.body:
+            continue
+        found = mind.kept.row(str(entry.body["inputs"]))
+        if found is not None and found[0].version == VERSION:
+            return found[0]
+    return None
+
+
+def load_turn(mind: Mind, entry: Entry) -> KeptTurn:
+    """ReplayError where something is missing that the prompt was made from. It blocks."""
+    _check(entry)
+    key, digests = _bound(entry)
+    found = mind.kept.row(key)
+    if found is None:
+        raise _gone(entry, "its kept inputs are not in this home")
+    row, prints = found
+    if row.version != VERSION:
+        raise ReplayError(
+            f"the inputs of entry {entry.index} are kept in form {row.version}, not {VERSION}",
+            hint="use the version of Mentis that made it",
+            index=entry.index,
+        )
+    return _Reading(mind, entry, row).turn(digests, prints)
+
+
+def _check(entry: Entry) -> None:
+    if entry.kind != "turn":
+        raise UsageError(
+            f"entry {entry.index} is no turn: it is a `{entry.kind}`", hint=_LIST, index=entry.index
+        )
+    try:
+        whole = derives(entry.body, entry.salts, entry.fields) and hash_entry(entry) == entry.hash
+    except (KeyError, ValueError, NotCanonical):
+        whole = False
+    if not whole:
+        raise LedgerError(
+            f"entry {entry.index} is not what was recorded",
+            hint="`mentis status verify` says what is wrong",
+            index=entry.index,
+        )
+
+
+def _bound(entry: Entry) -> tuple[str, Mapping[str, str]]:
+    """The key of its inputs, and the digests of what was told and sent."""
+    erased = [name for name in ("inputs", "digests") if name in entry.fields]
+    erased = [name for name in erased if name not in entry.body]
+    if erased:
+        raise _gone(entry, f"its `{erased[0]}` were erased")
+    if "tick" in entry.fields and "turn" not in entry.fields:
+        raise ReplayError(
+            f"entry {entry.index} is a tick: of what its models were told only digests are kept",
+            hint=f"`mentis ledger show {entry.index}` says what it came to",
+            index=entry.index,
+        )
+    if "inputs" not in entry.body:
+        why = entry.body.get("unkept") or entry.body.get("unbound")
+        inner = cast("JsonObject", entry.body.get("turn") or {}).get("inner")
+        raise ReplayError(
+            f"entry {entry.index} has no kept inputs{f': {why}' if why else ''}",
+            hint=f"what was asked as `{inner}` may be kept as its digests alone"
+            if inner
+            else "turns that were made by an older Mentis cannot be put together again",
+            index=entry.index,
+        )
+    digests = cast("JsonObject", entry.body["digests"])
+    return str(entry.body["inputs"]), {name: str(told) for name, told in digests.items()}
+
+
+def _gone(entry: Entry, what: str) -> ReplayError:
+    return ReplayError(
+        f"entry {entry.index} cannot be put together again: {what}",
+        hint="what was erased or forgotten is gone for good; the entry itself still verifies",
+        index=entry.index,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    mind: Mind
+    entry: Entry
+    row: TurnInputs
+
+    def turn(self, digests: Mapping[str, str], prints: Prints | None) -> KeptTurn:
+        row, kept = self.row, self.mind.kept
+        setting = self._there(kept.part(Setting, row.setting), "the persona and the route")
+        inputs = Inputs(
+            self._there(kept.library(row.library), f"library {row.library}"),
+            setting.persona,
+            setting.profile,
+            setting.policies,
+            setting.route,
+            row.calibration,
+            self._recalled(),
+            self._history(),
+            self._variables(),
+            datetime.fromisoformat(row.now),
+        )
+        return KeptTurn(self.entry, digests, row, prints, inputs, setting.mentis)
+
+    def _there(self, found: T | None, what: str) -> T:
+        if found is None:
+            raise _gone(self.entry, f"{what} of then is not kept any more")
+        return found
+
+    def _talk(self, session: str) -> tuple[Turn, ...]:
+        return self.mind.conversations.turns(self.mind.agent, session)
+
+    def _history(self) -> History:
+        """As it was told then: a turn that got its answer later had none yet."""
+        row, mind = self.row, self.mind
+        session, numbers = row.before or row.session, numbers_in(row.told)
+        talk = self._talk(session)
+        if max(numbers, default=-1) >= len(talk):
+            raise _gone(self.entry, f"session {session!r} has only {len(talk)} turns left")
+        turns = [talk[number] for number in numbers]
+        if not all(turn.parts for turn in turns):
+            raise _gone(self.entry, f"a turn of session {session!r} that it was told was erased")
+        for place in row.pending:
+            turns[place] = replace(turns[place], state="pending")
+        for place in row.amended:
+            (turns[place],) = up_to_date(turns[place : place + 1], mind.ledger, mind.agent)
+        return History(session, tuple(turns), numbers, row.amended, row.fenced)
+
+    def _stimulus(self) -> Stimulus:
+        row = self.row
+        asked = () if row.inner else self._talk(row.session)[row.number : row.number + 1]
+        parts = asked[0].parts if asked else ()
+        return Stimulus(
+            self._text(),
+            row.author,
+            tuple(part for part in parts if isinstance(part, MediaPart)),
+            row.reply_to,
+            row.runtime_ctx or RuntimeContext(),
+            row.surroundings or NOWHERE,
+            row.trust,
+            inner=row.inner,
+            mode=row.mode,
+            delivers=row.delivers,
+            unnamed=not row.named,
+        )
+
+    def _text(self) -> str:
+        key = self.row.delivery
+        if not key:
+            return self.row.text
+        return self._there(self.mind.kept.news(key), f"what came of act {key}").text
+
+    def _recalled(self) -> Recalled:
+        row, kept = self.row, self.mind.kept
+        news = [self._there(kept.news(key), f"what came of act {key}") for key in row.news]
+        return Recalled(
+            self._stimulus(),
+            tools=self._tools(row.tools),
+            memories=tuple(self._memory(one) for one in row.memories),
+            news=tuple(news),
+            filtered=row.filtered,
+            embedding_calls=row.embedding_calls,
+            degraded=row.degraded,
+            skills=row.skills,
+            candidates=row.candidates,
+            step=row.step,
+            cache_hits=row.cache_hits,
+            revealed=self._tools(row.revealed),
+            placements=row.placements,
+        )
+
+    def _tools(self, key: str) -> tuple[ToolDeclaration, ...]:
+        return self._there(self.mind.kept.part(Tools, key), "a tool").tools if key else ()
+
+    def _variables(self) -> Mapping[str, object]:
+        if not self.row.variables:
+            return self.row.given
+        found = self.mind.kept.part(Variables, self.row.variables)
+        lasting = self._there(found, "what the persona remembered").told
+        return {**lasting, **self.row.given}
+
+    def _memory(self, told: Recollection) -> Span:
+        try:
+            text = self.mind.acting.tools.notes.opened().get(told.id).text
+        except UsageError as error:
+            raise _gone(self.entry, f"memory {told.id!r} was forgotten") from error
+        return Span(
+            text,
+            source=f"memory {told.id}",
+            trust=told.trust,
+            stability=told.stability,
+            reason=told.reason,
+        )

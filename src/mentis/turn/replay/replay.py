@@ -1,0 +1,151 @@
+"""Puts the prompt of a recorded turn together again, from what was kept. Nobody is asked anything.
+
+There is no provider in here: a replay cannot go live.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from mentis.codec.forms import to_json
+from mentis.compose.compose import Composed
+from mentis.compose.fences import nonce_in
+from mentis.engines.counters import counter_for
+from mentis.record.input_rows import first_apart
+from mentis.record.inputs import Inputs, compose_inputs
+from mentis.record.stored_inputs import installed, nonces_in
+from mentis.render.gemini_cache import with_cached_content
+from mentis.turn.ask.attempt import render_turn
+from mentis.values.digest import digest
+from mentis.values.part import Part, ToolResultPart
+from mentis.values.rendering import Rendering
+from mentis.values.request import PromptRequest
+from mentis.values.route import Route
+from mentis.values.span import Span
+from mentis.values.value import Value
+
+from .recorded_turn import KeptTurn
+
+
+@dataclass(frozen=True, slots=True)
+class Apart(Value):
+    """The first difference lies between bytes `start` and `end` of the body, in one of the `spans`
+    that stand there now. Not more is known: of what was sent then, only prints are kept.
+    """
+
+    start: int
+    end: int
+    spans: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed(Value):
+    """`request` and `payload` say whether each is, byte for byte, what the entry binds."""
+
+    index: int
+    session: str
+    route: Route
+    composed: Composed
+    rendering: Rendering
+    request: bool
+    payload: bool
+    apart: Apart | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def identical(self) -> bool:
+        return self.request and self.payload
+
+
+def replay_turn(kept: KeptTurn, secret: bytes) -> Replayed:
+    """The first call of the turn; what it was corrected with depends on the answer."""
+    composed, remarked = compose_again(kept, kept.inputs, secret)
+    rendering = render_again(kept, composed)
+    body = rendering.body()
+    same = digest(body) == kept.digests.get("payload")
+    return Replayed(
+        kept.entry.index,
+        kept.row.session,
+        kept.inputs.route,
+        composed,
+        rendering,
+        digest(to_json(composed.request)) == kept.digests.get("request"),
+        same,
+        None if same else _apart(kept, rendering, body, secret),
+        _notes(kept, remarked=remarked, same=same),
+    )
+
+
+def compose_again(kept: KeptTurn, inputs: Inputs, secret: bytes) -> tuple[Composed, bool]:
+    """The prompt, and whether its marks had to be put back to those of then."""
+    counter = counter_for(inputs.route.model, inputs.calibration)
+    composed = compose_inputs(inputs, counter, secret)
+    request = with_marks(composed.request, kept.row.nonces)
+    return replace(composed, request=request), request is not composed.request
+
+
+def render_again(kept: KeptTurn, composed: Composed) -> Rendering:
+    """For the route of then, on top of the same cache if it was sent so."""
+    rendering = render_turn(composed.request, kept.inputs.route)
+    return with_cached_content(rendering, kept.row.cached) if kept.row.cached else rendering
+
+
+def with_marks(request: PromptRequest, nonces: tuple[str, ...]) -> PromptRequest:
+    """With these numbers in the marks around text from outside, as many as there are.
+
+    A home with another secret makes other marks, and nothing else is different for that.
+    """
+    made = nonces_in(request)
+    if made == nonces or len(made) != len(nonces):
+        return request
+    left = iter(nonces)
+    now = request.runtime_ctx
+    return replace(
+        request,
+        system_instruction=_marked(request.system_instruction, left),
+        context_summary=_marked(request.context_summary, left),
+        runtime_ctx=replace(now, spans=_marked(now.spans, left)),
+        conversation_history=tuple(
+            replace(turn, parts=tuple(_fenced(part, left) for part in turn.parts))
+            for turn in request.conversation_history
+        ),
+    )
+
+
+def _marked(spans: tuple[Span, ...], nonces: Iterator[str]) -> tuple[Span, ...]:
+    marked: list[Span] = []
+    old = new = ""
+    for span in spans:
+        if found := nonce_in(span):
+            old, new = found[1], next(nonces)
+        ours = old and span.source == "layout" and old in span.text
+        marked.append(replace(span, text=span.text.replace(old, new)) if ours else span)
+    return tuple(marked)
+
+
+def _fenced(part: Part, nonces: Iterator[str]) -> Part:
+    if not isinstance(part, ToolResultPart) or part.fence is None:
+        return part
+    return replace(part, fence=replace(part.fence, nonce=next(nonces)))
+
+
+def _apart(kept: KeptTurn, rendering: Rendering, body: bytes, secret: bytes) -> Apart | None:
+    found = None if kept.prints is None else first_apart(kept.prints, body, secret)
+    if found is None:
+        return None
+    start, end = found
+    places = (place for place in rendering.source_map() if place.end > start and place.start < end)
+    return Apart(start, end, tuple(place.span for place in places))
+
+
+def _notes(kept: KeptTurn, *, remarked: bool, same: bool) -> tuple[str, ...]:
+    notes: list[str] = []
+    if kept.calls > 1:
+        notes.append(f"the turn made {kept.calls} calls; this is the first")
+    if remarked:
+        told = "the marks are those of then" if same else "not all marks could be put back"
+        notes.append(f"the home has another secret now; {told}")
+    if not same and kept.mentis != installed():
+        notes.append(f"Mentis {kept.mentis} made it, and this is {installed()}")
+    return tuple(notes)

@@ -1,0 +1,68 @@
+"""What may have changed since the last turn: prompts, settings, what the persona remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from mentis.compose.purposes import Policies
+from mentis.disk.inside import seen_from
+from mentis.settings.settings import Settings
+from mentis.values.block import Mode
+from mentis.values.given import Given
+from mentis.values.library import Library
+from mentis.values.location import Problem
+from mentis.values.trace import Degradation
+
+from .mind import Mind
+from .window import WindowAsked, ask_for_windows
+
+_MOST = 20
+_NOTHING: Mapping[str, Given] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """Looked at once a turn, so that the whole turn sees the same."""
+
+    library: Library
+    policies: Policies
+    variables: Mapping[str, object]
+    settings: Settings
+    degraded: tuple[Degradation, ...] = ()
+    window: WindowAsked | None = None
+
+    def told_in(self, mode: Mode) -> Mapping[str, object]:
+        """What a request of that mode may tell. A delivery goes to whoever waits for a result: what
+        the persona keeps about itself and others has no place in it.
+        """
+        return _NOTHING if mode == "delivery" else self.variables
+
+
+def look(mind: Mind) -> Present:
+    """How things stand now. What is wrong with them is told, and the turn goes on. It blocks."""
+    settings, fault = mind.settings.current()
+    loaded = mind.shelf.current()
+    degraded = [*mind.noted, *mind.acting.notes(), *_each("prompts", loaded.problems)]
+    if fault is not None:
+        reason = seen_from(mind.settings.home, fault.message)
+        degraded.append(Degradation("settings", f"{reason}; the earlier ones hold"))
+    variables = _NOTHING
+    if settings.model.features.cortexEnabled:
+        remembered = mind.memory.remember()
+        variables = remembered.values
+        degraded.extend(_each("persona memory", remembered.problems))
+    window = ask_for_windows(mind, settings)
+    if isinstance(window, Degradation):
+        degraded.append(window)
+        window = None
+    policies = settings.policies
+    return Present(loaded.library, policies, variables, settings, tuple(degraded), window)
+
+
+def _each(part: str, problems: tuple[Problem, ...]) -> Iterator[Degradation]:
+    for problem in problems[:_MOST]:
+        where = f"{problem.location}: " if problem.location else ""
+        yield Degradation(part, f"{where}{problem.message}")
+    if len(problems) > _MOST:
+        yield Degradation(part, f"and {len(problems) - _MOST} problems more")
