@@ -11,6 +11,7 @@ from typing import cast
 import anyio
 import pytest
 
+from mentis.app import wiring
 from mentis.app.agent import Agent
 from mentis.call.scripted import ScriptedProvider
 from mentis.codec.forms import to_object
@@ -558,9 +559,16 @@ async def test_the_check_says_what_each_route_is_used_for(home: Path) -> None:
     }
 
 
-def test_a_replay_is_not_corrected_over_the_network(home: Path) -> None:
+def test_a_replay_is_not_corrected_over_the_network(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     toml = '[routes]\ndefault = { folder = "tape" }\ncorrection = "ollama/llama3.2"\n'
     (home / "mentis.toml").write_text(toml, encoding="utf-8")
+
+    def opened(*_: object, **__: object) -> None:
+        pytest.fail("it was opened, and nobody would close it")
+
+    monkeypatch.setattr(wiring, "open_database", opened)
     with pytest.raises(RouteError, match="is a replay"):
         Agent.open(home, parts=Parts(environ={}))
 

@@ -50,6 +50,7 @@ def open_mind(
     settings, _ = live.current()
     chosen = home.pick_persona(persona)
     destination, *fallbacks = open_routes(settings, home, route)
+    correction = open_stage(settings, home, "correction", instead_of=destination)
     who, profile = read_persona(home, chosen), read_profile(home)
     clock = parts.clock or SystemClock()
     provider = open_provider(settings, home, parts, clock=clock)
@@ -87,7 +88,7 @@ def open_mind(
         acting=acting,
         bringing=Bringing(ground, acting.tools.notes),
         kept=KeptInputs(ledger, agent, secret),
-        correction=open_stage(settings, home, "correction", instead_of=destination),
+        correction=correction,
         rules=parts.rules,
         secret=secret,
         noted=noted,
