@@ -135,8 +135,7 @@ def main() -> int:
     sources = {name: (ROOT / name).read_text("utf-8") for name in files if name not in always}
     tests = {name: imported(text, graph.modules, homes) for name, text in sources.items()}
     wanted = order(ranks(changed_files(), tests, graph), always)
-    near = f"{len(wanted) - len(always)} of {len(tests)}"
-    print(f"{near} test files are near the change", file=sys.stderr)
+    print(f"{len(wanted) - len(always)} of {len(tests)} test files are near it", file=sys.stderr)
     budget = Budget(SECONDS)
     flags = ["-q", "-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", "-p", "no:randomly"]
     flags += ["--inline-snapshot=disable", "-m", "not slow and not model"]
