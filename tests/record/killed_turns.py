@@ -61,7 +61,7 @@ async def talk(home: Path, session: str, last: int) -> None:
     async with opened(home, *REPLIES) as agent:
         mind = agent._mind  # pyright: ignore[reportPrivateUsage]  # as a process that died left it
         begun = Turn("user", (TextPart("Hello?"),), state="pending")
-        mind.conversations.add(mind.agent, session, begun)
+        mind.record.conversations.add(mind.who.agent, session, begun)
         Killing(last).arm()
         await agent.chat("a", session=session)
         agent.set_title("A talk", session=session)

@@ -251,7 +251,7 @@ async def test_a_result_that_was_changed_afterwards_is_found(tmp_path: Path) -> 
     async with Agent.open(home, parts=Parts(provider=_server("openai"), handlers=(look,))) as agent:
         await agent.chat("What colour is the sky?")
         assert agent.verify().intact
-        talk, results = agent._mind.conversations, agent.history()[2]  # pyright: ignore[reportPrivateUsage]  # somebody with the file
+        talk, results = agent._mind.record.conversations, agent.history()[2]  # pyright: ignore[reportPrivateUsage]  # somebody with the file
         forged = replace(results, parts=(ToolResultPart("call_1", "look", "it is green"),))
         talk.replace(agent.id, "main", 2, forged)
         assert [finding.message for finding in agent.verify().findings] == [

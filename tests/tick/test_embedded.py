@@ -48,7 +48,7 @@ async def test_each_helper_runs_on_the_embedded_model_and_two_are_cached(tmp_pat
     home = create_home(tmp_path / "home")
     async with Agent.open(home, parts=Parts(environ={**os.environ, **HELPED})) as agent:
         mind = agent._mind  # pyright: ignore[reportPrivateUsage]  # the stages as they are wired
-        present, cache = look(mind), HelperCache(mind.secret)
+        present, cache = look(mind), HelperCache(mind.who.secret)
         desk = Desk(mind, Home(home), present.settings, Asking(mind, present), cache)
         catalogue, limits = Catalogue("v", (READ,)), TickLimits(seconds=600)
         vague = replace(desk.stages(), primary=answering(VAGUE))

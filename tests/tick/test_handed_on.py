@@ -159,4 +159,4 @@ def test_senses_without_our_seal_are_nobodys(tmp_path: Path) -> None:
         unsayable = Sense("s", "mail", {"text": "\ud800"}, Trust.OWNER)
         assert read(mind, written([unsayable, KEEP]), "")[0].kind == "senses.lost"
         mind.acting.close()
-        mind.ledger.close()
+        mind.record.ledger.close()

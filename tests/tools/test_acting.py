@@ -245,10 +245,10 @@ async def leave_open(home: Path, handler: RecordingHandler) -> None:
     spec, digest = registry.spec(name), registry.digest(name)
     assert spec is not None
     assert digest is not None
-    call = ActCall(Action(name, {"text": "hi"}), "k1", mind.agent, "main")
+    call = ActCall(Action(name, {"text": "hi"}), "k1", mind.who.agent, "main")
     assert bench.journal.begin([Begun(call, spec, digest)]) == (None,)
     await mind.acting.aclose()
-    mind.ledger.close()
+    mind.record.ledger.close()
     database.close()
 
 
@@ -546,7 +546,7 @@ async def test_also_when_it_is_cancelled_every_server_is_ended(home: Path) -> No
         assert tools.statuses() == ()
     finally:
         tools.close()
-        mind.ledger.close()
+        mind.record.ledger.close()
         database.close()
 
 
@@ -568,7 +568,7 @@ async def test_a_definition_that_is_asked_about_waits_for_a_person(home: Path) -
     assert not tools.registry.blocked("raw_act")
     assert not tools.problems
     await mind.acting.aclose()
-    mind.ledger.close()
+    mind.record.ledger.close()
     database.close()
     rounds = Rounds(answer(a=("raw_act", {})))
     async with opened(home, rounds) as agent:

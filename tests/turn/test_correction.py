@@ -14,10 +14,9 @@ import pytest
 from mentis.app.agent import Agent
 from mentis.errors import BudgetReached, ProviderUnreachable
 from mentis.home.create import create_home
-from mentis.home.parts import Parts
+from mentis.home.parts import Parts, Rule
 from mentis.ports.act_handler import RecordingHandler
 from mentis.settle.correction import Failure
-from mentis.turn.mind import Rule
 from mentis.values.entry import Entry
 from mentis.values.rendering import Rendering
 from mentis.values.reply import AgainDelta, Delta, Reply, TextDelta

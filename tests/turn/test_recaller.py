@@ -518,7 +518,9 @@ async def test_what_a_session_keeps_survives_a_restart_and_damage_begins_it_anew
         mind = agent._mind  # pyright: ignore[reportPrivateUsage]  # nobody else writes such marks
         damaged = Mark("residency", "main", {"turns": "many"})
         stamp = mind.acting.ground.stamp
-        mind.ledger.append(mind.agent, [Draft("note", "test", {})], stamp, marks=[damaged])
+        mind.record.ledger.append(
+            mind.who.agent, [Draft("note", "test", {})], stamp, marks=[damaged]
+        )
         third = await agent.chat("Check the lamp")
     assert placed(third, "tools").why == "the conversation begins"
     assert [step for step in third.composed.trace.degraded if step.part == "residency"]

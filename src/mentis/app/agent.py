@@ -161,11 +161,11 @@ class Agent:
 
     @property
     def id(self) -> str:
-        return self._mind.agent
+        return self._mind.who.agent
 
     @property
     def route(self) -> Route:
-        return self._mind.route
+        return self._mind.models.route
 
     @property
     def acts(self) -> Registry:
@@ -189,7 +189,7 @@ class Agent:
 
     def render(self, message: str | Stimulus, *, session: str = "main") -> Rendering:
         """The exact payload for this message. Nothing is sent."""
-        return render_turn(self.compose(message, session=session).request, self._mind.route)
+        return render_turn(self.compose(message, session=session).request, self._mind.models.route)
 
     async def connect(self) -> tuple[ToolDeclaration, ...]:
         """Start the servers of its tools, as a turn would, and return all it can do now."""
@@ -244,30 +244,34 @@ class Agent:
         byte that differs, the span it belongs to, and what has to be read again for that.
         """
         earlier = read_previous(before, rendering) if isinstance(before, bytes) else before
-        chosen, now = route or self._mind.route, self._mind.clock.now()
-        return self._mind.caching.forecast(rendering, chosen, now=now, before=earlier)
+        chosen, now = route or self._mind.models.route, self._mind.record.clock.now()
+        return self._mind.models.caching.forecast(rendering, chosen, now=now, before=earlier)
 
     def reconcile(self, rendering: Rendering, usage: Usage, *, session: str = "main") -> Reconciled:
         """What was expected of the cache beside what a call of your own reported. Not recorded."""
         mind = self._mind
-        now = mind.clock.now()
-        settled = mind.caching.settle(rendering, mind.route, usage, session=session, now=now)
+        now = mind.record.clock.now()
+        settled = mind.models.caching.settle(
+            rendering, mind.models.route, usage, session=session, now=now
+        )
         return settled.reconciled
 
     def history(self, *, session: str = "main") -> tuple[Turn, ...]:
         """As it is kept. The model is told what became of acts that waited then."""
-        return self._mind.conversations.turns(self._mind.agent, checked_id(session, "session"))
+        return self._mind.record.conversations.turns(
+            self._mind.who.agent, checked_id(session, "session")
+        )
 
     def entries(self) -> tuple[Entry, ...]:
         """The record of this agent, oldest first."""
-        return tuple(self._mind.ledger.entries(self._mind.agent))
+        return tuple(self._mind.record.ledger.entries(self._mind.who.agent))
 
     def verify(self) -> Verdict:
         """Check this agent's whole record, with every checkpoint that the home knows of."""
         mind = self._mind
         home = Home(self._database.path.parent)
-        asked = gather(home, self._settings, self._environ, persona=mind.persona.id)
-        return verify_agent(mind.agent, mind.ledger, mind.conversations, asked)
+        asked = gather(home, self._settings, self._environ, persona=mind.who.persona.id)
+        return verify_agent(mind.who.agent, mind.record.ledger, mind.record.conversations, asked)
 
     async def chat(
         self, message: str | Stimulus, *, session: str = "main", hear: Hear | None = None
@@ -283,7 +287,7 @@ class Agent:
                 self._mind, stimulus, session=session, hear=hear or _ignore, reading=reading
             )
         result = with_left(result, left)
-        if summary_due(result, self._mind.settings):
+        if summary_due(result, self._mind.sources.settings):
             result = await self._summed_up(result)
         return result
 
@@ -334,14 +338,14 @@ class Agent:
 
     def update_progress(self, *, session: str = "main") -> Progress:
         """How far a session is from the next update of the memory files."""
-        settings = self._mind.settings.current()[0]
+        settings = self._mind.sources.settings.current()[0]
         return progress(self._mind, settings, checked_id(session, "session"))
 
     def updates_due(self, since: int = 0) -> tuple[tuple[str, ...], int]:
         """The sessions whose update is due, of those with entries from index `since` on, and from
         where to look the next time.
         """
-        now = self._mind.ledger.count(self._mind.agent)
+        now = self._mind.record.ledger.count(self._mind.who.agent)
         return (updates_due(self._mind, since) if now != since or not since else ()), now
 
     def upkeep(self, tell: Callable[[PersonaUpdate | MentisError], None]) -> Upkeep:
@@ -354,19 +358,19 @@ class Agent:
 
     def quiet(self, tell: Tell, *, chance: Chance | None = None, hear: Hear | None = None) -> Quiet:
         """What thinks again while nobody writes, as the settings say: `run` it beside the talk."""
-        plan = Plan(mode_of(self._mind.settings.current()[0]), chance or RandomChance())
+        plan = Plan(mode_of(self._mind.sources.settings.current()[0]), chance or RandomChance())
 
         async def think(session: str) -> Afterthought:
             return await self.afterthought(session=session, hear=hear)
 
         follow = partial(following, self._mind)
-        return Quiet(think, plan, self._mind.clock, tell=tell, following=follow)
+        return Quiet(think, plan, self._mind.record.clock, tell=tell, following=follow)
 
     def silence(self) -> Silence | None:
         """The talk that is to be thought about once more, and when; for `mentis run`, which makes
         at most `run.afterthoughts` messages of it that nobody answers.
         """
-        most = self._mind.settings.current()[0].model.run.afterthoughts
+        most = self._mind.sources.settings.current()[0].model.run.afterthoughts
         return silence_of(self._mind, most=most)
 
     async def think_after(self, silence: Silence, *, poll: float = 1.0) -> Afterthought | None:
@@ -410,9 +414,9 @@ class Agent:
 
     def _staged(self, stage: Stage) -> Mind:
         """The mind on the route that the stage has of its own, if it has one."""
-        mind, home = self._mind, self._mind.acting.ground.home
-        route = open_stage(self._settings, home, stage, instead_of=mind.route)
-        return mind if route is None else replace(mind, route=route, fallbacks=())
+        mind, home = self._mind, self._mind.who.home
+        route = open_stage(self._settings, home, stage, instead_of=mind.models.route)
+        return mind if route is None else mind.asking(mind.models.only(route))
 
     @asynccontextmanager
     async def _answering(
@@ -428,7 +432,7 @@ class Agent:
 
         ReplayError where something it was made from is gone, or was never kept.
         """
-        return replay_turn(self._kept_turn(index), self._mind.secret)
+        return replay_turn(self._kept_turn(index), self._mind.who.secret)
 
     def fork(self, index: int, blocks: Mapping[str, str], *, force: bool = False) -> Fork:
         """A recorded turn with other texts in some of its blocks, and what differs for that.
@@ -493,11 +497,11 @@ class Agent:
 
     def next_beat(self) -> datetime:
         """When a beat is due, whoever makes it; `beats.enabled` is about `mentis run` alone."""
-        return due_at(self._mind, self._mind.settings.current()[0].model.beats)
+        return due_at(self._mind, self._mind.sources.settings.current()[0].model.beats)
 
     def pulse(self) -> Pulse:
         """The same for `next_due`: on the clock that only goes on, and never if not enabled."""
-        return pulse_of(self._mind, self._mind.settings.current()[0].model.beats)
+        return pulse_of(self._mind, self._mind.sources.settings.current()[0].model.beats)
 
     def beats(self, count: int = 20) -> tuple[BeatRecord, ...]:
         """The log: the last beats, the oldest first."""
@@ -589,8 +593,15 @@ class Agent:
     def asides(self) -> Asides:
         """The senses that no tick could take."""
         mind = self._mind
-        seals = Seals(mind.agent, mind.secret)
-        return Asides(mind.agent, mind.ledger, mind.acting.blobs, mind.clock, mind.ids, seals)
+        seals = Seals(mind.who.agent, mind.who.secret)
+        return Asides(
+            mind.who.agent,
+            mind.record.ledger,
+            mind.acting.blobs,
+            mind.record.clock,
+            mind.record.ids,
+            seals,
+        )
 
     def loop(
         self,
@@ -607,7 +618,7 @@ class Agent:
 
     @property
     def clock(self) -> Clock:
-        return self._mind.clock
+        return self._mind.record.clock
 
     def secrets(self) -> tuple[str, ...]:
         """What must not be shown or written: the keys of its routes, where it can see them."""
@@ -658,15 +669,15 @@ class Agent:
     async def aclose(self) -> None:
         try:
             await self._mind.acting.aclose()
-            if isinstance(self._mind.provider, _Closing):
-                await self._mind.provider.aclose()
+            if isinstance(self._mind.models.provider, _Closing):
+                await self._mind.models.provider.aclose()
         finally:
             self.close()
 
     def close(self) -> None:
         """Enough for an agent that was never asked anything."""
         self._mind.acting.close()
-        self._mind.ledger.close()
+        self._mind.record.ledger.close()
         self._database.close()
 
     async def __aenter__(self) -> Self:
@@ -694,7 +705,7 @@ class Agent:
 
     def _kept_turn(self, index: int) -> KeptTurn:
         mind, home = self._mind, Home(self._database.path.parent)
-        segments = open_segments(home, self._settings, mind.persona.id, mind.agent)
+        segments = open_segments(home, self._settings, mind.who.persona.id, mind.who.agent)
         return load_turn(mind, find_entry(mind, segments, index))
 
     def _brought(self, stimulus: Stimulus, outlook: Outlook) -> Brought:
@@ -702,7 +713,7 @@ class Agent:
         if not outlook.needed:
             return nothing(stimulus, outlook)
         with start_blocking_portal() as portal:
-            return portal.call(self._mind.bringing.bring, stimulus, outlook)
+            return portal.call(self._mind.recaller.bring, stimulus, outlook)
 
     def _assembling(self) -> Assembler:
         from mentis.assemble.assembler import (
@@ -720,7 +731,7 @@ class Agent:
         check_words(given, limits)
         stimulus = replace(
             given,
-            author=given.author or ("" if given.from_guest else self._mind.profile.name),
+            author=given.author or ("" if given.from_guest else self._mind.who.profile.name),
             attachments=read_attachments(given.attachments, limits),
         )
         if stimulus.attachments:

@@ -46,5 +46,6 @@ def _unstored(
         Path(path), persona=persona, route="default", parts=parts, store=store
     )
     note = Degradation("database", f"{seen_from(Path(path), error.message)}: {_EMPTY}")
-    known = replace(mind, noted=(*mind.noted, note))
+    sources = replace(mind.sources, noted=(*mind.sources.noted, note))
+    known = replace(mind, sources=sources)
     return Agent(known, database, settings, parts.variables, on_event=parts.on_event)

@@ -8,6 +8,7 @@ from mentis.home.checkpoints import CheckpointedLedger
 from mentis.home.closing import closed_on_failure
 from mentis.home.database import open_database
 from mentis.home.ground import Ground
+from mentis.home.identity import Identity
 from mentis.home.ledger import open_ledger
 from mentis.home.parts import Parts
 from mentis.home.persona import open_memory, read_persona, read_profile
@@ -18,6 +19,7 @@ from mentis.home.secret import open_secret
 from mentis.home.system import RandomIds, SystemClock
 from mentis.library.shelf import Shelf
 from mentis.ports.clock import Clock
+from mentis.record.agent_record import AgentRecord
 from mentis.record.conversations import CarriedTalk
 from mentis.record.stored_inputs import KeptInputs
 from mentis.settings.settings import Settings
@@ -28,7 +30,8 @@ from mentis.stores.sqlite.database import Database
 from mentis.talk.beat import check_weights
 from mentis.tools.acting import open_dispatcher
 from mentis.turn.ask.caching import REMEMBERED, Caching
-from mentis.turn.mind import Mind
+from mentis.turn.ask.models import Models
+from mentis.turn.mind import Mind, Sources
 from mentis.turn.recaller import Bringing
 from mentis.values.persona import Persona
 
@@ -70,28 +73,23 @@ def open_mind(
             raise
     caching = Caching(lambda: ledger.latest(agent, REMEMBERED, kind="turn"))
     mind = Mind(
-        agent=agent,
-        persona=who,
-        profile=profile,
-        shelf=shelf,
-        memory=ground.memory,
-        settings=live,
-        route=destination,
-        fallbacks=tuple(fallbacks),
-        provider=provider,
-        counter=caching.counter,
-        caching=caching,
-        conversations=CarriedTalk(SqliteConversations(database), ledger),
-        ledger=ledger,
-        clock=clock,
-        ids=ground.ids,
+        who=Identity(agent, who, profile, home, secret),
+        record=AgentRecord(
+            agent, ledger, CarriedTalk(SqliteConversations(database), ledger), clock, ground.ids
+        ),
+        models=Models(
+            destination,
+            tuple(fallbacks),
+            provider,
+            caching.counter,
+            caching,
+            correction=correction,
+            rules=parts.rules,
+        ),
+        sources=Sources(live, shelf, ground.memory, noted),
         acting=acting,
-        bringing=Bringing(ground, acting.tools.notes),
-        kept=KeptInputs(ledger, agent, secret),
-        correction=correction,
-        rules=parts.rules,
-        secret=secret,
-        noted=noted,
+        recaller=Bringing(ground, acting.tools.notes),
+        inputs=KeptInputs(ledger, agent, secret),
     )
     return mind, database, settings
 

@@ -44,7 +44,7 @@ class Assembler:
         self._layers = Layers(mind, EstimatingCounter())
         self._examples = Examples()
         # Its own: what turns have embedded so far must not decide what a task finds.
-        self._recalling = Recalling(mind.acting.ground.home.path, mind.acting.tools.notes)
+        self._recalling = Recalling(mind.who.home.path, mind.acting.tools.notes)
 
     async def assemble(
         self,
@@ -106,7 +106,7 @@ class Assembler:
         return await to_thread.run_sync(job.recall, embedded, stance, there), there
 
     def _settings(self, around: Around) -> AssemblySettings:
-        settings, fault = self._mind.settings.current()
+        settings, fault = self._mind.sources.settings.current()
         if fault is not None:
             reason = f"{fault.message}; the earlier ones hold"
             around.degraded.append(Degradation("settings", reason))
@@ -144,7 +144,7 @@ class Assembler:
             settings=job.settings,
             cuts=there.cuts,
             embedded_also=(there.embedded, inferred.embedded),
-            noted=(*self._mind.noted, *self._mind.acting.notes(), *noted),
+            noted=(*self._mind.sources.noted, *self._mind.acting.notes(), *noted),
         )
 
 

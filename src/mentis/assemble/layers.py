@@ -28,7 +28,7 @@ class Layers:
 
     def frame(self) -> tuple[Frame, tuple[Degradation, ...]]:
         """As the library is now. It looks at the files, and reads those that changed."""
-        library = self._mind.shelf.current().library
+        library = self._mind.sources.shelf.current().library
         if self._known is None or library.revision != self._known[0]:
             self._known = self._read(library)
         return self._known[1], self._known[2]
@@ -38,13 +38,13 @@ class Layers:
         return self._rules[stance]
 
     def _read(self, library: Library) -> tuple[str, Frame, tuple[Degradation, ...]]:
-        language = self._mind.persona.language
+        language = self._mind.who.persona.language
         notes: list[Degradation] = []
         constitution = _constitution(library, language, notes)
         self._rules = {name: _text(library, f"stance_{name}", language, notes) for name in STANCES}
         words = load_assembly(language)
         rules = tuple(self._rules.values())
-        frame = Frame(words, constitution, self._counter, self._mind.secret, rules)
+        frame = Frame(words, constitution, self._counter, self._mind.who.secret, rules)
         return library.revision, frame, tuple(notes)
 
 

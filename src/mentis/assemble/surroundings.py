@@ -78,11 +78,11 @@ def look_back(view: Viewpoint, settings: AssemblySettings, around: Around) -> No
         return
     mind, begun = view.mind, perf_counter()
     try:
-        entries = mind.ledger.latest(mind.agent, most)
-        turns = told(mind.conversations.turns(mind.agent, view.session))
+        entries = mind.record.ledger.latest(mind.who.agent, most)
+        turns = told(mind.record.conversations.turns(mind.who.agent, view.session))
         said = [turn for turn in turns if turn.kind == "said"]
         around.activity = activity_of(entries, said, most=most)
     except StoreError as error:
-        reason = seen_from(mind.settings.home, error.message)
+        reason = seen_from(mind.sources.settings.home, error.message)
         around.degraded.append(Degradation("ledger", f"{reason}: no activity is told"))
     around.took("activity", begun)

@@ -50,15 +50,15 @@ def open_loop(
     pause: Pause | None,
 ) -> Loop:
     choice = choice or LoopChoice()
-    home, persona = mind.acting.ground.home, mind.persona.id
-    chosen = mind.settings.current()[0].model.run
+    home, persona = mind.who.home, mind.who.persona.id
+    chosen = mind.sources.settings.current()[0].model.run
     inbox = _made(home.senses(persona))
     own = Folder(
         inbox,
         trust=choice.trust,
         keeps=False,
         most_bytes=chosen.file_bytes,
-        seals=Seals(mind.agent, mind.secret),
+        seals=Seals(mind.who.agent, mind.who.secret),
     )
     return Loop(
         thinker,
@@ -66,7 +66,7 @@ def open_loop(
         _plan(chosen, choice),
         emit=emit,
         pause=pause,
-        alone=running(home, persona, mind.clock),
+        alone=running(home, persona, mind.record.clock),
         suspected=Suspected(home.owners / "run" / f"{persona}.suspects.json"),
     )
 
@@ -82,7 +82,7 @@ def _made(inbox: Path) -> Path:
 def _timers(mind: Mind, chosen: RunSettings) -> Iterator[SenseSource]:
     timers = {name: Timer(one.text, one.every, one.moment) for name, one in chosen.timers.items()}
     if timers:
-        yield Timers(timers, mind.clock)
+        yield Timers(timers, mind.record.clock)
 
 
 def _named(mind: Mind, chosen: RunSettings, choice: LoopChoice) -> Iterator[SenseSource]:
@@ -91,7 +91,7 @@ def _named(mind: Mind, chosen: RunSettings, choice: LoopChoice) -> Iterator[Sens
             raise BadInput(f"{folder}: there is no such folder", hint="make it, or name another")
         yield Folder(folder, trust=choice.trust, most_bytes=chosen.file_bytes)
     if choice.socket is not None:
-        yield Socket(choice.socket, mind.ids, trust=choice.trust, most=chosen.senses)
+        yield Socket(choice.socket, mind.record.ids, trust=choice.trust, most=chosen.senses)
 
 
 def _plan(chosen: RunSettings, choice: LoopChoice) -> LoopPlan:

@@ -125,12 +125,14 @@ def _compose(mind: Mind, present: Present, stimulus: Stimulus, history: History)
     recalled = Recalled(stimulus, degraded=present.degraded)
     variables = {**present.variables, "afterthought": "on"}
     inputs = inputs_now(mind, present, recalled, history, variables=variables)
-    return Prompted(compose_inputs(inputs, mind.counter(mind.route), mind.secret), inputs)
+    return Prompted(
+        compose_inputs(inputs, mind.models.counter(mind.models.route), mind.who.secret), inputs
+    )
 
 
 def _inner_dialogue(mind: Mind, present: Present, elapsed: str) -> str:
     built = builder_for(mind, present).build_afterthought_inner_dialogue(
-        mind.route.variant, {"elapsed_time": elapsed}
+        mind.models.route.variant, {"elapsed_time": elapsed}
     )
     return worded(built, "afterthought_inner_dialogue")
 
@@ -146,12 +148,12 @@ def _followup(
         "elapsed_time": elapsed,
         "inner_dialogue": Given(thought.thought, source="thought", trust=lineage),
     }
-    built = builder_for(mind, present).build_afterthought_followup(mind.route.variant, given)
+    built = builder_for(mind, present).build_afterthought_followup(mind.models.route.variant, given)
     stimulus = Stimulus(worded(built, FOLLOWUP), inner=FOLLOWUP)
     if noted is None:
         return stimulus
     stimulus = replace(stimulus, trust=noted.lineage)
-    turns = mind.conversations.turns(mind.agent, thought.session)
+    turns = mind.record.conversations.turns(mind.who.agent, thought.session)
     if not turns or turns[-1] != noted:
         return stimulus
     return replace(stimulus, replaces=len(turns) - 1)
@@ -159,13 +161,13 @@ def _followup(
 
 def _elapsed(mind: Mind, present: Present, session: str) -> str:
     """How long ago something was last said here, in the words of the library. It blocks."""
-    now, language = mind.clock.now(), mind.persona.language.strip().casefold()
-    for entry in reversed(mind.ledger.latest(mind.agent, _LOOKED_BACK, kind="turn")):
+    now, language = mind.record.clock.now(), mind.who.persona.language.strip().casefold()
+    for entry in reversed(mind.record.ledger.latest(mind.who.agent, _LOOKED_BACK, kind="turn")):
         told = entry.body.get("turn")
         if not isinstance(told, Mapping):
             continue
         turn = cast("Mapping[str, object]", told)
         if turn.get("session") == session and turn.get("inner") in (None, FOLLOWUP):
-            facts = Facts(mind.persona, mind.profile, now, language, present.library.words)
+            facts = Facts(mind.who.persona, mind.who.profile, now, language, present.library.words)
             return ago(now - datetime.fromisoformat(entry.time), facts)
     return ""

@@ -115,13 +115,13 @@ def pulse_of(mind: Mind, chosen: BeatSettings) -> Pulse:
     """When the next beat is due on the clock that only goes on, as the record says. It blocks."""
     if not chosen.enabled:
         return Pulse()
-    wait = (due_at(mind, chosen) - mind.clock.now()).total_seconds()
-    return Pulse(mind.clock.monotonic() + max(0.0, wait))
+    wait = (due_at(mind, chosen) - mind.record.clock.now()).total_seconds()
+    return Pulse(mind.record.clock.monotonic() + max(0.0, wait))
 
 
 def due_at(mind: Mind, chosen: BeatSettings) -> datetime:
     """An interval after the last one; the next day, where this one's beats are used up."""
-    now = mind.clock.now()
+    now = mind.record.clock.now()
     interval, today = timedelta(seconds=chosen.interval), day_of(now)
     beats = _since(mind, min(today, now - interval), now)
     due = max(time for time, _ in beats) + interval if beats else now
@@ -130,8 +130,8 @@ def due_at(mind: Mind, chosen: BeatSettings) -> datetime:
 
 def beat_log(mind: Mind, count: int) -> tuple[BeatRecord, ...]:
     """The last beats, the oldest first, as far back as the record is looked through. It blocks."""
-    beats = _beats(mind.ledger.latest(mind.agent, LOOKED_BACK, kind="turn"))[-count:]
-    turns = mind.conversations.turns(mind.agent, SESSION) if beats else ()
+    beats = _beats(mind.record.ledger.latest(mind.who.agent, LOOKED_BACK, kind="turn"))[-count:]
+    turns = mind.record.conversations.turns(mind.who.agent, SESSION) if beats else ()
     texts = {digest(turn.text.encode()): turn.text for turn in turns}
     return tuple(_record(entry, texts) for entry in beats)
 
@@ -151,7 +151,9 @@ def _occasion(mind: Mind, present: Present, kind: str) -> Stimulus:
     known = kinds_in(present.library)
     if kind not in known:
         raise _unknown(kind, known)
-    built = builder_for(mind, present).build_beat(kind, mind.route.variant, present.variables)
+    built = builder_for(mind, present).build_beat(
+        kind, mind.models.route.variant, present.variables
+    )
     outside = any(span.trust is Trust.UNTRUSTED for span in built.spans)
     return Stimulus(
         worded(built, f"{_PREFIX}{kind}"),
@@ -163,7 +165,7 @@ def _occasion(mind: Mind, present: Present, kind: str) -> Stimulus:
 
 
 def _check_day(mind: Mind, chosen: BeatSettings) -> None:
-    now = mind.clock.now()
+    now = mind.record.clock.now()
     name = _used_up(_since(mind, day_of(now), now), chosen, now)
     if name:
         raise BudgetReached(
@@ -187,7 +189,7 @@ def _since(mind: Mind, since: datetime, now: datetime) -> list[Timed]:
     """All beats from then on: backwards through the record, until it is older."""
     count = _AT_ONCE
     while True:
-        latest = mind.ledger.latest(mind.agent, count, kind="turn")
+        latest = mind.record.ledger.latest(mind.who.agent, count, kind="turn")
         if len(latest) < count or datetime.fromisoformat(latest[0].time) < since:
             return _timed(latest, since, now)
         count *= 4

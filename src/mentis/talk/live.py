@@ -114,14 +114,16 @@ def _tell(mind: Mind, session: str, surroundings: Surroundings) -> Told:
     brought = nothing(stimulus, look_out(mind, present, session, stimulus))
     made = compose_turn(mind, present, stimulus, history, news=news, brought=brought)
     composed = made.composed
-    return Told(surroundings, composed, render_for(WIRE, composed.request, mind.route.spoken()))
+    return Told(
+        surroundings, composed, render_for(WIRE, composed.request, mind.models.route.spoken())
+    )
 
 
 def _record(mind: Mind, session: str, told: Told, *, text: str, inner: str) -> Entry:
     """Bind what the voice was told. It blocks."""
-    number = len(mind.conversations.turns(mind.agent, session))
+    number = len(mind.record.conversations.turns(mind.who.agent, session))
     turn = {"session": session, "number": number, "inner": inner, **of_mode(_stimulus())}
-    route = mind.route
+    route = mind.models.route
     body: dict[str, object] = {
         "turn": turn,
         "route": {"name": route.name, "backend": route.backend, "model": route.model},
@@ -132,6 +134,6 @@ def _record(mind: Mind, session: str, told: Told, *, text: str, inner: str) -> E
             "instruction": digest(text.encode()),
         },
     }
-    stamp = make_stamp(mind.clock.now, mind.ids.salt, mind.clock.uptime)
-    (entry,) = mind.ledger.append(mind.agent, [Draft("turn", "runtime", body)], stamp)
+    stamp = make_stamp(mind.record.clock.now, mind.record.ids.salt, mind.record.clock.uptime)
+    (entry,) = mind.record.ledger.append(mind.who.agent, [Draft("turn", "runtime", body)], stamp)
     return entry

@@ -43,10 +43,13 @@ def progress(mind: Mind, settings: Settings, session: str) -> Progress:
     chosen, share = settings.model.persona_update, settings.model.persona_update.percent
     known = _known(mind, session)
     since = _number(known.get("until"))
-    turns = mind.conversations.turns(mind.agent, session)
+    turns = mind.record.conversations.turns(mind.who.agent, session)
     new = [turns[number] for number in unread(turns, since)]
-    needed, room = threshold(chosen.window_messages, share), mind.route.context_tokens * share
-    counter = mind.counter(mind.route)
+    needed, room = (
+        threshold(chosen.window_messages, share),
+        mind.models.route.context_tokens * share,
+    )
+    counter = mind.models.counter(mind.models.route)
     tokens = sum(counter.count(turn.text).tokens for turn in new)
     failures, tried = _number(known.get("failures")), _number(known.get("tried"))
     full = len(new) >= needed or 100 * tokens >= room
@@ -128,7 +131,7 @@ def failed(before: Progress, failure: str, *, soon: bool = False) -> Mark:
 
 
 def _known(mind: Mind, session: str) -> Mapping[str, object]:
-    mark = mind.ledger.mark(mind.agent, MARK, session)
+    mark = mind.record.ledger.mark(mind.who.agent, MARK, session)
     return mark.value or {} if mark is not None else {}
 
 

@@ -79,7 +79,10 @@ async def update_persona(
             f" and it takes {LEAST}",
             hint="talk a little more first",
         )
-    with _alone(mind), telemetry.span(telemetry.PERSONA_UPDATE, {telemetry.AGENT: mind.agent}) as s:
+    with (
+        _alone(mind),
+        telemetry.span(telemetry.PERSONA_UPDATE, {telemetry.AGENT: mind.who.agent}) as s,
+    ):
         made = await _update(mind, present, before, trigger=trigger, reading=reading)
         facts = {telemetry.SUCCESS: made.success, telemetry.FAILURE: made.failure}
         s.set_attributes({**facts, telemetry.WRITTEN: len(made.written)})
@@ -89,7 +92,7 @@ async def update_persona(
 @contextmanager
 def _alone(mind: Mind) -> Generator[None]:
     """Across processes. Taken and let go in one thread, as the lock wants it; nobody waits."""
-    home = mind.acting.ground.home
+    home = mind.who.home
     inside(home.path, f"{home.owners.name}/{_FOLDER}")
     folder = home.owners / _FOLDER
     try:
@@ -98,10 +101,10 @@ def _alone(mind: Mind) -> Generator[None]:
         raise unwritable(folder, error) from error
     with ExitStack() as held:
         try:
-            held.enter_context(write_lock(folder / f"{mind.persona.id}.lock", seconds=0))
+            held.enter_context(write_lock(folder / f"{mind.who.persona.id}.lock", seconds=0))
         except StoreLocked as error:
             raise StoreLocked(
-                f"the memory files of {mind.persona.id!r} are being updated already",
+                f"the memory files of {mind.who.persona.id!r} are being updated already",
                 hint="wait until that is done",
             ) from error
         yield
@@ -120,7 +123,7 @@ class _Run:
     calls: int = 0
 
     def compose(self, mind: Mind, _stimulus: Stimulus) -> Prompted:
-        builder, variant = builder_for(mind, self.present), mind.route.variant
+        builder, variant = builder_for(mind, self.present), mind.models.route.variant
         given = {"cortex_conversation_text": self.read.text}
         system = builder.build_system_prompt(variant, {}, "cortex")
         task = builder.resolve_prompt_by_id(_TASK, variant, given)
@@ -132,14 +135,14 @@ class _Run:
             return Prompted(Composed(request, made.trace))
         first = Turn("user", (TextPart(task.text),), self.read.lineage)
         note = request.words.get("notice_outside", "")
-        history = (first, *(fence_results(turn, mind.secret, note) for turn in self.rounds))
+        history = (first, *(fence_results(turn, mind.who.secret, note) for turn in self.rounds))
         request = replace(request, conversation_history=history, current_text="")
         trace = replace(made.trace, tokens=self._tokens(mind, made))
         return Prompted(Composed(request, trace))
 
     def _tokens(self, mind: Mind, made: Composed) -> dict[str, TokenCount]:
         told = b"\n".join(map(to_json, self.rounds)).decode()
-        later = mind.counter(mind.route).count(told)
+        later = mind.models.counter(mind.models.route).count(told)
         total = made.trace.tokens["total"].tokens + later.tokens
         return {**made.trace.tokens, "history": later, "total": TokenCount(total)}
 
@@ -149,7 +152,7 @@ async def _update(
 ) -> PersonaUpdate:
     small = limited(mind, present.settings.model.persona_update.tokens)
     read = await to_thread.run_sync(_read, small, present, before)
-    tools = FileTools(mind.memory, session=before.session, lineage=read.lineage)
+    tools = FileTools(mind.sources.memory, session=before.session, lineage=read.lineage)
     run = _Run(small, present, before, read, tools)
     stimulus = Stimulus(read.text, trust=read.lineage, inner=INNER)
     try:
@@ -209,12 +212,12 @@ def _unreadable(run: _Run, problems: Sequence[str]) -> tuple[Turn, ...]:
 
 def _read(mind: Mind, present: Present, before: Progress) -> Reading:
     """As much as leaves room for the rules, for the files twice, and for the answer. It blocks."""
-    counter, route = mind.counter(mind.route), mind.route
+    counter, route = mind.models.counter(mind.models.route), mind.models.route
     system = builder_for(mind, present).build_system_prompt(route.variant, {}, "cortex").text
-    files = "".join(file.text for file in mind.memory.files())
+    files = "".join(file.text for file in mind.sources.memory.files())
     taken = counter.count(system).tokens + 2 * counter.count(files).tokens + _SPARE_TOKENS
     return read_on(
-        mind.conversations.turns(mind.agent, before.session),
+        mind.record.conversations.turns(mind.who.agent, before.session),
         before.since,
         names=speakers(mind),
         counter=counter,
@@ -249,7 +252,7 @@ def _record(
 ) -> Entry:
     first = course.calls[0]
     keeper = Keeper(
-        replace(course.leg.mind, route=first.route),
+        course.leg.mind.asking(course.leg.mind.models.on(first.route)),
         run.before.session,
         first.composed,
         first.rendering,
@@ -264,13 +267,13 @@ def _record(
 def _record_unasked(run: _Run, failure: MentisError, trigger: Trigger) -> Entry:
     """Nothing could be asked at all: that is recorded too, and counts as a failure."""
     mind, session = run.mind, run.before.session
-    turns = mind.conversations.turns(mind.agent, session)
+    turns = mind.record.conversations.turns(mind.who.agent, session)
     turn: dict[str, object] = {"session": session, "number": len(turns), "inner": INNER}
     turn |= {**_facts(run, trigger, failure), "failure": failure.code}
     body = {"turn": turn, "digests": {"instruction": digest(run.read.text.encode())}}
-    stamp = make_stamp(mind.clock.now, mind.ids.salt, mind.clock.uptime)
+    stamp = make_stamp(mind.record.clock.now, mind.record.ids.salt, mind.record.clock.uptime)
     draft, marks = Draft("turn", "runtime", body), (_mark(run, failure),)
-    (entry,) = mind.ledger.append(mind.agent, [draft], stamp, marks=marks)
+    (entry,) = mind.record.ledger.append(mind.who.agent, [draft], stamp, marks=marks)
     return entry
 
 
@@ -320,13 +323,13 @@ def updates_due(mind: Mind, since: int) -> tuple[str, ...]:
 
     What the agent says to itself, and what a fork shows, is no conversation.
     """
-    settings = mind.settings.current()[0]
+    settings = mind.sources.settings.current()[0]
     if not settings.model.features.cortexEnabled or not settings.model.persona_update.percent:
         return ()
     if since:
-        names = map(_session, mind.ledger.entries(mind.agent, start=since))
+        names = map(_session, mind.record.ledger.entries(mind.who.agent, start=since))
     else:
-        sessions = mind.conversations.sessions(mind.agent)
+        sessions = mind.record.conversations.sessions(mind.who.agent)
         names = (one for one in sessions if not one.startswith(FORK) and one != BEATS)
     found = dict.fromkeys(filter(None, names))
     return tuple(one for one in found if progress(mind, settings, one).due)

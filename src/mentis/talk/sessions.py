@@ -33,8 +33,10 @@ _LONGEST_TITLE = 120
 
 def sessions_of(mind: Mind) -> tuple[Session, ...]:
     """All of them, the oldest first. It blocks."""
-    names = mind.conversations.sessions(mind.agent)
-    return tuple(_session(name, mind.conversations.turns(mind.agent, name)) for name in names)
+    names = mind.record.conversations.sessions(mind.who.agent)
+    return tuple(
+        _session(name, mind.record.conversations.turns(mind.who.agent, name)) for name in names
+    )
 
 
 def anew(mind: Mind, session: str, number: int | None = None, text: str | None = None) -> Stimulus:
@@ -44,7 +46,7 @@ def anew(mind: Mind, session: str, number: int | None = None, text: str | None =
     before: what is attached, and, as long as the inputs of its turn are kept, who wrote it, what
     it answers, where it was said and what was around.
     """
-    turns = mind.conversations.turns(mind.agent, session)
+    turns = mind.record.conversations.turns(mind.who.agent, session)
     numbers = [n for n in standing(turns) if is_message(turns[n])]
     if not numbers:
         raise UsageError(f"in session {session!r} nobody has said anything yet", hint="say it")
@@ -83,12 +85,12 @@ def anew(mind: Mind, session: str, number: int | None = None, text: str | None =
 
 def first_message(mind: Mind, present: Present, session: str) -> Stimulus:
     """What makes the persona begin. Only its answer is kept. It blocks."""
-    turns = mind.conversations.turns(mind.agent, session)
+    turns = mind.record.conversations.turns(mind.who.agent, session)
     if any(turns[n].kind == "said" for n in standing(turns)):
         raise UsageError(
             f"session {session!r} has begun already", hint="choose another one with --session"
         )
-    built = builder_for(mind, present).resolve_prompt(_FIRST_BLOCK, mind.route.variant)
+    built = builder_for(mind, present).resolve_prompt(_FIRST_BLOCK, mind.models.route.variant)
     if built is None or built.skipped:
         raise UsageError(
             f"the block {_FIRST_BLOCK!r} is switched off",
@@ -102,19 +104,22 @@ def set_title(mind: Mind, session: str, title: str) -> Entry:
     clean = " ".join(title.split())
     if not clean or len(clean) > _LONGEST_TITLE:
         raise UsageError(f"a title has 1 to {_LONGEST_TITLE} characters", hint="make it shorter")
-    if not mind.conversations.turns(mind.agent, session):
+    if not mind.record.conversations.turns(mind.who.agent, session):
         raise UsageError(f"there is no session {session!r}", hint="`mentis sessions list`")
     turn = title_turn(clean)
-    number = len(mind.conversations.turns(mind.agent, session))
+    number = len(mind.record.conversations.turns(mind.who.agent, session))
     told = {"session": session, "number": number, "inner": TITLE, "by": "owner"}
     body: dict[str, object] = {
         "turn": told,
         "digests": {"instruction": digest(clean.encode())},
         "acted": [turn_digest(turn)],
     }
-    stamp = make_stamp(mind.clock.now, mind.ids.salt, mind.clock.uptime)
-    draft, ended = Draft("turn", "owner", body), Ended.new(session, number, mind.ids, turns=(turn,))
-    return mind.conversations.record(mind.agent, draft, stamp, ended=ended)
+    stamp = make_stamp(mind.record.clock.now, mind.record.ids.salt, mind.record.clock.uptime)
+    draft, ended = (
+        Draft("turn", "owner", body),
+        Ended.new(session, number, mind.record.ids, turns=(turn,)),
+    )
+    return mind.record.conversations.record(mind.who.agent, draft, stamp, ended=ended)
 
 
 def title_turn(title: str, lineage: Trust = Trust.SELF) -> Turn:

@@ -44,10 +44,10 @@ def silence_of(mind: Mind, *, most: int) -> Silence | None:
     """The next afterthought; None where none is to come, or somebody else sees to it. `most` is
     how many messages may follow on each other that nobody answers. It blocks.
     """
-    every = EVERY[mode_of(mind.settings.current()[0])]
+    every = EVERY[mode_of(mind.sources.settings.current()[0])]
     if not every or followed(mind):
         return None
-    turns = mind.ledger.latest(mind.agent, _LOOKED_BACK, kind="turn")
+    turns = mind.record.ledger.latest(mind.who.agent, _LOOKED_BACK, kind="turn")
     entries = _since_spoken(turns)
     phase = _phase(entries, most) if entries else None
     if phase is None:
@@ -57,13 +57,13 @@ def silence_of(mind: Mind, *, most: int) -> Silence | None:
     if messages is None or messages % every:
         return None
     last = entries[-1]
-    begun = _time_of(last, turns, mind.clock.now())
+    begun = _time_of(last, turns, mind.record.clock.now())
     return Silence(session, last.index, begun + timedelta(seconds=_drawn(last, phase)))
 
 
 def spoken(mind: Mind, session: str) -> int | None:
     """How many messages count in this talk; None while one of them waits for its answer."""
-    turns = mind.conversations.turns(mind.agent, session)
+    turns = mind.record.conversations.turns(mind.who.agent, session)
     if any(turn.state == "pending" for turn in turns):
         return None
     return sum(is_message(turns[number]) for number in standing(turns))

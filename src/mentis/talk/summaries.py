@@ -67,7 +67,7 @@ class Summarised(Value):
 
 async def make_title(mind: Mind, present: Present, session: str, *, reading: CancelScope) -> Titled:
     """Ask for a title; where none comes, the first words that were said are one."""
-    turns = await to_thread.run_sync(mind.conversations.turns, mind.agent, session)
+    turns = await to_thread.run_sync(mind.record.conversations.turns, mind.who.agent, session)
     shown = [turn for turn in told(turns) if turn.kind == "said" and turn.text.strip()]
     if not shown:
         raise UsageError(f"in session {session!r} nobody has said anything yet", hint="say it")
@@ -76,7 +76,7 @@ async def make_title(mind: Mind, present: Present, session: str, *, reading: Can
 
     def compose(mind: Mind, _stimulus: Stimulus) -> Prompted:
         built = builder_for(mind, present).resolve_prompt_by_id(
-            _TITLE_BLOCK, mind.route.variant, {"chat_text": "\n".join(lines)}
+            _TITLE_BLOCK, mind.models.route.variant, {"chat_text": "\n".join(lines)}
         )
         worded(built, _TITLE_BLOCK)
         return Prompted(one_prompt(mind, present, built, system=Built(), prefill=Built()))
@@ -100,7 +100,7 @@ async def summarise(
 ) -> Summarised | None:
     """Let the model sum up all but the newest turns; None where there are no older ones."""
     chosen = present.settings.model.conversations
-    turns = await to_thread.run_sync(mind.conversations.turns, mind.agent, session)
+    turns = await to_thread.run_sync(mind.record.conversations.turns, mind.who.agent, session)
     until = _until(turns, chosen.recent_turns)
     older = _older(turns, until)
     if until is None or not any(turn.kind == "said" for turn in older):
@@ -110,7 +110,7 @@ async def summarise(
 
     def compose(mind: Mind, _stimulus: Stimulus) -> Prompted:
         asked = builder_for(mind, present).build_summary(
-            "\n".join(lines), chosen.summary_words, mind.route.variant
+            "\n".join(lines), chosen.summary_words, mind.models.route.variant
         )
         worded(asked.user, "summary_user_prompt")
         made = one_prompt(mind, present, asked.user, system=asked.system, prefill=asked.prefill)
@@ -176,7 +176,7 @@ def _older(turns: Sequence[Turn], until: int | None) -> list[Turn]:
 
 def _fitting(mind: Mind, turns: Sequence[Turn]) -> tuple[list[str], int]:
     """As lines, the newest that fit into one prompt, and how many did not."""
-    counter, route = mind.counter(mind.route), mind.route
+    counter, route = mind.models.counter(mind.models.route), mind.models.route
     room = route.context_tokens - route.max_tokens - 2 * _SPARE_TOKENS
     names = speakers(mind)
     lines: list[str] = []

@@ -140,14 +140,14 @@ class Asking:
 
     def _builder(self) -> Builder:
         mind, present = self.mind, self.present
-        now, policies = mind.clock.now(), present.policies
-        return Builder(present.library, mind.persona, mind.profile, now, policies=policies)
+        now, policies = mind.record.clock.now(), present.policies
+        return Builder(present.library, mind.who.persona, mind.who.profile, now, policies=policies)
 
     def _words(self) -> Mapping[str, str]:
         mind, library = self.mind, self.present.library
-        language = mind.persona.language.strip().casefold()
-        now = mind.clock.now()
-        return notices_of(Facts(mind.persona, mind.profile, now, language, library.words))
+        language = mind.who.persona.language.strip().casefold()
+        now = mind.record.clock.now()
+        return notices_of(Facts(mind.who.persona, mind.who.profile, now, language, library.words))
 
     async def ask(self, question: Question, routes: Sequence[Route]) -> tuple[Reply, Route]:
         """The answer of the first route that gives one, and which that was."""
@@ -186,7 +186,7 @@ class Asking:
             words=self._words(),
         )
         rendering = render_turn(request, route)
-        counter = self.mind.counter(route)
+        counter = self.mind.models.counter(route)
         return request, rendering, counter.count(rendering.body().decode()).tokens
 
     async def _once(self, question: Question, route: Route) -> Reply:
@@ -202,7 +202,7 @@ class Asking:
         """Room in the budgets for the most that a call may use, or BudgetReached. One after the
         other: what is looked at has to hold until it is reserved.
         """
-        mind, most = replace(self.mind, route=route), (route, planned(prompt, route))
+        mind, most = self.mind.asking(self.mind.models.on(route)), (route, planned(prompt, route))
         async with self._budget:
             used = [*((call.route, call.usage) for call in self.calls), *self.reserved]
             check = partial(check_asking, mind, self.present.settings, used, prompt=prompt)
@@ -228,7 +228,7 @@ class Asking:
         )
         failure, over = None, False
         try:
-            async with self.mind.provider.open(rendering, route) as events:
+            async with self.mind.models.provider.open(rendering, route) as events:
                 async for event in events:
                     reader.feed(event)
             reader.rest()

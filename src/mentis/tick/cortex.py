@@ -87,10 +87,10 @@ class Cortex:
         self._home = home
         self._states = states
         self._blobs = blobs
-        self._failing = Failing(home, mind.persona.id)
+        self._failing = Failing(home, mind.who.persona.id)
         self.catalogue = LiveCatalogue(mind.acting.registry)
-        most = mind.settings.current()[0].model.cortex.cached_texts
-        self.cache = HelperCache(mind.secret, most=most)
+        most = mind.sources.settings.current()[0].model.cortex.cached_texts
+        self.cache = HelperCache(mind.who.secret, most=most)
 
     async def run(
         self,
@@ -107,7 +107,7 @@ class Cortex:
         taken; of what was carried over it is told `only` the senses with these ids, if any are
         named; whoever cancels `reading` ends it, and is still told what came of it.
         """
-        facts = {telemetry.AGENT: self._mind.agent, telemetry.SENSES: len(senses)}
+        facts = {telemetry.AGENT: self._mind.who.agent, telemetry.SENSES: len(senses)}
         scope = reading or CancelScope()
         with self._alone(), telemetry.span(telemetry.TICK, facts) as span:
             listening = told_to(emit, on_span(span, secrets=self.secrets()))
@@ -120,11 +120,11 @@ class Cortex:
                 return await run(news=news, reading=scope)
 
     def _alone(self) -> AbstractContextManager[None]:
-        name = self._mind.persona.id
+        name = self._mind.who.persona.id
         return named(
             self._home,
             f"{name}.tick",
-            self._mind.clock,
+            self._mind.record.clock,
             taken=f"a tick of {name} is going on already, by",
             hint="wait until it is over: there is one at a time",
         )
@@ -147,9 +147,9 @@ class Cortex:
 
     def _waiting(self) -> Waiting:
         mind = self._mind
-        settings = mind.settings.current()[0]
+        settings = mind.sources.settings.current()[0]
         drives = root_partition(settings.model.cortex.drives)
-        state = load_state(self._states, mind.agent, drives)
+        state = load_state(self._states, mind.who.agent, drives)
         goals = state.goals.user.children
         open_goals = [one for one in goals if not (settings.holds_back and one.review)]
         news, left = news_of(mind), pending(mind, self._blobs)
@@ -274,7 +274,7 @@ class Cortex:
         for one in refused:
             emit(TickEvent("stage_failed", facts={"stage": "catalogue", "reason": one}))
         drives = root_partition(desk.settings.model.cortex.drives)
-        state = load_state(self._states, mind.agent, drives)
+        state = load_state(self._states, mind.who.agent, drives)
         keys = tuple([one.key for one in news])
         known = self._offered(desk.routes()[0])
         library = desk.asking.present.library.revision
@@ -312,7 +312,7 @@ class Cortex:
         review = REVIEW if any(one.applied and one.op.review for one in reports) else ""
         save = partial(
             self._states.save,
-            self._mind.agent,
+            self._mind.who.agent,
             thought.state,
             expected=before.revision,
             words=f"{words}{review}",
@@ -362,7 +362,7 @@ class Cortex:
 
     def secrets(self) -> tuple[str, ...]:
         """Keys that the settings name, as far as they are in the environment."""
-        settings, _ = self._mind.settings.current()
+        settings, _ = self._mind.sources.settings.current()
         return tuple(known_keys(settings, self._mind.acting.ground.environ).values())
 
 

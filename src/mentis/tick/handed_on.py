@@ -62,11 +62,11 @@ def read(mind: Mind, content: bytes, sealed: str) -> tuple[Sense, ...]:
 
 def seal(mind: Mind, content: bytes) -> str:
     """Nothing without a secret: then nobody could tell ours from another's."""
-    if not mind.secret:
+    if not mind.who.secret:
         return ""
-    key = mind.secret[:_KEY_BYTES]
+    key = mind.who.secret[:_KEY_BYTES]
     hashed = hashlib.blake2b(key=key, person=_PURPOSE, digest_size=32)
-    hashed.update(mind.agent.encode() + b"\0" + content)
+    hashed.update(mind.who.agent.encode() + b"\0" + content)
     return hashed.hexdigest()
 
 

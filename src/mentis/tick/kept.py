@@ -112,7 +112,7 @@ def _windowed(mind: Mind, done: Done) -> dict[str, object]:
 
 def pending(mind: Mind, blobs: BlobStore) -> tuple[Sense, ...]:
     """The senses that the last tick left to the next one, trusted as they were. It blocks."""
-    told = mind.ledger.mark(mind.agent, _NEXT, _NEXT_KEY)
+    told = mind.record.ledger.mark(mind.who.agent, _NEXT, _NEXT_KEY)
     if told is None or told.value is None:
         return ()
     return kept_senses(mind, blobs, told.value)
@@ -137,7 +137,7 @@ def without(mind: Mind, blobs: BlobStore, name: str) -> tuple[tuple[Sense, ...],
 
 def ticks_of(mind: Mind, count: int = LOOKED_BACK) -> Iterator[Entry]:
     """The entries of the last ticks, oldest first."""
-    for entry in mind.ledger.latest(mind.agent, count, kind="turn"):
+    for entry in mind.record.ledger.latest(mind.who.agent, count, kind="turn"):
         if "tick" in entry.fields and "turn" not in entry.fields:
             yield entry
 
@@ -195,7 +195,7 @@ def _digest(values: Sequence[Value]) -> str:
 
 def taken_by(mind: Mind) -> tuple[str, ...]:
     """Deliveries that recorded ticks took, the last ones; a source may not know of it yet."""
-    marks = mind.ledger.marks(mind.agent, _TAKEN)
+    marks = mind.record.ledger.marks(mind.who.agent, _TAKEN)
     return tuple([mark.key for mark in sorted(marks, key=_when)])
 
 
@@ -206,7 +206,7 @@ def _taken(mind: Mind, ids: Sequence[str]) -> Iterator[Mark]:
     known = [one for one in taken_by(mind) if one not in ids]
     for old in known[: max(0, len(known) + len(ids) - MOST_TAKEN)]:
         yield Mark(_TAKEN, old)
-    now = round(mind.clock.now().timestamp() * 1000)
+    now = round(mind.record.clock.now().timestamp() * 1000)
     for one in ids:
         yield Mark(_TAKEN, one, {"time": now})
 
@@ -224,6 +224,10 @@ def record(
     kind: str = "turn",
     stamp: Stamp | None = None,
 ) -> Entry:
-    stamp = stamp or make_stamp(mind.clock.now, mind.ids.salt, mind.clock.uptime)
-    (entry,) = mind.ledger.append(mind.agent, [Draft(kind, "runtime", body)], stamp, marks=marks)
+    stamp = stamp or make_stamp(
+        mind.record.clock.now, mind.record.ids.salt, mind.record.clock.uptime
+    )
+    (entry,) = mind.record.ledger.append(
+        mind.who.agent, [Draft(kind, "runtime", body)], stamp, marks=marks
+    )
     return entry

@@ -59,7 +59,10 @@ def begin(
     What it senses next, what it wants to do, and of which acts it was told (`told` are their keys)
     is in the mark alone: it goes with the tick.
     """
-    start, left = mind.ledger.count(mind.agent), written((*thought.senses, *_wanted(thought)))
+    start, left = (
+        mind.record.ledger.count(mind.who.agent),
+        written((*thought.senses, *_wanted(thought))),
+    )
     intent: dict[str, object] = {
         "before": before,
         "revision": thought.state.revision,
@@ -91,7 +94,7 @@ def close(mind: Mind, blobs: BlobStore, states: StateStore) -> tuple[str, ...]:
     sensed again, and the news it was told are told again. It blocks, and whoever calls it is the
     only one who ticks.
     """
-    mark = mind.ledger.mark(mind.agent, UNDERWAY, UNDERWAY_KEY)
+    mark = mind.record.ledger.mark(mind.who.agent, UNDERWAY, UNDERWAY_KEY)
     if mark is None or mark.value is None:
         return ()
     was = mark.value
@@ -119,10 +122,10 @@ def close(mind: Mind, blobs: BlobStore, states: StateStore) -> tuple[str, ...]:
 def _is_saved(mind: Mind, states: StateStore, was: JsonObject) -> bool:
     """Whether the state that it came to is among the revisions: as its own, not another's."""
     number, start = _number(was, "revision"), _number(was, "start")
-    newest = states.history(mind.agent, last=1)
+    newest = states.history(mind.who.agent, last=1)
     if number == _number(was, "before") or not newest or newest[-1].number < number:
         return False
-    found = states.history(mind.agent, last=newest[-1].number - number + 1)[0]
+    found = states.history(mind.who.agent, last=newest[-1].number - number + 1)[0]
     return found.number == number and found.words.removesuffix(REVIEW) == words_of(start)
 
 
@@ -159,7 +162,7 @@ def _handed_on(mind: Mind, was: JsonObject, left: _Left) -> Iterator[Sense]:
 
 def _left(mind: Mind, start: int) -> _Left:
     last: dict[str, Entry] = {}
-    for entry in mind.ledger.entries(mind.agent, start=start):
+    for entry in mind.record.ledger.entries(mind.who.agent, start=start):
         head = _head(entry)
         if head.get("session") == SESSION and head.get("mode") == "beat":
             last[str(head.get("key"))] = entry
@@ -172,7 +175,7 @@ def _left(mind: Mind, start: int) -> _Left:
 
 def _is_new(mind: Mind, key: str, start: int) -> bool:
     """An act of an earlier tick may be begun later: when a person says yes."""
-    asked = mind.ledger.find_delivery(mind.agent, entries.delivery(key, "waiting"))
+    asked = mind.record.ledger.find_delivery(mind.who.agent, entries.delivery(key, "waiting"))
     return asked is None or asked.index >= start
 
 

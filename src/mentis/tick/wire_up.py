@@ -42,11 +42,11 @@ class Desk:
     cache: HelperCache
 
     def stages(self) -> Stages:
-        words = load_cortex_tools(self.mind.persona.language)
+        words = load_cortex_tools(self.mind.who.persona.language)
         senses, acts = self._input("sense_helper"), self._input("act_descriptor_helper")
         goals = self._input("goal_tree_helper")
         routes = self.routes()
-        again = self.mind.correction
+        again = self.mind.models.correction
         primary = PrimaryModel(
             self.asking,
             routes,
@@ -70,7 +70,7 @@ class Desk:
         )
 
     def expand(self) -> Descriptor:
-        words = load_cortex_tools(self.mind.persona.language)[_EXPAND]
+        words = load_cortex_tools(self.mind.who.persona.language)[_EXPAND]
         return Descriptor("act", ENDPOINT, words.name, words.parameters, words.description)
 
     def _input(self, stage: Stage) -> ModelHelper | None:
@@ -91,14 +91,16 @@ class Desk:
 
     def _route(self, stage: Stage) -> Route | None:
         """The route of a helper; None: it works without a model."""
-        own = open_stage(self.settings, self.home, stage, instead_of=self.mind.route)
-        route = own or open_stage(self.settings, self.home, "helper", instead_of=self.mind.route)
+        own = open_stage(self.settings, self.home, stage, instead_of=self.mind.models.route)
+        route = own or open_stage(
+            self.settings, self.home, "helper", instead_of=self.mind.models.route
+        )
         return route and _bounded(route, self.settings.model.cortex.helper_tokens)
 
     def routes(self) -> tuple[Route, ...]:
         """Those of the primary: its own, or the agent's with what it falls back on."""
-        own = open_stage(self.settings, self.home, "primary", instead_of=self.mind.route)
-        routes = (own,) if own else (self.mind.route, *self.mind.fallbacks)
+        own = open_stage(self.settings, self.home, "primary", instead_of=self.mind.models.route)
+        routes = (own,) if own else (self.mind.models.route, *self.mind.models.fallbacks)
         return tuple([_bounded(route, self._most()) for route in routes])
 
     def _most(self) -> int:

@@ -7,7 +7,7 @@ Nothing is done on its answer: it offers no tools. What comes of it is kept in t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
@@ -112,27 +112,23 @@ async def ask_beside(
 
 def limited(mind: Mind, tokens: int) -> Mind:
     """The same mind, whose answers are no longer than that, nor than its context has room for."""
-    routes = [
-        replace(route, max_tokens=min(tokens, max(route.max_tokens, route.context_tokens // 4)))
-        for route in (mind.route, *mind.fallbacks)
-    ]
-    return replace(mind, route=routes[0], fallbacks=tuple(routes[1:]))
+    return mind.asking(mind.models.limited(tokens))
 
 
 def speakers(mind: Mind) -> dict[Role, str]:
     """How the two of a talk are called where it is told as lines."""
-    return {"user": mind.profile.name or "user", "assistant": mind.persona.name}
+    return {"user": mind.who.profile.name or "user", "assistant": mind.who.persona.name}
 
 
 def builder_for(mind: Mind, present: Present) -> Builder:
     return Builder(
         present.library,
-        mind.persona,
-        mind.profile,
-        mind.clock.now(),
-        mind.counter(mind.route),
+        mind.who.persona,
+        mind.who.profile,
+        mind.record.clock.now(),
+        mind.models.counter(mind.models.route),
         policies=present.policies,
-        secret=mind.secret,
+        secret=mind.who.secret,
     )
 
 
@@ -151,8 +147,13 @@ def one_prompt(
     mind: Mind, present: Present, user: Built, *, system: Built, prefill: Built
 ) -> Composed:
     """A request of its own: no history, no tools, of the persona only what the blocks say."""
-    counter, language = mind.counter(mind.route), mind.persona.language.strip().casefold()
-    facts = Facts(mind.persona, mind.profile, mind.clock.now(), language, present.library.words)
+    counter, language = (
+        mind.models.counter(mind.models.route),
+        mind.who.persona.language.strip().casefold(),
+    )
+    facts = Facts(
+        mind.who.persona, mind.who.profile, mind.record.clock.now(), language, present.library.words
+    )
     request = PromptRequest(
         system_instruction=system.spans,
         current_text=user.text,
@@ -164,7 +165,7 @@ def one_prompt(
     total = sum(count.tokens for count in tokens.values())
     trace = Trace(
         library=present.library.revision,
-        variant=mind.route.variant,
+        variant=mind.models.route.variant,
         language=language,
         blocks=(*system.told, *user.told, *prefill.told),
         unresolved=(*system.unresolved, *user.unresolved, *prefill.unresolved),
@@ -177,7 +178,7 @@ def one_prompt(
 def _keeper(course: Course, session: str) -> Keeper:
     first = course.calls[0]
     return Keeper(
-        replace(course.leg.mind, route=first.route),
+        course.leg.mind.asking(course.leg.mind.models.on(first.route)),
         session,
         first.composed,
         first.rendering,

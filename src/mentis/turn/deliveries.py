@@ -38,7 +38,7 @@ class Origin(Value):
 def origin_of(mind: Mind, key: str) -> Origin:
     """It blocks."""
     for stage in _STAGES:
-        entry = mind.ledger.find_delivery(mind.agent, entries.delivery(key, stage))
+        entry = mind.record.ledger.find_delivery(mind.who.agent, entries.delivery(key, stage))
         head = entry.body.get("act") if entry is not None else None
         if isinstance(head, Mapping):
             told = cast("Mapping[str, object]", head)
@@ -63,7 +63,7 @@ def deliverable(mind: Mind) -> tuple[Outcome, ...]:
 
 
 def _deliverable(mind: Mind, news: Iterable[Outcome]) -> tuple[Outcome, ...]:
-    most = mind.settings.current()[0].model.delivery.attempts
+    most = mind.sources.settings.current()[0].model.delivery.attempts
     return tuple(
         one
         for one in news
@@ -105,7 +105,7 @@ class News(Value):
 def news_of(mind: Mind) -> News:
     """A tick takes nothing away from somebody who can still be told by `mentis run`. It blocks."""
     news = mind.acting.news()
-    if not news or not mind.settings.current()[0].model.run.deliver:
+    if not news or not mind.sources.settings.current()[0].model.run.deliver:
         return News(news)
     owed = _deliverable(mind, news)
     keys = {one.key for one in owed}
@@ -127,7 +127,7 @@ def why_not(mind: Mind, outcome: Outcome, attempts: int) -> str:
 
 
 def _was_tried(mind: Mind, outcome: Outcome, attempts: int) -> str:
-    turns = mind.ledger.latest(mind.agent, _LOOKED_BACK, kind="turn")
+    turns = mind.record.ledger.latest(mind.who.agent, _LOOKED_BACK, kind="turn")
     for entry in turns:
         if outcome.key in cast("list[str]", entry.body.get("told") or []):
             return f"entry {entry.index} says that it was told already"
@@ -151,7 +151,10 @@ def _message(mind: Mind, entry: Entry) -> str:
 def _was_done(mind: Mind, key: str) -> bool:
     """Anything that was begun may have gone out: only a no, or no answer, brings the news back."""
     stages: tuple[entries.Stage, ...] = ("denied", "expired")
-    found = (mind.ledger.find_delivery(mind.agent, entries.delivery(key, one)) for one in stages)
+    found = (
+        mind.record.ledger.find_delivery(mind.who.agent, entries.delivery(key, one))
+        for one in stages
+    )
     return not any(entry is not None for entry in found)
 
 

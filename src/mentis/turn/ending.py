@@ -139,7 +139,7 @@ class Keeper:
         if question is None and not turns:
             return None
         state = None if question is None else question.state
-        return Ended.new(self.session, number, self.mind.ids, state=state, turns=turns)
+        return Ended.new(self.session, number, self.mind.record.ids, state=state, turns=turns)
 
     def _heard(self, reply: Reply) -> bool:
         """Something came back, so that the model has read what it was shown."""
@@ -167,7 +167,7 @@ class Keeper:
         """What the prompt was made from is kept, so that it can be made again."""
         if self.inputs is None:
             return self._record(body, told, also, ended=ended)
-        keeping, request = self.mind.kept, self.composed.request
+        keeping, request = self.mind.inputs, self.composed.request
         try:
             kept = keeping.write(self.inputs, self.rendering, request, place=place)
         except (BadInput, UnicodeEncodeError) as refusal:
@@ -190,8 +190,8 @@ class Keeper:
         marks = [*also, *(told_mark(key) for key in told)]
         if self.composed.residency is not None and any(call.sent for call in self.calls):
             marks.append(residency_mark(self.session, self.composed.residency))
-        talk = self.mind.conversations
-        return talk.record(self.mind.agent, draft, stamp, ended=ended, marks=marks)
+        talk = self.mind.record.conversations
+        return talk.record(self.mind.who.agent, draft, stamp, ended=ended, marks=marks)
 
     def _turn(
         self,
@@ -250,8 +250,8 @@ def begin(mind: Mind, session: str, stimulus: Stimulus) -> int:
     Of what nobody said only the number is taken that its answer will have, or one after it.
     """
     if stimulus.inner:
-        return len(mind.conversations.turns(mind.agent, session))
-    return mind.conversations.add(mind.agent, session, asked(stimulus, "pending"))
+        return len(mind.record.conversations.turns(mind.who.agent, session))
+    return mind.record.conversations.add(mind.who.agent, session, asked(stimulus, "pending"))
 
 
 def record_unasked(
@@ -265,9 +265,11 @@ def record_unasked(
     question = None if stimulus.inner else asked(stimulus, "failed")
     body = {"turn": turn, "route": _place(mind), "digests": _message(stimulus)}
     body |= {**_attached(stimulus), **_kept(question, ())}
-    ended = question and Ended.new(session, number, mind.ids, state=question.state)
-    stamp = make_stamp(mind.clock.now, mind.ids.salt, mind.clock.uptime)
-    return mind.conversations.record(mind.agent, Draft("turn", "runtime", body), stamp, ended=ended)
+    ended = question and Ended.new(session, number, mind.record.ids, state=question.state)
+    stamp = make_stamp(mind.record.clock.now, mind.record.ids.salt, mind.record.clock.uptime)
+    return mind.record.conversations.record(
+        mind.who.agent, Draft("turn", "runtime", body), stamp, ended=ended
+    )
 
 
 def _about(stimulus: Stimulus, failure: MentisError | None) -> dict[str, object]:
@@ -277,7 +279,7 @@ def _about(stimulus: Stimulus, failure: MentisError | None) -> dict[str, object]
 
 
 def _place(mind: Mind) -> dict[str, object]:
-    route = mind.route
+    route = mind.models.route
     return {"name": route.name, "backend": route.backend, "model": route.model}
 
 

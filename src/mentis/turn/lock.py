@@ -24,7 +24,7 @@ def alone(mind: Mind, what: str) -> Generator[None]:
 
     It waits for nobody, so it may be entered in the loop of an agent.
     """
-    folder = mind.acting.ground.home.owners
+    folder = mind.who.home.owners
     inside(folder.parent, folder.name)
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -32,11 +32,11 @@ def alone(mind: Mind, what: str) -> Generator[None]:
         raise unwritable(folder, error) from error
     with ExitStack() as stack:
         try:
-            path = folder / f"{mind.persona.id}.{what}.alone"
+            path = folder / f"{mind.who.persona.id}.{what}.alone"
             stack.enter_context(write_lock(path, seconds=0))
         except StoreLocked as error:
             raise UsageError(
-                f"a {what} of {mind.persona.id!r} is going on already",
+                f"a {what} of {mind.who.persona.id!r} is going on already",
                 hint="wait until it is over: there is one at a time",
             ) from error
         yield

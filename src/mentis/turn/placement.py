@@ -37,14 +37,14 @@ class Placed:
 
 def put_in_place(mind: Mind, stimulus: Stimulus, brought: Brought) -> Placed:
     """For the route of this mind; the words may be those of a correction."""
-    counter, kept = mind.counter(mind.route), brought.outlook.residency
+    counter, kept = mind.models.counter(mind.models.route), brought.outlook.residency
     tools, revealed, residents, chosen = _tools(mind, brought, counter, asked=stimulus.asked)
     told = tell(
         kept.memories,
         brought.spans,
         (*(memory_id(one) for one in brought.recalled.memories), *brought.also),
-        item=lambda span: _memory_item(span, counter, mind.secret),
-        economy=economy_of(mind.route, kept, behind_system=True),
+        item=lambda span: _memory_item(span, counter, mind.who.secret),
+        economy=economy_of(mind.models.route, kept, behind_system=True),
     )
     begun = not kept.turns or told.placement.changed
     recalled = replace(
@@ -91,7 +91,7 @@ def as_sent(composed: Composed, residency: Residency, counter: TokenCounter) -> 
 def _tools(
     mind: Mind, brought: Brought, counter: TokenCounter, *, asked: bool
 ) -> tuple[tuple[ToolDeclaration, ...], tuple[ToolDeclaration, ...], Residents, Placement]:
-    outlook, offered = brought.outlook, mind.acting.offered(mind.route, asked=asked)
+    outlook, offered = brought.outlook, mind.acting.offered(mind.models.route, asked=asked)
     kept = outlook.residency
     most = outlook.limits.max_tools if outlook.chooses else None
     most = None if most is None or len(offered) <= most else most
@@ -107,7 +107,7 @@ def _tools(
         items={one.name: _tool_item(one, counter if most else None) for one in concerned},
         base=outlook.base if most else (),
         most=most and max(1, most - len(door)),
-        economy=economy_of(mind.route, kept, behind_system=False),
+        economy=economy_of(mind.models.route, kept, behind_system=False),
     )
     named = {one.name: one for one in offered}
     declared = _named(residents.names, named)
@@ -115,7 +115,7 @@ def _tools(
 
 
 def _doorway(mind: Mind) -> ToolDeclaration:
-    return load_doorway(mind.persona.language)
+    return load_doorway(mind.who.persona.language)
 
 
 def _named(names: Sequence[str], tools: dict[str, ToolDeclaration]) -> tuple[ToolDeclaration, ...]:

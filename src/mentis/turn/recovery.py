@@ -86,7 +86,7 @@ def following(mind: Mind) -> Generator[None]:
     """Be one who follows the talks of this persona while they are silent: `mentis run` leaves
     their afterthoughts to whoever can show them.
     """
-    lock = _enter(mind.acting.ground.home.owners / _QUIET, mind.persona.id)
+    lock = _enter(mind.who.home.owners / _QUIET, mind.who.persona.id)
     try:
         yield
     finally:
@@ -95,20 +95,20 @@ def following(mind: Mind) -> Generator[None]:
 
 def followed(mind: Mind) -> bool:
     """Whether anybody does. It blocks."""
-    return any(_busy(mind.acting.ground.home.owners / _QUIET, mind.persona.id))
+    return any(_busy(mind.who.home.owners / _QUIET, mind.who.persona.id))
 
 
 def settle_left(mind: Mind, session: str, folder: Path, own: FileLock) -> tuple[Entry, ...]:
     """Record each pending message as failed, unless somebody else may still be at it. It blocks."""
-    talk = mind.conversations
-    talk.carry_over(mind.agent, session)
-    turns = talk.turns(mind.agent, session)
+    talk = mind.record.conversations
+    talk.carry_over(mind.who.agent, session)
+    turns = talk.turns(mind.who.agent, session)
     pending = [number for number, turn in enumerate(turns) if turn.state == "pending"]
     own_file = Path(own.lock_file)
-    if not pending or any(_busy(folder, f"{mind.persona.id}.{session}", but=own_file)):
+    if not pending or any(_busy(folder, f"{mind.who.persona.id}.{session}", but=own_file)):
         return ()
     # Once more: who was at it may have ended it between the two looks.
-    turns = talk.turns(mind.agent, session)
+    turns = talk.turns(mind.who.agent, session)
     left = [number for number in pending if turns[number].state == "pending"]
     return tuple(_settle(mind, session, number, turns[number]) for number in left)
 
@@ -125,14 +125,14 @@ def _settle(mind: Mind, session: str, number: int, turn: Turn) -> Entry:
     }
     media = [media_digest(part) for part in turn.parts if isinstance(part, MediaPart)]
     body |= {"attachments": media} if media else {}
-    stamp = make_stamp(mind.clock.now, mind.ids.salt, mind.clock.uptime)
+    stamp = make_stamp(mind.record.clock.now, mind.record.ids.salt, mind.record.clock.uptime)
     draft = Draft("turn", "runtime", body)
-    ended = Ended.new(session, number, mind.ids, state=failed.state)
-    return mind.conversations.record(mind.agent, draft, stamp, ended=ended)
+    ended = Ended.new(session, number, mind.record.ids, state=failed.state)
+    return mind.record.conversations.record(mind.who.agent, draft, stamp, ended=ended)
 
 
 def _turns(mind: Mind, session: str) -> tuple[Path, str]:
-    return mind.acting.ground.home.owners / "turns", f"{mind.persona.id}.{session}"
+    return mind.who.home.owners / "turns", f"{mind.who.persona.id}.{session}"
 
 
 def _enter(folder: Path, name: str, what: str = _TURN) -> FileLock:

@@ -41,15 +41,15 @@ class Present:
 
 def look(mind: Mind) -> Present:
     """How things stand now. What is wrong with them is told, and the turn goes on. It blocks."""
-    settings, fault = mind.settings.current()
-    loaded = mind.shelf.current()
-    degraded = [*mind.noted, *mind.acting.notes(), *_each("prompts", loaded.problems)]
+    settings, fault = mind.sources.settings.current()
+    loaded = mind.sources.shelf.current()
+    degraded = [*mind.sources.noted, *mind.acting.notes(), *_each("prompts", loaded.problems)]
     if fault is not None:
-        reason = seen_from(mind.settings.home, fault.message)
+        reason = seen_from(mind.sources.settings.home, fault.message)
         degraded.append(Degradation("settings", f"{reason}; the earlier ones hold"))
     variables = _NOTHING
     if settings.model.features.cortexEnabled:
-        remembered = mind.memory.remember()
+        remembered = mind.sources.memory.remember()
         variables = remembered.values
         degraded.extend(_each("persona memory", remembered.problems))
     window = ask_for_windows(mind, settings)

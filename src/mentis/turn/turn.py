@@ -112,7 +112,7 @@ async def _run(
         async with telling(mind, partial(news_for, mind, session, stimulus)) as news:
             present = await to_thread.run_sync(look, mind)
             outlook = await to_thread.run_sync(look_out, mind, present, session, stimulus)
-            brought = await mind.bringing.bring(stimulus, outlook)
+            brought = await mind.recaller.bring(stimulus, outlook)
             course = Course.begin(
                 mind,
                 stimulus,
@@ -202,7 +202,7 @@ def _result(course: Course, session: str, reply: Reply, entry: Entry) -> TurnRes
 def _keeper(course: Course, session: str) -> Keeper:
     mind, first = course.leg.mind, course.calls[0] if course.calls else course.leg
     return Keeper(
-        replace(mind, route=first.route) if isinstance(first, Call) else mind,
+        mind.asking(mind.models.on(first.route)) if isinstance(first, Call) else mind,
         session,
         first.composed,
         first.rendering,
@@ -231,10 +231,10 @@ def told_history(
     """The conversation so far, as the model is told it now; up to `before`, if given, and without
     the message that is its `own`. It blocks.
     """
-    turns = mind.conversations.turns(mind.agent, session)
+    turns = mind.record.conversations.turns(mind.who.agent, session)
     numbers = tuple(number for number in told_numbers(turns, before) if number != own)
     kept = tuple(turns[number] for number in numbers)
-    told = up_to_date(kept, mind.ledger, mind.agent)
+    told = up_to_date(kept, mind.record.ledger, mind.who.agent)
     pairs = enumerate(zip(kept, told, strict=True))
     amended = tuple(place for place, (then, now) in pairs if now is not then)
     return History(session, told, numbers, amended)
@@ -245,7 +245,7 @@ def look_out(mind: Mind, present: Present, session: str, stimulus: Stimulus) -> 
     mind.acting.tools.follow_skills()
     mode = stimulus.mode
     tools = mind.acting.allowed(mode, asked=stimulus.asked)
-    return mind.bringing.look(session, tools, present.settings.model.recall, mode=mode)
+    return mind.recaller.look(session, tools, present.settings.model.recall, mode=mode)
 
 
 def inputs_now(
@@ -259,15 +259,15 @@ def inputs_now(
     """All that a prompt is made from, as it is at this moment."""
     return Inputs(
         present.library,
-        mind.persona,
-        mind.profile,
+        mind.who.persona,
+        mind.who.profile,
         present.policies,
-        mind.route,
-        mind.caching.applied(mind.route),
+        mind.models.route,
+        mind.models.caching.applied(mind.models.route),
         recalled,
         history,
         variables,
-        mind.clock.now(),
+        mind.record.clock.now(),
     )
 
 
@@ -283,10 +283,10 @@ def compose_turn(
     """What came to mind in its place, and the prompt as it would be sent now."""
     placed = put_in_place(mind, stimulus, brought)
     recalled, window = placed.recalled, present.window
-    asked, notes = window_values(window, mind.route, tools=bool(recalled.tools))
+    asked, notes = window_values(window, mind.models.route, tools=bool(recalled.tools))
     spans = (*news_spans(news), *(window.verdict if window else ()))
     degraded = (*present.degraded, *recalled.degraded, *notes)
-    counter = mind.counter(mind.route)
+    counter = mind.models.counter(mind.models.route)
     inputs = inputs_now(
         mind,
         present,
@@ -294,7 +294,7 @@ def compose_turn(
         _for_whom(stimulus, history),
         variables={**present.told_in(stimulus.mode), **asked},
     )
-    composed = compose_inputs(inputs, counter, mind.secret)
+    composed = compose_inputs(inputs, counter, mind.who.secret)
     if brought.outlook.passing:
         return Prompted(composed, inputs)
     return Prompted(as_sent(composed, placed.residency, counter), inputs)
@@ -371,7 +371,7 @@ async def read_answer(course: Course, hear: Hear) -> MentisError | None:
         await to_thread.run_sync(check_turn, course)
         leg = await course.prepare()
         course.sent = True
-        async with leg.mind.provider.open(leg.rendering, leg.mind.route) as events:
+        async with leg.mind.models.provider.open(leg.rendering, leg.mind.models.route) as events:
             async for event in events:
                 for delta in leg.reader.feed(event):
                     course.heard = True
@@ -380,10 +380,10 @@ async def read_answer(course: Course, hear: Hear) -> MentisError | None:
             course.heard = True
             hear(delta)
     except MentisError as error:
-        leg.mind.caching.named.forget(leg.rendering)
+        leg.mind.models.caching.named.forget(leg.rendering)
         course.sent = course.sent and (bool(leg.reader.finish().raw) or may_cost(error))
         return error
-    return reported(leg.reader.finish(), leg.mind.route)
+    return reported(leg.reader.finish(), leg.mind.models.route)
 
 
 def reported(reply: Reply, route: Route) -> MentisError | None:

@@ -72,8 +72,8 @@ def ask_for_windows(mind: Mind, settings: Settings) -> WindowAsked | Degradation
     if settings.model.status.window != "model":
         return None
     try:
-        profile = rules_of(mind.acting.ground.home, settings)
-        state = with_routes(derive_state(mind.ledger, mind.agent), DIRECT)
+        profile = rules_of(mind.who.home, settings)
+        state = with_routes(derive_state(mind.record.ledger, mind.who.agent), DIRECT)
     except MentisError as error:
         return Degradation(PART, f"none is asked for: {error.message}")
     entries = _lately(mind)
@@ -170,11 +170,13 @@ def window_fields(
 
 def turn_stamp(mind: Mind, asked: WindowAsked | None) -> Stamp:
     """The stamp for a turn that may carry a window. Nothing about the window blocks the entry."""
-    plain = make_stamp(mind.clock.now, mind.ids.salt, mind.clock.uptime)
+    plain = make_stamp(mind.record.clock.now, mind.record.ids.salt, mind.record.clock.uptime)
     if asked is None:
         return plain
-    follower = Follower(mind.ledger, mind.agent)
-    windows = WindowStamp(follower, asked.profile, DIRECT, clock=mind.clock, ids=mind.ids)
+    follower = Follower(mind.record.ledger, mind.who.agent)
+    windows = WindowStamp(
+        follower, asked.profile, DIRECT, clock=mind.record.clock, ids=mind.record.ids
+    )
 
     def stamp(agent: str, head: Before | None, draft: Draft) -> Entry:
         try:
@@ -226,7 +228,7 @@ def _lately(mind: Mind) -> Sequence[Entry]:
     """The latest turns and ticks, back to one that was heard: those that failed may be many."""
     count = LOOKED_BACK
     while True:
-        entries = mind.ledger.latest(mind.agent, count, kind="turn")
+        entries = mind.record.ledger.latest(mind.who.agent, count, kind="turn")
         if len(entries) < count or not all(map(_tells_nothing, entries)):
             return entries
         count *= 8

@@ -100,14 +100,16 @@ class Course:
     def begin(cls, mind: Mind, stimulus: Stimulus, compose: Compose, *, present: Present) -> Course:
         leg = _leg(mind, stimulus, compose)
         attempts = Attempts(present.settings.model.correction.calls)
-        rest, reserve = iter(mind.fallbacks), Reserve.of(mind)
+        rest, reserve = iter(mind.models.fallbacks), Reserve.of(mind)
         return cls(stimulus, compose, present, rest, leg, attempts, reserve)
 
     async def prepare(self) -> Leg:
         """The leg as it is sent: on top of a cache, where its route asks for one to be made."""
         mind = self.leg.mind
-        make = mind.caching.named.prepared
-        rendering = await make(self.leg.rendering, mind.route, mind.provider, mind.clock)
+        make = mind.models.caching.named.prepared
+        rendering = await make(
+            self.leg.rendering, mind.models.route, mind.models.provider, mind.record.clock
+        )
         self.leg = replace(self.leg, rendering=rendering)
         return self.leg
 
@@ -122,7 +124,7 @@ class Course:
                 self.pass_over(failure)
                 told = True
             try:
-                self.leg = _leg(replace(here, route=route), self.stimulus, self.compose)
+                self.leg = _leg(here.asking(here.models.on(route)), self.stimulus, self.compose)
             except MentisError as refusal:
                 # The prompt does not fit there: this leg stays the one that is recorded.
                 self.passed.append(Passed(route.name, refusal.code, refusal.message))
@@ -137,12 +139,12 @@ class Course:
         self.sent = False
 
     def pass_over(self, failure: MentisError) -> None:
-        self.passed.append(Passed(self.leg.mind.route.name, failure.code, failure.message))
+        self.passed.append(Passed(self.leg.mind.models.route.name, failure.code, failure.message))
 
     def leg_for(self, text: str) -> Leg:
         """A leg with other words, on the route for corrections if there is one."""
         mind = self.leg.mind
-        mind = replace(mind, route=mind.correction or mind.route)
+        mind = mind.asking(mind.models.on(mind.models.correction or mind.models.route))
         return _leg(mind, replace(self.stimulus, text=text, reply_to=None), self.compose)
 
     def once_more(self) -> None:
@@ -160,7 +162,7 @@ class Course:
     def _call(self, reply: Reply, *, failed: tuple[str, ...] = (), then: str = "") -> Call:
         leg = self.leg
         return Call(
-            leg.mind.route,
+            leg.mind.models.route,
             leg.composed,
             leg.rendering,
             reply,
@@ -184,8 +186,8 @@ class Course:
     def settle(self, session: str) -> None:
         """Hold what every call was expected to find in its cache against what was reported."""
         mind = self.leg.mind
-        now = mind.clock.now
-        self.settled = settle_calls(mind.caching, self.calls, session=session, now=now)
+        now = mind.record.clock.now
+        self.settled = settle_calls(mind.models.caching, self.calls, session=session, now=now)
 
     def reply(self, *, interrupted: bool) -> Reply:
         """What the turn comes to, from all of its calls."""
@@ -206,15 +208,15 @@ def offered_by(composed: Composed) -> tuple[ToolDeclaration, ...]:
 def _leg(mind: Mind, stimulus: Stimulus, compose: Compose) -> Leg:
     prompted = compose(mind, stimulus)
     composed = prompted.composed
-    rendering = render_turn(composed.request, mind.route)
+    rendering = render_turn(composed.request, mind.models.route)
     opening = opening_for(composed.request)
     reader = reader_for(
         rendering.wire,
         rendering.name_map,
         tools=offered_by(composed),
-        model=mind.route.model,
+        model=mind.models.route.model,
         place=composed.request.runtime_ctx.interface_path,
-        calls=abilities(mind.route).calls,
+        calls=abilities(mind.models.route).calls,
         doorway="" if mind.acting.registry.spec(DOORWAY) else DOORWAY,
         opening=opening,
     )

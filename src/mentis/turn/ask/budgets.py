@@ -92,7 +92,7 @@ def check_asking(
         usd = price_of(usage, route) if priced else Decimal(0)
         own = own.and_now(usage.input + usage.output, usd)
     if not _lasts(budgets):
-        check_budgets(budgets, own, mind.route, prompt=prompt)
+        check_budgets(budgets, own, mind.models.route, prompt=prompt)
         return
     with reserve.alone(settings.model.store.busy_seconds):
         # First what is under way: a turn that ends meanwhile is then counted twice, and never not.
@@ -100,30 +100,34 @@ def check_asking(
         spent = _recorded(mind, settings, priced=priced).and_others(*others)
         spent = spent.and_now(own.turn_tokens, own.turn_usd)
         try:
-            check_budgets(budgets, spent, mind.route, prompt=prompt)
+            check_budgets(budgets, spent, mind.models.route, prompt=prompt)
         except BudgetReached:
             _record_clock(mind)
             raise
-        most = planned(prompt, mind.route)
-        usd = price_of(most, mind.route) if priced else Decimal(0)
+        most = planned(prompt, mind.models.route)
+        usd = price_of(most, mind.models.route) if priced else Decimal(0)
         reserve.keep(own.turn_tokens + most.input + most.output, own.turn_usd + usd)
 
 
 def _recorded(mind: Mind, settings: Settings, *, priced: bool) -> Spent:
-    own = (mind.route, *mind.fallbacks, *([mind.correction] if mind.correction else ()))
+    own = (
+        mind.models.route,
+        *mind.models.fallbacks,
+        *([mind.models.correction] if mind.models.correction else ()),
+    )
     routes = (*own, *settings.every_route())
-    entries = mind.ledger.entries(mind.agent)
-    return spent_by(entries, mind.clock.now(), priced=priced, routes=routes)
+    entries = mind.record.ledger.entries(mind.who.agent)
+    return spent_by(entries, mind.record.clock.now(), priced=priced, routes=routes)
 
 
 def _record_clock(mind: Mind) -> None:
     """Entries that are ahead of the clock count until the record says what it showed after them,
     and a tick that is refused leaves no entry.
     """
-    latest = mind.ledger.latest(mind.agent, 1)
-    if latest and clock_time(latest[0]) > mind.clock.now():
+    latest = mind.record.ledger.latest(mind.who.agent, 1)
+    if latest and clock_time(latest[0]) > mind.record.clock.now():
         draft = Draft("clock", "runtime", {})
-        mind.ledger.append(mind.agent, [draft], mind.acting.ground.stamp)
+        mind.record.ledger.append(mind.who.agent, [draft], mind.acting.ground.stamp)
 
 
 def _calls(course: Course) -> Iterator[Call]:

@@ -43,7 +43,7 @@ def judge(course: Course) -> Judged:
     """Hold the answer against the rules, before anything of it is done."""
     tried = [o.action for o in course.outcomes if o.state not in _NOTHING_HAPPENED]
     reply = without_repeats(course.leg.reader.finish(), tried)
-    rules = course.leg.mind.rules
+    rules = course.leg.mind.models.rules
     failures = tuple(failure for rule in rules for failure in rule(reply))
     opening = course.leg.opening
     whole = None if opening is None else opening.whole
@@ -92,7 +92,11 @@ def _decide(course: Course, judged: Judged, failures: tuple[Failure, ...]) -> Co
 def _words(course: Course, correction: Correction) -> str:
     mind, present = course.leg.mind, course.present
     builder = Builder(
-        present.library, mind.persona, mind.profile, mind.clock.now(), policies=present.policies
+        present.library,
+        mind.who.persona,
+        mind.who.profile,
+        mind.record.clock.now(),
+        policies=present.policies,
     )
     values = as_data(correction.values)
-    return builder.build_correction(correction.block, mind.route.variant, values).text
+    return builder.build_correction(correction.block, mind.models.route.variant, values).text

@@ -53,9 +53,9 @@ def repeat_for(
         tuple(media_digest(part) for part in stimulus.attachments),
         library,
     )
-    entries = mind.ledger.latest(mind.agent, limits.repeat_turns, kind="turn")
-    turns = mind.conversations.turns(mind.agent, session)
-    return find_repeat(question, entries, turns, now=mind.clock.now(), limits=limits)
+    entries = mind.record.ledger.latest(mind.who.agent, limits.repeat_turns, kind="turn")
+    turns = mind.record.conversations.turns(mind.who.agent, session)
+    return find_repeat(question, entries, turns, now=mind.record.clock.now(), limits=limits)
 
 
 def find_repeat(

@@ -33,8 +33,8 @@ class Reserve:
 
     @classmethod
     def of(cls, mind: Mind) -> Reserve:
-        home = mind.acting.ground.home
-        return cls(inside(home.path, f"{home.owners.name}/{_FOLDER}/{mind.persona.id}"))
+        home = mind.who.home
+        return cls(inside(home.path, f"{home.owners.name}/{_FOLDER}/{mind.who.persona.id}"))
 
     @contextmanager
     def alone(self, seconds: float) -> Generator[None]:

@@ -96,8 +96,8 @@ def fork_turn(
             library, block_id, text, variant=route.variant, language=language, force=force
         )
     inputs = replace(inputs, library=library)
-    before = replay_turn(kept, mind.secret)
-    composed, _ = compose_again(kept, inputs, mind.secret)
+    before = replay_turn(kept, mind.who.secret)
+    composed, _ = compose_again(kept, inputs, mind.who.secret)
     rendering = render_turn(composed.request, route)  # whole: a cache of then holds other words
     whole = render_turn(before.composed.request, route) if kept.row.cached else before.rendering
     shown = Forked(
@@ -108,7 +108,7 @@ def fork_turn(
         tuple(_differences(before.composed.request, composed.request)),
         _priced(before.composed, route),
         _priced(composed, route),
-        mind.caching.forecast(rendering, route, now=mind.clock.now(), before=whole),
+        mind.models.caching.forecast(rendering, route, now=mind.record.clock.now(), before=whole),
         tuple(_notes(before, composed, blocks)),
     )
     return Fork(shown, kept, inputs)
@@ -117,13 +117,8 @@ def fork_turn(
 def scripted_mind(mind: Mind, fork: Fork, replies: Sequence[str]) -> Mind:
     """With a script in the place of the provider, in the format that scripts are read in."""
     route = replace(fork.inputs.route, backend="scripted", name="script")
-    return replace(
-        mind,
-        route=route,
-        fallbacks=(),
-        correction=None,
-        provider=TimedProvider(ScriptedProvider(replies)),
-    )
+    provider = TimedProvider(ScriptedProvider(replies))
+    return mind.asking(replace(mind.models.only(route), correction=None, provider=provider))
 
 
 def live_mind(mind: Mind, fork: Fork, current: Route) -> Mind:
@@ -139,12 +134,12 @@ def live_mind(mind: Mind, fork: Fork, current: Route) -> Mind:
         name: getattr(current, name)
         for name in ("url", "key_env", "folder", "replies", "timeout_seconds", "idle_seconds")
     }
-    return replace(mind, route=replace(then, **where), fallbacks=(), correction=None)
+    return mind.asking(replace(mind.models.only(replace(then, **where)), correction=None))
 
 
 def course_of(mind: Mind, present: Present, fork: Fork) -> Course:
     """Ready for its first call. What the answer asks for is not done: a fork only shows."""
-    prompted = Prompted(fork.shown.composed, replace(fork.inputs, route=mind.route))
+    prompted = Prompted(fork.shown.composed, replace(fork.inputs, route=mind.models.route))
     # It says nothing anew in its own session, and what it tells reaches nobody.
     stimulus = replace(fork.inputs.recalled.stimulus, replaces=None, delivers="")
     course = Course.begin(mind, stimulus, lambda _mind, _stimulus: prompted, present=present)
@@ -158,7 +153,10 @@ def course_of(mind: Mind, present: Present, fork: Fork) -> Course:
 
 def session_of(mind: Mind, fork: Fork) -> str:
     """A session of its own, which no turn has been in."""
-    taken, name = set(mind.conversations.sessions(mind.agent)), f"{SESSION}{fork.kept.entry.index}"
+    taken, name = (
+        set(mind.record.conversations.sessions(mind.who.agent)),
+        f"{SESSION}{fork.kept.entry.index}",
+    )
     number = 1
     while name in taken:
         number += 1

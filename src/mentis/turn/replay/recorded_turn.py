@@ -59,13 +59,16 @@ class KeptTurn:
 
 def find_entry(mind: Mind, segments: SegmentFolder, index: int) -> Entry:
     """In the store, or in a segment that was moved out of it. It blocks."""
-    entry, count = mind.ledger.find(mind.agent, index), mind.ledger.count(mind.agent)
+    entry, count = (
+        mind.record.ledger.find(mind.who.agent, index),
+        mind.record.ledger.count(mind.who.agent),
+    )
     if entry is None and 0 <= index < count:
-        (kept,) = islice(mind.ledger.hashes(mind.agent, start=index), 1)
+        (kept,) = islice(mind.record.ledger.hashes(mind.who.agent, start=index), 1)
         entry = segments.find(index, kept)
     if entry is None:
         raise UsageError(
-            f"there is no entry {index} of `{mind.agent}` here",
+            f"there is no entry {index} of `{mind.who.agent}` here",
             hint=f"it has {count} entries; `mentis ledger show` lists the newest",
         )
     return entry
@@ -73,13 +76,13 @@ def find_entry(mind: Mind, segments: SegmentFolder, index: int) -> Entry:
 
 def kept_row_of(mind: Mind, session: str, number: int) -> TurnInputs | None:
     """What is kept of the message of that number; None where nothing is any more. It blocks."""
-    newest = reversed(mind.ledger.latest(mind.agent, _LOOKED_BACK, kind="turn"))
-    for entry in chain(newest, mind.ledger.entries(mind.agent)):
+    newest = reversed(mind.record.ledger.latest(mind.who.agent, _LOOKED_BACK, kind="turn"))
+    for entry in chain(newest, mind.record.ledger.entries(mind.who.agent)):
         turn = cast("JsonObject", entry.body.get("turn") or {})
         asked = (turn.get("session"), turn.get("number")) == (session, number)
         if not asked or "inner" in turn or "inputs" not in entry.body:
             continue
-        found = mind.kept.row(str(entry.body["inputs"]))
+        found = mind.inputs.row(str(entry.body["inputs"]))
         if found is not None and found[0].version == VERSION:
             return found[0]
     return None
@@ -89,7 +92,7 @@ def load_turn(mind: Mind, entry: Entry) -> KeptTurn:
     """ReplayError where something is missing that the prompt was made from. It blocks."""
     _check(entry)
     key, digests = _bound(entry)
-    found = mind.kept.row(key)
+    found = mind.inputs.row(key)
     if found is None:
         raise _gone(entry, "its kept inputs are not in this home")
     row, prints = found
@@ -160,7 +163,7 @@ class _Reading:
     row: TurnInputs
 
     def turn(self, digests: Mapping[str, str], prints: Prints | None) -> KeptTurn:
-        row, kept = self.row, self.mind.kept
+        row, kept = self.row, self.mind.inputs
         setting = self._there(kept.part(Setting, row.setting), "the persona and the route")
         inputs = Inputs(
             self._there(kept.library(row.library), f"library {row.library}"),
@@ -182,7 +185,7 @@ class _Reading:
         return found
 
     def _talk(self, session: str) -> tuple[Turn, ...]:
-        return self.mind.conversations.turns(self.mind.agent, session)
+        return self.mind.record.conversations.turns(self.mind.who.agent, session)
 
     def _history(self) -> History:
         """As it was told then: a turn that got its answer later had none yet."""
@@ -197,7 +200,9 @@ class _Reading:
         for place in row.pending:
             turns[place] = replace(turns[place], state="pending")
         for place in row.amended:
-            (turns[place],) = up_to_date(turns[place : place + 1], mind.ledger, mind.agent)
+            (turns[place],) = up_to_date(
+                turns[place : place + 1], mind.record.ledger, mind.who.agent
+            )
         return History(session, tuple(turns), numbers, row.amended, row.fenced)
 
     def _stimulus(self) -> Stimulus:
@@ -222,10 +227,10 @@ class _Reading:
         key = self.row.delivery
         if not key:
             return self.row.text
-        return self._there(self.mind.kept.news(key), f"what came of act {key}").text
+        return self._there(self.mind.inputs.news(key), f"what came of act {key}").text
 
     def _recalled(self) -> Recalled:
-        row, kept = self.row, self.mind.kept
+        row, kept = self.row, self.mind.inputs
         news = [self._there(kept.news(key), f"what came of act {key}") for key in row.news]
         return Recalled(
             self._stimulus(),
@@ -244,12 +249,12 @@ class _Reading:
         )
 
     def _tools(self, key: str) -> tuple[ToolDeclaration, ...]:
-        return self._there(self.mind.kept.part(Tools, key), "a tool").tools if key else ()
+        return self._there(self.mind.inputs.part(Tools, key), "a tool").tools if key else ()
 
     def _variables(self) -> Mapping[str, object]:
         if not self.row.variables:
             return self.row.given
-        found = self.mind.kept.part(Variables, self.row.variables)
+        found = self.mind.inputs.part(Variables, self.row.variables)
         lasting = self._there(found, "what the persona remembered").told
         return {**lasting, **self.row.given}
 

@@ -1,0 +1,52 @@
+"""The record of one agent, as whoever lives by it reads it and adds to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from mentis.ledger.chain import make_stamp
+from mentis.ports.clock import Clock
+from mentis.ports.ids import Ids
+from mentis.ports.ledger_store import LedgerStore, Stamp
+from mentis.values.entry import Draft, Entry
+from mentis.values.json import JsonObject
+from mentis.values.mark import Mark
+from mentis.values.turn import Turn
+
+from .conversations import CarriedTalk
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRecord:
+    """Ledger and conversations of one agent, with the clock and ids that stamp what is added. Its
+    methods block.
+    """
+
+    agent: str
+    ledger: LedgerStore
+    conversations: CarriedTalk
+    clock: Clock
+    ids: Ids
+
+    def now(self) -> datetime:
+        return self.clock.now()
+
+    def stamp(self) -> Stamp:
+        """Chains an entry to the one before it, with the time and a salt of its own."""
+        return make_stamp(self.clock.now, self.ids.salt, self.clock.uptime)
+
+    def append(self, kind: str, body: JsonObject, marks: Sequence[Mark] = ()) -> Entry:
+        """One entry of the program itself, together with its marks."""
+        draft = Draft(kind, "runtime", body)
+        (entry,) = self.ledger.append(self.agent, [draft], self.stamp(), marks=marks)
+        return entry
+
+    def latest(self, count: int, *, kind: str = "") -> tuple[Entry, ...]:
+        """The last entries, the oldest first."""
+        return self.ledger.latest(self.agent, count, kind=kind)
+
+    def turns(self, session: str) -> tuple[Turn, ...]:
+        """All turns of one session, in their order."""
+        return self.conversations.turns(self.agent, session)

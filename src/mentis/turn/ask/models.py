@@ -1,0 +1,44 @@
+"""The models an agent may ask: its route, those it falls back on, and how they are reached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from mentis.home.parts import Rule
+from mentis.ports.provider import Provider
+from mentis.ports.token_counter import TokenCounter
+from mentis.values.route import Route
+
+from .caching import Caching
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """`correction` is the route that is asked again, where it is not the one that answered; `rules`
+    are what a reply must be like beside its form.
+    """
+
+    route: Route
+    fallbacks: tuple[Route, ...]
+    provider: Provider
+    counter: Callable[[Route], TokenCounter]
+    caching: Caching
+    correction: Route | None = None
+    rules: tuple[Rule, ...] = ()
+
+    def on(self, route: Route) -> Models:
+        """The same, asking another route first."""
+        return replace(self, route=route)
+
+    def only(self, route: Route) -> Models:
+        """The same, asking that route and no other."""
+        return replace(self, route=route, fallbacks=())
+
+    def limited(self, tokens: int) -> Models:
+        """With answers no longer than that, nor than the context of each route has room for."""
+        first, *rest = (
+            replace(route, max_tokens=min(tokens, max(route.max_tokens, route.context_tokens // 4)))
+            for route in (self.route, *self.fallbacks)
+        )
+        return replace(self, route=first, fallbacks=tuple(rest))
