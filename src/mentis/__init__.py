@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .act.builtin.channels import CallbackChannel
     from .act.functions import tool
     from .app.agent import Agent
+    from .ask.attachments import attach
     from .call.scripted import ScriptedProvider
     from .compose.compose import Composed
     from .errors import ActFailed, BudgetReached, MentisError
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from .tick.cortex import Ticked
     from .tools.acts import open_acts
     from .tools.toolbox import open_toolbox
-    from .turn.attachments import attach
     from .turn.turn import TurnResult
     from .values.act import ActCall, ActSpec
     from .values.action import Action, Outcome
@@ -106,7 +106,7 @@ _HOMES = {
     "Uptime": "values.entry",
     "Verdict": "values.entry",
     "WindowDraft": "values.window",
-    "attach": "turn.attachments",
+    "attach": "ask.attachments",
     "auditor_script": "ledger.bundle",
     "create_home": "home.create",
     "export_record": "record.export",

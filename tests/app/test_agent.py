@@ -164,7 +164,7 @@ async def test_what_is_composed_and_rendered_is_what_is_sent(home: Path) -> None
 async def test_pieces_are_heard_as_they_come(home: Path) -> None:
     heard: list[Delta] = []
     async with open_agent(home, ScriptedProvider(["One two three"])) as agent:
-        await agent.chat("Count.", hear=heard.append)
+        await agent.chat("Count.", on_delta=heard.append)
     assert [delta.text for delta in heard if isinstance(delta, TextDelta)] == [
         "One ",
         "two ",
@@ -178,7 +178,7 @@ async def test_an_interrupted_answer_is_returned_kept_and_marked(home: Path) -> 
         def stop_at_once(_: Delta) -> None:
             agent.interrupt()
 
-        result = await agent.chat("Tell me a story.", hear=stop_at_once)
+        result = await agent.chat("Tell me a story.", on_delta=stop_at_once)
         assert (result.reply.text, result.reply.stop) == ("Once upon", "interrupted")
         history = agent.history()
         assert [(turn.text, turn.state) for turn in history] == [
@@ -209,7 +209,7 @@ async def test_a_question_that_is_broken_off_before_the_first_word_is_unanswered
 async def test_cancelling_from_outside_keeps_the_part_too(home: Path) -> None:
     async with open_agent(home, EventsProvider(said("Once upon"), then="wait")) as agent:
         with anyio.CancelScope() as scope:
-            await agent.chat("Tell me a story.", hear=lambda _: scope.cancel())
+            await agent.chat("Tell me a story.", on_delta=lambda _: scope.cancel())
         assert scope.cancelled_caught
         assert [turn.state for turn in agent.history()] == ["complete", "interrupted"]
         assert agent.verify().entries == 1
@@ -412,7 +412,7 @@ async def test_one_agent_answers_one_message_at_a_time(home: Path) -> None:
             agent.interrupt()
 
         async with anyio.create_task_group() as tasks:
-            await agent.chat("One?", hear=ask_again)
+            await agent.chat("One?", on_delta=ask_again)
     assert len(refused) == 1
 
 

@@ -13,7 +13,7 @@ from mentis.settle.found import Cleaning
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/reference/codes.md"
 MAKERS = ("Loss", "lose", "_lose", "problem", "note", "ReplyProblem")
-ROOMS = ("render", "settle", "turn")
+ROOMS = ("render", "settle", "ask", "turn")
 # Codes that are worked out: in settle/text.py, and from Anthropic's reasons to stop.
 WORKED_OUT = {"blocked", "bad-shape", "pause-turn", "compaction", "refusal"}
 

@@ -65,6 +65,7 @@ def test_the_contracts_hold(copy: Path) -> None:
         ("status/planted.py", "import mentis.prompts", LAYERS),
         ("prompts/planted.py", "import mentis.tools", LAYERS),
         ("tools/planted.py", "import mentis.turn", LAYERS),
+        ("ask/planted.py", "import mentis.tools", LAYERS),
         ("turn/planted.py", "import mentis.talk", LAYERS),
         ("talk/planted.py", "import mentis.tick", LAYERS),
         ("tick/planted.py", "import mentis.assemble", LAYERS),

@@ -15,6 +15,7 @@ from anyio import to_thread
 from google import genai
 from google.genai import types as genai_types
 
+from mentis.ask.named_caches import NamedCaches
 from mentis.call.deadline import TimedProvider
 from mentis.call.dialects import DIALECTS, PLACES
 from mentis.call.faults import is_passing
@@ -25,7 +26,6 @@ from mentis.ports.clock import FixedClock
 from mentis.ports.secrets import ListedSecrets
 from mentis.render.wires import render_for
 from mentis.settle.readers import reader_for
-from mentis.turn.ask.named_caches import NamedCaches
 from mentis.values.rendering import Rendering
 from mentis.values.request import PromptRequest
 from mentis.values.route import Backend, Route

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from mentis.ask.caching import Caching
 from mentis.call.http import HttpProvider, key_of
 from mentis.engines.engine import Shape, serve_engine
 from mentis.errors import EngineFailed, ProviderRefused
@@ -19,7 +20,6 @@ from mentis.facts.abilities import abilities
 from mentis.ports.secrets import ListedSecrets
 from mentis.render.wires import render_for
 from mentis.settle.readers import Reader, reader_for
-from mentis.turn.ask.caching import Caching
 from mentis.values.part import TextPart
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Delta, Reply, TextDelta

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mentis.app.agent import Agent
+from mentis.ask.one_call import call_route
 from mentis.errors import BudgetReached, RolledBack, SettingsError, StoreDown, UsageError
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
@@ -16,7 +17,6 @@ from mentis.record.rollback import accept_rollback
 from mentis.record.verify_home import verify_home
 from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.files.home import Home
-from mentis.turn.ask.call import call_route
 from mentis.values.digest import digest
 from mentis.values.entry import Draft
 
@@ -64,7 +64,7 @@ async def test_a_call_outside_any_turn_is_held_to_what_the_record_in_postgresql_
     async def call(budget: int) -> str:
         monkeypatch.setenv("MENTIS_BUDGETS__AGENT_TOKENS", str(budget))
         with pytest.raises(BudgetReached) as reached:
-            await call_route(home, asked, route="said", hear=lambda _event: None)
+            await call_route(home, asked, route="said", on_event=lambda _event: None)
         return reached.value.message
 
     used, size = re.findall(r"\d+", await call(1))[:2]

@@ -14,6 +14,8 @@ from types import SimpleNamespace
 import pytest
 
 from mentis.app.agent import Agent
+from mentis.ask.one_call import call_route
+from mentis.ask.route_check import check_routes
 from mentis.call.dialects import PLACES
 from mentis.errors import MentisError, ProviderRefused, RouteError, StoreDamaged
 from mentis.home.create import create_home
@@ -22,8 +24,6 @@ from mentis.home.parts import Parts
 from mentis.home.route_keys import KeyTarget, RouteKeys, open_route_keys
 from mentis.settings.sources import load_settings
 from mentis.stores.files.trusted import TrustedRoutes
-from mentis.turn.ask.call import call_route
-from mentis.turn.ask.route_check import check_routes
 from mentis.values.cognition import Sense
 from mentis.values.request import PromptRequest
 from mentis.values.route import Backend, Route
@@ -140,7 +140,7 @@ async def tick(home: Path) -> str:
 
 async def call(home: Path) -> str:
     request = PromptRequest(current_text="Hi")
-    return (await call_route(home, request, parts=parts(home), hear=lambda _: None)).text
+    return (await call_route(home, request, parts=parts(home), on_event=lambda _: None)).text
 
 
 async def check(home: Path) -> str:

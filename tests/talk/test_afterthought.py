@@ -171,7 +171,7 @@ async def test_a_message_follows_streams_and_both_are_recorded(made: Path) -> No
     async with opened(made, provider) as agent:
         await agent.chat("Good day", session="write")
         before = len(agent.entries())
-        thought = await agent.afterthought(session="write", hear=pieces.append)
+        thought = await agent.afterthought(session="write", on_delta=pieces.append)
         entries = agent.entries()[before:]
         kept = agent.history(session="write")
         assert agent.verify().intact

@@ -107,7 +107,7 @@ async def test_only_the_call_that_failed_is_asked_for_again(home: Path) -> None:
     agent, note = agent_with(home, rounds)
     async with agent:
         heard = list[Delta]()
-        result = await agent.chat("Note x and y.", hear=heard.append)
+        result = await agent.chat("Note x and y.", on_delta=heard.append)
         entry = agent.entries()[-1]
         said = [turn.text for turn in agent.history() if turn.text]
         assert agent.verify().intact
@@ -246,7 +246,7 @@ async def test_an_interruption_of_a_correction_is_kept_and_marked(home: Path) ->
             if delta == TextDelta("Well"):
                 agent.interrupt()
 
-        result = await agent.chat("Note.", hear=stop)
+        result = await agent.chat("Note.", on_delta=stop)
         assert agent.verify().intact
     assert (result.reply.stop, result.reply.text) == ("interrupted", "Well")
     assert [call.then for call in result.calls] == ["correction", ""]

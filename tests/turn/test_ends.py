@@ -84,7 +84,7 @@ def only_end(heard: Sequence[Delta]) -> EndDelta:
 async def test_a_whole_answer_ends_once_with_its_usage(tmp_path: Path) -> None:
     heard = list[Delta]()
     async with open_agent(tmp_path, [said("One."), DONE, USED]) as agent:
-        result = await agent.chat("Hello", hear=heard.append)
+        result = await agent.chat("Hello", on_delta=heard.append)
     assert only_end(heard) == EndDelta("end", Usage(input=100, output=10))
     assert only_end(heard) == EndDelta(result.reply.stop, result.reply.usage)
 
@@ -93,7 +93,7 @@ async def test_a_corrected_answer_ends_once_with_the_usage_of_all_calls(tmp_path
     heard = list[Delta]()
     rounds = called('{"text": '), called('{"text": 5}'), called('{"text": "x"}')
     async with open_agent(tmp_path, *rounds) as agent:
-        result = await agent.chat("Note x.", hear=heard.append)
+        result = await agent.chat("Note x.", on_delta=heard.append)
     assert len(result.calls) == 3
     assert only_end(heard) == EndDelta("tool_use", Usage(input=300, output=30))
 
@@ -106,7 +106,7 @@ async def test_an_interrupted_answer_ends_once(tmp_path: Path) -> None:
             heard.append(delta)
             agent.interrupt()
 
-        await agent.chat("Hello", hear=stop)
+        await agent.chat("Hello", on_delta=stop)
     assert only_end(heard) == EndDelta("interrupted")
 
 
@@ -119,7 +119,7 @@ async def test_an_answer_cancelled_from_outside_ends_once(tmp_path: Path) -> Non
                 heard.append(delta)
                 scope.cancel()
 
-            await agent.chat("Hello", hear=cancel)
+            await agent.chat("Hello", on_delta=cancel)
     assert only_end(heard) == EndDelta("interrupted")
 
 
@@ -138,7 +138,7 @@ async def test_an_answer_that_fails_ends_once_with_an_error(
     heard = list[Delta]()
     async with open_agent(tmp_path, events) as agent:
         with pytest.raises(MentisError):
-            await agent.chat("Hello", hear=heard.append)
+            await agent.chat("Hello", on_delta=heard.append)
     assert only_end(heard) == EndDelta("error")
 
 
@@ -147,7 +147,7 @@ async def test_a_turn_that_cannot_be_composed_ends_with_an_error_too(tmp_path: P
     small = {"MENTIS_ROUTES__DEFAULT__CONTEXT_TOKENS": "256"}
     async with open_agent(tmp_path, [], **small) as agent:
         with pytest.raises(ComposeError):
-            await agent.chat("Hello", hear=heard.append)
+            await agent.chat("Hello", on_delta=heard.append)
     assert heard == [EndDelta("error")]
 
 

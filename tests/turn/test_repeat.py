@@ -61,7 +61,7 @@ async def test_the_earlier_answer_is_given_and_marked_everywhere(home: Path) -> 
         live = await agent.chat("Capital of France?")
         provider.down = True
         heard = list[Delta]()
-        result = await agent.chat("Capital of France?", hear=heard.append)
+        result = await agent.chat("Capital of France?", on_delta=heard.append)
         again = await agent.chat("Capital of France?")
         assert agent.verify().intact
     assert (result.reply.text, result.reply.stop) == ("Paris.", "repeated")

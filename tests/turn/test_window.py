@@ -83,7 +83,7 @@ async def test_the_window_is_withheld_judged_stamped_and_matched(tmp_path: Path)
     agent, mail = opened(tmp_path, model)
     heard: list[Delta] = []
     async with agent:
-        result = await agent.chat("Write to Lena", hear=heard.append)
+        result = await agent.chat("Write to Lena", on_delta=heard.append)
         again = await agent.chat("Really?")
         history = agent.history()
         verdict = agent.verify()
@@ -151,7 +151,7 @@ async def test_a_window_that_is_refused_is_asked_for_again_before_anything_is_do
     agent, mail = opened(tmp_path, model)
     heard: list[Delta] = []
     async with agent:
-        result = await agent.chat("Write to Lena", hear=heard.append)
+        result = await agent.chat("Write to Lena", on_delta=heard.append)
     assert any(isinstance(one, AgainDelta) and not one.keeps for one in heard)
     assert len(mail.handled) == 1
     assert (result.reply.text, len(result.calls)) == ("Sent now.", 2)
@@ -180,7 +180,7 @@ async def test_an_answer_is_never_lost_in_a_window_that_cannot_be_read(tmp_path:
     agent, _ = opened(tmp_path, Model(*answers))
     heard: list[Delta] = []
     async with agent:
-        first = await agent.chat("What is it?", hear=heard.append)
+        first = await agent.chat("What is it?", on_delta=heard.append)
         second = await agent.chat("Give me JSON")
         third = await agent.chat("And now?")
     assert first.reply.text.endswith("The answer: 42.")

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from mentis.act.budget import Tally, begun_in
 from mentis.act.entries import intent_draft
 from mentis.app.agent import Agent
+from mentis.ask.budgets import day_of, spent_by
 from mentis.call.scripted import ScriptedProvider
 from mentis.errors import BudgetReached
 from mentis.home.create import create_home
@@ -24,7 +25,6 @@ from mentis.ports.act_handler import RecordingHandler
 from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.stores.memory import LedgerInMemory
-from mentis.turn.ask.budgets import day_of, spent_by
 from mentis.values.act import ActCall, ActSpec
 from mentis.values.action import Action
 from mentis.values.cognition import Sense

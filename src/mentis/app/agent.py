@@ -18,6 +18,10 @@ from anyio import CancelScope, to_thread
 from anyio.from_thread import start_blocking_portal
 
 from mentis.act.registry import Registry
+from mentis.ask.ask import OnDelta
+from mentis.ask.attachments import check_words, read_attachments
+from mentis.ask.attempt import render_request
+from mentis.ask.previous import read_previous
 from mentis.codec.request_check import check_request
 from mentis.compose.compose import Composed
 from mentis.errors import BadInput, MentisError, UsageError
@@ -56,25 +60,21 @@ from mentis.talk.talking import mode_of, summary_due, with_left, with_note
 from mentis.tick.cortex import Cortex, Ticked, Waiting
 from mentis.tick.events import Emit, silent
 from mentis.tools.builtin_acts import open_states
-from mentis.turn.ask.attempt import render_turn
-from mentis.turn.ask.previous import read_previous
-from mentis.turn.attachments import check_words, read_attachments
 from mentis.turn.deliveries import deliverable, news_for, place_of
 from mentis.turn.delivery_lock import teller
 from mentis.turn.lock import alone
 from mentis.turn.mind import Mind
 from mentis.turn.recaller import Brought, Outlook, nothing
 from mentis.turn.recovery import at_delivery, at_turn, following
-from mentis.turn.replay.fork import Fork, course_of, fork_turn, live_mind, scripted_mind, session_of
+from mentis.turn.replay.fork import Fork, fork_turn, live_mind, run_of, scripted_mind, session_of
 from mentis.turn.replay.recorded_turn import KeptTurn, find_entry, load_turn
 from mentis.turn.replay.replay import Replayed, replay_turn
 from mentis.turn.snapshot import look
 from mentis.turn.turn import (
-    Hear,
     TurnResult,
     compose_turn,
     look_out,
-    run_course,
+    run_prepared,
     run_turn,
     told_history,
 )
@@ -185,11 +185,21 @@ class Agent:
         present = look(mind)
         brought = self._brought(stimulus, look_out(mind, present, session, stimulus))
         news = news_for(mind, session, stimulus)
-        return compose_turn(mind, present, stimulus, history, news=news, brought=brought).composed
+        return compose_turn(
+            mind,
+            present,
+            mind.models.route,
+            stimulus,
+            history=history,
+            news=news,
+            recalled=brought,
+        ).composed
 
     def render(self, message: str | Stimulus, *, session: str = "main") -> Rendering:
         """The exact payload for this message. Nothing is sent."""
-        return render_turn(self.compose(message, session=session).request, self._mind.models.route)
+        return render_request(
+            self.compose(message, session=session).request, self._mind.models.route
+        )
 
     async def connect(self) -> tuple[ToolDeclaration, ...]:
         """Start the servers of its tools, as a turn would, and return all it can do now."""
@@ -274,9 +284,9 @@ class Agent:
         return verify_agent(mind.who.agent, mind.record.ledger, mind.record.conversations, asked)
 
     async def chat(
-        self, message: str | Stimulus, *, session: str = "main", hear: Hear | None = None
+        self, message: str | Stimulus, *, session: str = "main", on_delta: OnDelta | None = None
     ) -> TurnResult:
-        """Send a message and read the answer to its end; `hear` gets every piece as it comes.
+        """Send a message and read the answer to its end; `on_delta` gets every piece as it comes.
 
         A `Stimulus` carries what comes with the words: attachments, the message it answers, facts
         about this turn, what is around the conversation.
@@ -284,41 +294,43 @@ class Agent:
         stimulus = await to_thread.run_sync(self._stimulus, message)
         async with self._answering(session) as (reading, left):
             result = await run_turn(
-                self._mind, stimulus, session=session, hear=hear or _ignore, reading=reading
+                self._mind, stimulus, session=session, on_delta=on_delta or _ignore, reading=reading
             )
         result = with_left(result, left)
         if summary_due(result, self._mind.sources.settings):
             result = await self._summed_up(result)
         return result
 
-    async def regenerate(self, *, session: str = "main", hear: Hear | None = None) -> TurnResult:
+    async def regenerate(
+        self, *, session: str = "main", on_delta: OnDelta | None = None
+    ) -> TurnResult:
         """Ask once more with the last message; the earlier answer is kept, and no longer told."""
         stimulus = await to_thread.run_sync(anew, self._mind, checked_id(session, "session"))
-        return await self.chat(stimulus, session=session, hear=hear)
+        return await self.chat(stimulus, session=session, on_delta=on_delta)
 
     async def edit(
-        self, number: int, text: str, *, session: str = "main", hear: Hear | None = None
+        self, number: int, text: str, *, session: str = "main", on_delta: OnDelta | None = None
     ) -> TurnResult:
         """Say message `number` in other words; what followed it is kept, and no longer told."""
         checked_id(session, "session")
         stimulus = await to_thread.run_sync(anew, self._mind, session, number, text)
-        return await self.chat(stimulus, session=session, hear=hear)
+        return await self.chat(stimulus, session=session, on_delta=on_delta)
 
-    async def first(self, *, session: str = "main", hear: Hear | None = None) -> TurnResult:
+    async def first(self, *, session: str = "main", on_delta: OnDelta | None = None) -> TurnResult:
         """Let the agent begin the conversation; only what it says is kept."""
         mind = self._mind
         checked_id(session, "session")
         present = await to_thread.run_sync(look, mind)
         stimulus = await to_thread.run_sync(first_message, mind, present, session)
-        return await self.chat(stimulus, session=session, hear=hear)
+        return await self.chat(stimulus, session=session, on_delta=on_delta)
 
     async def afterthought(
-        self, *, session: str = "main", hear: Hear | None = None
+        self, *, session: str = "main", on_delta: OnDelta | None = None
     ) -> Afterthought:
         """Let the agent think about the conversation now, and write once more if it wants to."""
         mind = self._staged("afterthought")
         async with self._answering(session) as (reading, _):
-            return await think_again(mind, session, hear=hear or _ignore, reading=reading)
+            return await think_again(mind, session, on_delta=on_delta or _ignore, reading=reading)
 
     async def update_memory(
         self, *, session: str = "main", trigger: Trigger = "hand"
@@ -356,12 +368,14 @@ class Agent:
 
         return Upkeep(update, tell=tell)
 
-    def quiet(self, tell: Tell, *, chance: Chance | None = None, hear: Hear | None = None) -> Quiet:
+    def quiet(
+        self, tell: Tell, *, chance: Chance | None = None, on_delta: OnDelta | None = None
+    ) -> Quiet:
         """What thinks again while nobody writes, as the settings say: `run` it beside the talk."""
         plan = Plan(mode_of(self._mind.sources.settings.current()[0]), chance or RandomChance())
 
         async def think(session: str) -> Afterthought:
-            return await self.afterthought(session=session, hear=hear)
+            return await self.afterthought(session=session, on_delta=on_delta)
 
         follow = partial(following, self._mind)
         return Quiet(think, plan, self._mind.record.clock, tell=tell, following=follow)
@@ -454,7 +468,7 @@ class Agent:
         *,
         live: bool = False,
         script: Sequence[str] | None = None,
-        hear: Hear | None = None,
+        on_delta: OnDelta | None = None,
     ) -> TurnResult:
         """Ask what a fork would ask: its provider (`live`), or a script of replies.
 
@@ -473,12 +487,18 @@ class Agent:
             mind = live_mind(self._mind, fork, chain[0])
         present = await to_thread.run_sync(look, mind)
         session = await to_thread.run_sync(session_of, mind, fork)
-        course = course_of(mind, present, fork)
+        run = await run_of(mind, present, fork)
         async with self._answering(session) as (reading, _):
-            return await run_course(course, session=session, hear=hear or _ignore, reading=reading)
+            return await run_prepared(
+                run, session=session, on_delta=on_delta or _ignore, reading=reading
+            )
 
     async def beat(
-        self, kind: str | None = None, *, chance: Chance | None = None, hear: Hear | None = None
+        self,
+        kind: str | None = None,
+        *,
+        chance: Chance | None = None,
+        on_delta: OnDelta | None = None,
     ) -> Beat:
         """Let it have a moment of its own: of that kind, or of one that chance draws.
 
@@ -491,7 +511,7 @@ class Agent:
                     mind,
                     kind,
                     chance=chance or RandomChance(),
-                    hear=hear or _ignore,
+                    on_delta=on_delta or _ignore,
                     reading=reading,
                 )
 
@@ -508,7 +528,7 @@ class Agent:
         return beat_log(self._mind, count)
 
     async def deliver(
-        self, outcome: Outcome, *, session: str | None = None, hear: Hear | None = None
+        self, outcome: Outcome, *, session: str | None = None, on_delta: OnDelta | None = None
     ) -> TurnResult:
         """Tell whoever asked what came of an act after its turn: in one message, once.
 
@@ -522,7 +542,7 @@ class Agent:
             with alone(mind, "delivery"), teller(mind):
                 async with at_delivery(mind, place):
                     return await make_delivery(
-                        mind, outcome, session=place, hear=hear or _ignore, reading=reading
+                        mind, outcome, session=place, on_delta=on_delta or _ignore, reading=reading
                     )
 
     async def deliverable(self) -> tuple[Outcome, ...]:
@@ -650,7 +670,9 @@ class Agent:
         async def talk() -> None:
             with send:
                 try:
-                    answer.result = await self.chat(message, session=session, hear=send.send_nowait)
+                    answer.result = await self.chat(
+                        message, session=session, on_delta=send.send_nowait
+                    )
                 except MentisError as error:
                     failures.append(error)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mentis.ask.caching import REMEMBERED, Caching
+from mentis.ask.models import Models
 from mentis.home.checkpoints import CheckpointedLedger
 from mentis.home.closing import closed_on_failure
 from mentis.home.database import open_database
@@ -29,8 +31,6 @@ from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.database import Database
 from mentis.talk.beat import check_weights
 from mentis.tools.acting import open_dispatcher
-from mentis.turn.ask.caching import REMEMBERED, Caching
-from mentis.turn.ask.models import Models
 from mentis.turn.mind import Mind, Sources
 from mentis.turn.recaller import Bringing
 from mentis.values.persona import Persona
@@ -83,6 +83,7 @@ def open_mind(
             provider,
             caching.counter,
             caching,
+            clock,
             correction=correction,
             rules=parts.rules,
         ),

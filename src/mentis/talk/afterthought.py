@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias, cast
 
 from anyio import CancelScope, to_thread
 
+from mentis.ask.ask import OnDelta
 from mentis.compose.computed import Facts
 from mentis.compose.encounter import ago
 from mentis.errors import UsageError
@@ -21,11 +22,12 @@ from mentis.record.inputs import History, Prompted, compose_inputs
 from mentis.turn.beside import Heard, Note, ask_beside, builder_for, limited, worded
 from mentis.turn.mind import Mind
 from mentis.turn.snapshot import Present, look
-from mentis.turn.turn import Hear, TurnResult, inputs_now, run_turn, told_history
+from mentis.turn.turn import TurnResult, inputs_now, run_turn, told_history
 from mentis.values.entry import Entry
 from mentis.values.given import Given
 from mentis.values.part import TextPart
 from mentis.values.recalled import Recalled, Stimulus
+from mentis.values.route import Route
 from mentis.values.trust import Trust
 from mentis.values.turn import Turn
 from mentis.values.value import Value
@@ -60,7 +62,7 @@ def decide(text: str) -> tuple[Decision, str]:
 
 
 async def think_again(
-    mind: Mind, session: str, *, hear: Hear, reading: CancelScope
+    mind: Mind, session: str, *, on_delta: OnDelta, reading: CancelScope
 ) -> Afterthought:
     """Decide, and write if that is the decision."""
     present = await to_thread.run_sync(look, mind)
@@ -75,7 +77,7 @@ async def think_again(
         limited(mind, chosen.followup_tokens),
         stimulus,
         session=session,
-        hear=hear,
+        on_delta=on_delta,
         reading=reading,
     )
     return replace(thought, followup=result)
@@ -93,13 +95,13 @@ async def _decide(
     small = limited(mind, present.settings.model.afterthought.decision_tokens)
     text = _inner_dialogue(small, present, elapsed)
 
-    def told(mind: Mind, stimulus: Stimulus) -> Prompted:
-        return _compose(mind, present, stimulus, history)
+    def compose(route: Route, stimulus: Stimulus) -> Prompted:
+        return _compose(small.asking(small.models.on(route)), present, stimulus, history)
 
     asked = await ask_beside(
         small,
         Stimulus(text, inner=DECISION),
-        told,
+        compose,
         present=present,
         session=session,
         take=_take,

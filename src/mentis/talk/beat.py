@@ -15,16 +15,17 @@ from typing import Literal, TypeAlias, cast
 
 from anyio import CancelScope, current_time, to_thread
 
+from mentis.ask.ask import OnDelta
+from mentis.ask.budgets import day_of, spent_by
 from mentis.errors import BudgetReached, SettingsError, UsageError
 from mentis.ports.chance import Chance
 from mentis.ports.ledger_store import LOOKED_BACK
 from mentis.settings.beats import BeatSettings
 from mentis.settings.settings import Settings
-from mentis.turn.ask.budgets import day_of, spent_by
 from mentis.turn.beside import builder_for, limited, worded
 from mentis.turn.mind import Mind
 from mentis.turn.snapshot import Present, look
-from mentis.turn.turn import Hear, TurnResult, run_turn
+from mentis.turn.turn import TurnResult, run_turn
 from mentis.values.digest import digest
 from mentis.values.entry import Entry
 from mentis.values.library import Library
@@ -97,7 +98,7 @@ def check_weights(settings: Settings, library: Library) -> None:
 
 
 async def make_beat(
-    mind: Mind, kind: str | None, *, chance: Chance, hear: Hear, reading: CancelScope
+    mind: Mind, kind: str | None, *, chance: Chance, on_delta: OnDelta, reading: CancelScope
 ) -> Beat:
     """Have one now, of that kind or of one that is drawn, within what beats may use in a day."""
     present = await to_thread.run_sync(look, mind)
@@ -107,7 +108,7 @@ async def make_beat(
     stimulus = _occasion(mind, present, drawn)
     reading.deadline = current_time() + chosen.seconds
     small = limited(mind, chosen.tokens)
-    result = await run_turn(small, stimulus, session=SESSION, hear=hear, reading=reading)
+    result = await run_turn(small, stimulus, session=SESSION, on_delta=on_delta, reading=reading)
     return Beat(drawn, result)
 
 

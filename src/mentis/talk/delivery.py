@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from anyio import CancelScope, to_thread
 
+from mentis.ask.ask import OnDelta
 from mentis.compose.requests import outputs_text
 from mentis.errors import UsageError
 from mentis.turn.beside import limited
 from mentis.turn.deliveries import why_not
 from mentis.turn.mind import Mind
 from mentis.turn.snapshot import look
-from mentis.turn.turn import Hear, TurnResult, run_turn
+from mentis.turn.turn import TurnResult, run_turn
 from mentis.values.action import Outcome
 from mentis.values.recalled import Stimulus
 from mentis.values.trust import Trust
@@ -24,7 +25,7 @@ INNER = "delivery"
 
 
 async def make_delivery(
-    mind: Mind, outcome: Outcome, *, session: str, hear: Hear, reading: CancelScope
+    mind: Mind, outcome: Outcome, *, session: str, on_delta: OnDelta, reading: CancelScope
 ) -> TurnResult:
     """Tell it in that session, or by a message, if an act for that is offered."""
     present = await to_thread.run_sync(look, mind)
@@ -45,7 +46,7 @@ async def make_delivery(
         delivers=outcome.key,
     )
     small = limited(mind, chosen.tokens)
-    return await run_turn(small, stimulus, session=session, hear=hear, reading=reading)
+    return await run_turn(small, stimulus, session=session, on_delta=on_delta, reading=reading)
 
 
 def _told(outcome: Outcome) -> dict[str, object]:

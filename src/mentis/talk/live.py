@@ -112,7 +112,10 @@ def _tell(mind: Mind, session: str, surroundings: Surroundings) -> Told:
     present, stimulus = look(mind), _stimulus(surroundings)
     history, news = told_history(mind, session), news_for(mind, session, stimulus)
     brought = nothing(stimulus, look_out(mind, present, session, stimulus))
-    made = compose_turn(mind, present, stimulus, history, news=news, brought=brought)
+    route = mind.models.route
+    made = compose_turn(
+        mind, present, route, stimulus, history=history, news=news, recalled=brought
+    )
     composed = made.composed
     return Told(
         surroundings, composed, render_for(WIRE, composed.request, mind.models.route.spoken())

@@ -16,6 +16,8 @@ from typing import TypeAlias, cast
 
 from anyio import CancelScope, create_memory_object_stream, to_thread
 
+from mentis.ask.ask import ask
+from mentis.ask.reservation import recorded_with
 from mentis.call.faults import is_passing
 from mentis.codec.forms import to_json
 from mentis.compose.built import Built
@@ -29,14 +31,13 @@ from mentis.ledger.chain import make_stamp
 from mentis.record.inputs import Prompted
 from mentis.record.stored_turns import answered
 from mentis.turn import telemetry
-from mentis.turn.ask.attempt import Course
-from mentis.turn.ask.reservation import recorded_with
 from mentis.turn.beside import builder_for, limited, one_prompt, speakers, worded
-from mentis.turn.ending import Keeper
+from mentis.turn.ending import keeper_of
 from mentis.turn.mind import Mind
 from mentis.turn.replay.fork import SESSION as FORK
+from mentis.turn.run import TurnRun
 from mentis.turn.snapshot import Present, look
-from mentis.turn.turn import read_answer, shielded
+from mentis.turn.turn import shielded
 from mentis.values.digest import digest
 from mentis.values.entry import Draft, Entry
 from mentis.values.mark import Mark
@@ -44,6 +45,7 @@ from mentis.values.part import TextPart
 from mentis.values.persona_update import PersonaUpdate, Progress, Trigger
 from mentis.values.recalled import Stimulus
 from mentis.values.reply import Delta, Reply
+from mentis.values.route import Route
 from mentis.values.trace import TokenCount
 from mentis.values.trust import Trust
 from mentis.values.turn import Turn
@@ -122,7 +124,8 @@ class _Run:
     rounds: list[Turn] = field(default_factory=list[Turn])
     calls: int = 0
 
-    def compose(self, mind: Mind, _stimulus: Stimulus) -> Prompted:
+    def compose(self, route: Route, _stimulus: Stimulus) -> Prompted:
+        mind = self.mind.asking(self.mind.models.on(route))
         builder, variant = builder_for(mind, self.present), mind.models.route.variant
         given = {"cortex_conversation_text": self.read.text}
         system = builder.build_system_prompt(variant, {}, "cortex")
@@ -156,34 +159,32 @@ async def _update(
     run = _Run(small, present, before, read, tools)
     stimulus = Stimulus(read.text, trust=read.lineage, inner=INNER)
     try:
-        course = Course.begin(small, stimulus, run.compose, present=present)
+        turn = await TurnRun.begin(small, stimulus, run.compose, present=present)
     except MentisError as error:
         entry = await shielded(partial(_record_unasked, run, error, trigger))
         return _made(run, entry, None, trigger=trigger, failure=error)
     failure, ended = None, False
     try:
         with reading:
-            failure = await _go_through(course, run)
+            failure = await _go_through(turn, run)
             ended = True
     finally:
-        reply = course.reply(interrupted=not ended)
+        reply = turn.reply(interrupted=not ended)
         if not ended:
             failure = ReplyError("it was broken off", hint="run it again: mentis persona update")
-        record = partial(_record, course, run, reply, trigger=trigger, failure=failure)
-        entry = await shielded(partial(recorded_with, course.reserve, record))
+        record = partial(_record, turn, run, reply, trigger=trigger, failure=failure)
+        entry = await shielded(partial(recorded_with, turn.reserve, record))
     return _made(run, entry, reply, trigger=trigger, failure=failure)
 
 
-async def _go_through(course: Course, run: _Run) -> MentisError | None:
+async def _go_through(turn: TurnRun, run: _Run) -> MentisError | None:
     """Ask, do what is called for, tell what came of it, and ask again; why it failed, if it did."""
     most = run.present.settings.model.persona_update.rounds
     while True:
-        failure = await read_answer(course, _unheard)
-        while failure is not None and course.step(failure):
-            failure = await read_answer(course, _unheard)
+        failure = await ask(turn.inquiry, _unheard)
         if failure is not None:
             return failure
-        reply = course.leg.reader.finish()
+        reply = turn.attempt.reader.finish()
         run.calls += 1
         unread = [error.message for error in reply.errors if error.call_id or error.action]
         if not reply.actions and not unread:
@@ -192,8 +193,8 @@ async def _go_through(course: Course, run: _Run) -> MentisError | None:
         if run.calls >= most:
             return None if run.tools.written else _no_end(most)
         run.rounds += (*answered(reply, outcomes, at_once=True), *_unreadable(run, unread))
-        course.close(reply, then="tools")
-        course.once_more()
+        turn.inquiry.close(reply, then="tools")
+        turn.ask_once_more()
 
 
 def _no_end(most: int) -> ReplyError:
@@ -248,19 +249,10 @@ def _mark(run: _Run, failure: MentisError | None) -> Mark:
 
 
 def _record(
-    course: Course, run: _Run, reply: Reply, *, trigger: Trigger, failure: MentisError | None
+    turn: TurnRun, run: _Run, reply: Reply, *, trigger: Trigger, failure: MentisError | None
 ) -> Entry:
-    first = course.calls[0]
-    keeper = Keeper(
-        course.leg.mind.asking(course.leg.mind.models.on(first.route)),
-        run.before.session,
-        first.composed,
-        first.rendering,
-        tuple(course.passed),
-        tuple(course.calls),
-        unanswered=tuple(course.unanswered),
-    )
-    keep = partial(keeper.note, course.stimulus, None, reply=reply, failure=failure)
+    keeper = keeper_of(turn.mind, turn.inquiry, run.before.session)
+    keep = partial(keeper.note, turn.stimulus, None, reply=reply, failure=failure)
     return keep(facts=_facts(run, trigger, failure), marks=(_mark(run, failure),))
 
 

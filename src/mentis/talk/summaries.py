@@ -32,6 +32,7 @@ from mentis.turn.snapshot import Present
 from mentis.values.entry import Entry
 from mentis.values.part import TextPart
 from mentis.values.recalled import Stimulus
+from mentis.values.route import Route
 from mentis.values.trust import Trust, least_trusted
 from mentis.values.turn import Turn, said_line
 from mentis.values.value import Value
@@ -74,7 +75,8 @@ async def make_title(mind: Mind, present: Present, session: str, *, reading: Can
     small = limited(mind, present.settings.model.conversations.title_tokens)
     lines, _ = _fitting(small, shown)
 
-    def compose(mind: Mind, _stimulus: Stimulus) -> Prompted:
+    def compose(route: Route, _stimulus: Stimulus) -> Prompted:
+        mind = small.asking(small.models.on(route))
         built = builder_for(mind, present).resolve_prompt_by_id(
             _TITLE_BLOCK, mind.models.route.variant, {"chat_text": "\n".join(lines)}
         )
@@ -108,7 +110,8 @@ async def summarise(
     small = limited(mind, chosen.summary_tokens)
     lines, left_out = _fitting(small, older)
 
-    def compose(mind: Mind, _stimulus: Stimulus) -> Prompted:
+    def compose(route: Route, _stimulus: Stimulus) -> Prompted:
+        mind = small.asking(small.models.on(route))
         asked = builder_for(mind, present).build_summary(
             "\n".join(lines), chosen.summary_words, mind.models.route.variant
         )

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from anyio import Lock, to_thread
 
+from mentis.ask.ask import ask
+from mentis.ask.attempt import RouteAttempt, render_request
+from mentis.ask.budgets import AgentBudget
+from mentis.ask.calls import planned, prompt_tokens
+from mentis.ask.inquiry import Inquiry, Skip, UsedOn, may_pass
+from mentis.ask.reservation import Reserve
 from mentis.call.faults import may_cost
 from mentis.codec.forms import to_json, to_object
 from mentis.compose.builders import Builder
 from mentis.compose.built import Built
+from mentis.compose.compose import Composed
 from mentis.compose.computed import Facts
 from mentis.compose.input_ir import InputIr
 from mentis.compose.notices import notices_of
 from mentis.errors import BadInput, ComposeError, LibraryError, MentisError
 from mentis.facts.abilities import abilities
 from mentis.settle.readers import reader_for
-from mentis.turn.ask.attempt import may_pass, render_turn
-from mentis.turn.ask.budgets import check_asking
-from mentis.turn.ask.calls import planned
-from mentis.turn.ask.reservation import Reserve
 from mentis.turn.mind import Mind
 from mentis.turn.snapshot import Present
-from mentis.turn.turn import reported
 from mentis.values.digest import Digest, digest
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Reply, Usage
@@ -32,7 +35,7 @@ from mentis.values.request import PromptRequest, ToolChoice
 from mentis.values.route import Route
 from mentis.values.tick import PassedRoute, Stage
 from mentis.values.tool import ToolDeclaration
-from mentis.values.trace import Degradation
+from mentis.values.trace import Degradation, TokenCount, Trace
 from mentis.values.value import Value
 
 from .run import refused_by
@@ -118,7 +121,7 @@ class Asking:
     _budget: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
-        self.reserve = Reserve.of(self.mind)
+        self.reserve = Reserve.of(self.mind.who)
 
     def prompt(self, block: str, route: Route, window: Mapping[str, object] = _NO_WINDOW) -> Built:
         """The system prompt of a stage: one block of the library, and what asks for a window."""
@@ -158,21 +161,73 @@ class Asking:
         return await self.ask_each(question.stage, same, routes)
 
     async def ask_each(
-        self, stage: Stage, plan: Callable[[Route], Awaitable[Question]], routes: Sequence[Route]
+        self,
+        stage: Stage,
+        question_for: Callable[[Route], Awaitable[Question]],
+        routes: Sequence[Route],
     ) -> tuple[Reply, Route]:
-        """The same, where `plan` says what each is asked: one may have less room than another."""
-        failure: MentisError | None = None
-        for route in routes:
-            try:
-                return await self._once(await plan(route), route), route
-            except MentisError as error:
-                if not may_pass(error) and not isinstance(error, ComposeError):
-                    raise
-                self.passed.append(_passed(stage, route, error))
-                failure = error
-        if failure is None:
+        """The same, where each route is asked a question of its own: one may have less room."""
+        skipped = list[Skip]()
+        try:
+            inquiry = await self._begin(stage, question_for, routes, skipped)
+            failure = None if inquiry is None else await ask(inquiry)
+            if inquiry is not None:
+                skipped += inquiry.skipped
+                if failure is None:
+                    return inquiry.attempt.reader.finish(), inquiry.attempt.route
+                if not _passes(failure):
+                    raise failure
+                if all(one.route is not inquiry.attempt.route for one in inquiry.skipped):
+                    skipped.append(Skip(inquiry.attempt.route, failure))
+        finally:
+            self.passed.extend(_passed(stage, one.route, one.error) for one in skipped)
+        if not skipped:
             raise LibraryError(f"the stage {stage!r} has no route", hint="name one")
-        raise failure
+        raise skipped[-1].error
+
+    async def _begin(
+        self,
+        stage: Stage,
+        question_for: Callable[[Route], Awaitable[Question]],
+        routes: Sequence[Route],
+        skipped: list[Skip],
+    ) -> Inquiry | None:
+        """On the first route that has room for its question; None where none has."""
+
+        async def plan(route: Route) -> RouteAttempt:
+            question = await question_for(route)
+            request, rendering, prompt = self.planned(question, route)
+            check_room(question.stage, route, prompt)
+            reader = reader_for(
+                rendering.wire,
+                rendering.name_map,
+                tools=question.tools,
+                model=route.model,
+                calls=abilities(route).calls,
+            )
+            trace = Trace("", route.variant, "", tokens={"total": TokenCount(prompt)})
+            return RouteAttempt(route, Composed(request, trace), rendering, reader)
+
+        rest = iter(routes)
+        for route in rest:
+            try:
+                attempt = await plan(route)
+            except MentisError as error:
+                if not _passes(error):
+                    raise
+                skipped.append(Skip(route, error))
+                continue
+            return Inquiry(
+                self.mind.models.on(route),
+                plan,
+                self,
+                attempt,
+                rest,
+                named_caches=False,
+                skips=_passes,
+                on_attempt=partial(self._note, stage),
+            )
+        return None
 
     def planned(self, question: Question, route: Route) -> tuple[PromptRequest, Rendering, int]:
         """What would be sent, and how many tokens it has."""
@@ -185,71 +240,51 @@ class Asking:
             tool_choice=question.choice,
             words=self._words(),
         )
-        rendering = render_turn(request, route)
+        rendering = render_request(request, route)
         counter = self.mind.models.counter(route)
         return request, rendering, counter.count(rendering.body().decode()).tokens
 
-    async def _once(self, question: Question, route: Route) -> Reply:
-        request, rendering, prompt = self.planned(question, route)
-        check_room(question.stage, route, prompt)
-        most = await self._reserve(route, prompt)
-        try:
-            return await self._sent(question, request, rendering, route=route, prompt=prompt)
-        finally:
-            self.reserved.remove(most)
-
-    async def _reserve(self, route: Route, prompt: int) -> tuple[Route, Usage]:
+    @asynccontextmanager
+    async def reserving(
+        self, route: Route, prompt: int, used: Sequence[UsedOn]
+    ) -> AsyncGenerator[None]:
         """Room in the budgets for the most that a call may use, or BudgetReached. One after the
         other: what is looked at has to hold until it is reserved.
         """
-        mind, most = self.mind.asking(self.mind.models.on(route)), (route, planned(prompt, route))
+        del used  # of this stage alone: the stages of a tick share one budget
+        most = (route, planned(prompt, route))
         async with self._budget:
-            used = [*((call.route, call.usage) for call in self.calls), *self.reserved]
-            check = partial(check_asking, mind, self.present.settings, used, prompt=prompt)
-            await to_thread.run_sync(partial(check, reserve=self.reserve))
+            spent = [*((call.route, call.usage) for call in self.calls), *self.reserved]
+            settings, models = self.present.settings, self.mind.models.on(route)
+            budget = AgentBudget(self.mind.record, models, settings, self.reserve)
+            await to_thread.run_sync(partial(budget.check, route, spent, prompt=prompt))
             self.reserved.append(most)
-        return most
-
-    async def _sent(
-        self,
-        question: Question,
-        request: PromptRequest,
-        rendering: Rendering,
-        *,
-        route: Route,
-        prompt: int,
-    ) -> Reply:
-        reader = reader_for(
-            rendering.wire,
-            rendering.name_map,
-            tools=question.tools,
-            model=route.model,
-            calls=abilities(route).calls,
-        )
-        failure, over = None, False
         try:
-            async with self.mind.models.provider.open(rendering, route) as events:
-                async for event in events:
-                    reader.feed(event)
-            reader.rest()
-            over, failure = True, reported(reader.finish(), route)
-        except MentisError as error:
-            over, failure = True, error
+            yield
         finally:
-            # Also when the time is over: what was sent may be charged for.
-            reply = reader.finish(interrupted=not over)
-            if failure is None or reply.raw or may_cost(failure):
-                usage = reply.usage or planned(prompt, route)
-                bound, failed = digest(to_json(request)), failure.code if failure else ""
-                call = Asked(question.stage, route, rendering, bound, reply, usage, failed)
-                self.calls.append(call)
-        if failure is not None:
-            raise failure
-        return reply
+            self.reserved.remove(most)
+
+    def _note(
+        self, stage: Stage, attempt: RouteAttempt, reply: Reply, failure: MentisError | None
+    ) -> None:
+        """A call that was made, or may be charged for."""
+        if failure is not None and not reply.raw and not may_cost(failure):
+            return
+        prompt = prompt_tokens(attempt.composed.trace)
+        usage = reply.usage or planned(prompt, attempt.route)
+        bound, failed = digest(to_json(attempt.composed.request)), failure.code if failure else ""
+        self.calls.append(
+            Asked(stage, attempt.route, attempt.rendering, bound, reply, usage, failed)
+        )
 
     def mark(self, whole: str | None, *, failed: int = 0, then: str = "") -> None:
         """What was made of the last answer, for the record."""
         self.calls[-1] = replace(self.calls[-1], whole=whole, failed=failed, then=then)
+
+
+def _passes(failure: MentisError) -> bool:
+    """Whether another route may do better: one of them may have more room, too."""
+    return may_pass(failure) or isinstance(failure, ComposeError)
 
 
 def _passed(stage: Stage, route: Route, error: MentisError) -> PassedRoute:

@@ -15,6 +15,7 @@ from anyio import CancelScope, to_thread
 from mentis.act.builtin.rest import SLEEP
 from mentis.act.seen import Told, seen_of
 from mentis.act.senses import sense_of
+from mentis.ask.reservation import recorded_with
 from mentis.errors import Defect, MentisError, StoreLocked
 from mentis.home.redaction import known_keys
 from mentis.ports.blob_store import BlobStore
@@ -22,7 +23,6 @@ from mentis.ports.state_store import StateStore
 from mentis.prompts.cognition import load_state
 from mentis.stores.files.home import Home
 from mentis.turn import telemetry
-from mentis.turn.ask.reservation import recorded_with
 from mentis.turn.deliveries import news_of
 from mentis.turn.delivery_lock import is_telling, telling
 from mentis.turn.lock import named

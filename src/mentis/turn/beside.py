@@ -13,14 +13,15 @@ from typing import TypeAlias
 
 from anyio import CancelScope
 
+from mentis.ask.ask import ask
+from mentis.ask.inquiry import Inquiry
+from mentis.ask.reservation import recorded_with
 from mentis.compose.builders import Builder
 from mentis.compose.built import Built
 from mentis.compose.compose import Composed
 from mentis.compose.computed import Facts
 from mentis.compose.notices import notices_of
 from mentis.errors import LibraryError, MentisError
-from mentis.turn.ask.attempt import Compose, Course
-from mentis.turn.ask.reservation import recorded_with
 from mentis.values.entry import Entry
 from mentis.values.recalled import Stimulus
 from mentis.values.reply import Delta, Reply
@@ -31,10 +32,11 @@ from mentis.values.trust import Trust
 from mentis.values.turn import Role, Turn
 from mentis.values.value import Value
 
-from .ending import Keeper
+from .ending import keeper_of
 from .mind import Mind
+from .run import Compose, TurnRun
 from .snapshot import Present
-from .turn import read_answer, shielded
+from .turn import shielded
 
 # What is not whole is of no use here: no decision, no summary, no title.
 _UNFINISHED = ("interrupted", "cut_off", "error", "length")
@@ -91,23 +93,21 @@ async def ask_beside(
     reading: CancelScope,
 ) -> Beside:
     """Ask, and keep what `take` makes of the answer. A failure is recorded and handed back."""
-    course = Course.begin(mind, stimulus, compose, present=present)
+    run = await TurnRun.begin(mind, stimulus, compose, present=present)
     failure, interrupted = None, True
     try:
         with reading:
-            failure = await read_answer(course, _unheard)
-            while failure is not None and course.step(failure):
-                failure = await read_answer(course, _unheard)
+            failure = await ask(run.inquiry, _unheard)
         interrupted = reading.cancelled_caught
     finally:
-        reply = course.reply(interrupted=interrupted)
-        keeper = _keeper(course, session)
-        heard = Heard(reply, failure, keeper.lineage(stimulus), _begun(course))
+        reply = run.reply(interrupted=interrupted)
+        keeper = keeper_of(mind, run.inquiry, session)
+        heard = Heard(reply, failure, keeper.lineage(stimulus), _begun(run.inquiry))
         note = take(heard)
         keep = partial(keeper.note, stimulus, note.turn, reply=reply, facts=note.facts)
         keep = partial(keep, failure=failure)
-        entry = await shielded(partial(recorded_with, course.reserve, keep))
-    return Beside(reply, note, entry, course.calls[0].composed, failure)
+        entry = await shielded(partial(recorded_with, run.reserve, keep))
+    return Beside(reply, note, entry, run.inquiry.calls[0].composed, failure)
 
 
 def limited(mind: Mind, tokens: int) -> Mind:
@@ -175,22 +175,8 @@ def one_prompt(
     return Composed(request, trace)
 
 
-def _keeper(course: Course, session: str) -> Keeper:
-    first = course.calls[0]
-    return Keeper(
-        course.leg.mind.asking(course.leg.mind.models.on(first.route)),
-        session,
-        first.composed,
-        first.rendering,
-        tuple(course.passed),
-        tuple(course.calls),
-        unanswered=tuple(course.unanswered),
-        inputs=first.inputs,
-    )
-
-
-def _begun(course: Course) -> str:
-    first = course.calls[0]
+def _begun(inquiry: Inquiry) -> str:
+    first = inquiry.calls[0]
     lost = any(loss.code == "prefill" for loss in first.rendering.losses)
     return "" if lost else join_spans(first.composed.request.prefill).strip()
 

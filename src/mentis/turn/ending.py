@@ -9,19 +9,19 @@ from typing import Any
 
 from mentis.act.entries import told_mark
 from mentis.act.seen import lineage_of
+from mentis.ask.caching import Settled
+from mentis.ask.calls import Call, standing, total
+from mentis.ask.inquiry import Inquiry, PassedOver
 from mentis.codec.forms import to_json, to_object
 from mentis.compose.compose import Composed
 from mentis.errors import BadInput, MentisError, NotCanonical
-from mentis.ledger.chain import make_stamp
+from mentis.record.agent_record import AgentRecord
 from mentis.record.conversations import Ended
 from mentis.record.inputs import Inputs
 from mentis.record.media_digest import media_digest
 from mentis.record.stored_inputs import Place
 from mentis.record.stored_turns import BROKEN, answered, asked, asked_text, turn_digest
-from mentis.turn.ask.attempt import Passed
-from mentis.turn.ask.caching import Settled
-from mentis.turn.ask.calls import Call, standing, total
-from mentis.turn.ask.repeat import Repeat
+from mentis.turn.repeat import Repeat
 from mentis.values.action import Outcome
 from mentis.values.digest import Digest, digest
 from mentis.values.entry import Draft, Entry
@@ -29,6 +29,7 @@ from mentis.values.mark import Mark
 from mentis.values.recalled import Stimulus
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Reply
+from mentis.values.route import Route
 from mentis.values.trust import Trust
 from mentis.values.turn import Turn
 
@@ -45,7 +46,7 @@ class Keeper:
     session: str
     composed: Composed
     rendering: Rendering
-    passed: tuple[Passed, ...] = ()
+    passed: tuple[PassedOver, ...] = ()
     calls: tuple[Call, ...] = ()
     repeat: Repeat | None = None
     settled: tuple[Settled, ...] = ()
@@ -108,7 +109,7 @@ class Keeper:
 
         `facts` are added to what the entry says of the turn.
         """
-        number = begin(self.mind, self.session, stimulus)
+        number = store_message(self.mind.record, self.session, stimulus)
         body = self._turn(stimulus, number, reply, failure=failure, **facts)
         try:
             sent = self.rendering.body()
@@ -206,7 +207,7 @@ class Keeper:
         turn |= {**_about(stimulus, failure), **facts}
         if self.repeat is not None:
             turn["repeats"] = self.repeat.index
-        place = _place(self.mind)
+        place = _place(self.mind.models.route)
         if self.passed:
             place["after"] = [to_object(passed) for passed in self.passed]
         body: dict[str, object] = {"turn": turn, "route": place, **self._used()}
@@ -244,18 +245,39 @@ class Keeper:
         return {"digests": digests, **_attached(stimulus)}
 
 
-def begin(mind: Mind, session: str, stimulus: Stimulus) -> int:
+def keeper_of(mind: Mind, inquiry: Inquiry, session: str) -> Keeper:
+    """For a question that was asked: what its first call was told is what the entry binds."""
+    first = inquiry.calls[0]
+    return Keeper(
+        mind.asking(mind.models.on(first.route)),
+        session,
+        first.composed,
+        first.rendering,
+        inquiry.passed,
+        tuple(inquiry.calls),
+        unanswered=tuple(inquiry.unanswered),
+        inputs=first.inputs,
+    )
+
+
+def store_message(record: AgentRecord, session: str, stimulus: Stimulus) -> int:
     """Store the message before anything is done for it, so that it cannot vanish. It blocks.
 
     Of what nobody said only the number is taken that its answer will have, or one after it.
     """
     if stimulus.inner:
-        return len(mind.record.conversations.turns(mind.who.agent, session))
-    return mind.record.conversations.add(mind.who.agent, session, asked(stimulus, "pending"))
+        return len(record.turns(session))
+    return record.conversations.add(record.agent, session, asked(stimulus, "pending"))
 
 
 def record_unasked(
-    mind: Mind, session: str, number: int, stimulus: Stimulus, *, failure: MentisError | None
+    record: AgentRecord,
+    session: str,
+    number: int,
+    stimulus: Stimulus,
+    *,
+    route: Route,
+    failure: MentisError | None,
 ) -> Entry:
     """A turn in which nobody was asked: its prompt could not be put together, or it was broken off
     before. The message stays, as one that failed. It blocks.
@@ -263,13 +285,11 @@ def record_unasked(
     stop = "interrupted" if failure is None else "error"
     turn = {"session": session, "number": number, "stop": stop, **_about(stimulus, failure)}
     question = None if stimulus.inner else asked(stimulus, "failed")
-    body = {"turn": turn, "route": _place(mind), "digests": _message(stimulus)}
+    body = {"turn": turn, "route": _place(route), "digests": _message(stimulus)}
     body |= {**_attached(stimulus), **_kept(question, ())}
-    ended = question and Ended.new(session, number, mind.record.ids, state=question.state)
-    stamp = make_stamp(mind.record.clock.now, mind.record.ids.salt, mind.record.clock.uptime)
-    return mind.record.conversations.record(
-        mind.who.agent, Draft("turn", "runtime", body), stamp, ended=ended
-    )
+    ended = question and Ended.new(session, number, record.ids, state=question.state)
+    draft = Draft("turn", "runtime", body)
+    return record.conversations.record(record.agent, draft, record.stamp(), ended=ended)
 
 
 def _about(stimulus: Stimulus, failure: MentisError | None) -> dict[str, object]:
@@ -278,8 +298,7 @@ def _about(stimulus: Stimulus, failure: MentisError | None) -> dict[str, object]
     return {**told, **of_mode(stimulus), **({} if failure is None else {"failure": failure.code})}
 
 
-def _place(mind: Mind) -> dict[str, object]:
-    route = mind.models.route
+def _place(route: Route) -> dict[str, object]:
     return {"name": route.name, "backend": route.backend, "model": route.model}
 
 

@@ -1,9 +1,10 @@
-"""The parts of one open agent, for whoever runs a whole turn or tick and hands on what each uses."""
+"""The parts of one open agent, for whoever runs a whole turn or tick and hands them on."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from mentis.ask.models import Models
 from mentis.home.identity import Identity
 from mentis.library.memory.files import PersonaMemory
 from mentis.library.shelf import Shelf
@@ -13,7 +14,6 @@ from mentis.settings.sources import LiveSettings
 from mentis.tools.acting import Acting
 from mentis.values.trace import Degradation
 
-from .ask.models import Models
 from .recaller import Bringing
 
 

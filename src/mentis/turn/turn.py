@@ -1,4 +1,4 @@
-"""One turn: the order of the stages stands here, and nowhere else."""
+"""One turn: begin, snapshot, recall, compose, ask, act, end. The order stands in `run_turn`."""
 
 from __future__ import annotations
 
@@ -6,44 +6,43 @@ from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from anyio import CancelScope, to_thread
 
-from mentis.act.gate import Gate, GateRules
-from mentis.call.faults import may_cost
+from mentis.act.gate import GateRules
+from mentis.ask.ask import OnDelta, ask
+from mentis.ask.calls import Call
+from mentis.ask.inquiry import PassedOver, may_pass
+from mentis.ask.reservation import recorded_with
 from mentis.compose.compose import Composed
-from mentis.errors import Defect, MentisError, ProviderRefused, ReplyError
+from mentis.errors import Defect, MentisError
 from mentis.record.inputs import History, Inputs, Prompted, compose_inputs
 from mentis.record.late_outcomes import up_to_date
 from mentis.record.threads import told_numbers
-from mentis.turn.ask.attempt import Course, Passed, may_pass
-from mentis.turn.ask.budgets import check_turn
-from mentis.turn.ask.calls import Call
-from mentis.turn.ask.correction import asks_again, judge
-from mentis.turn.ask.reservation import recorded_with
 from mentis.values.action import Outcome
 from mentis.values.caching import Reconciled
 from mentis.values.entry import Entry
 from mentis.values.recalled import Recalled, Stimulus
 from mentis.values.rendering import Rendering
-from mentis.values.reply import Delta, EndDelta, Reply, TextDelta
+from mentis.values.reply import AgainDelta, EndDelta, Reply, TextDelta
 from mentis.values.route import Route
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
+from .correction import asks_again, judge
 from .deliveries import news_for
 from .delivery_lock import telling
-from .ending import Keeper, begin, record_unasked
+from .ending import Keeper, keeper_of, record_unasked, store_message
 from .mind import Mind
 from .news import news_spans, told_in
 from .placement import as_sent, put_in_place
 from .recaller import Brought, Outlook
+from .run import TurnRun
 from .snapshot import Present, look
 from .window import window_values
 from .witnesses import seen_by
 
-Hear: TypeAlias = Callable[[Delta], None]
 T = TypeVar("T")
 
 
@@ -63,166 +62,105 @@ class TurnResult(Value):
     reply: Reply
     outcomes: tuple[Outcome, ...]
     entry: Entry
-    passed_over: tuple[Passed, ...] = ()
+    passed_over: tuple[PassedOver, ...] = ()
     calls: tuple[Call, ...] = ()
     repeats: int | None = None
     caching: tuple[Reconciled, ...] = ()
 
 
 async def run_turn(
-    mind: Mind, stimulus: Stimulus, *, session: str, hear: Hear, reading: CancelScope
+    mind: Mind, stimulus: Stimulus, *, session: str, on_delta: OnDelta, reading: CancelScope
 ) -> TurnResult:
     """Every stage in its order. Cancelling `reading` ends the answer; what came of it is kept.
 
-    The last piece that `hear` gets is the end, once, also of a turn that fails or is cancelled.
+    The last piece that `on_delta` gets is the end, once, also of a turn that fails or is cancelled.
     """
-    with _ending(hear) as ending:
-        return await _run(ending, mind, stimulus, session=session, reading=reading)
+    with _stream(on_delta) as stream:
+        async with begin(mind, stimulus, session) as place:
+            history = await read_history(mind, stimulus, place)
+            async with telling(mind, partial(news_for, mind, session, stimulus)) as news:
+                now = await to_thread.run_sync(look, mind)
+                recalled = await recall(mind, now, stimulus, session)
+                compose = partial(
+                    compose_turn, mind, now, history=history, news=news, recalled=recalled
+                )
+                run = await TurnRun.begin(mind, stimulus, compose, present=now)
+                async with end(run, place, stream) as ended:
+                    ended.failure = await ask_and_act(run, place, stream, reading)
+                return ended.result()
 
 
-class _Ending:
+async def run_prepared(
+    run: TurnRun, *, session: str, on_delta: OnDelta, reading: CancelScope
+) -> TurnResult:
+    """From the first call on, for a prompt that was put together elsewhere."""
+    with _stream(on_delta) as stream:
+        number = await shielded(partial(store_message, run.mind.record, session, run.stimulus))
+        async with end(run, Place(session, number), stream) as ended:
+            ended.failure = await ask_and_act(run, ended.place, stream, reading)
+        return ended.result()
+
+
+class _Stream:
     """Tells the pieces on; how it will say that there are no more is known when there are none."""
 
-    def __init__(self, hear: Hear) -> None:
-        self.hear = hear
+    def __init__(self, on_delta: OnDelta) -> None:
+        self.tell = on_delta
         self.last = EndDelta("error")  # until there is an answer, whose end this would be
 
-    def of(self, reply: Reply, *, failed: bool) -> None:
+    def ends_with(self, reply: Reply, *, failed: bool) -> None:
         self.last = EndDelta("error" if failed else reply.stop, reply.usage)
 
 
 @contextmanager
-def _ending(hear: Hear) -> Generator[_Ending]:
-    ending = _Ending(hear)
+def _stream(on_delta: OnDelta) -> Generator[_Stream]:
+    stream = _Stream(on_delta)
     try:
-        yield ending
+        yield stream
     finally:
-        hear(ending.last)
+        on_delta(stream.last)
 
 
-async def _run(
-    ending: _Ending, mind: Mind, stimulus: Stimulus, *, session: str, reading: CancelScope
-) -> TurnResult:
-    place = Begun(session, await shielded(partial(begin, mind, session, stimulus)))
-    async with _kept_unasked(mind, stimulus, place):
-        await mind.acting.begin()
-        own = None if stimulus.inner else place.number
-        history = partial(told_history, mind, session, stimulus.replaces, own=own)
-        history = await to_thread.run_sync(history)
-        async with telling(mind, partial(news_for, mind, session, stimulus)) as news:
-            present = await to_thread.run_sync(look, mind)
-            outlook = await to_thread.run_sync(look_out, mind, present, session, stimulus)
-            brought = await mind.recaller.bring(stimulus, outlook)
-            course = Course.begin(
-                mind,
-                stimulus,
-                lambda mind, stimulus: compose_turn(
-                    mind, present, stimulus, history, news=news, brought=brought
-                ),
-                present=present,
-            )
-            return await _finish(ending, course, place, reading)
+# Begin
 
 
 @dataclass(slots=True)
-class Begun:
-    """A turn that has its number. `asking`: from then on it is the course that is recorded."""
+class Place:
+    """Where a turn stands. `asking`: from then on it is the run that is recorded."""
 
     session: str
     number: int
     asking: bool = False
+    interrupted: bool = False
 
 
 @asynccontextmanager
-async def _kept_unasked(mind: Mind, stimulus: Stimulus, place: Begun) -> AsyncGenerator[None]:
-    """Whatever ends the turn before anybody could be asked, its message stays and an entry says so.
+async def begin(mind: Mind, stimulus: Stimulus, session: str) -> AsyncGenerator[Place]:
+    """Store the message first. Whatever ends the turn before anybody could be asked, the message
+    stays and an entry says so.
 
     Where not even that can be written the message is pending, and who talks next finds it so.
     """
-    failure: MentisError | None = None
+    number = await shielded(partial(store_message, mind.record, session, stimulus))
+    place, failure = Place(session, number), None
     try:
-        yield
+        await mind.acting.begin()
+        yield place
     except MentisError as error:
         failure = error
         raise
     finally:
         if not place.asking:
-            keep = partial(record_unasked, mind, place.session, place.number, stimulus)
+            keep = partial(record_unasked, mind.record, session, number, stimulus)
+            keep = partial(keep, route=mind.models.route, failure=failure)
             with suppress(MentisError):
-                await shielded(partial(keep, failure=failure))
+                await shielded(keep)
 
 
-async def run_course(
-    course: Course, *, session: str, hear: Hear, reading: CancelScope
-) -> TurnResult:
-    """From the first call on, for a prompt that was put together elsewhere."""
-    with _ending(hear) as ending:
-        number = await shielded(partial(begin, course.leg.mind, session, course.stimulus))
-        return await _finish(ending, course, Begun(session, number), reading)
-
-
-async def _finish(
-    ending: _Ending, course: Course, place: Begun, reading: CancelScope
-) -> TurnResult:
-    stimulus, session, number = course.stimulus, place.session, place.number
-    place.asking, failure, interrupted = True, None, True
-    try:
-        failure = await _answer(course, session, hear=ending.hear, reading=reading)
-        interrupted = reading.cancelled_caught
-    finally:
-        reply, outcomes = course.reply(interrupted=interrupted), course.outcomes
-        await shielded(partial(course.settle, session))
-        end = partial(_keeper(course, session).end, stimulus, number)
-        end = partial(end, reply=reply, outcomes=outcomes, failure=failure)
-        entry = await shielded(partial(recorded_with, course.reserve, end))
-        ending.of(reply, failed=failure is not None and course.repeat is None)
-    if failure is not None and course.repeat is None:
-        raise failure
-    return _result(course, session, reply, entry)
-
-
-def _result(course: Course, session: str, reply: Reply, entry: Entry) -> TurnResult:
-    first = course.calls[0]
-    attempts = tuple(call.attempt() for call in course.calls)
-    trace = replace(first.composed.trace, attempts=attempts)
-    return TurnResult(
-        session,
-        replace(first.composed, trace=trace),
-        first.rendering,
-        reply,
-        tuple(course.outcomes),
-        entry,
-        passed_over=tuple(course.passed),
-        calls=tuple(course.calls),
-        repeats=course.repeat.index if course.repeat else None,
-        caching=tuple(settled.reconciled for settled in course.settled),
-    )
-
-
-def _keeper(course: Course, session: str) -> Keeper:
-    mind, first = course.leg.mind, course.calls[0] if course.calls else course.leg
-    return Keeper(
-        mind.asking(mind.models.on(first.route)) if isinstance(first, Call) else mind,
-        session,
-        first.composed,
-        first.rendering,
-        tuple(course.passed),
-        tuple(course.calls),
-        course.repeat,
-        course.settled,
-        tuple(course.unanswered),
-        () if course.dry else told_in(first.composed.request),
-        first.inputs,
-        course.about,
-        None if course.dry else course.present.window,
-    )
-
-
-async def shielded(keep: Callable[[], T]) -> T:
-    """An answer cut short is kept and marked, whoever cut it."""
-    with CancelScope(shield=True):
-        return await to_thread.run_sync(keep)
-    raise Defect("what shields the record from being cancelled was cancelled itself")
+async def read_history(mind: Mind, stimulus: Stimulus, place: Place) -> History:
+    own = None if stimulus.inner else place.number
+    told = partial(told_history, mind, place.session, stimulus.replaces, own=own)
+    return await to_thread.run_sync(told)
 
 
 def told_history(
@@ -240,12 +178,24 @@ def told_history(
     return History(session, told, numbers, amended)
 
 
+# Recall
+
+
+async def recall(mind: Mind, present: Present, stimulus: Stimulus, session: str) -> Brought:
+    """What comes to mind with this message."""
+    outlook = await to_thread.run_sync(look_out, mind, present, session, stimulus)
+    return await mind.recaller.bring(stimulus, outlook)
+
+
 def look_out(mind: Mind, present: Present, session: str, stimulus: Stimulus) -> Outlook:
     """What there is to recall from. It blocks."""
     mind.acting.tools.follow_skills()
     mode = stimulus.mode
     tools = mind.acting.allowed(mode, asked=stimulus.asked)
     return mind.recaller.look(session, tools, present.settings.model.recall, mode=mode)
+
+
+# Compose
 
 
 def inputs_now(
@@ -274,23 +224,25 @@ def inputs_now(
 def compose_turn(
     mind: Mind,
     present: Present,
+    route: Route,
     stimulus: Stimulus,
-    history: History,
     *,
+    history: History,
     news: tuple[Outcome, ...],
-    brought: Brought,
+    recalled: Brought,
 ) -> Prompted:
-    """What came to mind in its place, and the prompt as it would be sent now."""
+    """What came to mind in its place, and the prompt as it would be sent to `route` now."""
+    mind, brought = mind.asking(mind.models.on(route)), recalled
     placed = put_in_place(mind, stimulus, brought)
-    recalled, window = placed.recalled, present.window
-    asked, notes = window_values(window, mind.models.route, tools=bool(recalled.tools))
+    told, window = placed.recalled, present.window
+    asked, notes = window_values(window, route, tools=bool(told.tools))
     spans = (*news_spans(news), *(window.verdict if window else ()))
-    degraded = (*present.degraded, *recalled.degraded, *notes)
-    counter = mind.models.counter(mind.models.route)
+    degraded = (*present.degraded, *told.degraded, *notes)
+    counter = mind.models.counter(route)
     inputs = inputs_now(
         mind,
         present,
-        replace(recalled, news=spans, degraded=degraded),
+        replace(told, news=spans, degraded=degraded),
         _for_whom(stimulus, history),
         variables={**present.told_in(stimulus.mode), **asked},
     )
@@ -313,88 +265,137 @@ def _for_whom(stimulus: Stimulus, history: History) -> History:
     )
 
 
-async def _answer(
-    course: Course, session: str, *, hear: Hear, reading: CancelScope
+# Ask and act
+
+
+async def ask_and_act(
+    run: TurnRun, place: Place, stream: _Stream, reading: CancelScope
 ) -> MentisError | None:
-    """Read the answer and do what it asks for; the error that ended it early, if one did."""
+    """Ask, do what the answer asks for, and ask again where something can be mended; the error that
+    ended the answer early, if one did.
+    """
+    failure: MentisError | None = None
     with reading:
-        failure = await read_answer(course, hear)
-        while failure is not None and course.step(failure):
-            failure = await read_answer(course, hear)
-        if failure is None and not course.dry:
-            await _act(course, session, hear)
-        elif failure is not None and not course.heard and may_pass(failure):
-            await to_thread.run_sync(course.look_back, session)
-            if course.repeat is not None:
-                course.pass_over(failure)
-                hear(TextDelta(course.repeat.reply.text))
-        return failure
-    return None
-
-
-async def _act(course: Course, session: str, hear: Hear) -> None:
-    """Do what the answer asks for; what failed and can be mended is asked for again."""
-    gate: Gate | None = None
-    while True:
-        judged, outcomes = judge(course), list[Outcome]()
-        acting = course.leg.mind.acting
-        try:
-            if judged.actions:
-                gate = gate or await acting.gate(_rules(course))
-                seen = await to_thread.run_sync(seen_by, course)
-                mode = course.stimulus.mode
-                act = partial(acting.dispatch, mode=mode, session=session, outcomes=outcomes)
-                offered = frozenset(tool.name for tool in course.leg.offered)
-                await act(judged.actions, gate=gate, seen=seen, offered=offered)
-        finally:
-            course.outcomes.extend(outcomes)
-        again = asks_again(course, judged, outcomes)
-        if again is None:
-            return
-        hear(again)
-        failure = await read_answer(course, hear)
+        failure = await ask(run.inquiry, stream.tell)
         if failure is not None:
-            # There is an answer already: this turn does not fail with its correction.
-            course.close(course.leg.reader.finish(), failed=(failure.message,), then=failure.code)
-            return
+            await _repeat_earlier(run, place, stream, failure)
+        elif not run.dry:
+            while (again := await act(run, place)) is not None:
+                stream.tell(again)
+                late = await ask(run.inquiry, stream.tell, fall_back=False)
+                if late is not None:
+                    # There is an answer already: this turn does not fail with its correction.
+                    reply = run.attempt.reader.finish()
+                    run.inquiry.close(reply, failed=(late.message,), then=late.code)
+                    break
+    place.interrupted = reading.cancelled_caught
+    return None if place.interrupted else failure
 
 
-def _rules(course: Course) -> GateRules:
-    rules = course.leg.mind.acting.rules(course.present.settings.model.acts)
-    return replace(rules, asked=course.stimulus.asked)
+async def _repeat_earlier(
+    run: TurnRun, place: Place, stream: _Stream, failure: MentisError
+) -> None:
+    """Where nobody answered: an earlier answer to the same message, if the settings allow it."""
+    if run.inquiry.heard or not may_pass(failure):
+        return
+    await to_thread.run_sync(run.look_back, place.session)
+    if run.repeat is not None:
+        run.inquiry.pass_over(failure)
+        stream.tell(TextDelta(run.repeat.reply.text))
 
 
-async def read_answer(course: Course, hear: Hear) -> MentisError | None:
-    """Read events to the end of the answer, or to where it broke off."""
-    leg, course.sent = course.leg, False
+async def act(run: TurnRun, place: Place) -> AgainDelta | None:
+    """Do what the answer asks for; what failed and can be mended is to be asked for again."""
+    judged, outcomes = judge(run), list[Outcome]()
+    acting = run.mind.acting
     try:
-        await to_thread.run_sync(check_turn, course)
-        leg = await course.prepare()
-        course.sent = True
-        async with leg.mind.models.provider.open(leg.rendering, leg.mind.models.route) as events:
-            async for event in events:
-                for delta in leg.reader.feed(event):
-                    course.heard = True
-                    hear(delta)
-        for delta in leg.reader.rest():
-            course.heard = True
-            hear(delta)
-    except MentisError as error:
-        leg.mind.models.caching.named.forget(leg.rendering)
-        course.sent = course.sent and (bool(leg.reader.finish().raw) or may_cost(error))
-        return error
-    return reported(leg.reader.finish(), leg.mind.models.route)
+        if judged.actions:
+            run.gate = run.gate or await acting.gate(_rules(run))
+            seen = await to_thread.run_sync(seen_by, run)
+            dispatch = partial(
+                acting.dispatch, mode=run.stimulus.mode, session=place.session, outcomes=outcomes
+            )
+            offered = frozenset(tool.name for tool in run.attempt.offered)
+            await dispatch(judged.actions, gate=run.gate, seen=seen, offered=offered)
+    finally:
+        run.outcomes.extend(outcomes)
+    return asks_again(run, judged, outcomes)
 
 
-def reported(reply: Reply, route: Route) -> MentisError | None:
-    """What is wrong with an answer that came without an error of its own."""
-    if reply.stop == "error":
-        return ProviderRefused(f"the provider broke off: {reply.errors[-1].message}")
-    if reply.stop != "cut_off" or reply.text or reply.actions:
-        return None
-    said = reply.errors[0].message if reply.errors else "nothing came at all"
-    return ReplyError(
-        f"route {route.name!r}: there is no answer in what came back: {said}",
-        hint=f"check routes.{route.name}.url and model: this may not be a chat server",
-        first=reply.raw[0][:200] if reply.raw else None,
+def _rules(run: TurnRun) -> GateRules:
+    rules = run.mind.acting.rules(run.present.settings.model.acts)
+    return replace(rules, asked=run.stimulus.asked)
+
+
+# End
+
+
+@dataclass(slots=True)
+class Ended:
+    """The end of a turn: the reply and the entry are there once it is recorded."""
+
+    run: TurnRun
+    place: Place
+    failure: MentisError | None = None
+    recorded: tuple[Reply, Entry] | None = None
+
+    def result(self) -> TurnResult:
+        """What it came to; the failure, where nothing stands in for an answer."""
+        if self.failure is not None and self.run.repeat is None:
+            raise self.failure
+        if self.recorded is None:
+            raise Defect("a turn has no result before it is recorded")
+        return _result(self.run, self.place.session, *self.recorded)
+
+
+@asynccontextmanager
+async def end(run: TurnRun, place: Place, stream: _Stream) -> AsyncGenerator[Ended]:
+    """Record the turn, whatever happens in it: its entry and what was said, as one."""
+    ended, place.asking, place.interrupted = Ended(run, place), True, True
+    try:
+        yield ended
+    finally:
+        reply = run.reply(interrupted=place.interrupted)
+        await shielded(partial(run.reconcile_cache, place.session))
+        keep = partial(_keeper(run, place.session).end, run.stimulus, place.number)
+        keep = partial(keep, reply=reply, outcomes=run.outcomes, failure=ended.failure)
+        entry = await shielded(partial(recorded_with, run.reserve, keep))
+        ended.recorded = reply, entry
+        stream.ends_with(reply, failed=ended.failure is not None and run.repeat is None)
+
+
+def _result(run: TurnRun, session: str, reply: Reply, entry: Entry) -> TurnResult:
+    calls, first = run.inquiry.calls, run.inquiry.calls[0]
+    trace = replace(first.composed.trace, attempts=tuple(call.attempt() for call in calls))
+    return TurnResult(
+        session,
+        replace(first.composed, trace=trace),
+        first.rendering,
+        reply,
+        tuple(run.outcomes),
+        entry,
+        passed_over=run.inquiry.passed,
+        calls=tuple(calls),
+        repeats=run.repeat.index if run.repeat else None,
+        caching=tuple(settled.reconciled for settled in run.settled),
     )
+
+
+def _keeper(run: TurnRun, session: str) -> Keeper:
+    keeper = keeper_of(run.mind, run.inquiry, session)
+    first = run.inquiry.calls[0]
+    return replace(
+        keeper,
+        repeat=run.repeat,
+        settled=run.settled,
+        told=() if run.dry else told_in(first.composed.request),
+        about=run.about,
+        window=None if run.dry else run.present.window,
+    )
+
+
+async def shielded(keep: Callable[[], T]) -> T:
+    """An answer cut short is kept and marked, whoever cut it."""
+    with CancelScope(shield=True):
+        return await to_thread.run_sync(keep)
+    raise Defect("what shields the record from being cancelled was cancelled itself")

@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mentis.act.seen import Seen, Told, seen_of, texts_in
-from mentis.turn.ask.attempt import Course
 from mentis.values.trust import Trust
 
+from .run import TurnRun
 
-def seen_by(course: Course) -> Seen:
+
+def seen_by(run: TurnRun) -> Seen:
     """Of every request that was sent and answered so far. Only in the first one the words are those
     of whoever speaks: a correction repeats what the model said, so it may taint and never clear.
     """
-    return seen_of(_told(course))
+    return seen_of(_told(run))
 
 
-def _told(course: Course) -> Iterator[Told]:
-    requests = [*(call.composed.request for call in course.calls), course.leg.composed.request]
+def _told(run: TurnRun) -> Iterator[Told]:
+    requests = [
+        *(call.composed.request for call in run.inquiry.calls),
+        run.attempt.composed.request,
+    ]
     for number, request in enumerate(requests):
-        said = course.stimulus.trust
+        said = run.stimulus.trust
         yield from texts_in(request, said=said, quoted=Trust.UNTRUSTED, corrects=number > 0)

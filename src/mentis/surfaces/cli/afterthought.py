@@ -24,8 +24,8 @@ def afterthought(*, persona: str | None, route: str, session: str, as_json: bool
     from .talk import open_talk
 
     with open_talk(home_path(), persona=persona, route=route) as talk:
-        hear = None if as_json else _print
-        found = talk.wait_for(lambda: talk.agent.afterthought(session=session, hear=hear))
+        on_delta = None if as_json else _print
+        found = talk.wait_for(lambda: talk.agent.afterthought(session=session, on_delta=on_delta))
     followup = found.followup
     if as_json:
         emit_json(

@@ -55,8 +55,8 @@ def now(kind: str | None, *, if_due: bool, persona: str | None, route: str, as_j
         if due is not None and due > talk.agent.clock.now():
             _show(None, str(due.isoformat(timespec="seconds")), as_json=as_json)
             return 0
-        hear = None if as_json else _print
-        found = talk.wait_for(lambda: talk.agent.beat(kind, hear=hear))
+        on_delta = None if as_json else _print
+        found = talk.wait_for(lambda: talk.agent.beat(kind, on_delta=on_delta))
     _show(found, "", as_json=as_json)
     return talk.exit_code(found.result.reply)
 

@@ -59,7 +59,7 @@ def call(
     """
     import anyio
 
-    from mentis.turn.ask.call import call_route
+    from mentis.ask.one_call import call_route
 
     if (file is None) == (message is None):
         raise click.UsageError("give a FILE or a --message, and not both")
@@ -69,9 +69,14 @@ def call(
     source = given_text(None, file) or "" if words is None else _composed(words, persona, route)
 
     async def send() -> Reply:
-        hear = emit if events and not as_json else _ignore
+        on_event = emit if events and not as_json else _ignore
         return await call_route(
-            home_path(), source, route=route, parts=call_parts(), folder=_folder(file), hear=hear
+            home_path(),
+            source,
+            route=route,
+            parts=call_parts(),
+            folder=_folder(file),
+            on_event=on_event,
         )
 
     reply = anyio.run(send)
@@ -104,13 +109,13 @@ def _reconciled(
 ) -> Reconciled | None:
     """What the cache held of a message, beside what the agent's own turns let expect."""
     from mentis.app.agent import Agent
-    from mentis.turn.ask.attempt import render_turn
+    from mentis.ask.attempt import render_request
 
     if reply.usage is None:
         return None
     agent = Agent.open(home_path(), persona=persona, route=route)
     try:
-        return agent.reconcile(render_turn(request, agent.route), reply.usage)
+        return agent.reconcile(render_request(request, agent.route), reply.usage)
     finally:
         agent.close()
 

@@ -30,10 +30,11 @@ from .plan import say_cached
 from .window_show import window_lines
 
 if TYPE_CHECKING:
+    from mentis.ask.ask import OnDelta
     from mentis.talk.afterthought import Afterthought
     from mentis.talk.idle_plan import Quiet
     from mentis.talk.persona_update import Upkeep
-    from mentis.turn.turn import Hear, TurnResult
+    from mentis.turn.turn import TurnResult
     from mentis.values.persona_update import PersonaUpdate
 
     from .talk import Talk
@@ -116,12 +117,12 @@ def _updated(made: PersonaUpdate | MentisError) -> None:
 class _Begin(Protocol):
     """What the agent does without being told anything new."""
 
-    async def __call__(self, *, session: str, hear: Hear | None = None) -> TurnResult: ...
+    async def __call__(self, *, session: str, on_delta: OnDelta | None = None) -> TurnResult: ...
 
 
 def _told(begin: _Begin, talk: Talk, session: str, *, as_json: bool) -> TurnResult:
-    hear = None if as_json else print_delta
-    return talk.wait_for(lambda: begin(session=session, hear=hear))
+    on_delta = None if as_json else print_delta
+    return talk.wait_for(lambda: begin(session=session, on_delta=on_delta))
 
 
 def finish(talk: Talk, result: TurnResult, *, as_json: bool) -> int:
@@ -134,7 +135,7 @@ def finish(talk: Talk, result: TurnResult, *, as_json: bool) -> int:
 
 def _converse(talk: Talk, session: str, attached: tuple[str, ...], reply_to: str | None) -> int:
     say(f"You are talking to {talk.agent.id}. Ctrl-C ends an answer, Ctrl-D the conversation.")
-    quiet = talk.agent.quiet(_told_afterwards, hear=print_delta)
+    quiet = talk.agent.quiet(_told_afterwards, on_delta=print_delta)
     upkeep = talk.agent.upkeep(_updated)
     with talk.keeping(upkeep), talk.beside(quiet):
         beside = (quiet, upkeep)
@@ -196,7 +197,7 @@ def _heard(talk: Talk, message: Stimulus, session: str) -> TurnResult:
     """Print the answer as it comes; where it breaks off, what is said next gets its own line."""
     last = ""
 
-    def hear(delta: Delta) -> None:
+    def on_delta(delta: Delta) -> None:
         nonlocal last
         print_delta(delta)
         if isinstance(delta, TextDelta):
@@ -205,7 +206,7 @@ def _heard(talk: Talk, message: Stimulus, session: str) -> TurnResult:
             last = ""
 
     try:
-        return talk.ask(message, session=session, hear=hear)
+        return talk.ask(message, session=session, on_delta=on_delta)
     except BaseException:
         if last not in ("", "\n"):
             emit("")

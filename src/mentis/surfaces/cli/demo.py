@@ -165,7 +165,7 @@ def _ask(talk: Talk, checks: Checks) -> None:
     for question in QUESTIONS:
         heard = _Heard(quiet=checks.quiet)
         heard.write(f"you> {question}\n")
-        reply = talk.ask(question, session="main", hear=heard).reply
+        reply = talk.ask(question, session="main", on_delta=heard).reply
         heard.write("\n")
         if talk.exit_code(reply) == STOPPED:
             raise KeyboardInterrupt  # who shows it wants it to end, not to go on with half of it

@@ -81,7 +81,7 @@ def given_text(text: str | None, file: TextIO | None) -> str | None:
 
 def given_message(text: str, attached: Sequence[str], reply_to: str | None) -> Stimulus:
     """The words of a message, with what was given to go with them."""
-    from mentis.turn.attachments import attach
+    from mentis.ask.attachments import attach
 
     return Stimulus(
         text,

@@ -63,7 +63,7 @@ def say_broken(broken: Broken) -> None:
 
 
 def _named(span: Span | None) -> str:
-    from mentis.turn.ask.caching import named
+    from mentis.ask.caching import named
 
     return named(span)
 

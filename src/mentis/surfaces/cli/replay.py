@@ -86,7 +86,7 @@ def told(replayed: Replayed) -> str:
 def _place(apart: Apart | None) -> str:
     if apart is None:
         return ""
-    from mentis.turn.ask.caching import named
+    from mentis.ask.caching import named
 
     found = dict.fromkeys(named(span) for span in apart.spans) or (named(None),)
     place = f"bytes {apart.start} to {apart.end}"

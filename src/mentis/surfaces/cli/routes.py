@@ -14,8 +14,8 @@ from .output import emit, emit_json, json_option, say, table
 from .shown import emit_safe_json, safe
 
 if TYPE_CHECKING:
+    from mentis.ask.route_check import RouteCheck
     from mentis.home.route_keys import KeyTarget, RouteKeys
-    from mentis.turn.ask.route_check import RouteCheck
 
 
 @click.group()
@@ -36,8 +36,8 @@ def check(name: str | None, *, live: bool, as_json: bool) -> int:
     """
     import anyio
 
+    from mentis.ask.route_check import check_routes
     from mentis.codec.forms import to_object
-    from mentis.turn.ask.route_check import check_routes
 
     async def look() -> tuple[RouteCheck, ...]:
         return await check_routes(home_path(), only=name, live=live, parts=call_parts())

@@ -123,9 +123,11 @@ def edit(
     from .chat import finish, print_delta
     from .talk import open_talk
 
-    hear = None if as_json else print_delta
+    on_delta = None if as_json else print_delta
     with open_talk(home_path(), persona=persona, route=route) as talk:
-        result = talk.wait_for(lambda: talk.agent.edit(number, text, session=session, hear=hear))
+        result = talk.wait_for(
+            lambda: talk.agent.edit(number, text, session=session, on_delta=on_delta)
+        )
         return finish(talk, result, as_json=as_json)
 
 

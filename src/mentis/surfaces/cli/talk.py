@@ -13,9 +13,10 @@ from anyio import sleep
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from mentis.app.agent import Agent
+from mentis.ask.ask import OnDelta
 from mentis.talk.idle_plan import Quiet
 from mentis.talk.persona_update import Upkeep
-from mentis.turn.turn import Hear, TurnResult
+from mentis.turn.turn import TurnResult
 from mentis.values.recalled import Stimulus
 from mentis.values.reply import Reply
 
@@ -34,9 +35,11 @@ class Talk:
         self.agent = agent
         self._stopped = False  # by Ctrl-C, in what it waited for last
 
-    def ask(self, message: str | Stimulus, *, session: str, hear: Hear | None = None) -> TurnResult:
+    def ask(
+        self, message: str | Stimulus, *, session: str, on_delta: OnDelta | None = None
+    ) -> TurnResult:
         async def chat() -> TurnResult:
-            return await self.agent.chat(message, session=session, hear=hear)
+            return await self.agent.chat(message, session=session, on_delta=on_delta)
 
         return self.wait_for(chat)
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from mentis.ask.attempt import render_request
+from mentis.ask.prices import input_rate
 from mentis.call.deadline import TimedProvider
 from mentis.call.scripted import ScriptedProvider
 from mentis.compose.compose import Composed
@@ -14,9 +16,8 @@ from mentis.errors import RouteError, UsageError
 from mentis.library.forking import reworded
 from mentis.library.readable import unified
 from mentis.record.inputs import Inputs, Prompted
-from mentis.turn.ask.attempt import Course, render_turn
-from mentis.turn.ask.prices import input_rate
 from mentis.turn.mind import Mind
+from mentis.turn.run import TurnRun
 from mentis.turn.snapshot import Present
 from mentis.values.caching import Forecast, Price
 from mentis.values.digest import Digest, digest
@@ -98,8 +99,8 @@ def fork_turn(
     inputs = replace(inputs, library=library)
     before = replay_turn(kept, mind.who.secret)
     composed, _ = compose_again(kept, inputs, mind.who.secret)
-    rendering = render_turn(composed.request, route)  # whole: a cache of then holds other words
-    whole = render_turn(before.composed.request, route) if kept.row.cached else before.rendering
+    rendering = render_request(composed.request, route)  # whole: a cache of then holds other words
+    whole = render_request(before.composed.request, route) if kept.row.cached else before.rendering
     shown = Forked(
         before,
         composed,
@@ -137,18 +138,16 @@ def live_mind(mind: Mind, fork: Fork, current: Route) -> Mind:
     return mind.asking(replace(mind.models.only(replace(then, **where)), correction=None))
 
 
-def course_of(mind: Mind, present: Present, fork: Fork) -> Course:
+async def run_of(mind: Mind, present: Present, fork: Fork) -> TurnRun:
     """Ready for its first call. What the answer asks for is not done: a fork only shows."""
     prompted = Prompted(fork.shown.composed, replace(fork.inputs, route=mind.models.route))
     # It says nothing anew in its own session, and what it tells reaches nobody.
     stimulus = replace(fork.inputs.recalled.stimulus, replaces=None, delivers="")
-    course = Course.begin(mind, stimulus, lambda _mind, _stimulus: prompted, present=present)
+    run = await TurnRun.begin(mind, stimulus, lambda _route, _stimulus: prompted, present=present)
     entry = fork.kept.entry
-    course.dry = True
-    course.about = {
-        "fork": {"of": entry.index, "hash": entry.hash, "blocks": dict(fork.shown.blocks)}
-    }
-    return course
+    run.dry = True
+    run.about = {"fork": {"of": entry.index, "hash": entry.hash, "blocks": dict(fork.shown.blocks)}}
+    return run
 
 
 def session_of(mind: Mind, fork: Fork) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from mentis.ask.attempt import render_request
 from mentis.codec.forms import to_json
 from mentis.compose.compose import Composed
 from mentis.compose.fences import nonce_in
@@ -16,7 +17,6 @@ from mentis.record.input_rows import first_apart
 from mentis.record.inputs import Inputs, compose_inputs
 from mentis.record.stored_inputs import installed, nonces_in
 from mentis.render.gemini_cache import with_cached_content
-from mentis.turn.ask.attempt import render_turn
 from mentis.values.digest import digest
 from mentis.values.part import Part, ToolResultPart
 from mentis.values.rendering import Rendering
@@ -87,7 +87,7 @@ def compose_again(kept: KeptTurn, inputs: Inputs, secret: bytes) -> tuple[Compos
 
 def render_again(kept: KeptTurn, composed: Composed) -> Rendering:
     """For the route of then, on top of the same cache if it was sent so."""
-    rendering = render_turn(composed.request, kept.inputs.route)
+    rendering = render_request(composed.request, kept.inputs.route)
     return with_cached_content(rendering, kept.row.cached) if kept.row.cached else rendering
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mentis.turn.ask.footprint import Footprint, Step, footprints_in, lifetime
+from mentis.ask.footprint import Footprint, Step, footprints_in, lifetime
 from mentis.values.entry import Entry
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from mentis.app.agent import Agent
+from mentis.ask.attachments import attach
 from mentis.call.scripted import ScriptedProvider
 from mentis.errors import BadInput, HomeError, RenderError
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
-from mentis.turn.attachments import attach
 from mentis.values.part import MediaPart
 from mentis.values.recalled import Stimulus
 from mentis.values.request import ReplyTo, RuntimeContext

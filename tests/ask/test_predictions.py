@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from mentis.app.agent import Agent
+from mentis.ask.caching import Caching
 from mentis.call.replay import ReplayProvider
 from mentis.facts.abilities import wire_of
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
 from mentis.render.wires import render_for
 from mentis.settle.readers import reader_for
-from mentis.turn.ask.caching import Caching
 from mentis.values.part import TextPart
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Usage

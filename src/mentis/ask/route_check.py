@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import get_args
 
 from mentis.call.dialects import DIALECTS
+from mentis.compose.compose import Composed
 from mentis.engines.catalogue import CATALOGUE
 from mentis.engines.weights import find_weights
 from mentis.errors import MentisError
@@ -21,13 +22,16 @@ from mentis.home.system import SystemClock
 from mentis.net.targets import check_target
 from mentis.settings.settings import HELPERS, Settings, Stage
 from mentis.settings.sources import load_settings
-from mentis.settle.readers import reader_for
 from mentis.stores.files.home import Home, find_home
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
+from mentis.values.trace import Trace
 from mentis.values.value import Value
 
-from .attempt import render_turn
+from .ask import ask
+from .attempt import attempt_on
+from .inquiry import lone_inquiry
+from .models import models_on
 
 _PROBE = PromptRequest(current_text="ping")
 _PROBE_TOKENS = 16  # the least that every server takes
@@ -179,20 +183,19 @@ async def _probe(check: RouteCheck, settings: Settings, home: Home, parts: Parts
     """One small real call, once, on this route alone."""
     route = open_routes(settings, home, check.name)[0]
     small = replace(route, max_tokens=min(route.max_tokens, _PROBE_TOKENS), attempts=1)
-    provider = open_provider(settings, home, parts, clock=parts.clock or SystemClock())
+    clock = parts.clock or SystemClock()
+    provider = open_provider(settings, home, parts, clock=clock)
     try:
-        rendering = render_turn(_PROBE, small)
-        reader = reader_for(rendering.wire, rendering.name_map, model=small.model)
-        async with provider.open(rendering, small) as events:
-            async for event in events:
-                reader.feed(event)
-    except MentisError as error:
-        return replace(check, problems=(_told(error),))
+        attempt = attempt_on(small, Composed(_PROBE, Trace("", small.variant, "")))
+        models = models_on(small, provider, clock)
+        failure = await ask(lone_inquiry(models, attempt))
     finally:
         close = getattr(provider, "aclose", None)
         if close is not None:
             await close()
-    reply = reader.finish()
+    if failure is not None:
+        return replace(check, problems=(_told(failure),))
+    reply = attempt.reader.finish()
     if reply.stop in ("error", "cut_off"):
         said = reply.errors[0].message if reply.errors else "the answer was cut off"
         return replace(check, problems=(said,))

@@ -13,6 +13,9 @@ import pytest
 
 from mentis.app import wiring
 from mentis.app.agent import Agent
+from mentis.ask.attachments import attach
+from mentis.ask.one_call import call_route
+from mentis.ask.route_check import check_routes
 from mentis.call.scripted import ScriptedProvider
 from mentis.codec.forms import to_object
 from mentis.compose.compat import as_json_prompt
@@ -29,9 +32,6 @@ from mentis.home.create import create_home
 from mentis.home.parts import Parts
 from mentis.settings.settings import Settings
 from mentis.settings.sources import load_settings
-from mentis.turn.ask.call import call_route
-from mentis.turn.ask.route_check import check_routes
-from mentis.turn.attachments import attach
 from mentis.values.cognition import Sense
 from mentis.values.part import MediaPart
 from mentis.values.rendering import Rendering
@@ -293,7 +293,7 @@ async def test_a_payload_a_rendering_and_a_request_are_called_alike(home: Path) 
     for source in sources:
         scripted, heard = ScriptedProvider(["Fine."]), list[str]()
         parts = Parts(provider=scripted, environ={})
-        reply = await call_route(home, json.dumps(source), parts=parts, hear=heard.append)
+        reply = await call_route(home, json.dumps(source), parts=parts, on_event=heard.append)
         assert (reply.text, reply.stop) == ("Fine.", "end")
         assert len(heard) == 2
         assert scripted.sent[0].payload["messages"] == payload["messages"]
@@ -315,7 +315,7 @@ async def test_a_payload_a_rendering_and_a_request_are_called_alike(home: Path) 
 async def test_what_cannot_be_sent_is_named(home: Path, source: str, said: str) -> None:
     (home / "mentis.toml").write_text('[routes.default]\nreplies = ["x"]\n', encoding="utf-8")
     with pytest.raises(BadInput, match=said):
-        await call_route(home, source, parts=Parts(environ={}), hear=lambda _: None)
+        await call_route(home, source, parts=Parts(environ={}), on_event=lambda _: None)
 
 
 async def test_a_request_and_the_older_dict_around_one_are_called_alike(home: Path) -> None:
@@ -329,12 +329,12 @@ async def test_a_request_and_the_older_dict_around_one_are_called_alike(home: Pa
     for source in sources:
         scripted = ScriptedProvider(["Fine."])
         parts = Parts(provider=scripted, environ={})
-        reply = await call_route(home, source, parts=parts, hear=lambda _: None)
+        reply = await call_route(home, source, parts=parts, on_event=lambda _: None)
         assert reply.text == "Fine."
         bodies.append(scripted.sent[0].body())
     assert set(bodies) == {bodies[0]}
     with pytest.raises(BadInput, match="holds no request"):
-        await call_route(home, {"a": 1}, parts=Parts(environ={}), hear=lambda _: None)
+        await call_route(home, {"a": 1}, parts=Parts(environ={}), on_event=lambda _: None)
 
 
 async def test_a_path_inside_a_request_is_not_read(home: Path, tmp_path: Path) -> None:
@@ -344,11 +344,13 @@ async def test_a_path_inside_a_request_is_not_read(home: Path, tmp_path: Path) -
     part = MediaPart("document", "text/plain", path=str(secret))
     source = json.dumps(to_object(PromptRequest(current_text="Hi", attachments=(part,))))
     with pytest.raises(BadInput, match="no folder is given"):
-        await call_route(home, source, parts=Parts(environ={}), hear=lambda _: None)
+        await call_route(home, source, parts=Parts(environ={}), on_event=lambda _: None)
     beside = tmp_path / "beside"
     beside.mkdir()
     with pytest.raises(OutsideHome):
-        await call_route(home, source, parts=Parts(environ={}), folder=beside, hear=lambda _: None)
+        await call_route(
+            home, source, parts=Parts(environ={}), folder=beside, on_event=lambda _: None
+        )
 
 
 @pytest.mark.parametrize("name", ["../secret.txt", "link.txt", "~/secret.txt"])
@@ -365,7 +367,9 @@ async def test_a_request_reads_nothing_outside_its_folder(
     part = MediaPart("document", "text/plain", path=name)
     source = json.dumps(to_object(PromptRequest(current_text="Hi", attachments=(part,))))
     with pytest.raises((OutsideHome, BadInput)):
-        await call_route(home, source, parts=Parts(environ={}), folder=Path(), hear=lambda _: None)
+        await call_route(
+            home, source, parts=Parts(environ={}), folder=Path(), on_event=lambda _: None
+        )
 
 
 async def test_a_file_is_read_beside_a_request_and_wherever_a_program_names_it(
@@ -381,7 +385,7 @@ async def test_a_file_is_read_beside_a_request_and_wherever_a_program_names_it(
     for source in (read, own):
         scripted = ScriptedProvider(["{}"])
         parts = Parts(provider=scripted, environ={})
-        await call_route(home, source, parts=parts, folder=tmp_path, hear=lambda _: None)
+        await call_route(home, source, parts=parts, folder=tmp_path, on_event=lambda _: None)
         sent += scripted.sent
     assert all(b"The note." in rendering.body() for rendering in sent)
     assert len(sent) == 2
@@ -515,11 +519,11 @@ async def test_a_call_is_held_to_the_budgets(home: Path) -> None:
     parts = Parts(provider=scripted, environ={})
     long = PromptRequest(current_text="word " * 100)
     with pytest.raises(BudgetReached, match="turn_tokens"):
-        await call_route(home, long, parts=parts, hear=lambda _: None)
+        await call_route(home, long, parts=parts, on_event=lambda _: None)
     toml = toml.replace("turn_tokens = 60", "day_tokens = 1000")
     (home / "mentis.toml").write_text(toml, encoding="utf-8")
     short = PromptRequest(current_text="Hi")
-    assert (await call_route(home, short, parts=parts, hear=lambda _: None)).text == "Fine."
+    assert (await call_route(home, short, parts=parts, on_event=lambda _: None)).text == "Fine."
 
 
 def test_a_name_may_stand_for_another_route(home: Path) -> None:

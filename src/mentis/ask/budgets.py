@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from typing import cast
+
+from anyio import to_thread
 
 from mentis.engines.estimate import EstimatingCounter
 from mentis.errors import BudgetReached, EngineMissing
 from mentis.home.database import open_database
 from mentis.home.ledger import agents_here, open_store
+from mentis.record.agent_record import AgentRecord
 from mentis.settings.sections import BudgetSettings
 from mentis.settings.settings import Settings
 from mentis.stores.files.home import Home
-from mentis.turn.mind import Mind
-from mentis.values.entry import Draft, Entry
+from mentis.values.entry import Entry
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Usage
 from mentis.values.route import Backend, Route
 from mentis.values.timeline import Timeline, clock_time
 
-from .attempt import Course
-from .calls import Call, planned, prompt_tokens
+from .calls import planned
+from .inquiry import UsedOn
+from .models import Models
 from .prices import NOT_INSTALLED, call_price
 from .reservation import Reserve
 
@@ -65,74 +69,65 @@ class Spent:
         )
 
 
-def check_turn(course: Course) -> None:
-    """Nothing is sent that could go over a budget. Without budgets the record is not read."""
-    calls = ((call.route, call.reply.usage or call.planned) for call in _calls(course))
-    used = [(route, usage) for route, usage in calls if usage is not None]
-    prompt = prompt_tokens(course.leg.composed.trace)
-    mind, settings = course.leg.mind, course.present.settings
-    check_asking(mind, settings, used, prompt=prompt, reserve=course.reserve)
-
-
-def check_asking(
-    mind: Mind,
-    settings: Settings,
-    used: Iterable[tuple[Route, Usage]],
-    *,
-    prompt: int,
-    reserve: Reserve,
-) -> None:
-    """The same for a call to the mind's route, after what was `used` already in this turn. What it
-    may come to is reserved, so that no other process of this agent counts on it too.
+@dataclass(frozen=True, slots=True)
+class AgentBudget:
+    """The budgets of one agent for one turn or tick. What a call may come to is reserved, so that
+    no other process of this agent counts on it too; whoever began lets it go once it is recorded.
     """
-    budgets = settings.model.budgets
-    priced = _in_money(budgets)
-    own = Spent()
-    for route, usage in used:
-        usd = price_of(usage, route) if priced else Decimal(0)
-        own = own.and_now(usage.input + usage.output, usd)
-    if not _lasts(budgets):
-        check_budgets(budgets, own, mind.models.route, prompt=prompt)
-        return
-    with reserve.alone(settings.model.store.busy_seconds):
-        # First what is under way: a turn that ends meanwhile is then counted twice, and never not.
-        others = reserve.others()
-        spent = _recorded(mind, settings, priced=priced).and_others(*others)
-        spent = spent.and_now(own.turn_tokens, own.turn_usd)
-        try:
-            check_budgets(budgets, spent, mind.models.route, prompt=prompt)
-        except BudgetReached:
-            _record_clock(mind)
-            raise
-        most = planned(prompt, mind.models.route)
-        usd = price_of(most, mind.models.route) if priced else Decimal(0)
-        reserve.keep(own.turn_tokens + most.input + most.output, own.turn_usd + usd)
 
+    record: AgentRecord
+    models: Models
+    settings: Settings
+    reserve: Reserve
 
-def _recorded(mind: Mind, settings: Settings, *, priced: bool) -> Spent:
-    own = (
-        mind.models.route,
-        *mind.models.fallbacks,
-        *([mind.models.correction] if mind.models.correction else ()),
-    )
-    routes = (*own, *settings.every_route())
-    entries = mind.record.ledger.entries(mind.who.agent)
-    return spent_by(entries, mind.record.clock.now(), priced=priced, routes=routes)
+    @asynccontextmanager
+    async def reserving(
+        self, route: Route, prompt: int, used: Sequence[UsedOn]
+    ) -> AsyncGenerator[None]:
+        await to_thread.run_sync(partial(self.check, route, used, prompt=prompt))
+        yield
 
+    def check(self, route: Route, used: Iterable[UsedOn], *, prompt: int) -> None:
+        """Nothing is sent that could go over a budget. Without budgets the record is not read. It
+        blocks.
+        """
+        budgets = self.settings.model.budgets
+        priced = _in_money(budgets)
+        own = Spent()
+        for place, usage in used:
+            usd = price_of(usage, place) if priced else Decimal(0)
+            own = own.and_now(usage.input + usage.output, usd)
+        if not _lasts(budgets):
+            check_budgets(budgets, own, route, prompt=prompt)
+            return
+        with self.reserve.alone(self.settings.model.store.busy_seconds):
+            # First what is under way: a turn that ends meanwhile is counted twice, and never not.
+            others = self.reserve.others()
+            spent = self._recorded(route, priced=priced).and_others(*others)
+            spent = spent.and_now(own.turn_tokens, own.turn_usd)
+            try:
+                check_budgets(budgets, spent, route, prompt=prompt)
+            except BudgetReached:
+                self._record_clock()
+                raise
+            most = planned(prompt, route)
+            usd = price_of(most, route) if priced else Decimal(0)
+            self.reserve.keep(own.turn_tokens + most.input + most.output, own.turn_usd + usd)
 
-def _record_clock(mind: Mind) -> None:
-    """Entries that are ahead of the clock count until the record says what it showed after them,
-    and a tick that is refused leaves no entry.
-    """
-    latest = mind.record.ledger.latest(mind.who.agent, 1)
-    if latest and clock_time(latest[0]) > mind.record.clock.now():
-        draft = Draft("clock", "runtime", {})
-        mind.record.ledger.append(mind.who.agent, [draft], mind.acting.ground.stamp)
+    def _recorded(self, route: Route, *, priced: bool) -> Spent:
+        models = self.models
+        own = (route, *models.fallbacks, *([models.correction] if models.correction else ()))
+        routes = (*own, *self.settings.every_route())
+        entries = self.record.ledger.entries(self.record.agent)
+        return spent_by(entries, self.record.now(), priced=priced, routes=routes)
 
-
-def _calls(course: Course) -> Iterator[Call]:
-    yield from course.calls
-    yield from course.unanswered
+    def _record_clock(self) -> None:
+        """Entries that are ahead of the clock count until the record says what it showed after
+        them, and a tick that is refused leaves no entry.
+        """
+        latest = self.record.latest(1)
+        if latest and clock_time(latest[0]) > self.record.now():
+            self.record.append("clock", {})
 
 
 def check_call(

@@ -18,7 +18,7 @@ from mentis.disk.atomic import unwritable
 from mentis.disk.held import Held, held_in
 from mentis.disk.inside import inside
 from mentis.disk.lock import folder_lock
-from mentis.turn.mind import Mind
+from mentis.home.identity import Identity
 
 _FOLDER = "budget"
 T = TypeVar("T")
@@ -32,9 +32,9 @@ class Reserve:
         self._held = Held(folder)
 
     @classmethod
-    def of(cls, mind: Mind) -> Reserve:
-        home = mind.who.home
-        return cls(inside(home.path, f"{home.owners.name}/{_FOLDER}/{mind.who.persona.id}"))
+    def of(cls, who: Identity) -> Reserve:
+        home = who.home
+        return cls(inside(home.path, f"{home.owners.name}/{_FOLDER}/{who.persona.id}"))
 
     @contextmanager
     def alone(self, seconds: float) -> Generator[None]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeAlias, cast, runtime_checkable
 
 from anyio import to_thread
 
+from mentis.ask.attachments import read_files
 from mentis.codec.forms import from_json, parse
 from mentis.codec.request_check import check_request
 from mentis.compose.compat import TYPED, as_request
@@ -23,7 +24,6 @@ from mentis.settings.sections import LimitSettings
 from mentis.settings.sources import load_settings
 from mentis.settle.readers import reader_for
 from mentis.stores.files.home import find_home
-from mentis.turn.attachments import read_files
 from mentis.values.json import JsonObject
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Reply
@@ -31,11 +31,13 @@ from mentis.values.request import PromptRequest
 from mentis.values.route import Route
 from mentis.values.tool import ToolDeclaration
 
-from .attempt import render_turn
+from .ask import OnEvent, ask
+from .attempt import attempt_with, render_request
 from .budgets import check_call
+from .inquiry import lone_inquiry
+from .models import models_on
 from .offered_tools import offered_in
 
-HearEvent: TypeAlias = Callable[[str], None]
 # What can be sent: JSON text, a request, or the origin's dict with a request inside.
 Sendable: TypeAlias = str | PromptRequest | Mapping[str, object]
 
@@ -72,7 +74,7 @@ async def call_route(
     route: str = "default",
     parts: Parts | None = None,
     folder: Path | None = None,
-    hear: HearEvent,
+    on_event: OnEvent,
 ) -> Reply:
     """Send `source` over a route of the home at `path`. Nothing is recorded.
 
@@ -93,7 +95,7 @@ async def call_route(
     now, environ = clock.now(), parts.variables
     check_call(settings, home, outgoing.rendering, route=chosen, now=now, environ=environ)
     provider = open_provider(settings, home, parts, clock=clock)
-    rendering = outgoing.rendering
+    models, rendering = models_on(chosen, provider, clock), outgoing.rendering
     reader = reader_for(
         rendering.wire,
         rendering.name_map,
@@ -102,14 +104,14 @@ async def call_route(
         place=outgoing.place,
         calls=abilities(chosen).calls if outgoing.tools else "native",
     )
+    attempt = attempt_with(chosen, rendering, reader)
     try:
-        async with provider.open(rendering, chosen) as events:
-            async for event in events:
-                hear(event)
-                reader.feed(event)
+        failure = await ask(lone_inquiry(models, attempt), on_event=on_event)
     finally:
         if isinstance(provider, _Closing):
             await provider.aclose()
+    if failure is not None:
+        raise failure
     return reader.finish()
 
 
@@ -149,7 +151,7 @@ def _read_json(source: str, route: Route, files: Files) -> Outgoing:
 
 def _rendered(request: PromptRequest, route: Route) -> Outgoing:
     place = request.runtime_ctx.interface_path
-    return Outgoing(render_turn(request, route), request.tool_declarations, place)
+    return Outgoing(render_request(request, route), request.tool_declarations, place)
 
 
 def _object(found: object, what: str) -> JsonObject:

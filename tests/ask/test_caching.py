@@ -14,6 +14,8 @@ from typing import cast
 import pytest
 
 from mentis.app.agent import Agent
+from mentis.ask.caching import REMEMBERED, Caching, named
+from mentis.ask.prices import input_rate
 from mentis.engines.counters import counter_for
 from mentis.errors import ProviderRefused, SettingsError
 from mentis.facts.abilities import wire_of
@@ -27,8 +29,6 @@ from mentis.ports.provider import Provider
 from mentis.record.record import open_record
 from mentis.render.wires import render_for
 from mentis.settings.sources import load_settings
-from mentis.turn.ask.caching import REMEMBERED, Caching, named
-from mentis.turn.ask.prices import input_rate
 from mentis.values.entry import Draft, Entry
 from mentis.values.part import MediaPart, TextPart
 from mentis.values.rendering import Rendering

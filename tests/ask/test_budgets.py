@@ -7,9 +7,9 @@ from decimal import Decimal
 
 import pytest
 
+from mentis.ask.budgets import Spent, check_budgets, price_of, spent_by
 from mentis.errors import BudgetReached, EngineMissing
 from mentis.settings.sections import BudgetSettings
-from mentis.turn.ask.budgets import Spent, check_budgets, price_of, spent_by
 from mentis.values.entry import Entry
 from mentis.values.reply import Usage
 from mentis.values.route import Route

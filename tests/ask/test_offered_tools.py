@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from mentis.ask.offered_tools import offered_in
+from mentis.ask.one_call import Files, call_route, read_outgoing
 from mentis.call.scripted import ScriptedProvider
 from mentis.facts.abilities import wire_of
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
 from mentis.render.wires import render_for
 from mentis.settings.sections import LimitSettings
-from mentis.turn.ask.call import Files, call_route, read_outgoing
-from mentis.turn.ask.offered_tools import offered_in
 from mentis.values.request import PromptRequest
 from mentis.values.route import Backend, Route
 from mentis.values.tool import ToolDeclaration
@@ -54,5 +54,5 @@ async def test_a_call_with_a_request_knows_its_tools(tmp_path: Path) -> None:
     request = PromptRequest(current_text="Hello", tool_declarations=TOOLS)
     leaked = '{"actions": [{"type": "look", "payload": {"text": "up"}}]}'
     parts = Parts(provider=ScriptedProvider([leaked]))
-    reply = await call_route(home, request, parts=parts, hear=lambda _event: None)
+    reply = await call_route(home, request, parts=parts, on_event=lambda _event: None)
     assert [action.type for action in reply.actions] == ["look"]

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import cast
 
+from mentis.record.agent_record import AgentRecord
 from mentis.record.media_digest import media_digest
 from mentis.record.stored_turns import asked_text
 from mentis.settings.sections import FallbackSettings
-from mentis.turn.mind import Mind
 from mentis.values.digest import digest
 from mentis.values.entry import Entry
 from mentis.values.part import TextPart
@@ -42,7 +42,7 @@ class Question:
 
 
 def repeat_for(
-    mind: Mind, stimulus: Stimulus, session: str, *, library: str, limits: FallbackSettings
+    record: AgentRecord, stimulus: Stimulus, session: str, *, library: str, limits: FallbackSettings
 ) -> Repeat | None:
     """The answer to give once more, if there is one and the settings allow it. It blocks."""
     if not limits.repeat_seconds:
@@ -53,9 +53,9 @@ def repeat_for(
         tuple(media_digest(part) for part in stimulus.attachments),
         library,
     )
-    entries = mind.record.ledger.latest(mind.who.agent, limits.repeat_turns, kind="turn")
-    turns = mind.record.conversations.turns(mind.who.agent, session)
-    return find_repeat(question, entries, turns, now=mind.record.clock.now(), limits=limits)
+    entries = record.latest(limits.repeat_turns, kind="turn")
+    turns = record.turns(session)
+    return find_repeat(question, entries, turns, now=record.now(), limits=limits)
 
 
 def find_repeat(

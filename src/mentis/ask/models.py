@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from mentis.home.parts import Rule
+from mentis.ports.clock import Clock
 from mentis.ports.provider import Provider
 from mentis.ports.token_counter import TokenCounter
 from mentis.values.route import Route
@@ -24,6 +25,7 @@ class Models:
     provider: Provider
     counter: Callable[[Route], TokenCounter]
     caching: Caching
+    clock: Clock
     correction: Route | None = None
     rules: tuple[Rule, ...] = ()
 
@@ -42,3 +44,9 @@ class Models:
             for route in (self.route, *self.fallbacks)
         )
         return replace(self, route=first, fallbacks=tuple(rest))
+
+
+def models_on(route: Route, provider: Provider, clock: Clock) -> Models:
+    """One route and nothing else, for a call outside of any agent."""
+    caching = Caching(tuple)
+    return Models(route, (), provider, caching.counter, caching, clock)

@@ -20,11 +20,11 @@ from mentis.settle.correction import (
     plan_correction,
     without_repeats,
 )
-from mentis.turn.window import window_failures
 from mentis.values.action import Action, Outcome, OutcomeState
 from mentis.values.reply import AgainDelta, Reply
 
-from .attempt import Course
+from .run import TurnRun
+from .window import window_failures
 
 # What came to one of these has not happened, so it may be asked for again.
 _NOTHING_HAPPENED: tuple[OutcomeState, ...] = ("invalid", "not_found")
@@ -39,15 +39,15 @@ class Judged:
     actions: tuple[Action, ...]
 
 
-def judge(course: Course) -> Judged:
+def judge(run: TurnRun) -> Judged:
     """Hold the answer against the rules, before anything of it is done."""
-    tried = [o.action for o in course.outcomes if o.state not in _NOTHING_HAPPENED]
-    reply = without_repeats(course.leg.reader.finish(), tried)
-    rules = course.leg.mind.models.rules
+    tried = [o.action for o in run.outcomes if o.state not in _NOTHING_HAPPENED]
+    reply = without_repeats(run.attempt.reader.finish(), tried)
+    rules = run.mind.models.rules
     failures = tuple(failure for rule in rules for failure in rule(reply))
-    opening = course.leg.opening
+    opening = run.attempt.opening
     whole = None if opening is None else opening.whole
-    failures += window_failures(whole, course.present.window, course.attempts)
+    failures += window_failures(whole, run.present.window, run.corrections)
     if any(not failure.call_id for failure in failures):
         return Judged(reply, failures, ())
     barred = {failure.call_id for failure in failures}
@@ -55,42 +55,42 @@ def judge(course: Course) -> Judged:
     return Judged(reply, failures, allowed)
 
 
-def asks_again(course: Course, judged: Judged, outcomes: Sequence[Outcome]) -> AgainDelta | None:
+def asks_again(run: TurnRun, judged: Judged, outcomes: Sequence[Outcome]) -> AgainDelta | None:
     """Close this answer, and open the call that corrects it; None when there is to be none."""
     failures = (*judged.failures, *failures_of(judged.reply, outcomes))
     failed = tuple(failure.message for failure in failures)
-    decided = _decide(course, judged, failures)
+    decided = _decide(run, judged, failures)
     if isinstance(decided, str):
-        course.close(judged.reply, failed=failed, then=decided)
+        run.inquiry.close(judged.reply, failed=failed, then=decided)
         return None
-    text = _words(course, decided)
+    text = _words(run, decided)
     try:
-        leg = course.leg_for(text) if text else None
+        again = run.correction(text) if text else None
     except MentisError as refusal:  # it does not fit, or cannot be said there
-        course.close(judged.reply, failed=failed, then=refusal.code)
+        run.inquiry.close(judged.reply, failed=failed, then=refusal.code)
         return None
-    course.close(judged.reply, failed=failed, then=decided.block if leg else "no-block")
-    if leg is None:
+    run.inquiry.close(judged.reply, failed=failed, then=decided.block if again else "no-block")
+    if again is None:
         return None
-    course.attempts = decided.attempts
-    course.go_on(leg)
+    run.corrections = decided.attempts
+    run.inquiry.go_on(again)
     return AgainDelta(failed, keeps=decided.block == "correction_partial")
 
 
-def _decide(course: Course, judged: Judged, failures: tuple[Failure, ...]) -> Correction | str:
+def _decide(run: TurnRun, judged: Judged, failures: tuple[Failure, ...]) -> Correction | str:
     """What to ask for, or why nothing is; the empty word when nothing failed."""
-    tools = course.leg.offered
+    tools = run.attempt.offered
     if failures and not tools and not judged.failures:
         return "no-tools"  # there is nothing the model could have done right
-    asked = Asked(course.stimulus.text, tools)
-    planned = plan_correction(judged.reply, failures, asked=asked, attempts=course.attempts)
+    asked = Asked(run.stimulus.text, tools)
+    planned = plan_correction(judged.reply, failures, asked=asked, attempts=run.corrections)
     if not isinstance(planned, Stop):
         return planned
     return "" if planned.reason == "nothing-failed" else planned.reason
 
 
-def _words(course: Course, correction: Correction) -> str:
-    mind, present = course.leg.mind, course.present
+def _words(run: TurnRun, correction: Correction) -> str:
+    mind, present = run.mind, run.present
     builder = Builder(
         present.library,
         mind.who.persona,
@@ -99,4 +99,4 @@ def _words(course: Course, correction: Correction) -> str:
         policies=present.policies,
     )
     values = as_data(correction.values)
-    return builder.build_correction(correction.block, mind.models.route.variant, values).text
+    return builder.build_correction(correction.block, run.attempt.route.variant, values).text

@@ -1,0 +1,77 @@
+"""One route with the prompt made for it and the reader of its answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from mentis.compose.compose import Composed
+from mentis.facts.abilities import abilities, wire_of
+from mentis.record.inputs import Inputs
+from mentis.render.wires import render_for
+from mentis.settle.readers import Reader, reader_for
+from mentis.settle.window import Opening
+from mentis.values.rendering import Rendering
+from mentis.values.request import PromptRequest
+from mentis.values.route import Route
+from mentis.values.tool import ToolDeclaration
+from mentis.values.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class RouteAttempt:
+    """`inputs` is what the prompt can be made of again; `opening` takes the window that the answer
+    opens with, where one is asked for.
+    """
+
+    route: Route
+    composed: Composed
+    rendering: Rendering
+    reader: Reader
+    inputs: Inputs | None = None
+    opening: Opening | None = None
+
+    @property
+    def offered(self) -> tuple[ToolDeclaration, ...]:
+        """What the model may call: declared, or told of in the text."""
+        return offered_by(self.composed)
+
+    def rendered_as(self, rendering: Rendering) -> RouteAttempt:
+        return replace(self, rendering=rendering)
+
+
+def attempt_on(
+    route: Route,
+    composed: Composed,
+    *,
+    inputs: Inputs | None = None,
+    opening: Opening | None = None,
+    doorway: str = "",
+) -> RouteAttempt:
+    """A composed prompt in the format of its route, ready to be sent and read."""
+    rendering = render_request(composed.request, route)
+    reader = reader_for(
+        rendering.wire,
+        rendering.name_map,
+        tools=offered_by(composed),
+        model=route.model,
+        place=composed.request.runtime_ctx.interface_path,
+        calls=abilities(route).calls,
+        doorway=doorway,
+        opening=opening,
+    )
+    return RouteAttempt(route, composed, rendering, reader, inputs, opening)
+
+
+def attempt_with(route: Route, rendering: Rendering, reader: Reader) -> RouteAttempt:
+    """A payload that was made elsewhere: nothing is known of its prompt."""
+    composed = Composed(PromptRequest(), Trace("", route.variant, ""))
+    return RouteAttempt(route, composed, rendering, reader)
+
+
+def render_request(request: PromptRequest, route: Route) -> Rendering:
+    """The request in the format the route speaks."""
+    return render_for(wire_of(route), request, route.spoken())
+
+
+def offered_by(composed: Composed) -> tuple[ToolDeclaration, ...]:
+    return (*composed.request.tool_declarations, *composed.revealed)

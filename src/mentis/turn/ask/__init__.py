@@ -1,1 +1,0 @@
-"""Ask: one question to a model: render, call, settle; fallback, correction, budget."""

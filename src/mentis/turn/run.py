@@ -1,0 +1,112 @@
+"""A turn on its way: what it asks, what was done, and how its prompt is made for each route."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from mentis.act.gate import Gate
+from mentis.ask.attempt import RouteAttempt, attempt_on
+from mentis.ask.budgets import AgentBudget
+from mentis.ask.caching import Settled, settle_calls
+from mentis.ask.calls import combined
+from mentis.ask.inquiry import Inquiry
+from mentis.ask.reservation import Reserve
+from mentis.library.acts import DOORWAY
+from mentis.record.inputs import Prompted
+from mentis.settle.correction import Attempts
+from mentis.values.action import Outcome
+from mentis.values.recalled import Stimulus
+from mentis.values.reply import Reply
+from mentis.values.route import Route
+
+from .mind import Mind
+from .repeat import Repeat, repeat_for
+from .snapshot import Present
+from .window import opening_for
+
+# The prompt for a route, of a message: that of the turn, or the words that ask again.
+Compose: TypeAlias = Callable[[Route, Stimulus], Prompted]
+
+
+@dataclass(slots=True)
+class TurnRun:
+    """`corrections` is how often it may still ask again. `dry`: what the answer asks for is not
+    done, and nothing is asked again. `about` is what else the entry says. Whoever began it lets
+    `reserve` go once it is recorded.
+    """
+
+    mind: Mind
+    stimulus: Stimulus
+    compose: Compose
+    present: Present
+    inquiry: Inquiry
+    corrections: Attempts
+    reserve: Reserve
+    outcomes: list[Outcome] = field(default_factory=list[Outcome])
+    gate: Gate | None = None
+    repeat: Repeat | None = None
+    settled: tuple[Settled, ...] = ()
+    dry: bool = False
+    about: Mapping[str, object] = field(default_factory=dict[str, object])
+
+    @classmethod
+    async def begin(
+        cls, mind: Mind, stimulus: Stimulus, compose: Compose, *, present: Present
+    ) -> TurnRun:
+        reserve = Reserve.of(mind.who)
+        budget = AgentBudget(mind.record, mind.models, present.settings, reserve)
+
+        async def plan(route: Route) -> RouteAttempt:
+            return _attempt(mind, compose, route, stimulus)
+
+        inquiry = await Inquiry.begin(mind.models, plan, budget)
+        corrections = Attempts(present.settings.model.correction.calls)
+        return cls(mind, stimulus, compose, present, inquiry, corrections, reserve)
+
+    @property
+    def attempt(self) -> RouteAttempt:
+        return self.inquiry.attempt
+
+    def correction(self, text: str) -> RouteAttempt:
+        """An attempt with other words, on the route for corrections if there is one."""
+        route = self.mind.models.correction or self.attempt.route
+        stimulus = replace(self.stimulus, text=text, reply_to=None)
+        return _attempt(self.mind, self.compose, route, stimulus)
+
+    def ask_once_more(self) -> None:
+        """Another attempt on the same route, with what has to be told by now."""
+        again = _attempt(self.mind, self.compose, self.attempt.route, self.stimulus)
+        self.inquiry.go_on(again)
+
+    def look_back(self, session: str) -> None:
+        """Note which earlier answer to repeat, if there is one and the settings allow it."""
+        self.repeat = repeat_for(
+            self.mind.record,
+            self.stimulus,
+            session,
+            library=self.attempt.composed.trace.library,
+            limits=self.present.settings.model.fallback,
+        )
+
+    def reconcile_cache(self, session: str) -> None:
+        """Hold what every call was expected to find in its cache against what was reported."""
+        now, calls = self.mind.record.clock.now, self.inquiry.calls
+        self.settled = settle_calls(self.mind.models.caching, calls, session=session, now=now)
+
+    def reply(self, *, interrupted: bool) -> Reply:
+        """What the turn comes to, from all of its calls."""
+        self.inquiry.end(interrupted=interrupted)
+        return combined(self.inquiry.calls) if self.repeat is None else self.repeat.reply
+
+
+def _attempt(mind: Mind, compose: Compose, route: Route, stimulus: Stimulus) -> RouteAttempt:
+    prompted = compose(route, stimulus)
+    return attempt_on(
+        route,
+        prompted.composed,
+        inputs=prompted.inputs,
+        opening=opening_for(prompted.composed.request),
+        doorway="" if mind.acting.registry.spec(DOORWAY) else DOORWAY,
+    )
