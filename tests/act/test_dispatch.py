@@ -19,7 +19,7 @@ from mentis.act.functions import act
 from mentis.act.journal import Sizes
 from mentis.errors import StoreDown, StoreError
 from mentis.ledger.verify import verify_chain
-from mentis.ports.ledger_store import Stamp
+from mentis.ports.entries import Stamp
 from mentis.stores.memory import BlobsInMemory, LedgerInMemory
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger

@@ -12,8 +12,8 @@ import pytest
 
 from mentis.ledger.chain import make_stamp
 from mentis.ports.clock import FixedClock
+from mentis.ports.entries import Stamp
 from mentis.ports.ids import CountingIds
-from mentis.ports.ledger_store import Stamp
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.values.entry import Draft

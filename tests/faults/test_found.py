@@ -7,7 +7,7 @@ import pytest
 from mentis.ledger import keeping
 from mentis.ledger.keeping import Keeping
 from mentis.ledger.signature import encode_key
-from mentis.ports.ledger_store import Stamp
+from mentis.ports.entries import Stamp
 from mentis.ports.signer import SeededSigner, Signer
 from mentis.stores.memory import LedgerInMemory
 from mentis.values.checkpoint import KeptNote, Pin

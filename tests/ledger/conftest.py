@@ -18,8 +18,8 @@ from mentis.ledger.segments import read_segment
 from mentis.ledger.signature import encode_key
 from mentis.ledger.verify import verify_chain
 from mentis.ports.clock import FixedClock
+from mentis.ports.entries import Stamp
 from mentis.ports.ids import CountingIds
-from mentis.ports.ledger_store import Stamp
 from mentis.ports.signer import SeededSigner, Signer
 from mentis.record.verify import Asked, verify_agent
 from mentis.stores.memory import ConversationsInMemory, LedgerInMemory

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from mentis.errors import BadInput, Defect, NotCanonical
 from mentis.ledger.chain import commit_field, format_time, hash_entry, make_stamp
 from mentis.ports.clock import FixedClock
+from mentis.ports.entries import Stamp
 from mentis.ports.ids import CountingIds
-from mentis.ports.ledger_store import Stamp
 from mentis.values.entry import Draft, Entry, Head, Uptime
 
 SECOND = timedelta(seconds=1)

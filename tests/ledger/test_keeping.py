@@ -19,7 +19,7 @@ from mentis.ledger.signature import encode_key, sign_statement, statement_of
 from mentis.ledger.standing import newest, root_of, stand
 from mentis.ledger.statements import erase_fields
 from mentis.ledger.verify import verify_chain
-from mentis.ports.ledger_store import Stamp
+from mentis.ports.entries import Stamp
 from mentis.ports.signer import SeededSigner, Signer
 from mentis.stores.memory import LedgerInMemory
 from mentis.values.checkpoint import Kept, KeptNote, Pin

@@ -17,11 +17,15 @@ from mentis.ports.act_handler import ActHandler, RecordingHandler
 from mentis.ports.blob_store import BlobStore
 from mentis.ports.chance import Chance, ListedChance
 from mentis.ports.channel import Channel, RecordingChannel
+from mentis.ports.checkpoints import Checkpoints
 from mentis.ports.clock import Clock, FixedClock
 from mentis.ports.conversation_store import ConversationStore
 from mentis.ports.embedder import Embedder
+from mentis.ports.entries import Entries
 from mentis.ports.ids import CountingIds, Ids
+from mentis.ports.leases import Leases
 from mentis.ports.ledger_store import LedgerStore
+from mentis.ports.marks import Marks
 from mentis.ports.memory_store import MemoryStore
 from mentis.ports.provider import Provider
 from mentis.ports.revisions import Revisions
@@ -52,6 +56,10 @@ conversation_store: type[ConversationStore] = ConversationsInMemory
 embedder: type[Embedder] = HashEmbedder
 ids: type[Ids] = CountingIds
 ledger_store: type[LedgerStore] = LedgerInMemory
+entries: type[Entries] = LedgerInMemory
+marks: type[Marks] = LedgerInMemory
+leases: type[Leases] = LedgerInMemory
+checkpoints: type[Checkpoints] = LedgerInMemory
 memory_store: type[MemoryStore] = MemoriesInMemory
 provider: type[Provider] = ScriptedProvider
 revisions: type[Revisions] = RevisionsInMemory

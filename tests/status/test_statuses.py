@@ -35,8 +35,9 @@ from mentis.ledger.guardian.examples import good_window
 from mentis.ledger.guardian.profiles import SHIPPED
 from mentis.ledger.origin import hash_window, window_text
 from mentis.ports.clock import FixedClock
+from mentis.ports.entries import Stamp
 from mentis.ports.ids import CountingIds
-from mentis.ports.ledger_store import LedgerStore, Stamp
+from mentis.ports.ledger_store import LedgerStore
 from mentis.record import rotation as record_rotation
 from mentis.record.export import export_record
 from mentis.record.record import open_record

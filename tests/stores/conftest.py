@@ -13,8 +13,9 @@ import pytest
 from mentis.ledger.chain import make_stamp
 from mentis.ports.clock import FixedClock
 from mentis.ports.conversation_store import ConversationStore
+from mentis.ports.entries import Stamp
 from mentis.ports.ids import CountingIds
-from mentis.ports.ledger_store import LedgerStore, Stamp
+from mentis.ports.ledger_store import LedgerStore
 from mentis.ports.memory_store import MemoryStore
 from mentis.ports.revisions import Revisions
 from mentis.ports.state_store import StateStore

@@ -10,7 +10,8 @@ import pytest
 
 from mentis.errors import BadInput, LeaseHeld, NotCanonical, StoreConflict, UsageError
 from mentis.ledger.verify import verify_chain
-from mentis.ports.ledger_store import LedgerStore, Stamp
+from mentis.ports.entries import Stamp
+from mentis.ports.ledger_store import LedgerStore
 from mentis.values.entry import Before, Draft, Entry, Head
 from mentis.values.tally import Tally
 

@@ -11,7 +11,8 @@ import pytest
 
 from mentis.errors import BadInput, Defect, LeaseHeld, NotCanonical, StoreConflict, StoreDamaged
 from mentis.ledger.verify import verify_chain
-from mentis.ports.ledger_store import LedgerStore, Stamp
+from mentis.ports.entries import Stamp
+from mentis.ports.ledger_store import LedgerStore
 from mentis.stores.layout import read_mark
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger

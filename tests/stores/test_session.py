@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from mentis.ports.ledger_store import Stamp
+from mentis.ports.entries import Stamp
 from mentis.stores.rows import Row, to_row
 from mentis.stores.session import HEAD, Session
 from mentis.values.entry import Draft, Entry

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from mentis.errors import Defect
-from mentis.ports.ledger_store import LedgerStore, Stamp
+from mentis.ports.entries import Stamp
+from mentis.ports.ledger_store import LedgerStore
 from mentis.stores.sqlite.database import Database
 from mentis.values.entry import Draft, Entry
 from mentis.values.mark import Mark

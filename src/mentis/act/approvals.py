@@ -16,8 +16,9 @@ from typing import Any, cast
 from mentis.errors import StoreConflict, StoreDamaged, UsageError
 from mentis.ports.accepted_acts import AcceptedActs
 from mentis.ports.clock import Clock
+from mentis.ports.entries import Stamp
 from mentis.ports.ids import Ids
-from mentis.ports.ledger_store import LedgerStore, Stamp
+from mentis.ports.ledger_store import LedgerStore
 from mentis.values.act import WaitingAct
 from mentis.values.action import Outcome
 from mentis.values.entry import Entry

@@ -17,7 +17,8 @@ from typing import TypeAlias, assert_never, cast
 from mentis.errors import BadInput, MentisError, NotCanonical, StoreConflict, StoreDamaged
 from mentis.ports.accepted_acts import AcceptedActs
 from mentis.ports.blob_store import BlobStore
-from mentis.ports.ledger_store import LedgerStore, Stamp
+from mentis.ports.entries import Stamp
+from mentis.ports.ledger_store import LedgerStore
 from mentis.values.act import ActCall, ActSpec, Decision, WaitingAct
 from mentis.values.action import Outcome
 from mentis.values.digest import Digest

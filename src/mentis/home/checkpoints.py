@@ -8,20 +8,19 @@ While nothing is appended an alarm sees to it that what has no checkpoint yet ge
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
 
 from mentis.errors import MentisError, StoreLocked
 from mentis.ledger.checkpoint import Policy, due
-from mentis.ports.ledger_store import LedgerStore, Stamp
+from mentis.ports.entries import Stamp
+from mentis.ports.ledger_store import LedgerStore
 from mentis.values.checkpoint import Standing
-from mentis.values.entry import Before, Draft, Entry, Head
+from mentis.values.entry import Before, Draft, Entry
 from mentis.values.lease import Lease
 from mentis.values.mark import Mark
-from mentis.values.tally import Tally
 
 from .signing import Sealing
 from .system import set_alarm
@@ -71,6 +70,22 @@ class CheckpointedLedger:
         self._courses: dict[str, _Course] = {}
         self._told: set[str] = set()
         self._lock = Lock()
+        # All else is as the store has it.
+        self.remains, self.drop_before, self.snapshot = (
+            store.remains,
+            store.drop_before,
+            store.snapshot,
+        )
+        self.entries, self.latest, self.head = store.entries, store.latest, store.head
+        self.find, self.find_delivery, self.hashes = store.find, store.find_delivery, store.hashes
+        self.dropped_as, self.dropped_deliveries = store.dropped_as, store.dropped_deliveries
+        self.forget_delivery = store.forget_delivery
+        self.count, self.tally, self.gaps = store.count, store.tally, store.gaps
+        self.agents, self.misnamed, self.damage = store.agents, store.misnamed, store.damage
+        self.marks, self.mark = store.marks, store.mark
+        self.keep_checkpoint, self.checkpoints = store.keep_checkpoint, store.checkpoints
+        self.take_lease, self.renew_lease = store.take_lease, store.renew_lease
+        self.release_lease, self.lease = store.release_lease, store.lease
 
     def begin(self, agent: str) -> None:
         """RolledBack unless the ledger is what its last checkpoint saw, or longer."""
@@ -216,83 +231,3 @@ class CheckpointedLedger:
         if text not in self._told:  # once, not after every entry
             self._told.add(text)
             self._tell(text)
-
-    # The rest is the store's own.
-
-    def remains(self) -> tuple[str, ...]:
-        return self.inner.remains()
-
-    def marks(self, agent: str, kind: str) -> tuple[Mark, ...]:
-        return self.inner.marks(agent, kind)
-
-    def mark(self, agent: str, kind: str, key: str) -> Mark | None:
-        return self.inner.mark(agent, kind, key)
-
-    def drop_before(self, agent: str, index: int) -> int:
-        return self.inner.drop_before(agent, index)
-
-    def snapshot(self) -> AbstractContextManager[LedgerStore]:
-        return self.inner.snapshot()
-
-    def entries(self, agent: str, *, start: int = 0) -> Iterator[Entry]:
-        return self.inner.entries(agent, start=start)
-
-    def hashes(self, agent: str, *, start: int = 0) -> Iterator[str]:
-        return self.inner.hashes(agent, start=start)
-
-    def dropped_as(self, agent: str, delivery: str) -> int | None:
-        return self.inner.dropped_as(agent, delivery)
-
-    def forget_delivery(self, agent: str, index: int) -> None:
-        self.inner.forget_delivery(agent, index)
-
-    def dropped_deliveries(self, agent: str, *, start: int = 0) -> Iterator[str | None]:
-        return self.inner.dropped_deliveries(agent, start=start)
-
-    def latest(self, agent: str, count: int, *, kind: str = "") -> tuple[Entry, ...]:
-        return self.inner.latest(agent, count, kind=kind)
-
-    def find(self, agent: str, index: int) -> Entry | None:
-        return self.inner.find(agent, index)
-
-    def find_delivery(self, agent: str, delivery: str) -> Entry | None:
-        return self.inner.find_delivery(agent, delivery)
-
-    def head(self, agent: str) -> Head | None:
-        return self.inner.head(agent)
-
-    def count(self, agent: str) -> int:
-        return self.inner.count(agent)
-
-    def tally(self, agent: str) -> Tally:
-        return self.inner.tally(agent)
-
-    def gaps(self, agent: str) -> tuple[tuple[int, int], ...]:
-        return self.inner.gaps(agent)
-
-    def agents(self) -> tuple[str, ...]:
-        return self.inner.agents()
-
-    def misnamed(self) -> tuple[str, ...]:
-        return self.inner.misnamed()
-
-    def damage(self) -> tuple[str, ...]:
-        return self.inner.damage()
-
-    def keep_checkpoint(self, agent: str, size: int, note: str) -> None:
-        self.inner.keep_checkpoint(agent, size, note)
-
-    def checkpoints(self, agent: str) -> tuple[tuple[int, str], ...]:
-        return self.inner.checkpoints(agent)
-
-    def take_lease(self, agent: str, owner: str, *, now: datetime, seconds: float) -> Lease:
-        return self.inner.take_lease(agent, owner, now=now, seconds=seconds)
-
-    def renew_lease(self, lease: Lease, *, now: datetime, seconds: float) -> Lease:
-        return self.inner.renew_lease(lease, now=now, seconds=seconds)
-
-    def release_lease(self, lease: Lease) -> None:
-        self.inner.release_lease(lease)
-
-    def lease(self, agent: str) -> Lease | None:
-        return self.inner.lease(agent)

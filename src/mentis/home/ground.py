@@ -11,8 +11,9 @@ from mentis.ports.act_handler import ActHandler
 from mentis.ports.channel import Channel
 from mentis.ports.clock import Clock
 from mentis.ports.embedder import Embedder
+from mentis.ports.entries import Stamp
 from mentis.ports.ids import Ids
-from mentis.ports.ledger_store import LedgerStore, Stamp
+from mentis.ports.ledger_store import LedgerStore
 from mentis.ports.screener import Screener
 from mentis.settings.acts import ActSettings
 from mentis.settings.settings import Settings

@@ -11,7 +11,8 @@ from mentis.errors import SigningKeyError, UsageError
 from mentis.ledger import keeping, statements
 from mentis.ledger.keeping import Keeping
 from mentis.ledger.signature import as_object, decode_key, encode_key, signed_by, statement_of
-from mentis.ports.ledger_store import LedgerStore, Stamp
+from mentis.ports.entries import Stamp
+from mentis.ports.ledger_store import LedgerStore
 from mentis.settings.edit import change_settings
 from mentis.settings.settings import Settings
 from mentis.settings.sources import load_settings

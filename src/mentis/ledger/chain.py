@@ -9,7 +9,7 @@ from hashlib import sha256
 import orjson
 
 from mentis.errors import BadInput, Defect
-from mentis.ports.ledger_store import Stamp
+from mentis.ports.entries import Stamp
 from mentis.values.entry import LEDGER_FIELDS, Before, Draft, Entry, Uptime, written_entry
 from mentis.values.json import JsonObject
 

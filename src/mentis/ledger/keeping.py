@@ -8,7 +8,8 @@ from hashlib import sha256
 from itertools import islice
 
 from mentis.errors import BadCheckpoint, RolledBack, SigningKeyError, StoreDamaged, UsageError
-from mentis.ports.ledger_store import LedgerStore, Stamp
+from mentis.ports.entries import Stamp
+from mentis.ports.ledger_store import LedgerStore
 from mentis.ports.signer import Signer
 from mentis.values.checkpoint import (
     Checkpoint,

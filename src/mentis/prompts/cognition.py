@@ -18,8 +18,8 @@ from mentis.home.parts import Parts
 from mentis.home.system import RandomIds, SystemClock
 from mentis.ledger.chain import make_stamp
 from mentis.ports.clock import Clock
+from mentis.ports.entries import Entries
 from mentis.ports.ids import Ids
-from mentis.ports.ledger_store import LedgerStore
 from mentis.ports.state_store import StateStore
 from mentis.settings.sources import load_settings
 from mentis.settle.goal_patch import every_goal
@@ -218,7 +218,7 @@ def open_cognition(
         return Cognition(agent, states, drives=drives, record=record, close=database.close)
 
 
-def _append(ledger: LedgerStore, agent: str, draft: Draft, *, clock: Clock, ids: Ids) -> int:
+def _append(ledger: Entries, agent: str, draft: Draft, *, clock: Clock, ids: Ids) -> int:
     (entry,) = ledger.append(agent, [draft], make_stamp(clock.now, ids.salt, clock.uptime))
     return entry.index
 

@@ -16,8 +16,9 @@ from dataclasses import dataclass, replace
 from mentis.codec.forms import from_json, to_json
 from mentis.errors import BadInput, MentisError, StoreDamaged
 from mentis.ports.conversation_store import ConversationStore
+from mentis.ports.entries import Stamp
 from mentis.ports.ids import Ids
-from mentis.ports.ledger_store import LedgerStore, Stamp
+from mentis.ports.ledger_store import LedgerStore
 from mentis.values.ending import Ending
 from mentis.values.entry import Draft, Entry
 from mentis.values.mark import Mark

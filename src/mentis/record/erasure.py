@@ -15,7 +15,7 @@ from mentis.act.news import blank, ends
 from mentis.errors import StoreDamaged, UsageError
 from mentis.ledger.statements import erasable
 from mentis.ports.blob_store import BlobStore
-from mentis.ports.ledger_store import LedgerStore
+from mentis.ports.marks import Marks
 from mentis.values.entry import Entry
 from mentis.values.json import JsonObject
 from mentis.values.mark import Mark
@@ -31,7 +31,7 @@ _OPEN = {
 }
 
 
-def blanked_marks(ledger: LedgerStore, entry: Entry, fields: Collection[str]) -> tuple[Mark, ...]:
+def blanked_marks(ledger: Marks, entry: Entry, fields: Collection[str]) -> tuple[Mark, ...]:
     """What the next turn is told of the act, without what it asked for and what came of it.
 
     Nothing, where nobody could say any more that it came to this, or nothing of that is left.
@@ -55,7 +55,7 @@ def blanked_marks(ledger: LedgerStore, entry: Entry, fields: Collection[str]) ->
     return (entries.told_mark(key) if gone and ends(entry) else _blank(news),)
 
 
-def dropped_inputs(ledger: LedgerStore, entry: Entry, fields: Collection[str]) -> tuple[Mark, ...]:
+def dropped_inputs(ledger: Marks, entry: Entry, fields: Collection[str]) -> tuple[Mark, ...]:
     """What turns keep of it: a turn its own inputs, and others what they were told of the act."""
     if entry.kind == "turn":
         rows = kept_row(entry) if "inputs" in fields else ()
@@ -67,7 +67,7 @@ def dropped_inputs(ledger: LedgerStore, entry: Entry, fields: Collection[str]) -
     return _told_of(ledger, entry, key) if key else ()
 
 
-def _told_of(ledger: LedgerStore, entry: Entry, key: str) -> tuple[Mark, ...]:
+def _told_of(ledger: Marks, entry: Entry, key: str) -> tuple[Mark, ...]:
     told = ledger.marks(entry.agent, TOLD)
     return tuple(Mark(TOLD, one.key) for one in told if one.key.startswith(f"{key}/"))
 

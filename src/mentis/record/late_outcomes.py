@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from mentis.act import entries
-from mentis.ports.ledger_store import LedgerStore
+from mentis.ports.entries import Entries
 from mentis.values.entry import Entry
 from mentis.values.part import Part, ToolResultPart
 from mentis.values.trust import Trust
@@ -35,19 +35,19 @@ def outcome_text(state: str, reason: str, text: str) -> str:
     return f"{head}\n{text}" if text else head
 
 
-def up_to_date(turns: Sequence[Turn], ledger: LedgerStore, agent: str) -> tuple[Turn, ...]:
+def up_to_date(turns: Sequence[Turn], ledger: Entries, agent: str) -> tuple[Turn, ...]:
     """The same turns, with the outcomes of acts that wait no more. It blocks."""
     return tuple(_turn(turn, ledger, agent) for turn in turns)
 
 
-def _turn(turn: Turn, ledger: LedgerStore, agent: str) -> Turn:
+def _turn(turn: Turn, ledger: Entries, agent: str) -> Turn:
     if turn.role != "user" or not any(isinstance(part, ToolResultPart) for part in turn.parts):
         return turn
     parts = tuple(_part(part, ledger, agent) for part in turn.parts)
     return turn if parts == turn.parts else replace(turn, parts=parts)
 
 
-def _part(part: Part, ledger: LedgerStore, agent: str) -> Part:
+def _part(part: Part, ledger: Entries, agent: str) -> Part:
     waited = _WAITING.fullmatch(part.text) if isinstance(part, ToolResultPart) else None
     if not isinstance(part, ToolResultPart) or waited is None:
         return part
@@ -62,7 +62,7 @@ def _part(part: Part, ledger: LedgerStore, agent: str) -> Part:
     return replace(part, text=text, failed=state != "done", trust=Trust.UNTRUSTED)
 
 
-def _entries(ledger: LedgerStore, agent: str, key: str) -> Iterator[Entry]:
+def _entries(ledger: Entries, agent: str, key: str) -> Iterator[Entry]:
     """Nothing, unless it waited once: a result cannot claim to be another act."""
     waited = ledger.find_delivery(agent, entries.delivery(key, "waiting"))
     if waited is None:

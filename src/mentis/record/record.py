@@ -27,8 +27,9 @@ from mentis.ledger.chain import make_stamp
 from mentis.ledger.checkpoint import read_note
 from mentis.ledger.keeping import Keeping
 from mentis.ports.clock import Clock
+from mentis.ports.entries import Stamp
 from mentis.ports.ids import Ids
-from mentis.ports.ledger_store import LedgerStore, Stamp
+from mentis.ports.ledger_store import LedgerStore
 from mentis.settings.settings import Settings
 from mentis.settings.sources import load_settings
 from mentis.stores.files.blobs import FileBlobs

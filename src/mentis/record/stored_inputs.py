@@ -14,7 +14,7 @@ from typing import TypeVar, cast
 from mentis.codec.forms import from_json, to_object
 from mentis.compose.fences import nonce_in
 from mentis.errors import BadInput
-from mentis.ports.ledger_store import LedgerStore
+from mentis.ports.marks import Marks
 from mentis.recall.epochs import memory_id
 from mentis.values.digest import Digest
 from mentis.values.given import Given
@@ -68,7 +68,7 @@ class Kept:
 class KeptInputs:
     """Held by an agent. It blocks where it looks whether a part is there already: once for each."""
 
-    def __init__(self, ledger: LedgerStore, agent: str, secret: bytes) -> None:
+    def __init__(self, ledger: Marks, agent: str, secret: bytes) -> None:
         self._ledger = ledger
         self._agent = agent
         self._secret = secret

@@ -15,7 +15,7 @@ from mentis.errors import StoreLocked
 from mentis.ledger.guardian.state import after_breach, next_state
 from mentis.ledger.origin import window_of
 from mentis.ledger.statements import REPAIR, ROLLBACK
-from mentis.ports.ledger_store import LedgerStore
+from mentis.ports.entries import Entries
 from mentis.values.entry import Before, Entry, Head
 from mentis.values.guardian import GuardianState
 from mentis.values.json import JsonObject
@@ -47,7 +47,7 @@ def state_fields(state: GuardianState) -> JsonObject:
     }
 
 
-def derive_state(store: LedgerStore, agent: str) -> GuardianState:
+def derive_state(store: Entries, agent: str) -> GuardianState:
     """The state the next window meets; its routes are for the caller to say."""
     head = store.head(agent)
     if head is None:
@@ -66,7 +66,7 @@ def derive_state(store: LedgerStore, agent: str) -> GuardianState:
 class Follower:
     """The state at the head of a chain, for whoever stamps there: derived once, then carried on."""
 
-    def __init__(self, store: LedgerStore, agent: str) -> None:
+    def __init__(self, store: Entries, agent: str) -> None:
         self._store = store
         self._agent = agent
         self._state: GuardianState | None = None
@@ -121,7 +121,7 @@ def _number(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _telling(store: LedgerStore, agent: str, head: Head) -> tuple[list[Entry], bool]:
+def _telling(store: Entries, agent: str, head: Head) -> tuple[list[Entry], bool]:
     """The windows and breaches from the last window on that keeps a state, oldest first.
 
     And whether that is all there is to know: false when the chain begins with older entries gone.
@@ -137,7 +137,7 @@ def _telling(store: LedgerStore, agent: str, head: Head) -> tuple[list[Entry], b
     return later[::-1], False
 
 
-def _backwards(store: LedgerStore, agent: str, last: int) -> Iterator[Entry]:
+def _backwards(store: Entries, agent: str, last: int) -> Iterator[Entry]:
     """The entries still kept, newest first, a chunk at a time."""
     end = last + 1
     while end > 0:
@@ -150,7 +150,7 @@ def _backwards(store: LedgerStore, agent: str, last: int) -> Iterator[Entry]:
         end = start
 
 
-def latest_windows(store: LedgerStore, agent: str, count: int) -> tuple[Entry, ...]:
+def latest_windows(store: Entries, agent: str, count: int) -> tuple[Entry, ...]:
     """The last entries that carry a window, oldest first."""
     head = store.head(agent)
     if head is None or count <= 0:

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Protocol, TypeVar
 
 from mentis.errors import Defect
-from mentis.ports.ledger_store import LOOKED_BACK, LedgerStore, Stamp
+from mentis.ports.entries import LOOKED_BACK, Stamp
+from mentis.ports.ledger_store import LedgerStore
 from mentis.values.entry import Before, Draft, Entry, Head
 from mentis.values.lease import Lease
 from mentis.values.mark import Mark

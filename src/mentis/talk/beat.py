@@ -19,7 +19,7 @@ from mentis.ask.ask import OnDelta
 from mentis.ask.budgets import day_of, spent_by
 from mentis.errors import BudgetReached, SettingsError, UsageError
 from mentis.ports.chance import Chance
-from mentis.ports.ledger_store import LOOKED_BACK
+from mentis.ports.entries import LOOKED_BACK
 from mentis.settings.beats import BeatSettings
 from mentis.settings.settings import Settings
 from mentis.turn.beside import builder_for, limited, worded

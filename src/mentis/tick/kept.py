@@ -13,7 +13,7 @@ from mentis.codec.forms import to_json, to_object
 from mentis.errors import BadInput, NotCanonical
 from mentis.ledger.chain import make_stamp
 from mentis.ports.blob_store import BlobStore
-from mentis.ports.ledger_store import Stamp
+from mentis.ports.entries import Stamp
 from mentis.turn.mind import Mind
 from mentis.turn.window import WindowAsked, turn_stamp, window_fields
 from mentis.values.action import Outcome

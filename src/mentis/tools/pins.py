@@ -8,7 +8,8 @@ from typing import cast
 
 from mentis.act.mcp.told import PinChange
 from mentis.errors import StoreConflict
-from mentis.ports.ledger_store import LedgerStore, Stamp
+from mentis.ports.entries import Stamp
+from mentis.ports.ledger_store import LedgerStore
 from mentis.values.digest import Digest
 from mentis.values.entry import Draft
 from mentis.values.json import JsonObject

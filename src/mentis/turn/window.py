@@ -17,7 +17,7 @@ from mentis.facts.abilities import abilities
 from mentis.ledger.chain import make_stamp
 from mentis.ledger.guardian.response import check_response, find_window
 from mentis.ledger.guardian.state import with_routes
-from mentis.ports.ledger_store import Stamp
+from mentis.ports.entries import Stamp
 from mentis.record.stored_turns import BROKEN
 from mentis.record.window_stamp import WindowStamp
 from mentis.record.window_state import WINDOW, Follower, derive_state

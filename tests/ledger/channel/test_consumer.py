@@ -29,8 +29,8 @@ from mentis.ledger.channel.tenure import Tenure, owner_name
 from mentis.ledger.channel.writer import write_draft, write_pending
 from mentis.ledger.verify import verify_chain
 from mentis.ports.clock import FixedClock
+from mentis.ports.entries import Stamp
 from mentis.ports.ids import CountingIds
-from mentis.ports.ledger_store import Stamp
 from mentis.stores.memory import LedgerInMemory
 from mentis.values.digest import digest
 from mentis.values.entry import Draft, Entry

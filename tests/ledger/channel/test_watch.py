@@ -16,8 +16,8 @@ from mentis.ledger.channel.folder import StatusFolder
 from mentis.ledger.channel.watch import watch
 from mentis.ledger.channel.writer import write_draft, write_pending
 from mentis.ports.clock import FixedClock
+from mentis.ports.entries import Stamp
 from mentis.ports.ids import CountingIds
-from mentis.ports.ledger_store import Stamp
 from mentis.stores.memory import LedgerInMemory
 from mentis.values.entry import Draft, Entry
 from mentis.values.lease import Lease

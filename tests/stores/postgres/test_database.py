@@ -24,7 +24,7 @@ from mentis.errors import (
     UsageError,
 )
 from mentis.ledger.verify import verify_chain
-from mentis.ports.ledger_store import Stamp
+from mentis.ports.entries import Stamp
 from mentis.stores.postgres.database import CONNECTIONS, PostgresDatabase
 from mentis.stores.postgres.faults import translate
 from mentis.stores.postgres.ledger import PostgresLedger

@@ -24,7 +24,7 @@ from mentis.errors import (
     UsageError,
 )
 from mentis.ledger.verify import verify_chain
-from mentis.ports.ledger_store import Stamp
+from mentis.ports.entries import Stamp
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.faults import translate
 from mentis.stores.sqlite.ledger import SqliteLedger

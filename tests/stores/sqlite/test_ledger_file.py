@@ -14,7 +14,7 @@ import pytest
 
 from mentis.errors import HomeError, StoreError
 from mentis.ledger.verify import verify_chain
-from mentis.ports.ledger_store import Stamp
+from mentis.ports.entries import Stamp
 from mentis.stores.rows import COLUMNS, to_row
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger

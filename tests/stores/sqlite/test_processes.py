@@ -12,7 +12,7 @@ import pytest
 
 from mentis.errors import StoreLocked
 from mentis.ledger.verify import verify_chain
-from mentis.ports.ledger_store import Stamp
+from mentis.ports.entries import Stamp
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.values.entry import Draft

@@ -11,7 +11,7 @@ import pytest
 
 from mentis.errors import StoreDamaged
 from mentis.ports.clock import FixedClock
-from mentis.ports.ledger_store import Stamp
+from mentis.ports.entries import Stamp
 from mentis.stores.rows import COLUMNS
 from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.database import Database

@@ -9,7 +9,7 @@ import pytest
 from mentis.errors import StoreDamaged
 from mentis.ledger.verify import verify_chain
 from mentis.ports.clock import FixedClock
-from mentis.ports.ledger_store import Stamp
+from mentis.ports.entries import Stamp
 from mentis.record.verify import find_damage, verify_agent
 from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.database import Database

@@ -32,8 +32,9 @@ from mentis.ledger.canon import MAX_BYTES
 from mentis.ledger.chain import format_time
 from mentis.net.redact import redact
 from mentis.ports.clock import Clock
+from mentis.ports.entries import Stamp
 from mentis.ports.ids import Ids
-from mentis.ports.ledger_store import LedgerStore, Stamp
+from mentis.ports.ledger_store import LedgerStore
 from mentis.values.digest import digest
 from mentis.values.entry import Draft, Entry
 from mentis.values.lease import Lease

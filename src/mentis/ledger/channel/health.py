@@ -7,7 +7,7 @@ from datetime import datetime
 
 from mentis.disk.atomic import write_beside
 from mentis.errors import HomeError, MentisError, WorldError
-from mentis.ports.ledger_store import LedgerStore
+from mentis.ports.leases import Leases
 from mentis.values.health import Health, RouteHealth, RouteName
 from mentis.values.lease import Lease
 from mentis.values.words import counted
@@ -21,7 +21,7 @@ _MOST_TOLD = 4096
 _ROUTES: tuple[RouteName, ...] = ("A watcher", "B command", "C save tool", "D monitor")
 
 
-def check_health(agent: str, store: LedgerStore, folder: StatusFolder, *, now: datetime) -> Health:
+def check_health(agent: str, store: Leases, folder: StatusFolder, *, now: datetime) -> Health:
     """The store is asked to write, not only to answer: from a full disk one can still read."""
     try:
         _write_probe(agent, store, now)
@@ -61,7 +61,7 @@ def offline(fault: MentisError, folder: StatusFolder) -> Health:
     return Health("RED", reason, routes, _waiting(folder), count_aside(folder.quarantine))
 
 
-def _write_probe(agent: str, store: LedgerStore, now: datetime) -> None:
+def _write_probe(agent: str, store: Leases, now: datetime) -> None:
     """A lease nobody uses: it is written as an entry is, and leaves no entry."""
     store.release_lease(store.take_lease(f"{agent}#{_PROBE}", _PROBE, now=now, seconds=0))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mentis.errors import LeaseHeld
 from mentis.ports.clock import Clock
-from mentis.ports.ledger_store import LedgerStore
+from mentis.ports.leases import Leases
 from mentis.values.lease import Lease
 
 SECONDS = 30.0
@@ -30,7 +30,7 @@ def _machine() -> str:
 
 class Tenure:
     def __init__(
-        self, store: LedgerStore, clock: Clock, *, agent: str, owner: str, seconds: float = SECONDS
+        self, store: Leases, clock: Clock, *, agent: str, owner: str, seconds: float = SECONDS
     ) -> None:
         self._store = store
         self._clock = clock

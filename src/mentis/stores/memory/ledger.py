@@ -12,7 +12,8 @@ from itertools import pairwise
 from threading import Lock
 
 from mentis.errors import Defect
-from mentis.ports.ledger_store import LOOKED_BACK, LedgerStore, Stamp
+from mentis.ports.entries import LOOKED_BACK, Stamp
+from mentis.ports.ledger_store import LedgerStore
 from mentis.stores.delivery import check_same_delivery, refuse_dropped_delivery
 from mentis.stores.erasing import without_fields
 from mentis.stores.layout import read_mark
