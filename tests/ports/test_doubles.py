@@ -35,6 +35,7 @@ from mentis.ports.sense_source import ListedSenses, SenseSource
 from mentis.ports.signer import SeededSigner, Signer
 from mentis.ports.state_store import StateStore
 from mentis.ports.token_counter import TokenCounter
+from mentis.ports.turns import Turns
 from mentis.ports.witness import ListWitness, Witness
 from mentis.stores.memory import (
     AcceptedInMemory,
@@ -68,6 +69,7 @@ secrets: type[Secrets] = ListedSecrets
 sense_source: type[SenseSource] = ListedSenses
 signer: type[Signer] = SeededSigner
 state_store: type[StateStore] = StatesInMemory
+turns: type[Turns] = LedgerInMemory
 token_counter: type[TokenCounter] = EstimatingCounter
 witness: type[Witness] = ListWitness
 

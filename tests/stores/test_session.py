@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from mentis.errors import StoreDamaged
 from mentis.ports.entries import Stamp
 from mentis.stores.rows import Row, to_row
-from mentis.stores.session import HEAD, Session
+from mentis.stores.session import ADD_TURN, HEAD, REPLACE_TURN, Session
 from mentis.values.entry import Draft, Entry
 
 
@@ -90,3 +91,42 @@ def test_a_part_that_only_read_may_fail(entry: Entry) -> None:
     with pytest.raises(ValueError, match="mine"):
         fail(session, lambda: session.execute("SELECT 1"))
     assert session.stands
+
+
+PLACE, OTHER = ("ada", "s", 0), ("bob", "s", 0)
+
+
+def test_turns_are_sent_after_the_entries_and_only_before_a_look_at_their_own_conversation(
+    entry: Entry,
+) -> None:
+    session = Told()
+    session.write_turn(ADD_TURN, PLACE, "{}")
+    session.insert([to_row(entry)])
+    session.look("SELECT 1", (), of=OTHER[:2])
+    assert session.asked == ["SELECT 1"]
+    session.look("SELECT 1", (), of=PLACE[:2])
+    assert session.asked[1:] == [[0], ADD_TURN, "SELECT 1"]
+
+
+def test_a_part_that_fails_leaves_its_turns_out_and_no_others(entry: Entry) -> None:
+    session = Told()
+    with session.part():
+        session.write_turn(ADD_TURN, PLACE, "{}")
+
+    def write() -> None:
+        session.insert([to_row(entry)])
+        session.write_turn(REPLACE_TURN, OTHER, "{}")
+        session.defer("DELETE FROM media", ())
+
+    with pytest.raises(ValueError, match="mine"):
+        fail(session, write)
+    assert session.stands
+    session.send()
+    assert session.asked == [ADD_TURN]
+
+
+def test_a_turn_that_the_database_did_not_keep_was_not_recorded() -> None:
+    session = Told()
+    session.write_turn(ADD_TURN, PLACE, "{}")
+    with pytest.raises(StoreDamaged, match="did not keep turn 0 of session `s` of `ada`"):
+        session.finish()

@@ -21,6 +21,7 @@ from mentis.values.checkpoint import Standing
 from mentis.values.entry import Before, Draft, Entry
 from mentis.values.lease import Lease
 from mentis.values.mark import Mark
+from mentis.values.turn_writes import TurnWrites
 
 from .signing import Sealing
 from .system import set_alarm
@@ -83,6 +84,7 @@ class CheckpointedLedger:
         self.count, self.tally, self.gaps = store.count, store.tally, store.gaps
         self.agents, self.misnamed, self.damage = store.agents, store.misnamed, store.damage
         self.marks, self.mark = store.marks, store.mark
+        self.add_turn, self.turns, self.sessions = store.add_turn, store.turns, store.sessions
         self.keep_checkpoint, self.checkpoints = store.keep_checkpoint, store.checkpoints
         self.take_lease, self.renew_lease = store.take_lease, store.renew_lease
         self.release_lease, self.lease = store.release_lease, store.lease
@@ -137,9 +139,10 @@ class CheckpointedLedger:
         *,
         lease: Lease | None = None,
         marks: Sequence[Mark] = (),
+        turns: TurnWrites | None = None,
     ) -> tuple[Entry, ...]:
         stamp = self._begun(agent, stamp)
-        made = self.inner.append(agent, drafts, stamp, lease=lease, marks=marks)
+        made = self.inner.append(agent, drafts, stamp, lease=lease, marks=marks, turns=turns)
         self._grown(agent, made)
         return made
 
@@ -152,9 +155,12 @@ class CheckpointedLedger:
         draft: Draft,
         stamp: Stamp,
         marks: Sequence[Mark] = (),
+        turns: TurnWrites | None = None,
     ) -> Entry:
         stamp = self._begun(agent, stamp)
-        tombstone = self.inner.erase(agent, index, fields, draft=draft, stamp=stamp, marks=marks)
+        tombstone = self.inner.erase(
+            agent, index, fields, draft=draft, stamp=stamp, marks=marks, turns=turns
+        )
         self._grown(agent, (tombstone,))
         return tombstone
 

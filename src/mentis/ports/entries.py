@@ -9,6 +9,7 @@ from mentis.values.entry import Before, Draft, Entry, Head
 from mentis.values.lease import Lease
 from mentis.values.mark import Mark
 from mentis.values.tally import Tally
+from mentis.values.turn_writes import TurnWrites
 
 Stamp: TypeAlias = Callable[[str, Before | None, Draft], Entry]
 LOOKED_BACK = 10_000  # entries that are looked through for the last of a kind
@@ -23,13 +24,14 @@ class Entries(Protocol):
         *,
         lease: Lease | None = None,
         marks: Sequence[Mark] = (),
+        turns: TurnWrites | None = None,
     ) -> tuple[Entry, ...]:
         """Add all drafts or none. `stamp(agent, head, draft)` runs inside the write transaction.
 
         A draft whose delivery is known already yields the entry that was made of it then. With a
         lease it is LeaseHeld once somebody else has taken the lease. `marks` are set and taken
-        away in the same transaction, or StoreConflict and nothing happens at all; when every draft
-        was known already, they were set then, and stay as they are.
+        away in the same transaction, or StoreConflict and nothing happens at all, and `turns` are
+        written in it; when every draft was known already, that was done then, and stays as it is.
         """
         ...
 
@@ -42,11 +44,12 @@ class Entries(Protocol):
         draft: Draft,
         stamp: Stamp,
         marks: Sequence[Mark] = (),
+        turns: TurnWrites | None = None,
     ) -> Entry:
         """Remove value and salt of these body fields and append `draft`, the tombstone, as one.
 
         The commitments stay. With the field `delivery` goes the column that repeats it. `marks`
-        are set and taken away in the same transaction.
+        are set and taken away and `turns` written in the same transaction.
         """
         ...
 

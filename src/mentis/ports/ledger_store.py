@@ -9,9 +9,10 @@ from .checkpoints import Checkpoints
 from .entries import Entries
 from .leases import Leases
 from .marks import Marks
+from .turns import Turns
 
 
-class LedgerStore(Entries, Marks, Leases, Checkpoints, Protocol):
+class LedgerStore(Entries, Marks, Turns, Leases, Checkpoints, Protocol):
     """One store and one unit of work: what an entry brings with it is written with it, or nothing
     is. Who opens and closes it has all of it; whoever uses it takes the part it needs.
     """

@@ -1,9 +1,10 @@
-"""Chains of entries in an SQL database: what SQLite and PostgreSQL do alike."""
+"""The record of agents in an SQL database: what SQLite and PostgreSQL do alike."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeVar
 
@@ -14,6 +15,8 @@ from mentis.values.entry import Before, Draft, Entry, Head
 from mentis.values.lease import Lease
 from mentis.values.mark import Mark
 from mentis.values.tally import Tally
+from mentis.values.turn import Turn
+from mentis.values.turn_writes import TurnWrites
 
 from .counting import GAPS, GROUPS, SPAN, TIMES, check_gaps, is_whole, to_tally
 from .delivery import check_same_delivery, refuse_dropped_delivery
@@ -23,6 +26,7 @@ from .leasing import LeaseRow, check_holds, next_lease, read_lease, renewed_leas
 from .marking import check_marks, write_marks
 from .rows import COLUMNS, Row, damaged_cell, to_entry, to_row, write_object
 from .session import HEAD, Session
+from .sql_turns import TurnReader, TurnRow, add_turn, write_turns
 
 T = TypeVar("T")
 
@@ -119,6 +123,7 @@ class SqlLedger:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._remains: tuple[str, ...] = ()
+        self._talk = TurnReader(engine.read)
 
     def append(
         self,
@@ -128,17 +133,14 @@ class SqlLedger:
         *,
         lease: Lease | None = None,
         marks: Sequence[Mark] = (),
+        turns: TurnWrites | None = None,
     ) -> tuple[Entry, ...]:
-        columns = write_marks(marks, drafts) if marks else ()
+        beside = _Beside.of(drafts, marks, turns)
 
         def work(session: Session) -> tuple[Entry, ...]:
             if lease is not None:
                 check_holds(_lease_row(session.execute(_LEASE, (agent,))), lease)
-            if not marks:
-                return _append(session, agent, drafts, stamp)
-            return _append(
-                session, agent, drafts, stamp, first=lambda: _mark(session, agent, marks, columns)
-            )
+            return _append(session, agent, drafts, stamp, beside=beside)
 
         return self._engine.commit(agent, work) if drafts else ()
 
@@ -159,20 +161,31 @@ class SqlLedger:
         draft: Draft,
         stamp: Stamp,
         marks: Sequence[Mark] = (),
+        turns: TurnWrites | None = None,
     ) -> Entry:
-        columns = write_marks(marks, (draft,))
+        beside = _Beside.of((draft,), marks, turns)
 
         def work(session: Session) -> Entry:
             rows = session.execute(f"{SELECT} AND idx = ?", (agent, index))
             left = without_fields(to_entry(rows[0]) if rows else None, index, fields)
             body, salts = write_object(left.body), write_object(left.salts)
+            tombstone = _append(session, agent, (draft,), stamp, beside=beside)[0]
             session.execute(_ERASE, (body, salts, left.delivery, agent, index))
-            _mark(session, agent, marks, columns)
-            return _append(session, agent, (draft,), stamp)[0]
+            return tombstone
 
         tombstone = self._engine.commit(agent, work)
         self._remains = self._engine.forget()
         return tombstone
+
+    def add_turn(self, agent: str, session: str, turn: Turn) -> int:
+        row = TurnRow.of(turn)
+        return self._engine.commit(agent, lambda unit: add_turn(unit, agent, session, row))
+
+    def turns(self, agent: str, session: str) -> tuple[Turn, ...]:
+        return self._talk.turns(agent, session)
+
+    def sessions(self, agent: str) -> tuple[str, ...]:
+        return self._talk.sessions(agent)
 
     def remains(self) -> tuple[str, ...]:
         return self._remains
@@ -330,15 +343,35 @@ class SqlLedger:
         self._engine.close()
 
 
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """What is written with entries, laid out: BadInput before anything is done for it."""
+
+    marks: Sequence[Mark]
+    columns: Sequence[str | None]
+    turns: TurnWrites | None
+    rows: Sequence[TurnRow]
+
+    @classmethod
+    def of(
+        cls, drafts: Sequence[Draft], marks: Sequence[Mark], turns: TurnWrites | None
+    ) -> _Beside:
+        rows = tuple(map(TurnRow.of, turns.turns)) if turns is not None else ()
+        return cls(marks, write_marks(marks, drafts), turns, rows)
+
+    def write(self, session: Session, agent: str) -> None:
+        """Whatever may be refused comes before the first write."""
+        write = None if self.turns is None else write_turns(session, agent, self.turns, self.rows)
+        if self.marks:
+            _mark(session, agent, self.marks, self.columns)
+        if write is not None:
+            write()
+
+
 def _append(
-    session: Session,
-    agent: str,
-    drafts: Sequence[Draft],
-    stamp: Stamp,
-    *,
-    first: Callable[[], None] | None = None,
+    session: Session, agent: str, drafts: Sequence[Draft], stamp: Stamp, *, beside: _Beside
 ) -> tuple[Entry, ...]:
-    """`first` is done before anything is written, unless there is nothing to write."""
+    """What goes beside them is written with them, unless all of them were there already."""
     head: Before | None = _head(session.head(agent))
     made: list[Entry] = []
     rows: list[Row] = []
@@ -353,8 +386,8 @@ def _append(
         made.append(entry)
         rows.append(to_row(entry))
         head = entry
-    if first is not None and rows:
-        first()
+    if rows:
+        beside.write(session, agent)
     session.insert(rows)
     return tuple(made)
 

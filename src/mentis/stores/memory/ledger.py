@@ -1,4 +1,4 @@
-"""Chains of entries in memory."""
+"""The record of agents in memory."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
 from threading import Lock
+from typing import TypeAlias
 
-from mentis.errors import Defect
+from mentis.errors import Defect, StoreError
 from mentis.ports.entries import LOOKED_BACK, Stamp
 from mentis.ports.ledger_store import LedgerStore
 from mentis.stores.delivery import check_same_delivery, refuse_dropped_delivery
@@ -19,10 +20,15 @@ from mentis.stores.erasing import without_fields
 from mentis.stores.layout import read_mark
 from mentis.stores.leasing import LeaseRow, check_holds, next_lease, renewed_lease
 from mentis.stores.marking import check_marks, write_marks
+from mentis.stores.sql_turns import TurnRow
 from mentis.values.entry import Draft, Entry, Head
 from mentis.values.lease import Lease
 from mentis.values.mark import Mark
 from mentis.values.tally import Tally
+from mentis.values.turn import Turn
+from mentis.values.turn_writes import TurnWrites
+
+_Sessions: TypeAlias = dict[tuple[str, str], tuple[Turn, ...]]  # by agent and session
 
 
 @dataclass
@@ -46,6 +52,7 @@ class LedgerInMemory:
         self._checkpoints: dict[str, list[tuple[int, str]]] = {}
         self._leases: dict[str, LeaseRow] = {}
         self._marks: dict[tuple[str, str, str], str] = {}
+        self._turns: _Sessions = {}
         self._lock = Lock()
         self._still = False  # a snapshot, which nothing is written into
 
@@ -57,16 +64,20 @@ class LedgerInMemory:
         *,
         lease: Lease | None = None,
         marks: Sequence[Mark] = (),
+        turns: TurnWrites | None = None,
     ) -> tuple[Entry, ...]:
         columns = write_marks(marks, drafts)
+        _refuse_unwritable(turns)
         with self._writing():
             if lease is not None:
                 check_holds(self._leases.get(agent), lease)
             chain = self._chain(agent)
             kept = list(chain.kept)
             made = tuple(_extend(agent, chain, kept, (draft, stamp)) for draft in drafts)
-            if len(kept) > len(chain.kept):  # else every draft was known, and so were the marks
+            if len(kept) > len(chain.kept):  # else every draft was known, and so was the rest
+                changed = self._changed(agent, turns)
                 self._mark(agent, marks, columns)
+                self._turns.update(changed)
             self._keep(agent, chain, kept)
             return made
 
@@ -88,16 +99,33 @@ class LedgerInMemory:
         draft: Draft,
         stamp: Stamp,
         marks: Sequence[Mark] = (),
+        turns: TurnWrites | None = None,
     ) -> Entry:
         columns = write_marks(marks, (draft,))
+        _refuse_unwritable(turns)
         with self._writing():
             chain = self._chain(agent)
             left = without_fields(self.find(agent, index), index, fields)
             kept = [left if entry.index == index else entry for entry in chain.kept]
             tombstone = _extend(agent, chain, kept, (draft, stamp))
+            changed = self._changed(agent, turns)
             self._mark(agent, marks, columns)
+            self._turns.update(changed)
             self._keep(agent, chain, kept)
             return tombstone
+
+    def add_turn(self, agent: str, session: str, turn: Turn) -> int:
+        writes = TurnWrites(session, turns=(turn,))
+        _refuse_unwritable(writes)
+        with self._writing():
+            self._turns.update(self._changed(agent, writes))
+            return len(self._turns[agent, session]) - 1
+
+    def turns(self, agent: str, session: str) -> tuple[Turn, ...]:
+        return self._turns.get((agent, session), ())
+
+    def sessions(self, agent: str) -> tuple[str, ...]:
+        return tuple(session for owner, session in tuple(self._turns) if owner == agent)
 
     def remains(self) -> tuple[str, ...]:
         return ()
@@ -122,6 +150,7 @@ class LedgerInMemory:
                 _checkpoints={agent: list(kept) for agent, kept in self._checkpoints.items()},
                 _leases=dict(self._leases),
                 _marks=dict(self._marks),
+                _turns=dict(self._turns),
                 _still=True,
             )
         yield still
@@ -237,6 +266,17 @@ class LedgerInMemory:
             else:
                 self._marks[agent, mark.kind, mark.key] = column
 
+    def _changed(self, agent: str, writes: TurnWrites | None) -> _Sessions:
+        """The session as it will be, if that is another."""
+        if writes is None:
+            return {}
+        before = self.turns(agent, writes.session)
+        for number in writes.emptied:
+            if not 0 <= number < len(before):
+                raise StoreError(f"session `{writes.session}` of `{agent}` has no turn {number}")
+        after = writes.applied_to(before)
+        return {(agent, writes.session): after} if after else {}
+
     def _chain(self, agent: str) -> _Chain:
         return self._chains.get(agent) or _Chain()
 
@@ -244,6 +284,12 @@ class LedgerInMemory:
         if kept:
             chain.kept = kept
             self._chains[agent] = chain
+
+
+def _refuse_unwritable(writes: TurnWrites | None) -> None:
+    """BadInput for a turn that no other store could keep."""
+    for turn in writes.turns if writes is not None else ():
+        TurnRow.of(turn)
 
 
 def _extend(agent: str, chain: _Chain, kept: list[Entry], asked: tuple[Draft, Stamp]) -> Entry:

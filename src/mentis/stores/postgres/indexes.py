@@ -28,6 +28,9 @@ _INDEXES = (
     _Index("dropped_pkey", "dropped", ("agent", "idx")),
     _Index("dropped_agent_delivery_key", "dropped", ("agent", "delivery")),
     _Index("marks_pkey", "marks", ("agent", "kind", "key")),
+    _Index("turns_pkey", "turns", ("agent", "session", "number")),
+    _Index("media_pkey", "media", ("agent", "digest")),
+    _Index("turn_media_pkey", "turn_media", ("agent", "session", "number", "part")),
 )
 
 

@@ -1,4 +1,4 @@
-"""Chains of entries in PostgreSQL.
+"""The record of agents in PostgreSQL.
 
 Writers of one agent take turns under an advisory lock. What waits in this process goes into one
 transaction, whichever agents it is for, as long as nobody else holds one of their chains; then,
@@ -11,12 +11,12 @@ from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, LiteralString, TypeVar
 
 from mentis.errors import MentisError
 from mentis.stores.group import GroupCommit
 from mentis.stores.rows import COLUMNS, Row
-from mentis.stores.session import Session
+from mentis.stores.session import Session, TurnPlace
 from mentis.stores.sql_ledger import Read, SqlLedger
 
 from .database import PostgresDatabase
@@ -26,8 +26,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 # What `VACUUM` frees is not overwritten, and the server keeps more than its tables.
+_ERASED: tuple[LiteralString, ...] = ("ledger", "dropped", "turns", "media", "turn_media")
 _REMAINS = (
-    "unused space of the server's table files, until VACUUM FULL ledger, dropped, which locks them",
+    "unused space of the server's table files, until VACUUM FULL {}, which locks them".format(
+        ", ".join(_ERASED)
+    ),
     "the write-ahead log of the server and its archive, until they are recycled",
     "replicas and backups of the server",
 )
@@ -40,6 +43,11 @@ _HEADS = """
 SELECT wanted, idx, hash, time FROM unnest(%s::text[]) AS wanted CROSS JOIN LATERAL (
     SELECT idx, hash, time FROM ledger WHERE agent = wanted COLLATE "C" ORDER BY idx DESC LIMIT 1
 ) AS head
+"""
+_TURNS = """
+SELECT agent, session, number, turn FROM turns JOIN
+    unnest(%s::text[], %s::text[], %s::bigint[]) AS wanted (a, s, n)
+    ON agent = a COLLATE "C" AND session = s COLLATE "C" AND number = n
 """
 
 
@@ -80,7 +88,7 @@ class _PostgresEngine:
 
     def forget(self) -> tuple[str, ...]:
         """The old rows go; the server's own log and its backups are in its owner's hands."""
-        self._database.vacuum("ledger", "dropped")
+        self._database.vacuum(*_ERASED)
         return _REMAINS
 
     def damage(self) -> tuple[str, ...]:
@@ -118,6 +126,15 @@ class _Session(Session):
             heads[agent].append(tuple(head))
         return heads
 
+    def run_many(self, statement: str, rows: Sequence[Sequence[object]]) -> None:
+        with self._faults(), self._connection.cursor() as cursor:
+            cursor.executemany(_spelled(statement).encode(), rows)
+
+    def run_turns(self, places: Sequence[TurnPlace]) -> dict[TurnPlace, object]:
+        columns = [list(column) for column in zip(*places, strict=True)]
+        rows = self.run(_TURNS, columns)
+        return {(agent, session, number): turn for agent, session, number, turn in rows}
+
     @contextmanager
     def _faults(self) -> Generator[None]:
         try:
@@ -135,11 +152,24 @@ class _OwnSession(_Session):
         super().insert(rows)
         self.send()
 
+    def write_turn(self, statement: str, place: TurnPlace, text: str) -> None:
+        super().write_turn(statement, place, text)
+        self.send()
+
 
 class _SharedSession(_Session):
     def run_insert(self, rows: Sequence[Row]) -> None:
-        try:
+        with self._apart():
             super().run_insert(rows)
+
+    def run_many(self, statement: str, rows: Sequence[Sequence[object]]) -> None:
+        with self._apart():
+            super().run_many(statement, rows)
+
+    @contextmanager
+    def _apart(self) -> Generator[None]:
+        try:
+            yield
         except MentisError as error:
             raise _Apart from error
 

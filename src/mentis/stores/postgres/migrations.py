@@ -115,10 +115,43 @@ _ADD_REVISIONS = (
     """,
 )
 
+# The bytes of attachments, each content once, beside the turns whose parts they are.
+_ADD_TURNS = (
+    """
+    CREATE TABLE turns (
+        id BIGINT GENERATED ALWAYS AS IDENTITY,
+        agent TEXT COLLATE "C" NOT NULL,
+        session TEXT COLLATE "C" NOT NULL,
+        number BIGINT NOT NULL,
+        turn TEXT NOT NULL,
+        PRIMARY KEY (agent, session, number)
+    )
+    """,
+    """
+    CREATE TABLE media (
+        agent TEXT COLLATE "C" NOT NULL,
+        digest TEXT COLLATE "C" NOT NULL,
+        data BYTEA NOT NULL,
+        PRIMARY KEY (agent, digest)
+    )
+    """,
+    """
+    CREATE TABLE turn_media (
+        agent TEXT COLLATE "C" NOT NULL,
+        session TEXT COLLATE "C" NOT NULL,
+        number BIGINT NOT NULL,
+        part BIGINT NOT NULL,
+        digest TEXT COLLATE "C" NOT NULL,
+        PRIMARY KEY (agent, session, number, part)
+    )
+    """,
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _CREATE_TABLES,
     _ADD_MARKS,
     _ADD_MEMORIES,
     _ADD_REVISIONS,
+    _ADD_TURNS,
 )
 VERSION = len(MIGRATIONS)

@@ -138,6 +138,31 @@ _EXPECTED = {
         column words text not null
         CREATE UNIQUE INDEX revisions_pkey USING btree (key, number)
     """,
+    "turns": """
+        table
+        column id bigint not null a
+        column agent text not null C
+        column session text not null C
+        column number bigint not null
+        column turn text not null
+        CREATE UNIQUE INDEX turns_pkey USING btree (agent, session, number)
+    """,
+    "media": """
+        table
+        column agent text not null C
+        column digest text not null C
+        column data bytea not null
+        CREATE UNIQUE INDEX media_pkey USING btree (agent, digest)
+    """,
+    "turn_media": """
+        table
+        column agent text not null C
+        column session text not null C
+        column number bigint not null
+        column part bigint not null
+        column digest text not null C
+        CREATE UNIQUE INDEX turn_media_pkey USING btree (agent, session, number, part)
+    """,
     "version": """
         table
         column number integer not null

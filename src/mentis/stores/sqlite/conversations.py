@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from mentis.errors import StoreDamaged, StoreError
+from mentis.stores.column import read_value, write_value
+from mentis.stores.turn_cache import TurnCache
 from mentis.values.digest import digest
 from mentis.values.ending import Ending
 from mentis.values.part import MediaPart, Part
 from mentis.values.turn import Turn
 
-from .column import read_value, write_value
 from .database import Database
-from .kept import KeptTurns
 
 _NEXT = "SELECT coalesce(max(number) + 1, 0) FROM turns WHERE agent = ? AND session = ?"
 _ADD = "INSERT INTO turns (agent, session, number, turn) VALUES (?, ?, ?, ?)"
@@ -51,7 +51,7 @@ class SqliteConversations:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._kept = KeptTurns()
+        self._kept = TurnCache()
 
     def damage(self) -> tuple[str, ...]:
         return self._database.damage(_TABLES)

@@ -1,4 +1,4 @@
-"""Chains of entries in SQLite. Appends that wait together share one sync of the disk."""
+"""The record of agents in SQLite. Appends that wait together share one sync of the disk."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from mentis.stores.group import GroupCommit
 from mentis.stores.rows import COLUMNS, Row
 from mentis.stores.session import Session
 from mentis.stores.sql_ledger import Read, SqlLedger
+from mentis.stores.sql_turns import TURN_TABLES
 
 from .database import Database, fetch
 
 T = TypeVar("T")
-_TABLES = ("ledger", "dropped", "checkpoints", "leases", "marks")
+_TABLES = ("ledger", "dropped", "checkpoints", "leases", "marks", *TURN_TABLES)
 _INSERT = (
     f"INSERT INTO ledger ({', '.join(COLUMNS)})"  # noqa: S608 - constants
     f" VALUES ({', '.join('?' for _ in COLUMNS)})"

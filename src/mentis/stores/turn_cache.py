@@ -14,7 +14,7 @@ Row: TypeAlias = tuple[str, tuple[tuple[int, str], ...]]
 _TURNS, _BYTES = 2048, 16_000_000
 
 
-class KeptTurns:
+class TurnCache:
     """By what stands in the row, not by its place: a changed row is another one by itself.
 
     The longest unused go first, past a number of turns or of bytes.

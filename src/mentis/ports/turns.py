@@ -1,0 +1,23 @@
+"""Keeps the turns of conversations. The double is `mentis.stores.memory.LedgerInMemory`."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from mentis.values.turn import Turn
+
+
+class Turns(Protocol):
+    """A message stands here before it is answered. Its end, what follows it and what is erased are
+    written by `Entries.append` and `Entries.erase` alone, with the entry that binds them.
+    """
+
+    def add_turn(self, agent: str, session: str, turn: Turn) -> int:
+        """Store a turn at the end of a session and return its number; they count from 0."""
+        ...
+
+    def turns(self, agent: str, session: str) -> tuple[Turn, ...]: ...
+
+    def sessions(self, agent: str) -> tuple[str, ...]:
+        """The names of all sessions, oldest first."""
+        ...

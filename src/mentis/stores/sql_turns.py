@@ -1,0 +1,184 @@
+"""Turns of conversations in an SQL database; the bytes of attachments apart, each content once.
+
+What is written is read and laid out first, so that nothing is refused once something is written.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from mentis.errors import StoreDamaged, StoreError
+from mentis.values.digest import digest
+from mentis.values.part import MediaPart, Part
+from mentis.values.turn import Turn
+from mentis.values.turn_writes import TurnWrites, emptied
+
+from .column import read_value, write_value
+from .rows import Row
+from .session import ADD_TURN, REPLACE_TURN, Session, TurnPlace
+from .turn_cache import TurnCache
+
+TURN_TABLES = ("turns", "media", "turn_media")
+_NEXT = "SELECT coalesce(max(number) + 1, 0) FROM turns WHERE agent = ? AND session = ?"
+_TURN = "SELECT turn FROM turns WHERE agent = ? AND session = ? AND number = ?"
+_TURNS = "SELECT number, turn FROM turns WHERE agent = ? AND session = ? ORDER BY number"
+_SESSIONS = "SELECT session FROM turns WHERE agent = ? GROUP BY session ORDER BY min(id)"
+_KEEP = """
+INSERT INTO media (agent, digest, data) VALUES (?, ?, ?) ON CONFLICT (agent, digest) DO NOTHING
+"""
+_LINK = "INSERT INTO turn_media (agent, session, number, part, digest) VALUES (?, ?, ?, ?, ?)"
+_UNLINK = "DELETE FROM turn_media WHERE agent = ? AND session = ? AND number = ?"
+_LINKED = "SELECT digest FROM turn_media WHERE agent = ? AND session = ? AND number = ?"
+_FORGET = """
+DELETE FROM media WHERE agent = ? AND digest = ? AND NOT EXISTS (
+    SELECT 1 FROM turn_media AS t WHERE t.agent = media.agent AND t.digest = media.digest)
+"""
+_MEDIA = """
+SELECT number, part, digest, data FROM turn_media JOIN media USING (agent, digest)
+WHERE agent = ? AND session = ? ORDER BY number, part
+"""
+_HINT = "somebody changed the database; put a backup in its place"
+
+_Bytes: TypeAlias = dict[int, bytes]
+_Read: TypeAlias = Callable[[str, Sequence[object]], list[Row]]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRow:
+    """A turn as it is kept: its text, and the bytes of its attachments by number of the part."""
+
+    text: str
+    data: _Bytes
+
+    @classmethod
+    def of(cls, turn: Turn) -> TurnRow:
+        """BadInput where it has no JSON form."""
+        data = {
+            number: part.data
+            for number, part in enumerate(turn.parts)
+            if isinstance(part, MediaPart) and part.data is not None
+        }
+        return cls(write_value(_with(turn, dict.fromkeys(data)) if data else turn), data)
+
+
+def add_turn(session: Session, agent: str, name: str, row: TurnRow) -> int:
+    number: int = session.look(_NEXT, (agent, name), of=(agent, name))[0][0]
+    _add(session, (agent, name, number), row)
+    return number
+
+
+def write_turns(
+    session: Session, agent: str, writes: TurnWrites, rows: Sequence[TurnRow]
+) -> Callable[[], None]:
+    """Read what it needs, and return what writes it: nothing of that is refused any more."""
+    of = agent, writes.session
+    (number,) = session.look(_NEXT, of, of=of)[0] if rows else (0,)
+    ended = _ended(session, agent, writes)
+    empty = [_emptied(session, (*of, number)) for number in writes.emptied]
+
+    def write() -> None:
+        for place, text, gone in (*ended, *empty):
+            session.write_turn(REPLACE_TURN, place, text)
+            if gone is not None:
+                session.defer(_UNLINK, place)
+                for name in gone:
+                    session.defer(_FORGET, (agent, name))
+        for place, row in enumerate(rows, start=number):
+            _add(session, (*of, place), row)
+
+    return write
+
+
+class TurnReader:
+    """Turns are numbered from 0, so that a number is also the place in `turns`."""
+
+    def __init__(self, read: _Read) -> None:
+        self._read = read
+        self._cache = TurnCache()
+
+    def turns(self, agent: str, session: str) -> tuple[Turn, ...]:
+        where = f"a turn of session `{session}` of `{agent}`"
+        rows = self._read(_TURNS, (agent, session))
+        data: defaultdict[int, _Bytes] = defaultdict(dict)
+        names: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
+        # After the turns: each has its attachments before it is there.
+        for number, part, name, content in self._read(_MEDIA, (agent, session)) if rows else ():
+            data[number][part] = content
+            names[number].append((part, name))
+        turns: list[Turn] = []
+        for place, (number, text) in enumerate(rows):
+            if (number, type(text)) != (place, str):
+                raise StoreDamaged(
+                    f"{where} is not in its place: the one after {place} others has the number"
+                    f" {number!r}",
+                    hint=_HINT,
+                )
+            row = (text, tuple(names.get(number, ())))
+            turn = self._cache.get(row)
+            if turn is None:
+                turn, held = read_value(Turn, text, where=where), data.get(number, {})
+                turn = self._cache.keep(row, _with(turn, held) if held else turn)
+            turns.append(turn)
+        return tuple(turns)
+
+    def sessions(self, agent: str) -> tuple[str, ...]:
+        return tuple(_name(session) for (session,) in self._read(_SESSIONS, (agent,)))
+
+
+_Replaced: TypeAlias = tuple[TurnPlace, str, list[str] | None]
+
+
+def _ended(session: Session, agent: str, writes: TurnWrites) -> list[_Replaced]:
+    """Only the state of the message is new. One that somebody took away is for `verify` to miss."""
+    place = agent, writes.session, writes.number
+    turn = _stored(session, place) if writes.state is not None else None
+    if turn is None or writes.state is None:
+        return []
+    return [(place, write_value(replace(turn, state=writes.state)), None)]
+
+
+def _emptied(session: Session, place: TurnPlace) -> _Replaced:
+    turn = _stored(session, place)
+    if turn is None:
+        agent, name, number = place
+        raise StoreError(f"session `{name}` of `{agent}` has no turn {number}")
+    linked = session.look(_LINKED, place, of=place[:2])
+    return place, write_value(emptied(turn)), list(dict.fromkeys(name for (name,) in linked))
+
+
+def _stored(session: Session, place: TurnPlace) -> Turn | None:
+    agent, name, number = place
+    rows = session.look(_TURN, place, of=(agent, name))
+    where = f"turn {number} of session `{name}` of `{agent}`"
+    return read_value(Turn, str(rows[0][0]), where=where) if rows else None
+
+
+def _add(session: Session, place: TurnPlace, row: TurnRow) -> None:
+    for part, content in row.data.items():
+        name = digest(content)
+        session.defer(_KEEP, (place[0], name, content))
+        session.defer(_LINK, (*place, part, name))
+    session.write_turn(ADD_TURN, place, row.text)
+
+
+def _name(session: object) -> str:
+    try:
+        if isinstance(session, str) and session.encode():
+            return session
+    except UnicodeEncodeError:
+        pass
+    raise StoreDamaged(
+        f"there are turns of a session that is called {session!r}, which no session can be",
+        hint=_HINT,
+    )
+
+
+def _with(turn: Turn, data: dict[int, bytes] | dict[int, None]) -> Turn:
+    parts: tuple[Part, ...] = tuple(
+        replace(part, data=data[number]) if isinstance(part, MediaPart) and number in data else part
+        for number, part in enumerate(turn.parts)
+    )
+    return replace(turn, parts=parts)
