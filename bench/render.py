@@ -23,8 +23,8 @@ from typing import Any, TypeAlias, cast
 
 from mentis.render import memo
 from mentis.render.wires import render_for
-from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.database import Database
+from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.values.part import MediaPart, TextPart, ToolCallPart, ToolResultPart
 from mentis.values.rendering import Fragment
 from mentis.values.request import PromptRequest
@@ -253,9 +253,9 @@ def stored_render(wire: str) -> Pair:
     request, build, numbers = conversation(), BUILDERS[wire], count()
     folder = mkdtemp()
     atexit.register(rmtree, folder)
-    store = SqliteConversations(Database(Path(folder) / "mentis.db"))
+    store = SqliteLedger(Database(Path(folder) / "mentis.db"))
     for turn in request.conversation_history:
-        store.add("ada", "main", turn)
+        store.add_turn("ada", "main", turn)
 
     def ours() -> object:
         history = store.turns("ada", "main")

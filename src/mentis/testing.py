@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from .stores.memory import (
         AcceptedInMemory,
         BlobsInMemory,
-        ConversationsInMemory,
         LedgerInMemory,
         MemoriesInMemory,
         RevisionsInMemory,
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 _HOMES = {
     "AcceptedInMemory": "stores.memory",
     "BlobsInMemory": "stores.memory",
-    "ConversationsInMemory": "stores.memory",
     "CountingIds": "ports.ids",
     "EstimatingCounter": "engines.estimate",
     "FixedClock": "ports.clock",
@@ -59,7 +57,6 @@ _HOMES = {
 __all__ = (
     "AcceptedInMemory",
     "BlobsInMemory",
-    "ConversationsInMemory",
     "CountingIds",
     "EstimatingCounter",
     "FixedClock",

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from mentis.ledger.keeping import Keeping
 from mentis.ledger.verify import verify_chain
 from mentis.record.verify import Asked, verify_agent
-from mentis.stores.memory import ConversationsInMemory
 from mentis.values.checkpoint import KeptNote
 from mentis.values.entry import Entry, Verdict
 
@@ -19,7 +18,7 @@ def verify_store(
     store, agent = ledger.store, ledger.agent
     if not before:
         asked = Asked(pin=ledger.pin, outside=tuple(outside))
-        return verify_agent(agent, store, ConversationsInMemory(), asked)
+        return verify_agent(agent, store, store, asked)
     own = [KeptNote(note, "the ledger", outside=False) for _, note in store.checkpoints(agent)]
     read = [*before, *store.entries(agent)]
     return verify_chain(agent, read, pin=ledger.pin, notes=[*own, *outside])

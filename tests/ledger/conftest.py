@@ -22,7 +22,7 @@ from mentis.ports.entries import Stamp
 from mentis.ports.ids import CountingIds
 from mentis.ports.signer import SeededSigner, Signer
 from mentis.record.verify import Asked, verify_agent
-from mentis.stores.memory import ConversationsInMemory, LedgerInMemory
+from mentis.stores.memory import LedgerInMemory
 from mentis.values.checkpoint import Checkpoint, KeptNote, Pin
 from mentis.values.entry import Draft, Entry, Verdict
 
@@ -97,7 +97,7 @@ def verify_store(
     """As `mentis status verify` does it; `before` are entries of segments."""
     if before is None:
         asked = Asked(pin=ledger.pin, outside=tuple(outside))
-        return verify_agent(ledger.agent, ledger.store, ConversationsInMemory(), asked)
+        return verify_agent(ledger.agent, ledger.store, ledger.store, asked)
     own = [
         KeptNote(note, "the ledger", outside=False)
         for _, note in ledger.store.checkpoints(ledger.agent)

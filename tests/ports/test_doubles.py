@@ -19,7 +19,6 @@ from mentis.ports.chance import Chance, ListedChance
 from mentis.ports.channel import Channel, RecordingChannel
 from mentis.ports.checkpoints import Checkpoints
 from mentis.ports.clock import Clock, FixedClock
-from mentis.ports.conversation_store import ConversationStore
 from mentis.ports.embedder import Embedder
 from mentis.ports.entries import Entries
 from mentis.ports.ids import CountingIds, Ids
@@ -40,7 +39,6 @@ from mentis.ports.witness import ListWitness, Witness
 from mentis.stores.memory import (
     AcceptedInMemory,
     BlobsInMemory,
-    ConversationsInMemory,
     LedgerInMemory,
     MemoriesInMemory,
     RevisionsInMemory,
@@ -53,7 +51,6 @@ blob_store: type[BlobStore] = BlobsInMemory
 channel: type[Channel] = RecordingChannel
 chance: type[Chance] = ListedChance
 clock: type[Clock] = FixedClock
-conversation_store: type[ConversationStore] = ConversationsInMemory
 embedder: type[Embedder] = HashEmbedder
 ids: type[Ids] = CountingIds
 ledger_store: type[LedgerStore] = LedgerInMemory

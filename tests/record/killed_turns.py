@@ -22,7 +22,6 @@ from mentis.app.agent import Agent
 from mentis.call.scripted import ScriptedProvider
 from mentis.home.parts import Parts
 from mentis.stores.sql_ledger import SqlLedger
-from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.values.part import TextPart
 from mentis.values.turn import Turn
 
@@ -35,17 +34,18 @@ class Killing:
     def __init__(self, last: int) -> None:
         self.last = last
         self.writes: list[str] = []
+        self.armed = False
 
-    def arm(self) -> None:
+    def watch(self) -> None:
+        """Before anything is opened."""
         SqlLedger.append = self._counted("append", SqlLedger.append)
-        SqliteConversations.add = self._counted("add", SqliteConversations.add)
-        SqliteConversations.carry = self._counted("carry", SqliteConversations.carry)
+        SqlLedger.add_turn = self._counted("add_turn", SqlLedger.add_turn)
 
     def _counted(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def write(*args: object, **rest: object) -> object:
             made = real(*args, **rest)
-            self.writes.append(name)
-            if len(self.writes) == self.last:
+            self.writes.extend([name] if self.armed else [])
+            if self.armed and len(self.writes) == self.last:
                 tell(name)
                 os.kill(os.getpid(), signal.SIGKILL)
             return made
@@ -58,11 +58,13 @@ def opened(home: Path, *replies: str) -> Agent:
 
 
 async def talk(home: Path, session: str, last: int) -> None:
+    killing = Killing(last)
+    killing.watch()
     async with opened(home, *REPLIES) as agent:
         mind = agent._mind  # pyright: ignore[reportPrivateUsage]  # as a process that died left it
         begun = Turn("user", (TextPart("Hello?"),), state="pending")
-        mind.record.conversations.add(mind.who.agent, session, begun)
-        Killing(last).arm()
+        mind.record.ledger.add_turn(mind.who.agent, session, begun)
+        killing.armed = True
         await agent.chat("a", session=session)
         agent.set_title("A talk", session=session)
         await agent.afterthought(session=session)
@@ -77,7 +79,6 @@ async def look(home: Path, session: str) -> dict[str, object]:
         asked = [one for one in told if one["session"] == session and "inner" not in one]
         return {
             "before": [finding.message for finding in before.findings],
-            "waiting": sum("not carried over" in note for note in before.notes),
             "found": found,
             "turns": [_told(turn) for turn in agent.history(session=session)],
             "asked": [one["number"] for one in asked],

@@ -15,20 +15,21 @@ from mentis.errors import StoreDamaged, StoreLocked
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
 from mentis.record import rotation as record_rotation
-from mentis.record.erased_turns import ERASED_TURNS, ErasedTurns
 from mentis.record.record import Record, open_record
 from mentis.record.segments import SegmentFolder
-from mentis.record.stored_turns import emptied
 from mentis.record.verify_home import verify_home
-from mentis.stores.sqlite.conversations import SqliteConversations
+from mentis.stores import sql_ledger
+from mentis.stores.column import write_value
+from mentis.stores.older_turns import ERASED_TURNS, OlderWrites
 from mentis.values.entry import Draft, Verdict
 from mentis.values.json import JsonObject
 from mentis.values.mark import Mark
 from mentis.values.rendering import Rendering
 from mentis.values.route import Route
+from mentis.values.turn_writes import TurnWrites, emptied
 
 pytestmark = pytest.mark.anyio
-ERASED = ErasedTurns(3, "main", (0, 1), ("turn", "digests"))
+ERASED = Mark(ERASED_TURNS, "3", {"session": "main", "turns": [0, 1], "fields": ["turn"]})
 
 
 @pytest.fixture
@@ -53,15 +54,16 @@ def verdict(home: Path) -> Verdict:
 
 def empty_alone(record: Record, *numbers: int) -> None:
     """As an older Mentis, killed before it wrote the tombstone."""
-    store = SqliteConversations(record.database)
-    turns = store.turns(record.agent, "main")
-    for number in numbers:
-        store.replace(record.agent, "main", number, emptied(turns[number]))
+    turns = record.store.turns(record.agent, "main")
+    with record.database.write() as connection:
+        for number in numbers:
+            left = write_value(emptied(turns[number]))
+            connection.execute("UPDATE turns SET turn = ? WHERE number = ?", (left, number))
 
 
 def standing(record: Record) -> list[int]:
     """The turns of which the words are in the database."""
-    turns = SqliteConversations(record.database).turns(record.agent, "main")
+    turns = record.store.turns(record.agent, "main")
     return [number for number, turn in enumerate(turns) if turn.parts]
 
 
@@ -169,7 +171,7 @@ async def test_a_segment_that_was_not_erased_yet_takes_no_turn_with_the_same_wor
     assert verdict(home).intact
 
 
-async def test_what_else_is_asked_for_of_the_entry_goes_as_well(
+async def test_turns_that_cannot_be_emptied_keep_the_fields_of_their_entry(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def busy(*_: object) -> None:
@@ -177,11 +179,11 @@ async def test_what_else_is_asked_for_of_the_entry_goes_as_well(
 
     with open_record(home) as record:
         with monkeypatch.context() as patch:
-            patch.setattr(SqliteConversations, "replace", busy)
+            patch.setattr(sql_ledger, "write_turns", busy)
             with pytest.raises(StoreLocked):
                 record.erase(0, ["digests"], reason="asked for")
         assert standing(record) == [0, 1, 2, 3, 4, 5]
-        assert "turn" in record.entry(0).body
+        assert {"turn", "digests"} <= record.entry(0).body.keys()
         record.erase(0, [], reason="asked for")
         assert (standing(record), record.entry(0).body) == ([2, 3, 4, 5], {})
     assert (verdict(home).findings, verdict(home).notes) == ((), ())
@@ -189,9 +191,9 @@ async def test_what_else_is_asked_for_of_the_entry_goes_as_well(
 
 @pytest.mark.parametrize("key", ["x", "-1"])
 async def test_a_mark_under_another_name_is_damage(key: str) -> None:
-    assert ErasedTurns.read(ERASED.mark()) == ERASED
+    assert OlderWrites.read(ERASED).writes == TurnWrites("main", emptied=(0, 1))
     with pytest.raises(StoreDamaged, match="which turns were erased"):
-        ErasedTurns.read(Mark(ERASED_TURNS, key, ERASED.mark().value))
+        OlderWrites.read(Mark(ERASED_TURNS, key, ERASED.value))
 
 
 @pytest.mark.parametrize(

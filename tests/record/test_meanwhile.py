@@ -29,8 +29,8 @@ from mentis.record.record import Record, open_record
 from mentis.record.segments import SegmentFolder
 from mentis.record.verify import Asked, verify_agent
 from mentis.record.verify_home import verify_home
+from mentis.stores import sql_ledger
 from mentis.stores.sql_ledger import SqlLedger
-from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.values.entry import Draft, Entry, Verdict
 
@@ -277,9 +277,11 @@ def test_a_turn_that_is_just_being_emptied_breaks_no_verdict(
             record.erase(kinds["turn"], [], reason="asked for")
 
     anyio.run(talk)
-    with half_done(erase, (SqliteConversations, "replace"), monkeypatch):
-        (verdict,) = verify_home(owned.path)
-    assert (verdict.findings, len(verdict.erased)) == ((), 1)
+    with half_done(erase, (sql_ledger, "write_turns"), monkeypatch):
+        (before,) = verify_home(owned.path)
+    (after,) = verify_home(owned.path)
+    assert (before.findings, len(before.erased)) == ((), 0)
+    assert (after.findings, len(after.erased)) == ((), 1)
 
 
 def test_a_verdict_that_cannot_wait_for_the_end_of_an_erasure_says_so(owned: Owned) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -13,6 +14,7 @@ from typing import Any, cast
 import pytest
 
 from mentis.app.agent import Agent
+from mentis.codec.forms import to_json
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
 from mentis.ports.act_handler import RecordingHandler
@@ -251,9 +253,10 @@ async def test_a_result_that_was_changed_afterwards_is_found(tmp_path: Path) -> 
     async with Agent.open(home, parts=Parts(provider=_server("openai"), handlers=(look,))) as agent:
         await agent.chat("What colour is the sky?")
         assert agent.verify().intact
-        talk, results = agent._mind.record.conversations, agent.history()[2]  # pyright: ignore[reportPrivateUsage]  # somebody with the file
-        forged = replace(results, parts=(ToolResultPart("call_1", "look", "it is green"),))
-        talk.replace(agent.id, "main", 2, forged)
+        forged = replace(agent.history()[2], parts=(ToolResultPart("call_1", "look", "green"),))
+        with closing(sqlite3.connect(home / "mentis.db")) as connection, connection:
+            statement = "UPDATE turns SET turn = ? WHERE number = 2"
+            connection.execute(statement, (to_json(forged).decode(),))
         assert [finding.message for finding in agent.verify().findings] == [
             "the calls of this turn or their results are not in the conversation as they were"
         ]

@@ -189,7 +189,7 @@ async def test_after_an_erasure_added_turns_are_still_found(home: Path, session:
     with open_record(home) as record:
         record.erase(0, [], reason="asked for")
         turn = Turn("user", (TextPart("I was never said."),))
-        record.talk.add(record.agent, session, turn)
+        record.store.add_turn(record.agent, session, turn)
     assert [finding.attack for finding in verdict(home).findings] == ["inserted"]
 
 
@@ -197,7 +197,7 @@ async def test_what_is_left_of_an_erased_turn_is_bound_too(home: Path) -> None:
     with open_record(home) as record:
         record.erase(1, ["digests"], reason="asked for")
         assert verdict(home).intact
-        record.talk.add(record.agent, "main", Turn("user", ()))
+        record.store.add_turn(record.agent, "main", Turn("user", ()))
     assert not verdict(home).intact
     edit(home, "main", 2, lambda turn: turn.update(replaces=0))
     assert not verdict(home).intact
@@ -213,7 +213,7 @@ async def test_an_entry_erased_by_an_older_mentis_says_what_could_not_be_looked_
         assert found.intact
         assert any("entry 0 no longer says which session" in note for note in found.notes)
         assert any("turn 0 of session 'main' is in no entry" in note for note in found.notes)
-        record.talk.add(record.agent, "evil", Turn("user", (TextPart("I was never said."),)))
+        record.store.add_turn(record.agent, "evil", Turn("user", (TextPart("I was never said."),)))
     assert "inserted" in [finding.attack for finding in verdict(home).findings]
 
 

@@ -44,7 +44,6 @@ from mentis.record.record import open_record
 from mentis.status.desk import Desk, Opened
 from mentis.status.statuses import Statuses, open_statuses
 from mentis.stores.memory import LedgerInMemory
-from mentis.stores.memory.conversations import ConversationsInMemory
 from mentis.stores.postgres.database import PostgresDatabase
 from mentis.stores.postgres.ledger import PostgresLedger
 from mentis.values.entry import Before, Draft, Entry
@@ -81,7 +80,7 @@ class World:
     def _opened(self) -> Opened:
         if self.fault is not None:
             raise self.fault
-        return Opened(self.ledger, ConversationsInMemory())
+        return Opened(self.ledger, self.ledger)
 
     def reasons(self) -> list[dict[str, Any]]:
         files = sorted(self.folder.quarantine.glob("*.reason.json"))

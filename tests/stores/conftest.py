@@ -12,7 +12,6 @@ import pytest
 
 from mentis.ledger.chain import make_stamp
 from mentis.ports.clock import FixedClock
-from mentis.ports.conversation_store import ConversationStore
 from mentis.ports.entries import Stamp
 from mentis.ports.ids import CountingIds
 from mentis.ports.ledger_store import LedgerStore
@@ -20,7 +19,6 @@ from mentis.ports.memory_store import MemoryStore
 from mentis.ports.revisions import Revisions
 from mentis.ports.state_store import StateStore
 from mentis.stores.memory import (
-    ConversationsInMemory,
     LedgerInMemory,
     MemoriesInMemory,
     RevisionsInMemory,
@@ -29,7 +27,6 @@ from mentis.stores.postgres.database import PostgresDatabase
 from mentis.stores.postgres.ledger import PostgresLedger
 from mentis.stores.postgres.memories import PostgresMemories
 from mentis.stores.postgres.revisions import PostgresRevisions
-from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.stores.sqlite.memories import SqliteMemories
@@ -68,11 +65,6 @@ def postgres(postgres_url: str, schema: str) -> Iterator[PostgresDatabase]:
 
 @pytest.fixture(params=[LedgerInMemory, SqliteLedger, PostgresLedger])
 def ledger(request: pytest.FixtureRequest) -> LedgerStore:
-    return _made(request)
-
-
-@pytest.fixture(params=[ConversationsInMemory, SqliteConversations])
-def conversations(request: pytest.FixtureRequest) -> ConversationStore:
     return _made(request)
 
 

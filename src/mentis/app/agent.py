@@ -268,7 +268,7 @@ class Agent:
 
     def history(self, *, session: str = "main") -> tuple[Turn, ...]:
         """As it is kept. The model is told what became of acts that waited then."""
-        return self._mind.record.conversations.turns(
+        return self._mind.record.ledger.turns(
             self._mind.who.agent, checked_id(session, "session")
         )
 
@@ -281,7 +281,7 @@ class Agent:
         mind = self._mind
         home = Home(self._database.path.parent)
         asked = gather(home, self._settings, self._environ, persona=mind.who.persona.id)
-        return verify_agent(mind.who.agent, mind.record.ledger, mind.record.conversations, asked)
+        return verify_agent(mind.who.agent, mind.record.ledger, mind.record.ledger, asked)
 
     async def chat(
         self, message: str | Stimulus, *, session: str = "main", on_delta: OnDelta | None = None

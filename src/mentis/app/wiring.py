@@ -12,6 +12,7 @@ from mentis.home.database import open_database
 from mentis.home.ground import Ground
 from mentis.home.identity import Identity
 from mentis.home.ledger import open_ledger
+from mentis.home.older_turns import settle_older_turns
 from mentis.home.parts import Parts
 from mentis.home.persona import open_memory, read_persona, read_profile
 from mentis.home.prompts import open_shelf
@@ -22,12 +23,10 @@ from mentis.home.system import RandomIds, SystemClock
 from mentis.library.shelf import Shelf
 from mentis.ports.clock import Clock
 from mentis.record.agent_record import AgentRecord
-from mentis.record.conversations import CarriedTalk
 from mentis.record.stored_inputs import KeptInputs
 from mentis.settings.settings import Settings
 from mentis.settings.sources import LiveSettings
 from mentis.stores.files.home import Home, find_home
-from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.database import Database
 from mentis.talk.beat import check_weights
 from mentis.tools.acting import open_dispatcher
@@ -74,9 +73,7 @@ def open_mind(
     caching = Caching(lambda: ledger.latest(agent, REMEMBERED, kind="turn"))
     mind = Mind(
         who=Identity(agent, who, profile, home, secret),
-        record=AgentRecord(
-            agent, ledger, CarriedTalk(SqliteConversations(database), ledger), clock, ground.ids
-        ),
+        record=AgentRecord(agent, ledger, clock, ground.ids),
         models=Models(
             destination,
             tuple(fallbacks),
@@ -116,8 +113,10 @@ def _open_ground(
     settings, _ = live.current()
     memory = open_memory(home, persona, database, settings=settings, clock=clock, live=live)
     ledger = open_ledger(settings, database, parts.variables)
-    if isinstance(ledger, CheckpointedLedger):
-        ledger.begin(agent)
+    with closed_on_failure(ledger):
+        if isinstance(ledger, CheckpointedLedger):
+            ledger.begin(agent)
+        settle_older_turns(ledger, database, agent)
     return Ground(
         home=home,
         settings=settings,

@@ -79,7 +79,7 @@ def look_back(view: Viewpoint, settings: AssemblySettings, around: Around) -> No
     mind, begun = view.mind, perf_counter()
     try:
         entries = mind.record.ledger.latest(mind.who.agent, most)
-        turns = told(mind.record.conversations.turns(mind.who.agent, view.session))
+        turns = told(mind.record.ledger.turns(mind.who.agent, view.session))
         said = [turn for turn in turns if turn.kind == "said"]
         around.activity = activity_of(entries, said, most=most)
     except StoreError as error:

@@ -6,9 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from mentis.stores.sqlite.database import Database
+
+
+class _Closable(Protocol):
+    def close(self) -> None: ...
 
 
 class Closing(ABC):
@@ -42,9 +46,9 @@ class Opened(Closing):
 
 
 @contextmanager
-def closed_on_failure(database: Database) -> Generator[None]:
+def closed_on_failure(opened: _Closable) -> Generator[None]:
     try:
         yield
     except BaseException:
-        database.close()
+        opened.close()
         raise

@@ -14,19 +14,18 @@ from mentis.values.entry import Draft, Entry
 from mentis.values.json import JsonObject
 from mentis.values.mark import Mark
 from mentis.values.turn import Turn
+from mentis.values.turn_writes import TurnWrites
 
-from .conversations import CarriedTalk
 
 
 @dataclass(frozen=True, slots=True)
 class AgentRecord:
-    """Ledger and conversations of one agent, with the clock and ids that stamp what is added. Its
+    """What an agent said and did, with the clock and ids that stamp what is added. Its
     methods block.
     """
 
     agent: str
     ledger: LedgerStore
-    conversations: CarriedTalk
     clock: Clock
     ids: Ids
 
@@ -37,10 +36,18 @@ class AgentRecord:
         """Chains an entry to the one before it, with the time and a salt of its own."""
         return make_stamp(self.clock.now, self.ids.salt, self.clock.uptime)
 
-    def append(self, kind: str, body: JsonObject, marks: Sequence[Mark] = ()) -> Entry:
-        """One entry of the program itself, together with its marks."""
-        draft = Draft(kind, "runtime", body)
-        (entry,) = self.ledger.append(self.agent, [draft], self.stamp(), marks=marks)
+    def append(
+        self,
+        kind: str,
+        body: JsonObject,
+        *,
+        source: str = "runtime",
+        marks: Sequence[Mark] = (),
+        turns: TurnWrites | None = None,
+    ) -> Entry:
+        """One entry, together with its marks and the turns that it binds."""
+        draft = Draft(kind, source, body)
+        (entry,) = self.ledger.append(self.agent, [draft], self.stamp(), marks=marks, turns=turns)
         return entry
 
     def latest(self, count: int, *, kind: str = "") -> tuple[Entry, ...]:
@@ -49,4 +56,4 @@ class AgentRecord:
 
     def turns(self, session: str) -> tuple[Turn, ...]:
         """All turns of one session, in their order."""
-        return self.conversations.turns(self.agent, session)
+        return self.ledger.turns(self.agent, session)

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from mentis.home.older_turns import StoredTurns
 from mentis.ledger.statements import ERASURE
-from mentis.ports.conversation_store import ConversationStore
 from mentis.values.entry import Draft, Entry
 from mentis.values.turn import Turn
+from mentis.values.turn_writes import TurnWrites, emptied
 from mentis.values.words import counted
 
 from .claims import BINDING, is_talk, session_of
-from .erased_turns import ErasedTurns
-from .stored_turns import emptied, turn_digest
+from .stored_turns import turn_digest
 from .verify_conversations import EMPTIED, Said
+
+
+@dataclass(frozen=True, slots=True)
+class ErasedTurns:
+    """The turns that an entry speaks of; `missing` are not in the session as it says."""
+
+    session: str
+    numbers: tuple[int, ...]
+    missing: int = 0
+
+    def writes(self) -> TurnWrites:
+        return TurnWrites(self.session, emptied=self.numbers)
+
+    def __str__(self) -> str:
+        listed = ", ".join(map(str, self.numbers))
+        return f"turn{'s' * (len(self.numbers) > 1)} {listed} of session {self.session!r}"
 
 
 def tell_emptied(tombstone: Draft, erased: ErasedTurns, turns: Sequence[Turn]) -> Draft:
@@ -24,7 +40,7 @@ def tell_emptied(tombstone: Draft, erased: ErasedTurns, turns: Sequence[Turn]) -
 
 
 def turns_to_empty(
-    entry: Entry, fields: Collection[str], *, entries: Iterable[Entry], talk: ConversationStore
+    entry: Entry, fields: Collection[str], *, entries: Iterable[Entry], talk: StoredTurns
 ) -> ErasedTurns | None:
     """What goes with these fields; None where the entry says of no turn that it was said.
 
@@ -40,10 +56,7 @@ def turns_to_empty(
         else:
             said.take(one)
     found = said.turns_of(entry, session, talk)
-    if found is None:
-        return None
-    numbers, missing = found
-    return ErasedTurns(entry.index, session, numbers, tuple(fields), missing)
+    return None if found is None else ErasedTurns(session, *found)
 
 
 def what_remains(entry: Entry, erased: ErasedTurns | None) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ from mentis.home.signing import Made, anchors_of_environment, left_out, open_sea
 from mentis.ledger.checkpoint import read_note
 from mentis.settings.edit import change_settings
 from mentis.settings.sources import load_settings
-from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.values.checkpoint import Pin
 from mentis.values.entry import Entry
 
@@ -59,8 +58,7 @@ def _check_agents(record: Record) -> None:
         persona = agent.rpartition("/")[2]
         segments = open_segments(record.home, record.settings, persona, agent)
         asked = replace(known, segments=segments, beside=agents)
-        talk = SqliteConversations(record.database)
-        if findings := verify_agent(agent, record.store, talk, asked).findings:
+        if findings := verify_agent(agent, record.store, record.talk, asked).findings:
             raise StoreDamaged(
                 f"no key is changed while the record of `{agent}` does not verify:"
                 f" {findings[0].message}",

@@ -7,18 +7,19 @@ handing over have modules of their own, which take a `Record`.
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from pathlib import Path
 
 from mentis.act.entries import told_mark
-from mentis.errors import MentisError, SigningKeyError, StoreDamaged, UsageError
+from mentis.errors import MentisError, SigningKeyError, UsageError
 from mentis.home.checkpoints import CheckpointedLedger
 from mentis.home.closing import Closing, closed_on_failure
 from mentis.home.database import open_database
 from mentis.home.ledger import agents_here, open_ledger
+from mentis.home.older_turns import OlderTurns, settle_older_turns
 from mentis.home.parts import Parts
 from mentis.home.signing import NO_PIN_HINT, Made, Sealing, open_sealing
 from mentis.home.system import RandomIds, SystemClock
@@ -34,21 +35,17 @@ from mentis.settings.settings import Settings
 from mentis.settings.sources import load_settings
 from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.files.home import Home, find_home
-from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.database import Database
 from mentis.values.checkpoint import GrowthProof, Pin, Proof
 from mentis.values.entry import Before, Draft, Entry, Verdict
 
 from .claims import BINDING
-from .conversations import CarriedTalk
-from .erased_turns import ErasedTurns
 from .erasure import blanked_marks, dropped_inputs, forget_blobs
-from .erasure_turns import tell_emptied, turns_to_empty
+from .erasure_turns import ErasedTurns, tell_emptied, turns_to_empty
 from .evidence import gather
 from .segments import SegmentFolder, open_segments
 from .source import Source, lock_changes, read_still
 from .verify import Progress, verify_agent
-from .verify_conversations import erased_index
 from .verify_news import COLUMN as NEWS
 from .verify_news import News
 
@@ -84,7 +81,7 @@ def open_record(
     database = open_database(place, settings, parts.variables, readonly=readonly, anew=anew)
     with closed_on_failure(database):
         ledger = open_ledger(settings, database, parts.variables)
-    return Record(
+    record = Record(
         home=place,
         persona=chosen,
         settings=settings,
@@ -95,6 +92,10 @@ def open_record(
         clock=parts.clock or SystemClock(),
         ids=parts.ids or RandomIds(),
     )
+    # One that cannot be read is for `verify` to name, and for nobody else to stumble over.
+    with suppress(MentisError):
+        settle_older_turns(record.store, database, record.agent)
+    return record
 
 
 # The digest of a draft has no salt, and a judgement quotes the window it is about, as the attempts
@@ -128,8 +129,8 @@ class Record(Closing):
         return self.ledger.inner if isinstance(self.ledger, CheckpointedLedger) else self.ledger
 
     @property
-    def talk(self) -> CarriedTalk:
-        return CarriedTalk(SqliteConversations(self.database), self.store)
+    def talk(self) -> OlderTurns:
+        return OlderTurns(self.store, self.database)
 
     @property
     def segments(self) -> SegmentFolder:
@@ -248,24 +249,10 @@ class Record(Closing):
 
         What an act left beside its entry goes as well; UsageError while it waits or runs. With the
         `inputs` of a turn goes what it was made from, and it cannot be replayed any more; with what
-        says which turns it were goes what was said in them. Asked again after it was cut short, it
-        ends what its tombstone says.
+        says which turns it were goes what was said in them, in the transaction of the tombstone.
         """
         with self.alone():
-            entry = self.entry(index)
-            if unfinished := self.unfinished_erasure(entry, fields):
-                tombstone = self._tombstone(index)
-                self.talk.empty(self.agent, unfinished)
-                return tombstone
-            return self._erase(entry, fields, reason)
-
-    def unfinished_erasure(self, entry: Entry, fields: Collection[str]) -> ErasedTurns | None:
-        """The turns that its tombstone names and that still stand; None where more is to go."""
-        asked = frozenset(fields or statements.erasable(entry))
-        for one in self.talk.unfinished_erasures(self.agent):
-            if one.index == entry.index and asked.issubset(one.fields):
-                return one if asked.isdisjoint(entry.body) else None
-        return None
+            return self._erase(self.entry(index), fields, reason)
 
     def _erase(self, entry: Entry, fields: Collection[str], reason: str) -> Entry:
         signer, ledger, index = self.sealed().signer(), self.compared(), entry.index
@@ -277,39 +264,30 @@ class Record(Closing):
         files = self.segments.holding(index, entry.hash)
         draft = keeping.tombstone(ledger, entry, named, reason=reason, signer=signer)
         if erased := self.turns_to_empty(entry, named):
-            self.talk.carry_over(self.agent, erased.session)
-            turns = self.talk.turns(self.agent, erased.session)
+            turns = self.store.turns(self.agent, erased.session)
             draft = tell_emptied(draft, erased, turns)
         # Before the entry: once that is erased, nothing says any more which blob it was.
         forget_blobs(FileBlobs(self.home.blobs), entry, named, self._every_entry())
-        marks += self.talk.settled(self.agent)  # where the words of its turn may stand as well
-        marks += (erased.mark(),) if erased and erased.numbers else ()
+        writes = erased.writes() if erased and erased.numbers else None
         # The tombstone first: if this is cut short, verify says that the value is still there.
         if self.store.find(self.agent, index) is not None:
             tombstone = self.ledger.erase(
-                self.agent, index, named, draft=draft, stamp=self.stamp_signed(), marks=marks
+                self.agent,
+                index,
+                named,
+                draft=draft,
+                stamp=self.stamp_signed(),
+                marks=marks,
+                turns=writes,
             )
         else:
             stamp = self.stamp_signed()
-            (tombstone,) = self.ledger.append(self.agent, [draft], stamp, marks=marks)
+            (tombstone,) = self.ledger.append(self.agent, [draft], stamp, marks=marks, turns=writes)
             if "delivery" in named:
                 self.ledger.forget_delivery(self.agent, index)
-        if erased:
-            self.talk.empty(self.agent, erased)
         for file in files:
             self.segments.erase(file, index, named)
         return tombstone
-
-    def _tombstone(self, index: int) -> Entry:
-        with self.still() as source:
-            tombstones = (entry for entry in source.entries() if erased_index(entry) == index)
-            if last := max(tombstones, key=attrgetter("index"), default=None):
-                return last
-        raise StoreDamaged(
-            f"turns of entry {index} are to be emptied, and no tombstone says so",
-            hint="`mentis status verify` says more",
-            index=index,
-        )
 
     def turns_to_empty(self, entry: Entry, fields: Collection[str]) -> ErasedTurns | None:
         """What was said and goes with these fields of its entry."""

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
-from mentis.codec.forms import to_object
+from mentis.codec.forms import to_json, to_object
+from mentis.errors import BadInput
 from mentis.values.action import Outcome
 from mentis.values.digest import Digest, digest
 from mentis.values.part import (
@@ -26,6 +27,7 @@ from mentis.values.recalled import Stimulus
 from mentis.values.reply import Reply
 from mentis.values.trust import Trust
 from mentis.values.turn import GUEST, Turn, TurnState
+from mentis.values.turn_writes import TurnWrites
 
 from .late_outcomes import outcome_text, waiting_text
 
@@ -97,9 +99,14 @@ def turn_digest(turn: Turn) -> Digest:
     return digest(json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode())
 
 
-def emptied(turn: Turn) -> Turn:
-    """What is left of a turn that was erased: its place, and what it takes the place of."""
-    return replace(turn, parts=(), author="")
+def writable(writes: TurnWrites) -> TurnWrites:
+    """Without what follows the message, where that has no JSON form."""
+    try:
+        for turn in writes.turns:
+            to_json(turn)
+    except BadInput:
+        return replace(writes, turns=())
+    return writes
 
 
 def is_emptied(turn: Turn) -> bool:

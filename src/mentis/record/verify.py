@@ -11,17 +11,16 @@ from pathlib import Path
 from mentis.codec.forms import from_json, to_json
 from mentis.disk.atomic import write_atomic
 from mentis.errors import BadCheckpoint, HomeError, StoreDamaged, StoreLocked, UserError, WorldError
+from mentis.home.older_turns import OlderTurns, StoredTurns
 from mentis.ledger.checkpoint import read_note
 from mentis.ledger.statements import ERASURE, ROLLBACK
 from mentis.ledger.verify import Beginning, verify_chain
-from mentis.ports.conversation_store import ConversationStore
 from mentis.ports.ledger_store import LedgerStore
 from mentis.stores.files.home import is_id
 from mentis.values.checkpoint import KeptNote, Pin
 from mentis.values.entry import Finding, SeenSegment, Trusted, Verdict
 from mentis.values.words import counted
 
-from .conversations import CarriedTalk
 from .segments import SegmentFolder
 from .source import Source, damage_finding
 from .verify_conversations import Said
@@ -91,14 +90,13 @@ class Asked:
 
 
 def verify_agent(
-    agent: str, ledger: LedgerStore, talk: ConversationStore, asked: Asked | None = None
+    agent: str, ledger: LedgerStore, talk: StoredTurns, asked: Asked | None = None
 ) -> Verdict:
     """The chain of one agent, then every turn of its conversations, and what it is to be told.
 
     The ledger is read as it is at one moment. Segments and conversations are not: what others
     erase or let go of there meanwhile is no finding, but a reason to look once more.
     """
-    talk = CarriedTalk.over(talk, ledger)
     asked = _with_damage(asked or Asked(), ledger, talk)
     verdict, overtaken = _verify_now(agent, ledger, talk, asked)
     for _ in range(_AGAIN):
@@ -109,7 +107,7 @@ def verify_agent(
 
 
 def _verify_now(
-    agent: str, ledger: LedgerStore, talk: CarriedTalk, asked: Asked
+    agent: str, ledger: LedgerStore, talk: StoredTurns, asked: Asked
 ) -> tuple[Verdict, bool]:
     """With whether somebody came between, which may be why it does not hold."""
     before = _before(agent, asked.place)
@@ -168,7 +166,7 @@ def _still(ledger: LedgerStore) -> Generator[LedgerStore]:
 def _compare(
     verdict: Verdict,
     source: Source,
-    talk: CarriedTalk,
+    talk: StoredTurns,
     *,
     news: News,
     whole: Callable[[], bool],
@@ -211,19 +209,19 @@ def _compare(
     return verdict
 
 
-def _late_notes(agent: str, talk: CarriedTalk) -> tuple[str, ...]:
-    """Notes on what is recorded, and still to be done in the conversations."""
-    erased = (one.note() for one in talk.unfinished_erasures(agent))
-    return (*map(str, talk.waiting(agent)), *erased)
+def _late_notes(agent: str, talk: StoredTurns) -> tuple[str, ...]:
+    """Notes on what an older Mentis recorded, and left to be done in the conversations."""
+    return talk.notes(agent) if isinstance(talk, OlderTurns) else ()
 
 
-def find_damage(ledger: LedgerStore, talk: ConversationStore) -> tuple[Finding, ...]:
+def find_damage(ledger: LedgerStore, talk: StoredTurns) -> tuple[Finding, ...]:
     """Where tables and indexes do not agree, of all agents: what is read may still be whole."""
-    lines = (*ledger.damage(), *talk.damage())
+    older = talk.damage() if isinstance(talk, OlderTurns) else ()
+    lines = (*ledger.damage(), *older)
     return tuple(Finding(0, "database", line, "unreadable") for line in lines[:_NAMED])
 
 
-def _with_damage(asked: Asked, ledger: LedgerStore, talk: ConversationStore) -> Asked:
+def _with_damage(asked: Asked, ledger: LedgerStore, talk: StoredTurns) -> Asked:
     return asked if asked.damage is not None else replace(asked, damage=find_damage(ledger, talk))
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from mentis.errors import StoreDamaged
+from mentis.home.older_turns import StoredTurns
 from mentis.ledger.signature import statement_of
 from mentis.ledger.statements import ERASURE, FIELD
-from mentis.ports.conversation_store import ConversationStore
 from mentis.values.entry import Entry, Finding
 from mentis.values.words import counted
 
@@ -61,7 +61,7 @@ class Said:
             self._emptied.update(map(str, cast("list[object]", left)))
 
     def compare(
-        self, agent: str, talk: ConversationStore, *, whole: Callable[[], bool]
+        self, agent: str, talk: StoredTurns, *, whole: Callable[[], bool]
     ) -> tuple[list[Finding], list[str]]:
         """What does not fit, and what is to be said.
 
@@ -100,7 +100,7 @@ class Said:
         return sorted(findings, key=lambda finding: finding.index), notes
 
     def turns_of(
-        self, entry: Entry, session: str, talk: ConversationStore
+        self, entry: Entry, session: str, talk: StoredTurns
     ) -> tuple[tuple[int, ...], int] | None:
         """The numbers of the turns that this entry speaks of, and how many more it should be; None
         where it does not say what was said. Never one that only another entry speaks of.
@@ -123,7 +123,7 @@ class Said:
         numbers = turns.found[claim.index]
         return tuple(sorted(numbers)), claim.count - len(numbers)
 
-    def _emptied_alone(self, agent: str, talk: ConversationStore) -> Counter[str]:
+    def _emptied_alone(self, agent: str, talk: StoredTurns) -> Counter[str]:
         """Empty turns that no tombstone speaks of: an older Mentis emptied before it wrote one."""
         emptied = Counter[str]()
         for name in talk.sessions(agent):

@@ -11,13 +11,13 @@ from pathlib import Path
 from mentis.errors import BadCheckpoint, RolledBack, StoreDamaged
 from mentis.home.database import open_database
 from mentis.home.ledger import agents_here, open_ledger
+from mentis.home.older_turns import OlderTurns
 from mentis.home.signing import open_pin, open_sealing, swapped_identity
 from mentis.ledger.anchors import read_given
 from mentis.ledger.verify import NOTE
 from mentis.ports.ledger_store import LedgerStore
 from mentis.settings.sources import load_settings
 from mentis.stores.files.home import MARKER, find_home, is_id
-from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.values.checkpoint import Pin
@@ -55,37 +55,40 @@ def verify_home(
         return _verify_copy(ledger, persona, asked)
     home = find_home(Path(path))
     settings = load_settings(home.path, os.environ)
-    with open_database(home, settings, os.environ, readonly=True) as database:
-        talk = SqliteConversations(database)
-        with closing(open_ledger(settings, database, os.environ)) as store:
-            known = gather_home(home, settings, os.environ, checkpoints=checkpoints)
-            asked = replace(known, progress=progress, damage=find_damage(store, talk))
-            name = settings.model.name or home.name
-            personas = [f"{name}/{one}" for one in home.personas()]
-            here = agents_here(store, settings, home, open_sealing(home, settings, os.environ))
-            agents = _agents(here, asked, personas)
-            if persona is not None and f"{name}/{persona}" not in agents:
-                home.pick_persona(persona)  # says which there are
-            chosen = [agent for agent in agents if persona in (None, _persona(agent))]
-            remarks = (*asked.remarks, *_others(store, here))
-            asked = replace(asked, beside=frozenset(chosen), remarks=remarks)
-            verdicts: list[Verdict] = []
-            for agent in chosen:
-                place = verified_file(home, settings, os.environ, agent=agent)
-                if not (_recorded(store, agent) or asked.tells_of(agent) or place.exists()):
-                    continue  # a persona that never did anything
-                segments = open_segments(home, settings, _persona(agent), agent)
-                own = replace(asked, segments=segments, place=place if resume else None)
-                verdicts.append(verify_agent(agent, store, talk, own))
-            verdicts.extend(_misnamed(store, here) if persona is None else ())
-            _refuse_nothing(verdicts, asked)
-            return tuple(verdicts)
+    with (
+        open_database(home, settings, os.environ, readonly=True) as database,
+        closing(open_ledger(settings, database, os.environ)) as store,
+    ):
+        talk = OlderTurns(store, database)
+        known = gather_home(home, settings, os.environ, checkpoints=checkpoints)
+        asked = replace(known, progress=progress, damage=find_damage(store, talk))
+        name = settings.model.name or home.name
+        personas = [f"{name}/{one}" for one in home.personas()]
+        here = agents_here(store, settings, home, open_sealing(home, settings, os.environ))
+        agents = _agents(here, asked, personas)
+        if persona is not None and f"{name}/{persona}" not in agents:
+            home.pick_persona(persona)  # says which there are
+        chosen = [agent for agent in agents if persona in (None, _persona(agent))]
+        remarks = (*asked.remarks, *_others(store, here))
+        asked = replace(asked, beside=frozenset(chosen), remarks=remarks)
+        verdicts: list[Verdict] = []
+        for agent in chosen:
+            place = verified_file(home, settings, os.environ, agent=agent)
+            if not (_recorded(store, agent) or asked.tells_of(agent) or place.exists()):
+                continue  # a persona that never did anything
+            segments = open_segments(home, settings, _persona(agent), agent)
+            own = replace(asked, segments=segments, place=place if resume else None)
+            verdicts.append(verify_agent(agent, store, talk, own))
+        verdicts.extend(_misnamed(store, here) if persona is None else ())
+        _refuse_nothing(verdicts, asked)
+        return tuple(verdicts)
 
 
 def _verify_copy(ledger: Path, persona: str | None, asked: Asked) -> tuple[Verdict, ...]:
     """A copy of a database is looked at alone, also where there is no home."""
     with Database(ledger, readonly=True) as database:
-        talk, store = SqliteConversations(database), SqliteLedger(database)
+        store = SqliteLedger(database)
+        talk = OlderTurns(store, database)
         here = store.agents()
         agents = _agents(here, asked)
         chosen = [agent for agent in agents if persona in (None, _persona(agent))]

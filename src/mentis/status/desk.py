@@ -13,17 +13,16 @@ from mentis.errors import SettingsError
 from mentis.home.closing import closed_on_failure
 from mentis.home.database import open_database
 from mentis.home.ledger import open_ledger
+from mentis.home.older_turns import OlderTurns, StoredTurns
 from mentis.ledger.chain import format_time
 from mentis.ledger.channel.folder import PENDING, StatusFolder
 from mentis.ledger.channel.operations import OperationsLog
 from mentis.ports.clock import Clock
-from mentis.ports.conversation_store import ConversationStore
 from mentis.ports.ids import Ids
 from mentis.ports.ledger_store import LedgerStore
 from mentis.record.window_state import Follower
 from mentis.settings.settings import Settings
 from mentis.stores.files.home import Home
-from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.values.checkpoint import Pin
 from mentis.values.guardian import Profile, Receipt
 
@@ -35,7 +34,7 @@ class Opened:
     """A ledger that is open, and the conversations its turns are bound to."""
 
     ledger: LedgerStore
-    talk: ConversationStore
+    talk: StoredTurns
     close: Callable[[], None] = field(default=lambda: None)
 
 
@@ -137,7 +136,7 @@ def open_home_store(
         ledger.close()
         database.close()
 
-    return Opened(ledger, SqliteConversations(database), close)
+    return Opened(ledger, OlderTurns(ledger, database), close)
 
 
 def database_file(home: Home, settings: Settings) -> Path | None:

@@ -177,6 +177,10 @@ class SqlLedger:
         self._remains = self._engine.forget()
         return tombstone
 
+    def unit(self, agent: str, work: Callable[[Session], T]) -> T:
+        """Work of its own in one transaction, for what an older Mentis left; no port has it."""
+        return self._engine.commit(agent, work)
+
     def add_turn(self, agent: str, session: str, turn: Turn) -> int:
         row = TurnRow.of(turn)
         return self._engine.commit(agent, lambda unit: add_turn(unit, agent, session, row))

@@ -26,13 +26,13 @@ _NEXT = "SELECT coalesce(max(number) + 1, 0) FROM turns WHERE agent = ? AND sess
 _TURN = "SELECT turn FROM turns WHERE agent = ? AND session = ? AND number = ?"
 _TURNS = "SELECT number, turn FROM turns WHERE agent = ? AND session = ? ORDER BY number"
 _SESSIONS = "SELECT session FROM turns WHERE agent = ? GROUP BY session ORDER BY min(id)"
-_KEEP = """
+KEEP_MEDIA = """
 INSERT INTO media (agent, digest, data) VALUES (?, ?, ?) ON CONFLICT (agent, digest) DO NOTHING
 """
-_LINK = "INSERT INTO turn_media (agent, session, number, part, digest) VALUES (?, ?, ?, ?, ?)"
+LINK_MEDIA = "INSERT INTO turn_media (agent, session, number, part, digest) VALUES (?, ?, ?, ?, ?)"
 _UNLINK = "DELETE FROM turn_media WHERE agent = ? AND session = ? AND number = ?"
 _LINKED = "SELECT digest FROM turn_media WHERE agent = ? AND session = ? AND number = ?"
-_FORGET = """
+FORGET_MEDIA = """
 DELETE FROM media WHERE agent = ? AND digest = ? AND NOT EXISTS (
     SELECT 1 FROM turn_media AS t WHERE t.agent = media.agent AND t.digest = media.digest)
 """
@@ -64,8 +64,12 @@ class TurnRow:
         return cls(write_value(_with(turn, dict.fromkeys(data)) if data else turn), data)
 
 
+def count_turns(session: Session, agent: str, name: str) -> int:
+    return session.look(_NEXT, (agent, name), of=(agent, name))[0][0]
+
+
 def add_turn(session: Session, agent: str, name: str, row: TurnRow) -> int:
-    number: int = session.look(_NEXT, (agent, name), of=(agent, name))[0][0]
+    number = count_turns(session, agent, name)
     _add(session, (agent, name, number), row)
     return number
 
@@ -75,7 +79,7 @@ def write_turns(
 ) -> Callable[[], None]:
     """Read what it needs, and return what writes it: nothing of that is refused any more."""
     of = agent, writes.session
-    (number,) = session.look(_NEXT, of, of=of)[0] if rows else (0,)
+    number = count_turns(session, *of) if rows else 0
     ended = _ended(session, agent, writes)
     empty = [_emptied(session, (*of, number)) for number in writes.emptied]
 
@@ -85,7 +89,7 @@ def write_turns(
             if gone is not None:
                 session.defer(_UNLINK, place)
                 for name in gone:
-                    session.defer(_FORGET, (agent, name))
+                    session.defer(FORGET_MEDIA, (agent, name))
         for place, row in enumerate(rows, start=number):
             _add(session, (*of, place), row)
 
@@ -159,8 +163,8 @@ def _stored(session: Session, place: TurnPlace) -> Turn | None:
 def _add(session: Session, place: TurnPlace, row: TurnRow) -> None:
     for part, content in row.data.items():
         name = digest(content)
-        session.defer(_KEEP, (place[0], name, content))
-        session.defer(_LINK, (*place, part, name))
+        session.defer(KEEP_MEDIA, (place[0], name, content))
+        session.defer(LINK_MEDIA, (*place, part, name))
     session.write_turn(ADD_TURN, place, row.text)
 
 

@@ -155,7 +155,7 @@ def _followup(
     if noted is None:
         return stimulus
     stimulus = replace(stimulus, trust=noted.lineage)
-    turns = mind.record.conversations.turns(mind.who.agent, thought.session)
+    turns = mind.record.ledger.turns(mind.who.agent, thought.session)
     if not turns or turns[-1] != noted:
         return stimulus
     return replace(stimulus, replaces=len(turns) - 1)

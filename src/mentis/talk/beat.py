@@ -132,7 +132,7 @@ def due_at(mind: Mind, chosen: BeatSettings) -> datetime:
 def beat_log(mind: Mind, count: int) -> tuple[BeatRecord, ...]:
     """The last beats, the oldest first, as far back as the record is looked through. It blocks."""
     beats = _beats(mind.record.ledger.latest(mind.who.agent, LOOKED_BACK, kind="turn"))[-count:]
-    turns = mind.record.conversations.turns(mind.who.agent, SESSION) if beats else ()
+    turns = mind.record.ledger.turns(mind.who.agent, SESSION) if beats else ()
     texts = {digest(turn.text.encode()): turn.text for turn in turns}
     return tuple(_record(entry, texts) for entry in beats)
 

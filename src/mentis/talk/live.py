@@ -124,7 +124,7 @@ def _tell(mind: Mind, session: str, surroundings: Surroundings) -> Told:
 
 def _record(mind: Mind, session: str, told: Told, *, text: str, inner: str) -> Entry:
     """Bind what the voice was told. It blocks."""
-    number = len(mind.record.conversations.turns(mind.who.agent, session))
+    number = len(mind.record.ledger.turns(mind.who.agent, session))
     turn = {"session": session, "number": number, "inner": inner, **of_mode(_stimulus())}
     route = mind.models.route
     body: dict[str, object] = {

@@ -43,7 +43,7 @@ def progress(mind: Mind, settings: Settings, session: str) -> Progress:
     chosen, share = settings.model.persona_update, settings.model.persona_update.percent
     known = _known(mind, session)
     since = _number(known.get("until"))
-    turns = mind.record.conversations.turns(mind.who.agent, session)
+    turns = mind.record.ledger.turns(mind.who.agent, session)
     new = [turns[number] for number in unread(turns, since)]
     needed, room = (
         threshold(chosen.window_messages, share),

@@ -218,7 +218,7 @@ def _read(mind: Mind, present: Present, before: Progress) -> Reading:
     files = "".join(file.text for file in mind.sources.memory.files())
     taken = counter.count(system).tokens + 2 * counter.count(files).tokens + _SPARE_TOKENS
     return read_on(
-        mind.record.conversations.turns(mind.who.agent, before.session),
+        mind.record.ledger.turns(mind.who.agent, before.session),
         before.since,
         names=speakers(mind),
         counter=counter,
@@ -259,7 +259,7 @@ def _record(
 def _record_unasked(run: _Run, failure: MentisError, trigger: Trigger) -> Entry:
     """Nothing could be asked at all: that is recorded too, and counts as a failure."""
     mind, session = run.mind, run.before.session
-    turns = mind.record.conversations.turns(mind.who.agent, session)
+    turns = mind.record.ledger.turns(mind.who.agent, session)
     turn: dict[str, object] = {"session": session, "number": len(turns), "inner": INNER}
     turn |= {**_facts(run, trigger, failure), "failure": failure.code}
     body = {"turn": turn, "digests": {"instruction": digest(run.read.text.encode())}}
@@ -321,7 +321,7 @@ def updates_due(mind: Mind, since: int) -> tuple[str, ...]:
     if since:
         names = map(_session, mind.record.ledger.entries(mind.who.agent, start=since))
     else:
-        sessions = mind.record.conversations.sessions(mind.who.agent)
+        sessions = mind.record.ledger.sessions(mind.who.agent)
         names = (one for one in sessions if not one.startswith(FORK) and one != BEATS)
     found = dict.fromkeys(filter(None, names))
     return tuple(one for one in found if progress(mind, settings, one).due)

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from mentis.errors import UsageError
 from mentis.ledger.chain import make_stamp
-from mentis.record.conversations import Ended
 from mentis.record.stored_turns import turn_digest
 from mentis.record.threads import is_message, standing, title_of
 from mentis.turn.beside import builder_for, worded
@@ -24,6 +23,7 @@ from mentis.values.recalled import Stimulus
 from mentis.values.session import Session
 from mentis.values.trust import Trust
 from mentis.values.turn import Turn
+from mentis.values.turn_writes import TurnWrites
 
 FIRST = "first_message"
 TITLE = "title"
@@ -33,9 +33,9 @@ _LONGEST_TITLE = 120
 
 def sessions_of(mind: Mind) -> tuple[Session, ...]:
     """All of them, the oldest first. It blocks."""
-    names = mind.record.conversations.sessions(mind.who.agent)
+    names = mind.record.ledger.sessions(mind.who.agent)
     return tuple(
-        _session(name, mind.record.conversations.turns(mind.who.agent, name)) for name in names
+        _session(name, mind.record.ledger.turns(mind.who.agent, name)) for name in names
     )
 
 
@@ -46,7 +46,7 @@ def anew(mind: Mind, session: str, number: int | None = None, text: str | None =
     before: what is attached, and, as long as the inputs of its turn are kept, who wrote it, what
     it answers, where it was said and what was around.
     """
-    turns = mind.record.conversations.turns(mind.who.agent, session)
+    turns = mind.record.ledger.turns(mind.who.agent, session)
     numbers = [n for n in standing(turns) if is_message(turns[n])]
     if not numbers:
         raise UsageError(f"in session {session!r} nobody has said anything yet", hint="say it")
@@ -85,7 +85,7 @@ def anew(mind: Mind, session: str, number: int | None = None, text: str | None =
 
 def first_message(mind: Mind, present: Present, session: str) -> Stimulus:
     """What makes the persona begin. Only its answer is kept. It blocks."""
-    turns = mind.record.conversations.turns(mind.who.agent, session)
+    turns = mind.record.ledger.turns(mind.who.agent, session)
     if any(turns[n].kind == "said" for n in standing(turns)):
         raise UsageError(
             f"session {session!r} has begun already", hint="choose another one with --session"
@@ -104,22 +104,18 @@ def set_title(mind: Mind, session: str, title: str) -> Entry:
     clean = " ".join(title.split())
     if not clean or len(clean) > _LONGEST_TITLE:
         raise UsageError(f"a title has 1 to {_LONGEST_TITLE} characters", hint="make it shorter")
-    if not mind.record.conversations.turns(mind.who.agent, session):
+    if not mind.record.ledger.turns(mind.who.agent, session):
         raise UsageError(f"there is no session {session!r}", hint="`mentis sessions list`")
     turn = title_turn(clean)
-    number = len(mind.record.conversations.turns(mind.who.agent, session))
+    number = len(mind.record.ledger.turns(mind.who.agent, session))
     told = {"session": session, "number": number, "inner": TITLE, "by": "owner"}
     body: dict[str, object] = {
         "turn": told,
         "digests": {"instruction": digest(clean.encode())},
         "acted": [turn_digest(turn)],
     }
-    stamp = make_stamp(mind.record.clock.now, mind.record.ids.salt, mind.record.clock.uptime)
-    draft, ended = (
-        Draft("turn", "owner", body),
-        Ended.new(session, number, mind.record.ids, turns=(turn,)),
-    )
-    return mind.record.conversations.record(mind.who.agent, draft, stamp, ended=ended)
+    titled = TurnWrites(session, number, turns=(turn,))
+    return mind.record.append("turn", body, source="owner", turns=titled)
 
 
 def title_turn(title: str, lineage: Trust = Trust.SELF) -> Turn:

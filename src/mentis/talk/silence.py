@@ -63,7 +63,7 @@ def silence_of(mind: Mind, *, most: int) -> Silence | None:
 
 def spoken(mind: Mind, session: str) -> int | None:
     """How many messages count in this talk; None while one of them waits for its answer."""
-    turns = mind.record.conversations.turns(mind.who.agent, session)
+    turns = mind.record.ledger.turns(mind.who.agent, session)
     if any(turn.state == "pending" for turn in turns):
         return None
     return sum(is_message(turns[number]) for number in standing(turns))

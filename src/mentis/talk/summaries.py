@@ -68,7 +68,7 @@ class Summarised(Value):
 
 async def make_title(mind: Mind, present: Present, session: str, *, reading: CancelScope) -> Titled:
     """Ask for a title; where none comes, the first words that were said are one."""
-    turns = await to_thread.run_sync(mind.record.conversations.turns, mind.who.agent, session)
+    turns = await to_thread.run_sync(mind.record.ledger.turns, mind.who.agent, session)
     shown = [turn for turn in told(turns) if turn.kind == "said" and turn.text.strip()]
     if not shown:
         raise UsageError(f"in session {session!r} nobody has said anything yet", hint="say it")
@@ -102,7 +102,7 @@ async def summarise(
 ) -> Summarised | None:
     """Let the model sum up all but the newest turns; None where there are no older ones."""
     chosen = present.settings.model.conversations
-    turns = await to_thread.run_sync(mind.record.conversations.turns, mind.who.agent, session)
+    turns = await to_thread.run_sync(mind.record.ledger.turns, mind.who.agent, session)
     until = _until(turns, chosen.recent_turns)
     older = _older(turns, until)
     if until is None or not any(turn.kind == "said" for turn in older):

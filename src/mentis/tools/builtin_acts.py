@@ -32,7 +32,6 @@ from mentis.settings.acts import CHOSEN, ActSettings
 from mentis.settle.patches import patch_goal
 from mentis.status.desk import Desk, Opened, folder_of, rules_of
 from mentis.status.statuses import Statuses
-from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.stores.states import States
 from mentis.values.entry import Entry
@@ -103,7 +102,7 @@ def open_states(ground: Ground) -> States:
 def _windows(ground: Ground) -> Statuses:
     """The one service of windows, on the ledger that is open already."""
     home, settings, persona = ground.home, ground.settings, ground.persona.id
-    opened = Opened(ground.ledger, SqliteConversations(ground.database))
+    opened = Opened(ground.ledger, ground.ledger)
     desk = Desk(
         ground.agent,
         folder_of(home, persona, settings),

@@ -16,11 +16,10 @@ from mentis.codec.forms import to_json, to_object
 from mentis.compose.compose import Composed
 from mentis.errors import BadInput, MentisError, NotCanonical
 from mentis.record.agent_record import AgentRecord
-from mentis.record.conversations import Ended
 from mentis.record.inputs import Inputs
 from mentis.record.media_digest import media_digest
 from mentis.record.stored_inputs import Place
-from mentis.record.stored_turns import BROKEN, answered, asked, asked_text, turn_digest
+from mentis.record.stored_turns import BROKEN, answered, asked, asked_text, turn_digest, writable
 from mentis.turn.repeat import Repeat
 from mentis.values.action import Outcome
 from mentis.values.digest import Digest, digest
@@ -32,6 +31,7 @@ from mentis.values.reply import Reply
 from mentis.values.route import Route
 from mentis.values.trust import Trust
 from mentis.values.turn import Turn
+from mentis.values.turn_writes import TurnWrites
 
 from .mind import Mind
 from .recaller import residency_mark
@@ -93,7 +93,7 @@ class Keeper:
         except (BadInput, NotCanonical) as refusal:
             # Nothing a model or a handler says may keep the turn out of the record.
             body = {**turn, **self.about, "unbound": refusal.message}
-            return self._record(body, told, ended=ended and ended.writable())
+            return self._record(body, told, ended=ended and writable(ended))
 
     def note(
         self,
@@ -135,12 +135,14 @@ class Keeper:
             return Trust.UNTRUSTED
         return lineage_of(self.composed.request, said=stimulus.trust)
 
-    def _ended(self, number: int, question: Turn | None, turns: tuple[Turn, ...]) -> Ended | None:
+    def _ended(
+        self, number: int, question: Turn | None, turns: tuple[Turn, ...]
+    ) -> TurnWrites | None:
         """The message itself is there since the beginning, with what is attached."""
         if question is None and not turns:
             return None
         state = None if question is None else question.state
-        return Ended.new(self.session, number, self.mind.record.ids, state=state, turns=turns)
+        return TurnWrites(self.session, number, state, turns)
 
     def _heard(self, reply: Reply) -> bool:
         """Something came back, so that the model has read what it was shown."""
@@ -163,7 +165,7 @@ class Keeper:
         place: Place,
         *,
         also: Sequence[Mark] = (),
-        ended: Ended | None = None,
+        ended: TurnWrites | None = None,
     ) -> Entry:
         """What the prompt was made from is kept, so that it can be made again."""
         if self.inputs is None:
@@ -184,15 +186,16 @@ class Keeper:
         told: Sequence[str],
         also: Sequence[Mark] = (),
         *,
-        ended: Ended | None = None,
+        ended: TurnWrites | None = None,
     ) -> Entry:
         stamp = turn_stamp(self.mind, self.window)
         draft = Draft("turn", "runtime", body)
         marks = [*also, *(told_mark(key) for key in told)]
         if self.composed.residency is not None and any(call.sent for call in self.calls):
             marks.append(residency_mark(self.session, self.composed.residency))
-        talk = self.mind.record.conversations
-        return talk.record(self.mind.who.agent, draft, stamp, ended=ended, marks=marks)
+        record = self.mind.record
+        (entry,) = record.ledger.append(record.agent, [draft], stamp, marks=marks, turns=ended)
+        return entry
 
     def _turn(
         self,
@@ -267,7 +270,7 @@ def store_message(record: AgentRecord, session: str, stimulus: Stimulus) -> int:
     """
     if stimulus.inner:
         return len(record.turns(session))
-    return record.conversations.add(record.agent, session, asked(stimulus, "pending"))
+    return record.ledger.add_turn(record.agent, session, asked(stimulus, "pending"))
 
 
 def record_unasked(
@@ -287,9 +290,8 @@ def record_unasked(
     question = None if stimulus.inner else asked(stimulus, "failed")
     body = {"turn": turn, "route": _place(route), "digests": _message(stimulus)}
     body |= {**_attached(stimulus), **_kept(question, ())}
-    ended = question and Ended.new(session, number, record.ids, state=question.state)
-    draft = Draft("turn", "runtime", body)
-    return record.conversations.record(record.agent, draft, record.stamp(), ended=ended)
+    ended = question and TurnWrites(session, number, question.state)
+    return record.append("turn", body, turns=ended)
 
 
 def _about(stimulus: Stimulus, failure: MentisError | None) -> dict[str, object]:

@@ -21,13 +21,13 @@ from mentis.disk.inside import inside
 from mentis.disk.lock import try_lock
 from mentis.errors import StoreLocked
 from mentis.ledger.chain import make_stamp
-from mentis.record.conversations import Ended
 from mentis.record.media_digest import media_digest
 from mentis.record.stored_turns import turn_digest
 from mentis.values.digest import digest
 from mentis.values.entry import Draft, Entry
 from mentis.values.part import MediaPart
 from mentis.values.turn import Turn
+from mentis.values.turn_writes import TurnWrites
 
 from .mind import Mind
 
@@ -100,8 +100,7 @@ def followed(mind: Mind) -> bool:
 
 def settle_left(mind: Mind, session: str, folder: Path, own: FileLock) -> tuple[Entry, ...]:
     """Record each pending message as failed, unless somebody else may still be at it. It blocks."""
-    talk = mind.record.conversations
-    talk.carry_over(mind.who.agent, session)
+    talk = mind.record.ledger
     turns = talk.turns(mind.who.agent, session)
     pending = [number for number, turn in enumerate(turns) if turn.state == "pending"]
     own_file = Path(own.lock_file)
@@ -127,8 +126,9 @@ def _settle(mind: Mind, session: str, number: int, turn: Turn) -> Entry:
     body |= {"attachments": media} if media else {}
     stamp = make_stamp(mind.record.clock.now, mind.record.ids.salt, mind.record.clock.uptime)
     draft = Draft("turn", "runtime", body)
-    ended = Ended.new(session, number, mind.record.ids, state=failed.state)
-    return mind.record.conversations.record(mind.who.agent, draft, stamp, ended=ended)
+    ended = TurnWrites(session, number, failed.state)
+    (entry,) = mind.record.ledger.append(mind.who.agent, [draft], stamp, turns=ended)
+    return entry
 
 
 def _turns(mind: Mind, session: str) -> tuple[Path, str]:

@@ -169,7 +169,7 @@ def told_history(
     """The conversation so far, as the model is told it now; up to `before`, if given, and without
     the message that is its `own`. It blocks.
     """
-    turns = mind.record.conversations.turns(mind.who.agent, session)
+    turns = mind.record.ledger.turns(mind.who.agent, session)
     numbers = tuple(number for number in told_numbers(turns, before) if number != own)
     kept = tuple(turns[number] for number in numbers)
     told = up_to_date(kept, mind.record.ledger, mind.who.agent)

@@ -13,7 +13,6 @@ from mentis.errors import StoreDamaged
 from mentis.ports.clock import FixedClock
 from mentis.ports.entries import Stamp
 from mentis.stores.rows import COLUMNS
-from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.stores.sqlite.migrations import APPLICATION_ID, MIGRATIONS, VERSION
@@ -113,9 +112,9 @@ def test_a_file_of_any_version_is_compared_with_that_version(
 ) -> None:
     make_version(path, version)
     with Database(path, readonly=readonly) as database:
-        ledger, talk = SqliteLedger(database), SqliteConversations(database)
+        ledger = SqliteLedger(database)
         assert (ledger.checkpoints("ada"), list(ledger.hashes("ada"))) == ((), [])
-        assert talk.turns("ada", "main") == ()
+        assert ledger.turns("ada", "main") == ()
 
 
 @pytest.mark.parametrize("version", [-1, *range(VERSION)])

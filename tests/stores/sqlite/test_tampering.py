@@ -11,7 +11,6 @@ from mentis.ledger.verify import verify_chain
 from mentis.ports.clock import FixedClock
 from mentis.ports.entries import Stamp
 from mentis.record.verify import find_damage, verify_agent
-from mentis.stores.sqlite.conversations import SqliteConversations
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.stores.sqlite.memories import SqliteMemories
@@ -113,19 +112,19 @@ def test_an_index_that_no_longer_fits_its_table_is_found_though_every_row_is_who
     path: Path, index: str, table: str, cell: bytes
 ) -> None:
     with Database(path) as database:
-        talk = SqliteConversations(database)
-        talk.add("ada", "main", Turn("user", (TextPart("Hello?"),)))
-        assert find_damage(SqliteLedger(database), talk) == ()
+        ledger = SqliteLedger(database)
+        ledger.add_turn("ada", "main", Turn("user", (TextPart("Hello?"),)))
+        assert find_damage(ledger, ledger) == ()
         database.fold()
         statement = "SELECT rootpage FROM sqlite_master WHERE name = ?"
         ((page,),) = database.read(statement, (index,))
     bend(path, page, cell)
     with Database(path, readonly=True) as database:
-        ledger, talk = SqliteLedger(database), SqliteConversations(database)
-        found = find_damage(ledger, talk)
+        ledger = SqliteLedger(database)
+        found = find_damage(ledger, ledger)
         assert found[0].message.startswith(f"{table}: ")
         assert {(one.column, one.attack) for one in found} == {("database", "unreadable")}
-        verdict = verify_agent("ada", ledger, talk)
+        verdict = verify_agent("ada", ledger, ledger)
         assert (verdict.intact, verdict.trusted) == (False, None)
         assert set(found) <= set(verdict.findings)
 
@@ -140,16 +139,16 @@ def bend(path: Path, page: int, cell: bytes) -> None:
 
 
 def test_turns_memories_and_states_that_were_changed_are_refused(database: Database) -> None:
-    conversations, memories = SqliteConversations(database), SqliteMemories(database)
+    ledger, memories = SqliteLedger(database), SqliteMemories(database)
     states = States(SqliteRevisions(database), FixedClock())
-    conversations.add("ada", "s", Turn("user", (TextPart("hi"),)))
+    ledger.add_turn("ada", "s", Turn("user", (TextPart("hi"),)))
     memories.remember("ada", Memory("m", "text"))
     states.save("ada", CognitionState(revision=1), expected=0)
     change(database, "UPDATE turns SET turn = '{}'")
     change(database, "UPDATE memories SET memory = 'x'")
     change(database, "UPDATE revisions SET content = '{\"unknown\": 1}'")
     with pytest.raises(StoreDamaged, match="a turn of session `s` of `ada`"):
-        conversations.turns("ada", "s")
+        ledger.turns("ada", "s")
     with pytest.raises(StoreDamaged, match="a memory of `ada`"):
         memories.memories("ada")
     with pytest.raises(StoreDamaged, match="the state of `ada`, revision 1, cannot be read"):

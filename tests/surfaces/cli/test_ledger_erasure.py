@@ -15,9 +15,7 @@ import pytest
 from mentis.app.agent import Agent
 from mentis.call.scripted import ScriptedProvider
 from mentis.home.parts import Parts
-from mentis.record.erased_turns import ERASED_TURNS
 from mentis.record.record import open_record
-from mentis.stores.sqlite.conversations import SqliteConversations
 
 KILLED = Path(__file__).with_name("killed_erasure.py")
 ERASE = ("ledger", "erase", "0", "--reason", "asked", "--yes")
@@ -46,8 +44,8 @@ def ask(home: Path, *messages: str) -> None:
     anyio.run(talk)
 
 
-def killed(home: Path, write: int) -> None:
-    command = [sys.executable, str(KILLED), str(home), str(write)]
+def killed(home: Path, moment: str) -> None:
+    command = [sys.executable, str(KILLED), str(home), moment]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr
 
@@ -65,7 +63,7 @@ def everything(home: Path) -> bytes:
 def home(
     home: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Path:
-    """The turns are in the home; the ledger is there as well, or on a server."""
+    """The record is in the home, or on a server."""
     if request.param == "postgres":
         settings = home / "mentis.toml"
         chosen = f'[ledger]\nstore = "postgres"\nschema_name = "{tmp_path.name.lower()}"\n'
@@ -82,41 +80,34 @@ def verified(mentis: Mentis, home: Path) -> str:
     return done.err
 
 
-@pytest.mark.parametrize("write", [1, 2, 3], ids=["tombstone", "message", "answer"])
-def test_an_erasure_killed_after_any_write_is_ended_by_the_same_command_and_no_other_turn_goes(
-    home: Path, mentis: Mentis, write: int
+def test_an_erasure_killed_inside_its_transaction_has_done_nothing(
+    home: Path, mentis: Mentis
 ) -> None:
     ask(home, "May ADA?", "May Bob?")
-    killed(home, write)
-    assert texts(home) == ["", "", "May Bob?", "Yes."]
-    assert ("`mentis ledger erase 0` again does that" in verified(mentis, home)) == (write < 3)
+    killed(home, "inside")
+    assert texts(home) == ["May ADA?", "Yes.", "May Bob?", "Yes."]
+    assert "erased" not in mentis("--home", home, "status", "verify").out
     again = mentis("--home", home, *ERASE)
-    if write < 3:
-        assert (again.code, "of entry 0; entry 2 says so" in again.out) == (0, True)
-        assert "emptied turns 0, 1 of session 'main'" in again.err
-    else:
-        assert (again.code, "nothing left to erase" in again.err) == (2, True)
+    assert (again.code, "of entry 0; entry 2 says so" in again.out) == (0, True)
+    assert "emptied turns 0, 1 of session 'main'" in again.err
     assert texts(home) == ["", "", "May Bob?", "Yes."]
-    assert "emptied" not in verified(mentis, home)
-    assert b"May ADA?" not in everything(home)
-    assert mentis("--home", home, "ledger", "erase", "1", *ERASE[3:]).code == 0
-    assert texts(home) == [""] * 4
     verified(mentis, home)
 
 
-@pytest.mark.parametrize("write", [1, 2])
-def test_the_next_turn_ends_an_erasure_that_was_killed_and_stays_itself(
-    home: Path, mentis: Mentis, write: int
+def test_an_erasure_killed_right_after_its_transaction_is_whole_and_no_other_turn_goes(
+    home: Path, mentis: Mentis
 ) -> None:
-    ask(home, "May ADA?")
-    killed(home, write)
-    ask(home, "May Bob?")
-    assert "emptied" not in verified(mentis, home)
-    assert "nothing left to erase" in mentis("--home", home, *ERASE).err
-    with open_record(home) as record:
-        assert record.store.marks(record.agent, ERASED_TURNS) == ()
-        stored = SqliteConversations(record.database).turns(record.agent, "main")
-    assert [turn.text for turn in stored] == ["", "", "May Bob?", "Yes."]
+    ask(home, "May ADA?", "May Bob?")
+    killed(home, "after")
+    for _ in range(2):
+        assert texts(home) == ["", "", "May Bob?", "Yes."]
+        assert "emptied" not in verified(mentis, home)
+        assert b"May ADA?" not in everything(home)
+        again = mentis("--home", home, *ERASE)
+        assert (again.code, "nothing left to erase" in again.err) == (2, True)
+    assert mentis("--home", home, "ledger", "erase", "1", *ERASE[3:]).code == 0
+    assert texts(home) == [""] * 4
+    verified(mentis, home)
 
 
 @pytest.mark.parametrize("index", [0, 1, 2])

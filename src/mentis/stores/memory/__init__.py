@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from .accepted import AcceptedInMemory
 from .blobs import BlobsInMemory
-from .conversations import ConversationsInMemory
 from .ledger import LedgerInMemory
 from .memories import MemoriesInMemory
 from .revisions import RevisionsInMemory
@@ -13,7 +12,6 @@ from .states import StatesInMemory
 __all__ = [
     "AcceptedInMemory",
     "BlobsInMemory",
-    "ConversationsInMemory",
     "LedgerInMemory",
     "MemoriesInMemory",
     "RevisionsInMemory",

@@ -50,10 +50,9 @@ def erase(
 
     with open_own(persona) as record:
         entry = record.entry(index)
-        said = record.unfinished_erasure(entry, fields)
-        named = fields_to_erase(entry, fields) if said is None else list(said.fields)
+        named = fields_to_erase(entry, fields)
         left = sorted(name for name in entry.body if name not in named)
-        said = said or record.turns_to_empty(entry, named)
+        said = record.turns_to_empty(entry, named)
         what = f"{', '.join(named)} of entry {index} ({entry.kind})"
         also = f" and {said}" if said and said.numbers else ""
         _confirm(f"erase {what}{also} for good?", yes=yes)

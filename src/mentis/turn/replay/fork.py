@@ -153,7 +153,7 @@ async def run_of(mind: Mind, present: Present, fork: Fork) -> TurnRun:
 def session_of(mind: Mind, fork: Fork) -> str:
     """A session of its own, which no turn has been in."""
     taken, name = (
-        set(mind.record.conversations.sessions(mind.who.agent)),
+        set(mind.record.ledger.sessions(mind.who.agent)),
         f"{SESSION}{fork.kept.entry.index}",
     )
     number = 1

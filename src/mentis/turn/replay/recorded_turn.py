@@ -185,7 +185,7 @@ class _Reading:
         return found
 
     def _talk(self, session: str) -> tuple[Turn, ...]:
-        return self.mind.record.conversations.turns(self.mind.who.agent, session)
+        return self.mind.record.ledger.turns(self.mind.who.agent, session)
 
     def _history(self) -> History:
         """As it was told then: a turn that got its answer later had none yet."""
