@@ -142,6 +142,18 @@ async def test_an_erased_turn_survives_nowhere_in_the_home(home: Path) -> None:
     assert (found.findings, found.notes) == ((), ())
 
 
+async def test_a_turn_that_somebody_changed_is_found_wherever_it_lies(home: Path) -> None:
+    async with opened(home, "Yes.") as agent:
+        await agent.chat("May I?")
+    with open_record(home) as record:
+        store = record.store
+        assert isinstance(store, SqlLedger)
+        changed = "UPDATE turns SET turn = replace(turn, 'Yes.', 'No!!')"
+        store.unit(record.agent, lambda unit: unit.execute(changed))
+    (found,) = verify_home(home)
+    assert [finding.attack for finding in found.findings] == ["edited"]
+
+
 async def test_turns_lie_where_the_ledger_lies(home: Path) -> None:
     picture = MediaPart("image", "image/png", data=b"PICTUREMARK")
     async with opened(home, "ANSWERMARK") as agent:

@@ -252,6 +252,7 @@ class Record(Closing):
         says which turns it were goes what was said in them, in the transaction of the tombstone.
         """
         with self.alone():
+            settle_older_turns(self.store, self.database, self.agent)
             return self._erase(self.entry(index), fields, reason)
 
     def _erase(self, entry: Entry, fields: Collection[str], reason: str) -> Entry:

@@ -1,4 +1,4 @@
-"""What a turn came to, as its entry records it and the conversation keeps it."""
+"""The end of a turn, as an older Mentis left it in a mark beside its entry."""
 
 from __future__ import annotations
 

@@ -29,6 +29,8 @@ from mentis.stores.postgres.database import CONNECTIONS, PostgresDatabase
 from mentis.stores.postgres.faults import translate
 from mentis.stores.postgres.ledger import PostgresLedger
 from mentis.values.entry import Draft
+from mentis.values.part import TextPart
+from mentis.values.turn import Turn
 
 TRIGGER = """
 CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
@@ -361,3 +363,17 @@ def test_a_row_that_its_index_does_not_know_is_damage_though_it_can_be_read(
         connection.execute("UPDATE ledger SET delivery = 'mail-9' WHERE idx = 2")
         connection.execute(READY, (True, index))
     assert ledger.damage() == (f"ledger: rows missing from index {index}: 1",)
+
+
+def test_a_turn_that_its_index_does_not_know_is_damage_as_well(
+    postgres: PostgresDatabase,
+) -> None:
+    ledger = PostgresLedger(postgres)
+    for text in ("one", "two"):
+        ledger.add_turn("ada", "s", Turn("user", (TextPart(text),)))
+    assert ledger.damage() == ()
+    with postgres.session() as connection:
+        connection.execute(READY, (False, "turns_pkey"))
+        connection.execute("UPDATE turns SET number = 7 WHERE number = 1")
+        connection.execute(READY, (True, "turns_pkey"))
+    assert ledger.damage() == ("turns: rows missing from index turns_pkey: 1",)
