@@ -99,6 +99,8 @@ class Session(ABC):
         self._own_deferred += 1
 
     def send(self) -> None:
+        if not (self._rows or self._deferred):
+            return
         rows, self._rows = self._rows, []
         deferred, self._deferred = self._deferred, []
         self._written = self._written or self._own + self._own_deferred > 0

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -136,12 +137,15 @@ _Replaced: TypeAlias = tuple[TurnPlace, str, list[str] | None]
 
 
 def _ended(session: Session, agent: str, writes: TurnWrites) -> list[_Replaced]:
-    """Only the state of the message is new. One that somebody took away is for `verify` to miss."""
-    place = agent, writes.session, writes.number
-    turn = _stored(session, place) if writes.state is not None else None
-    if turn is None or writes.state is None:
+    """Only the state of the message is new. One that somebody took away or made unreadable is for
+    `verify` to find: nothing keeps its entry out of the record.
+    """
+    if writes.state is None:
         return []
-    return [(place, write_value(replace(turn, state=writes.state)), None)]
+    place, turn = (agent, writes.session, writes.number), None
+    with suppress(StoreDamaged):
+        turn = _stored(session, place)
+    return [] if turn is None else [(place, write_value(replace(turn, state=writes.state)), None)]
 
 
 def _emptied(session: Session, place: TurnPlace) -> _Replaced:

@@ -20,6 +20,7 @@ from mentis.values.cognition import CognitionState, Memory
 from mentis.values.entry import Draft
 from mentis.values.part import TextPart
 from mentis.values.turn import Turn
+from mentis.values.turn_writes import TurnWrites
 
 
 @pytest.fixture
@@ -156,3 +157,18 @@ def test_turns_memories_and_states_that_were_changed_are_refused(database: Datab
     change(database, "UPDATE revisions SET content = x'00ff'")
     with pytest.raises(StoreDamaged, match="something else than texts"):
         states.history("ada")
+
+
+def test_a_message_that_was_made_unreadable_keeps_no_entry_out_of_the_record(
+    database: Database, stamp: Stamp
+) -> None:
+    ledger = SqliteLedger(database)
+    ledger.add_turn("ada", "s", Turn("user", (TextPart("hi"),), state="pending"))
+    change(database, "UPDATE turns SET turn = '{}'")
+    answer = Turn("assistant", (TextPart("yes"),))
+    writes = TurnWrites("s", 0, "complete", (answer,))
+    ledger.append("ada", [Draft("note", "test", {})], stamp, turns=writes)
+    assert ledger.count("ada") == 1
+    assert database.read("SELECT count(*) FROM turns")[0] == (2,)
+    with pytest.raises(StoreDamaged, match="a turn of session `s` of `ada`"):
+        ledger.turns("ada", "s")
