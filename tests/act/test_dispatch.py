@@ -30,6 +30,7 @@ from mentis.values.entry import Draft, Entry
 from mentis.values.lease import Lease
 from mentis.values.mark import Mark
 from mentis.values.trust import Trust
+from mentis.values.turn_writes import TurnWrites
 
 from .stage import AGENT, Doing, Stage, allow, answering, spec
 
@@ -127,11 +128,12 @@ class Counted(LedgerInMemory):
         *,
         lease: Lease | None = None,
         marks: Sequence[Mark] = (),
+        turns: TurnWrites | None = None,
     ) -> tuple[Entry, ...]:
         self.works -= 1
         if self.works < 0:
             raise StoreDown("the server is gone")
-        made = super().append(agent, drafts, stamp, lease=lease, marks=marks)
+        made = super().append(agent, drafts, stamp, lease=lease, marks=marks, turns=turns)
         self.sizes.append(len(drafts))
         return made
 

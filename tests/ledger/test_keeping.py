@@ -27,6 +27,7 @@ from mentis.values.entry import Draft, Entry, Erased, Verdict
 from mentis.values.json import JsonObject
 from mentis.values.lease import Lease
 from mentis.values.mark import Mark
+from mentis.values.turn_writes import TurnWrites
 
 from .conftest import ORIGIN, Ledger, new_stamp, rechained, verify_store
 
@@ -305,9 +306,10 @@ class Busy(LedgerInMemory):
         *,
         lease: Lease | None = None,
         marks: Sequence[Mark] = (),
+        turns: TurnWrites | None = None,
     ) -> tuple[Entry, ...]:
         super().append(agent, [Draft("note", "somebody else", {"text": "x"})], new_stamp())
-        return super().append(agent, drafts, stamp, lease=lease, marks=marks)
+        return super().append(agent, drafts, stamp, lease=lease, marks=marks, turns=turns)
 
 
 def test_a_change_of_the_key_holds_when_somebody_appends_at_the_same_moment(

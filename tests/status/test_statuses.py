@@ -49,6 +49,7 @@ from mentis.stores.postgres.ledger import PostgresLedger
 from mentis.values.entry import Before, Draft, Entry
 from mentis.values.lease import Lease
 from mentis.values.mark import Mark
+from mentis.values.turn_writes import TurnWrites
 from mentis.values.window import TIME_PREFIX
 
 FORGED: dict[str, object] = {
@@ -943,10 +944,11 @@ class Losing(LedgerInMemory):
         *,
         lease: Lease | None = None,
         marks: Sequence[Mark] = (),
+        turns: TurnWrites | None = None,
     ) -> tuple[Entry, ...]:
         if self._how == "lost":
             return tuple(stamp(agent, self.head(agent), draft) for draft in drafts)
-        made = super().append(agent, drafts, stamp, lease=lease, marks=marks)
+        made = super().append(agent, drafts, stamp, lease=lease, marks=marks, turns=turns)
         plain = make_stamp(FixedClock().now, CountingIds().salt)
         super().append(agent, drafts, plain, lease=lease)
         return made

@@ -36,6 +36,7 @@ from mentis.values.digest import digest
 from mentis.values.entry import Draft, Entry
 from mentis.values.lease import Lease
 from mentis.values.mark import Mark
+from mentis.values.turn_writes import TurnWrites
 
 MakeConsumer = Callable[..., Consumer]
 
@@ -378,10 +379,11 @@ class Broken(LedgerInMemory):
         *,
         lease: Lease | None = None,
         marks: Sequence[Mark] = (),
+        turns: TurnWrites | None = None,
     ) -> tuple[Entry, ...]:
         if self.fault is not None:
             raise self.fault
-        return super().append(agent, drafts, stamp, lease=lease, marks=marks)
+        return super().append(agent, drafts, stamp, lease=lease, marks=marks, turns=turns)
 
 
 @pytest.mark.parametrize("fault", [StoreDown("gone"), StoreFull("full"), StoreError("odd")])

@@ -22,6 +22,7 @@ from mentis.stores.memory import LedgerInMemory
 from mentis.values.entry import Draft, Entry
 from mentis.values.lease import Lease
 from mentis.values.mark import Mark
+from mentis.values.turn_writes import TurnWrites
 
 MakeConsumer = Callable[..., Consumer]
 LONG = 3600.0
@@ -127,11 +128,12 @@ class Flaky(LedgerInMemory):
         *,
         lease: Lease | None = None,
         marks: Sequence[Mark] = (),
+        turns: TurnWrites | None = None,
     ) -> tuple[Entry, ...]:
         if self.left:
             self.left -= 1
             raise StoreDown("the server is gone")
-        return super().append(agent, drafts, stamp, lease=lease, marks=marks)
+        return super().append(agent, drafts, stamp, lease=lease, marks=marks, turns=turns)
 
     def release_lease(self, lease: Lease) -> None:
         raise StoreDown("the server is gone again")
