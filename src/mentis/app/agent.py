@@ -268,9 +268,7 @@ class Agent:
 
     def history(self, *, session: str = "main") -> tuple[Turn, ...]:
         """As it is kept. The model is told what became of acts that waited then."""
-        return self._mind.record.ledger.turns(
-            self._mind.who.agent, checked_id(session, "session")
-        )
+        return self._mind.record.ledger.turns(self._mind.who.agent, checked_id(session, "session"))
 
     def entries(self) -> tuple[Entry, ...]:
         """The record of this agent, oldest first."""

@@ -8,14 +8,14 @@ from datetime import datetime
 
 from mentis.ledger.chain import make_stamp
 from mentis.ports.clock import Clock
+from mentis.ports.entries import Stamp
 from mentis.ports.ids import Ids
-from mentis.ports.ledger_store import LedgerStore, Stamp
+from mentis.ports.ledger_store import LedgerStore
 from mentis.values.entry import Draft, Entry
 from mentis.values.json import JsonObject
 from mentis.values.mark import Mark
 from mentis.values.turn import Turn
 from mentis.values.turn_writes import TurnWrites
-
 
 
 @dataclass(frozen=True, slots=True)

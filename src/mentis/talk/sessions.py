@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mentis.errors import UsageError
-from mentis.ledger.chain import make_stamp
 from mentis.record.stored_turns import turn_digest
 from mentis.record.threads import is_message, standing, title_of
 from mentis.turn.beside import builder_for, worded
@@ -17,7 +16,7 @@ from mentis.turn.mind import Mind
 from mentis.turn.replay.recorded_turn import kept_row_of
 from mentis.turn.snapshot import Present
 from mentis.values.digest import digest
-from mentis.values.entry import Draft, Entry
+from mentis.values.entry import Entry
 from mentis.values.part import MediaPart, TextPart
 from mentis.values.recalled import Stimulus
 from mentis.values.session import Session
@@ -34,9 +33,7 @@ _LONGEST_TITLE = 120
 def sessions_of(mind: Mind) -> tuple[Session, ...]:
     """All of them, the oldest first. It blocks."""
     names = mind.record.ledger.sessions(mind.who.agent)
-    return tuple(
-        _session(name, mind.record.ledger.turns(mind.who.agent, name)) for name in names
-    )
+    return tuple(_session(name, mind.record.ledger.turns(mind.who.agent, name)) for name in names)
 
 
 def anew(mind: Mind, session: str, number: int | None = None, text: str | None = None) -> Stimulus:
