@@ -9,19 +9,19 @@ import pytest
 from anyio import Event, fail_after, to_thread
 
 from mentis.errors import MentisError, StoreDamaged, StoreLocked
+from mentis.record.agent_record import AgentRecord
 from mentis.talk import silence
 from mentis.talk.silence import unless_spoken
-from mentis.turn.mind import Mind
 
 pytestmark = pytest.mark.anyio
-MIND = cast("Mind", None)  # which only `spoken` reads
+RECORD = cast("AgentRecord", None)  # which only `spoken` reads
 
 
 def looks(monkeypatch: pytest.MonkeyPatch, *found: int | MentisError) -> list[int | MentisError]:
     """What each look into the talk comes to."""
     left = list(found)
 
-    def spoken(_mind: Mind, _session: str) -> int:
+    def spoken(_record: AgentRecord, _session: str) -> int:
         seen = left.pop(0)
         if isinstance(seen, MentisError):
             raise seen
@@ -39,7 +39,7 @@ async def thought_until_broken_off() -> str:
         return "broken off"
 
     with fail_after(20):
-        return await unless_spoken(MIND, "main", think, break_off=broken.set, poll=0.0)
+        return await unless_spoken(RECORD, "main", think, break_off=broken.set, poll=0.0)
 
 
 async def test_a_busy_store_is_looked_at_again_and_ends_no_thought(
@@ -66,11 +66,11 @@ async def test_a_look_that_ends_after_the_thought_breaks_nothing_off(
     left, began, over = looks(monkeypatch, 1, found), threading.Event(), threading.Event()
     real, broken = silence.spoken, list[str]()
 
-    def slow(mind: Mind, session: str) -> int | None:
+    def slow(record: AgentRecord, session: str) -> int | None:
         if len(left) == 1:
             began.set()
             assert over.wait(20)
-        return real(mind, session)
+        return real(record, session)
 
     async def think() -> str:
         await to_thread.run_sync(began.wait, 20)
@@ -79,6 +79,6 @@ async def test_a_look_that_ends_after_the_thought_breaks_nothing_off(
 
     monkeypatch.setattr(silence, "spoken", slow)
     thought = await unless_spoken(
-        MIND, "main", think, break_off=lambda: broken.append("all"), poll=0.0
+        RECORD, "main", think, break_off=lambda: broken.append("all"), poll=0.0
     )
     assert (thought, broken, left) == ("thought", [], [])

@@ -22,7 +22,6 @@ import anyio
 from mentis.app.agent import Agent
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
-from mentis.stores.files.home import Home
 from mentis.tick.asking import Asking
 from mentis.tick.cache import HelperCache
 from mentis.tick.run import TickLimits
@@ -81,8 +80,8 @@ async def run_tasks(
             mind = agent._mind  # pyright: ignore[reportPrivateUsage]  # the tick without the home
             for task in tasks:
                 present = look(mind)
-                asking = Asking(mind, present)
-                desk = Desk(mind, Home(home), present.settings, asking, HelperCache())
+                asking = Asking(mind.who, mind.record, mind.models, present)
+                desk = Desk(mind.who, mind.models, present.settings, asking, HelperCache())
                 said = {"text": task["sense"]}
                 sense = Sense("s", "message", said, Trust.OWNER, "owner")
                 begun = time.monotonic()

@@ -151,7 +151,7 @@ async def test_half_a_character_in_an_act_costs_that_act_and_never_the_entry(
         cortex = agent._cortex  # pyright: ignore[reportPrivateUsage]  # as it keeps its ticks
         mind, blobs = cortex._mind, cortex._blobs  # pyright: ignore[reportPrivateUsage]
         over = Done(broken, (), before=1, saved=True, library="none", taken=("d",))
-        kept = keep(mind, blobs, over)
+        kept = keep(mind.record, mind.who, blobs, over, registry=agent.acts)
         assert kept is not None
         assert "half a surrogate pair" in str(kept.body["unbound"])
         assert agent.verify().intact

@@ -15,7 +15,6 @@ import pytest
 from mentis.app.agent import Agent
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
-from mentis.stores.files.home import Home
 from mentis.tick.asking import Asking
 from mentis.tick.cache import HelperCache
 from mentis.tick.run import TickLimits
@@ -49,7 +48,8 @@ async def test_each_helper_runs_on_the_embedded_model_and_two_are_cached(tmp_pat
     async with Agent.open(home, parts=Parts(environ={**os.environ, **HELPED})) as agent:
         mind = agent._mind  # pyright: ignore[reportPrivateUsage]  # the stages as they are wired
         present, cache = look(mind), HelperCache(mind.who.secret)
-        desk = Desk(mind, Home(home), present.settings, Asking(mind, present), cache)
+        asking = Asking(mind.who, mind.record, mind.models, present)
+        desk = Desk(mind.who, mind.models, present.settings, asking, cache)
         catalogue, limits = Catalogue("v", (READ,)), TickLimits(seconds=600)
         vague = replace(desk.stages(), primary=answering(VAGUE))
         first = await tick([KNOCKED], catalogue, STATE, stages=vague, limits=limits)

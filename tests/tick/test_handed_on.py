@@ -151,12 +151,12 @@ def test_senses_without_our_seal_are_nobodys(tmp_path: Path) -> None:
     mind, database, _ = open_mind(home, persona=None, route="default", parts=Parts())
     with database:
         content, blobs = written([KEEP]), BlobsInMemory()
-        assert read(mind, content, seal(mind, content)) == (KEEP,)
-        assert [one.trust for one in read(mind, content, "")] == [Trust.UNTRUSTED]
-        (forged,) = kept_senses(mind, blobs, {"blob": blobs.keep(content), "seal": "0" * 64})
+        assert read(mind.who, content, seal(mind.who, content)) == (KEEP,)
+        assert [one.trust for one in read(mind.who, content, "")] == [Trust.UNTRUSTED]
+        (forged,) = kept_senses(mind.who, blobs, {"blob": blobs.keep(content), "seal": "0" * 64})
         assert forged.trust is Trust.UNTRUSTED
-        assert kept_senses(mind, blobs, {"blob": "sha256:0"})[0].kind == "senses.lost"
+        assert kept_senses(mind.who, blobs, {"blob": "sha256:0"})[0].kind == "senses.lost"
         unsayable = Sense("s", "mail", {"text": "\ud800"}, Trust.OWNER)
-        assert read(mind, written([unsayable, KEEP]), "")[0].kind == "senses.lost"
+        assert read(mind.who, written([unsayable, KEEP]), "")[0].kind == "senses.lost"
         mind.acting.close()
         mind.record.ledger.close()

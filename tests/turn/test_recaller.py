@@ -517,7 +517,7 @@ async def test_what_a_session_keeps_survives_a_restart_and_damage_begins_it_anew
         assert request.tool_declarations == first.composed.request.tool_declarations
         mind = agent._mind  # pyright: ignore[reportPrivateUsage]  # nobody else writes such marks
         damaged = Mark("residency", "main", {"turns": "many"})
-        stamp = mind.acting.ground.stamp
+        stamp = mind.record.stamp()
         mind.record.ledger.append(
             mind.who.agent, [Draft("note", "test", {})], stamp, marks=[damaged]
         )

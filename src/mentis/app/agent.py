@@ -53,7 +53,7 @@ from mentis.talk.live import Live
 from mentis.talk.persona_reading import progress
 from mentis.talk.persona_update import Upkeep, update_persona, updates_due
 from mentis.talk.schedule import Pulse
-from mentis.talk.sessions import anew, first_message, sessions_of, set_title
+from mentis.talk.sessions import anew, check_unbegun, first_message, sessions_of, set_title
 from mentis.talk.silence import Silence, silence_of, unless_spoken
 from mentis.talk.summaries import Summarised, Titled, make_title, summarise
 from mentis.talk.talking import mode_of, summary_due, with_left, with_note
@@ -66,7 +66,14 @@ from mentis.turn.lock import alone
 from mentis.turn.mind import Mind
 from mentis.turn.recaller import Brought, Outlook, nothing
 from mentis.turn.recovery import at_delivery, at_turn, following
-from mentis.turn.replay.fork import Fork, fork_turn, live_mind, run_of, scripted_mind, session_of
+from mentis.turn.replay.fork import (
+    Fork,
+    fork_turn,
+    live_models,
+    run_of,
+    scripted_models,
+    session_of,
+)
 from mentis.turn.replay.recorded_turn import KeptTurn, find_entry, load_turn
 from mentis.turn.replay.replay import Replayed, replay_turn
 from mentis.turn.snapshot import look
@@ -181,10 +188,12 @@ class Agent:
         """The request and trace for this message, as if it were sent now. Nothing is sent."""
         stimulus = self._stimulus(message)
         mind = self._mind
-        history = told_history(mind, checked_id(session, "session"), stimulus.replaces)
+        history = told_history(mind.record, checked_id(session, "session"), stimulus.replaces)
         present = look(mind)
-        brought = self._brought(stimulus, look_out(mind, present, session, stimulus))
-        news = news_for(mind, session, stimulus)
+        outlook = look_out(mind.recaller, mind.acting, present, stimulus, session=session)
+        brought = self._brought(stimulus, outlook)
+        find = partial(news_for, mind.record, mind.acting, mind.sources.settings)
+        news = find(session=session, stimulus=stimulus)
         return compose_turn(
             mind,
             present,
@@ -254,13 +263,13 @@ class Agent:
         byte that differs, the span it belongs to, and what has to be read again for that.
         """
         earlier = read_previous(before, rendering) if isinstance(before, bytes) else before
-        chosen, now = route or self._mind.models.route, self._mind.record.clock.now()
+        chosen, now = route or self._mind.models.route, self._mind.record.now()
         return self._mind.models.caching.forecast(rendering, chosen, now=now, before=earlier)
 
     def reconcile(self, rendering: Rendering, usage: Usage, *, session: str = "main") -> Reconciled:
         """What was expected of the cache beside what a call of your own reported. Not recorded."""
         mind = self._mind
-        now = mind.record.clock.now()
+        now = mind.record.now()
         settled = mind.models.caching.settle(
             rendering, mind.models.route, usage, session=session, now=now
         )
@@ -268,7 +277,7 @@ class Agent:
 
     def history(self, *, session: str = "main") -> tuple[Turn, ...]:
         """As it is kept. The model is told what became of acts that waited then."""
-        return self._mind.record.ledger.turns(self._mind.who.agent, checked_id(session, "session"))
+        return self._mind.record.turns(checked_id(session, "session"))
 
     def entries(self) -> tuple[Entry, ...]:
         """The record of this agent, oldest first."""
@@ -303,7 +312,8 @@ class Agent:
         self, *, session: str = "main", on_delta: OnDelta | None = None
     ) -> TurnResult:
         """Ask once more with the last message; the earlier answer is kept, and no longer told."""
-        stimulus = await to_thread.run_sync(anew, self._mind, checked_id(session, "session"))
+        again = partial(anew, self._mind.record, self._mind.inputs)
+        stimulus = await to_thread.run_sync(again, checked_id(session, "session"))
         return await self.chat(stimulus, session=session, on_delta=on_delta)
 
     async def edit(
@@ -311,7 +321,8 @@ class Agent:
     ) -> TurnResult:
         """Say message `number` in other words; what followed it is kept, and no longer told."""
         checked_id(session, "session")
-        stimulus = await to_thread.run_sync(anew, self._mind, session, number, text)
+        again = partial(anew, self._mind.record, self._mind.inputs, text=text)
+        stimulus = await to_thread.run_sync(again, session, number)
         return await self.chat(stimulus, session=session, on_delta=on_delta)
 
     async def first(self, *, session: str = "main", on_delta: OnDelta | None = None) -> TurnResult:
@@ -319,7 +330,8 @@ class Agent:
         mind = self._mind
         checked_id(session, "session")
         present = await to_thread.run_sync(look, mind)
-        stimulus = await to_thread.run_sync(first_message, mind, present, session)
+        await to_thread.run_sync(check_unbegun, mind.record, session)
+        stimulus = await to_thread.run_sync(first_message, mind.who, mind.models, present)
         return await self.chat(stimulus, session=session, on_delta=on_delta)
 
     async def afterthought(
@@ -348,15 +360,18 @@ class Agent:
 
     def update_progress(self, *, session: str = "main") -> Progress:
         """How far a session is from the next update of the memory files."""
-        settings = self._mind.sources.settings.current()[0]
-        return progress(self._mind, settings, checked_id(session, "session"))
+        mind, settings = self._mind, self._mind.sources.settings.current()[0]
+        return progress(mind.record, mind.models, settings, checked_id(session, "session"))
 
     def updates_due(self, since: int = 0) -> tuple[tuple[str, ...], int]:
         """The sessions whose update is due, of those with entries from index `since` on, and from
         where to look the next time.
         """
-        now = self._mind.record.ledger.count(self._mind.who.agent)
-        return (updates_due(self._mind, since) if now != since or not since else ()), now
+        mind = self._mind
+        now = mind.record.ledger.count(mind.who.agent)
+        if since and now == since:
+            return (), now
+        return updates_due(mind.record, mind.models, mind.sources.settings, since), now
 
     def upkeep(self, tell: Callable[[PersonaUpdate | MentisError], None]) -> Upkeep:
         """What updates the memory files in the background: `run` it beside the talk."""
@@ -375,15 +390,16 @@ class Agent:
         async def think(session: str) -> Afterthought:
             return await self.afterthought(session=session, on_delta=on_delta)
 
-        follow = partial(following, self._mind)
+        follow = partial(following, self._mind.who)
         return Quiet(think, plan, self._mind.record.clock, tell=tell, following=follow)
 
     def silence(self) -> Silence | None:
         """The talk that is to be thought about once more, and when; for `mentis run`, which makes
         at most `run.afterthoughts` messages of it that nobody answers.
         """
-        most = self._mind.sources.settings.current()[0].model.run.afterthoughts
-        return silence_of(self._mind, most=most)
+        mind, live = self._mind, self._mind.sources.settings
+        most = live.current()[0].model.run.afterthoughts
+        return silence_of(mind.record, mind.who, live, most=most)
 
     async def think_after(self, silence: Silence, *, poll: float = 1.0) -> Afterthought | None:
         """The afterthought of that silence; None if it is over. Once somebody speaks, in whatever
@@ -393,7 +409,7 @@ class Agent:
             return None
         think = partial(self.afterthought, session=silence.session)
         return await unless_spoken(
-            self._mind, silence.session, think, break_off=self.interrupt, poll=poll
+            self._mind.record, silence.session, think, break_off=self.interrupt, poll=poll
         )
 
     async def title(self, *, session: str = "main") -> Titled:
@@ -404,7 +420,7 @@ class Agent:
 
     def set_title(self, title: str, *, session: str = "main") -> Entry:
         """Your own title for the session."""
-        return set_title(self._mind, checked_id(session, "session"), title)
+        return set_title(self._mind.record, checked_id(session, "session"), title)
 
     async def summarise(self, *, session: str = "main") -> Summarised | None:
         """Have all but the newest turns told as a summary from now on; None if there are none."""
@@ -414,7 +430,7 @@ class Agent:
 
     def sessions(self) -> tuple[Session, ...]:
         """The conversations of this persona, the oldest first."""
-        return sessions_of(self._mind)
+        return sessions_of(self._mind.record)
 
     async def _summed_up(self, result: TurnResult) -> TurnResult:
         """Where no summary comes, what did not fit stays left out: the turn is not lost for it."""
@@ -436,7 +452,8 @@ class Agent:
     ) -> AsyncGenerator[tuple[CancelScope, tuple[Entry, ...]], None]:
         """One answer at a time; what another process left behind in the session is settled."""
         checked_id(session, "session")
-        async with self._one_at_a_time() as reading, at_turn(self._mind, session) as left:
+        record, who = self._mind.record, self._mind.who
+        async with self._one_at_a_time() as reading, at_turn(record, who, session) as left:
             yield reading, left
 
     def replay(self, index: int) -> Replayed:
@@ -458,7 +475,8 @@ class Agent:
                     f"the text for block {name!r} is over {most} bytes",
                     hint="shorten it, or raise limits.prompt_file_bytes",
                 )
-        return fork_turn(self._mind, self._kept_turn(index), blocks, force=force)
+        models, secret = self._mind.models, self._mind.who.secret
+        return fork_turn(models, self._kept_turn(index), blocks, secret=secret, force=force)
 
     async def go_on(
         self,
@@ -478,13 +496,14 @@ class Agent:
                 "a fork goes on live or with a script", hint="choose one: live=True, or script=..."
             )
         if script is not None:
-            mind = scripted_mind(self._mind, fork, script)
+            models = scripted_models(self._mind.models, fork, script)
         else:
             home = Home(self._database.path.parent)
             chain = open_routes(self._settings, home, fork.inputs.route.name)
-            mind = live_mind(self._mind, fork, chain[0])
+            models = live_models(self._mind.models, fork, chain[0])
+        mind = self._mind.asking(models)
         present = await to_thread.run_sync(look, mind)
-        session = await to_thread.run_sync(session_of, mind, fork)
+        session = await to_thread.run_sync(session_of, mind.record, fork)
         run = await run_of(mind, present, fork)
         async with self._answering(session) as (reading, _):
             return await run_prepared(
@@ -504,7 +523,7 @@ class Agent:
         """
         mind = self._staged("beat")
         async with self._answering(BEATS) as (reading, _):
-            with alone(mind, "beat"):
+            with alone(mind.who, "beat"):
                 return await make_beat(
                     mind,
                     kind,
@@ -515,15 +534,15 @@ class Agent:
 
     def next_beat(self) -> datetime:
         """When a beat is due, whoever makes it; `beats.enabled` is about `mentis run` alone."""
-        return due_at(self._mind, self._mind.sources.settings.current()[0].model.beats)
+        return due_at(self._mind.record, self._mind.sources.settings.current()[0].model.beats)
 
     def pulse(self) -> Pulse:
         """The same for `next_due`: on the clock that only goes on, and never if not enabled."""
-        return pulse_of(self._mind, self._mind.sources.settings.current()[0].model.beats)
+        return pulse_of(self._mind.record, self._mind.sources.settings.current()[0].model.beats)
 
     def beats(self, count: int = 20) -> tuple[BeatRecord, ...]:
         """The log: the last beats, the oldest first."""
-        return beat_log(self._mind, count)
+        return beat_log(self._mind.record, count)
 
     async def deliver(
         self, outcome: Outcome, *, session: str | None = None, on_delta: OnDelta | None = None
@@ -534,11 +553,11 @@ class Agent:
         somebody is being answered there, or told of it: a message and its answer stay together.
         """
         mind = self._mind
-        place = session or await to_thread.run_sync(place_of, mind, outcome)
+        place = session or await to_thread.run_sync(place_of, mind.record, outcome)
         checked_id(place, "session")
         async with self._one_at_a_time() as reading:
-            with alone(mind, "delivery"), teller(mind):
-                async with at_delivery(mind, place):
+            with alone(mind.who, "delivery"), teller(mind.who):
+                async with at_delivery(mind.record, mind.who, place):
                     return await make_delivery(
                         mind, outcome, session=place, on_delta=on_delta or _ignore, reading=reading
                     )
@@ -548,7 +567,9 @@ class Agent:
         approved meanwhile is done first.
         """
         await self._mind.acting.begin()
-        return await to_thread.run_sync(deliverable, self._mind)
+        mind = self._mind
+        find = partial(deliverable, mind.record, mind.acting, mind.sources.settings)
+        return await to_thread.run_sync(find)
 
     async def live(self, *, session: str = "main", surroundings: Surroundings = NOWHERE) -> Live:
         """Open a spoken conversation: its instructions as one text, and updates of them."""
@@ -644,8 +665,8 @@ class Agent:
 
     @cached_property
     def _cortex(self) -> Cortex:
-        ground = self._mind.acting.ground
-        return Cortex(self._mind, ground.home, open_states(ground), ground.blobs)
+        states = open_states(self._database, self._mind.record.clock)
+        return Cortex(self._mind, states, self._environ)
 
     def interrupt(self) -> None:
         """End the answer that is being read; `chat` returns what came so far, marked so. A tick
@@ -726,7 +747,8 @@ class Agent:
     def _kept_turn(self, index: int) -> KeptTurn:
         mind, home = self._mind, Home(self._database.path.parent)
         segments = open_segments(home, self._settings, mind.who.persona.id, mind.who.agent)
-        return load_turn(mind, find_entry(mind, segments, index))
+        entry = find_entry(mind.record, segments, index)
+        return load_turn(mind.record, mind.inputs, mind.acting.tools.notes, entry)
 
     def _brought(self, stimulus: Stimulus, outlook: Outlook) -> Brought:
         """It blocks, also where a loop runs already: embedders are asked in a loop of their own."""

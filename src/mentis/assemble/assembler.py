@@ -41,7 +41,7 @@ class Assembler:
         self._mind = mind
         self._environ = environ
         self._on_event = on_event
-        self._layers = Layers(mind, EstimatingCounter())
+        self._layers = Layers(mind.who, mind.sources.shelf, EstimatingCounter())
         self._examples = Examples()
         # Its own: what turns have embedded so far must not decide what a task finds.
         self._recalling = Recalling(mind.who.home.path, mind.acting.tools.notes)
@@ -60,7 +60,8 @@ class Assembler:
         begun, around = perf_counter(), Around()
         asked = checked_mode(mode)
         _check(task)
-        view = Viewpoint(self._mind, self._environ, session, root)
+        home = self._mind.sources.settings.home
+        view = Viewpoint(self._mind.record, home, self._environ, session, root)
         job = _Job(task, self._settings(around), around, self._recalling, view)
         embedded = await (job.embed() if root is None else _embedded_meanwhile(job, view))
         patience = job.patience()

@@ -6,11 +6,12 @@ They are taken apart once per revision of the library. One that is missing is th
 from __future__ import annotations
 
 from mentis.compose.assembly import Frame
+from mentis.home.identity import Identity
 from mentis.library.assembly import load_assembly
 from mentis.library.load import load_shipped
+from mentis.library.shelf import Shelf
 from mentis.ports.token_counter import TokenCounter
 from mentis.recall.stance import STANCES, StanceName
-from mentis.turn.mind import Mind
 from mentis.values.block import Block, pick_variant
 from mentis.values.library import Library
 from mentis.values.trace import Degradation
@@ -20,15 +21,16 @@ _CONSTITUTION = "constitution"
 
 
 class Layers:
-    def __init__(self, mind: Mind, counter: TokenCounter) -> None:
-        self._mind = mind
+    def __init__(self, who: Identity, shelf: Shelf, counter: TokenCounter) -> None:
+        self._who = who
+        self._shelf = shelf
         self._counter = counter
         self._known: tuple[str, Frame, tuple[Degradation, ...]] | None = None
         self._rules: dict[StanceName, str] = {}
 
     def frame(self) -> tuple[Frame, tuple[Degradation, ...]]:
         """As the library is now. It looks at the files, and reads those that changed."""
-        library = self._mind.sources.shelf.current().library
+        library = self._shelf.current().library
         if self._known is None or library.revision != self._known[0]:
             self._known = self._read(library)
         return self._known[1], self._known[2]
@@ -38,13 +40,13 @@ class Layers:
         return self._rules[stance]
 
     def _read(self, library: Library) -> tuple[str, Frame, tuple[Degradation, ...]]:
-        language = self._mind.who.persona.language
+        language = self._who.persona.language
         notes: list[Degradation] = []
         constitution = _constitution(library, language, notes)
         self._rules = {name: _text(library, f"stance_{name}", language, notes) for name in STANCES}
         words = load_assembly(language)
         rules = tuple(self._rules.values())
-        frame = Frame(words, constitution, self._counter, self._mind.who.secret, rules)
+        frame = Frame(words, constitution, self._counter, self._who.secret, rules)
         return library.revision, frame, tuple(notes)
 
 

@@ -13,9 +13,9 @@ from time import perf_counter
 
 from mentis.disk.inside import seen_from
 from mentis.errors import StoreError
+from mentis.record.agent_record import AgentRecord
 from mentis.record.threads import told
 from mentis.settings.assembly import AssemblySettings
-from mentis.turn.mind import Mind
 from mentis.values.assembly import AssembledActivity, EnvState, GitState
 from mentis.values.trace import Degradation
 
@@ -49,7 +49,8 @@ class Around:
 class Viewpoint:
     """Whose surroundings are looked at, and where from. Without a root no place is told."""
 
-    mind: Mind
+    record: AgentRecord
+    home: Path
     environ: Mapping[str, str]
     session: str
     root: Path | None = None
@@ -76,13 +77,13 @@ def look_back(view: Viewpoint, settings: AssemblySettings, around: Around) -> No
     most = settings.max_activity if settings.include_activity else 0
     if not most:
         return
-    mind, begun = view.mind, perf_counter()
+    begun = perf_counter()
     try:
-        entries = mind.record.ledger.latest(mind.who.agent, most)
-        turns = told(mind.record.ledger.turns(mind.who.agent, view.session))
+        entries = view.record.latest(most)
+        turns = told(view.record.turns(view.session))
         said = [turn for turn in turns if turn.kind == "said"]
         around.activity = activity_of(entries, said, most=most)
     except StoreError as error:
-        reason = seen_from(mind.sources.settings.home, error.message)
+        reason = seen_from(view.home, error.message)
         around.degraded.append(Degradation("ledger", f"{reason}: no activity is told"))
     around.took("activity", begun)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from mentis.disk.atomic import unwritable
 from mentis.errors import BadInput, UsageError
+from mentis.ports.clock import Clock
+from mentis.ports.ids import Ids
 from mentis.ports.sense_source import SenseSource
 from mentis.settings.run import RunSettings
 from mentis.tick.events import Emit
@@ -60,9 +62,10 @@ def open_loop(
         most_bytes=chosen.file_bytes,
         seals=Seals(mind.who.agent, mind.who.secret),
     )
+    timers, named = _timers(mind.record.clock, chosen), _named(mind.record.ids, chosen, choice)
     return Loop(
         thinker,
-        (own, *_timers(mind, chosen), *_named(mind, chosen, choice), *sources),
+        (own, *timers, *named, *sources),
         _plan(chosen, choice),
         emit=emit,
         pause=pause,
@@ -79,19 +82,19 @@ def _made(inbox: Path) -> Path:
     return inbox
 
 
-def _timers(mind: Mind, chosen: RunSettings) -> Iterator[SenseSource]:
+def _timers(clock: Clock, chosen: RunSettings) -> Iterator[SenseSource]:
     timers = {name: Timer(one.text, one.every, one.moment) for name, one in chosen.timers.items()}
     if timers:
-        yield Timers(timers, mind.record.clock)
+        yield Timers(timers, clock)
 
 
-def _named(mind: Mind, chosen: RunSettings, choice: LoopChoice) -> Iterator[SenseSource]:
+def _named(ids: Ids, chosen: RunSettings, choice: LoopChoice) -> Iterator[SenseSource]:
     for folder in choice.folders:
         if not folder.is_dir():
             raise BadInput(f"{folder}: there is no such folder", hint="make it, or name another")
         yield Folder(folder, trust=choice.trust, most_bytes=chosen.file_bytes)
     if choice.socket is not None:
-        yield Socket(choice.socket, mind.record.ids, trust=choice.trust, most=chosen.senses)
+        yield Socket(choice.socket, ids, trust=choice.trust, most=chosen.senses)
 
 
 def _plan(chosen: RunSettings, choice: LoopChoice) -> LoopPlan:

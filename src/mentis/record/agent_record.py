@@ -44,10 +44,11 @@ class AgentRecord:
         source: str = "runtime",
         marks: Sequence[Mark] = (),
         turns: TurnWrites | None = None,
+        stamp: Stamp | None = None,
     ) -> Entry:
         """One entry, together with its marks and the turns that it binds."""
-        draft = Draft(kind, source, body)
-        (entry,) = self.ledger.append(self.agent, [draft], self.stamp(), marks=marks, turns=turns)
+        draft, stamp = Draft(kind, source, body), stamp or self.stamp()
+        (entry,) = self.ledger.append(self.agent, [draft], stamp, marks=marks, turns=turns)
         return entry
 
     def latest(self, count: int, *, kind: str = "") -> tuple[Entry, ...]:

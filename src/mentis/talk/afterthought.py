@@ -15,11 +15,14 @@ from typing import Literal, TypeAlias, cast
 from anyio import CancelScope, to_thread
 
 from mentis.ask.ask import OnDelta
+from mentis.ask.models import Models
 from mentis.compose.computed import Facts
 from mentis.compose.encounter import ago
 from mentis.errors import UsageError
+from mentis.home.identity import Identity
+from mentis.record.agent_record import AgentRecord
 from mentis.record.inputs import History, Prompted, compose_inputs
-from mentis.turn.beside import Heard, Note, ask_beside, builder_for, limited, worded
+from mentis.turn.beside import Heard, Note, ask_beside, builder_for, worded
 from mentis.turn.mind import Mind
 from mentis.turn.snapshot import Present, look
 from mentis.turn.turn import TurnResult, inputs_now, run_turn, told_history
@@ -66,16 +69,17 @@ async def think_again(
 ) -> Afterthought:
     """Decide, and write if that is the decision."""
     present = await to_thread.run_sync(look, mind)
-    elapsed = await to_thread.run_sync(_elapsed, mind, present, session)
+    elapsed = await to_thread.run_sync(_elapsed, mind.record, mind.who, present, session)
     thought, noted = await _decide(mind, present, session, elapsed=elapsed, reading=reading)
     if thought.decision == "wait" or reading.cancel_called:
         return thought
-    make = partial(_followup, mind, present, thought, noted=noted, elapsed=elapsed)
-    stimulus = await to_thread.run_sync(make)
+    make = partial(_followup, mind.who, mind.models, present, thought.thought)
+    stimulus = await to_thread.run_sync(partial(make, noted=noted, elapsed=elapsed))
+    number = await to_thread.run_sync(_number_of, mind.record, session, noted)
     chosen = present.settings.model.afterthought
     result = await run_turn(
-        limited(mind, chosen.followup_tokens),
-        stimulus,
+        mind.limited(chosen.followup_tokens),
+        replace(stimulus, replaces=number),
         session=session,
         on_delta=on_delta,
         reading=reading,
@@ -87,16 +91,17 @@ async def _decide(
     mind: Mind, present: Present, session: str, *, elapsed: str, reading: CancelScope
 ) -> tuple[Afterthought, Turn | None]:
     """What was decided, and the thought as it was kept."""
-    history = await to_thread.run_sync(told_history, mind, session)
+    history = await to_thread.run_sync(told_history, mind.record, session)
     if not any(turn.kind == "said" and turn.role == "assistant" for turn in history.turns):
         raise UsageError(
             f"in session {session!r} the agent has not said anything yet", hint="talk to it first"
         )
-    small = limited(mind, present.settings.model.afterthought.decision_tokens)
-    text = _inner_dialogue(small, present, elapsed)
+    small = mind.limited(present.settings.model.afterthought.decision_tokens)
+    text = _inner_dialogue(small.who, small.models, present, elapsed)
 
     def compose(route: Route, stimulus: Stimulus) -> Prompted:
-        return _compose(small.asking(small.models.on(route)), present, stimulus, history)
+        models = small.models.on(route)
+        return _compose(small.who, models, present, stimulus, history=history)
 
     asked = await ask_beside(
         small,
@@ -122,54 +127,60 @@ def _take(heard: Heard) -> Note:
     return Note(Turn("assistant", (TextPart(thought),), heard.lineage, kind="thought"), facts)
 
 
-def _compose(mind: Mind, present: Present, stimulus: Stimulus, history: History) -> Prompted:
+def _compose(
+    who: Identity, models: Models, present: Present, stimulus: Stimulus, *, history: History
+) -> Prompted:
     """As for any message, but that nothing can be done: no tools, no news."""
     recalled = Recalled(stimulus, degraded=present.degraded)
     variables = {**present.variables, "afterthought": "on"}
-    inputs = inputs_now(mind, present, recalled, history, variables=variables)
-    return Prompted(
-        compose_inputs(inputs, mind.models.counter(mind.models.route), mind.who.secret), inputs
-    )
+    inputs = inputs_now(who, models, present, recalled, history=history, variables=variables)
+    return Prompted(compose_inputs(inputs, models.counter(models.route), who.secret), inputs)
 
 
-def _inner_dialogue(mind: Mind, present: Present, elapsed: str) -> str:
-    built = builder_for(mind, present).build_afterthought_inner_dialogue(
-        mind.models.route.variant, {"elapsed_time": elapsed}
+def _inner_dialogue(who: Identity, models: Models, present: Present, elapsed: str) -> str:
+    built = builder_for(who, models, present).build_afterthought_inner_dialogue(
+        models.route.variant, {"elapsed_time": elapsed}
     )
     return worded(built, "afterthought_inner_dialogue")
 
 
 def _followup(
-    mind: Mind, present: Present, thought: Afterthought, *, noted: Turn | None, elapsed: str
+    who: Identity,
+    models: Models,
+    present: Present,
+    thought: str,
+    *,
+    noted: Turn | None,
+    elapsed: str,
 ) -> Stimulus:
-    """The thought in it is as trusted as what it was thought about, whatever was said since; it
-    is told only here, if it is still the last thing.
-    """
+    """The thought in it is as trusted as what it was thought about, whatever was said since."""
     lineage = noted.lineage if noted else Trust.SELF
     given: Mapping[str, object] = {
         "elapsed_time": elapsed,
-        "inner_dialogue": Given(thought.thought, source="thought", trust=lineage),
+        "inner_dialogue": Given(thought, source="thought", trust=lineage),
     }
-    built = builder_for(mind, present).build_afterthought_followup(mind.models.route.variant, given)
+    built = builder_for(who, models, present).build_afterthought_followup(
+        models.route.variant, given
+    )
     stimulus = Stimulus(worded(built, FOLLOWUP), inner=FOLLOWUP)
-    if noted is None:
-        return stimulus
-    stimulus = replace(stimulus, trust=noted.lineage)
-    turns = mind.record.ledger.turns(mind.who.agent, thought.session)
-    if not turns or turns[-1] != noted:
-        return stimulus
-    return replace(stimulus, replaces=len(turns) - 1)
+    return stimulus if noted is None else replace(stimulus, trust=noted.lineage)
 
 
-def _elapsed(mind: Mind, present: Present, session: str) -> str:
+def _number_of(record: AgentRecord, session: str, noted: Turn | None) -> int | None:
+    """Of the thought, if it is still the last thing: then it is told in the message alone."""
+    turns = () if noted is None else record.turns(session)
+    return len(turns) - 1 if turns and turns[-1] == noted else None
+
+
+def _elapsed(record: AgentRecord, who: Identity, present: Present, session: str) -> str:
     """How long ago something was last said here, in the words of the library. It blocks."""
-    now, language = mind.record.clock.now(), mind.who.persona.language.strip().casefold()
-    for entry in reversed(mind.record.ledger.latest(mind.who.agent, _LOOKED_BACK, kind="turn")):
+    now, language = record.now(), who.persona.language.strip().casefold()
+    for entry in reversed(record.latest(_LOOKED_BACK, kind="turn")):
         told = entry.body.get("turn")
         if not isinstance(told, Mapping):
             continue
         turn = cast("Mapping[str, object]", told)
         if turn.get("session") == session and turn.get("inner") in (None, FOLLOWUP):
-            facts = Facts(mind.who.persona, mind.who.profile, now, language, present.library.words)
+            facts = Facts(who.persona, who.profile, now, language, present.library.words)
             return ago(now - datetime.fromisoformat(entry.time), facts)
     return ""

@@ -17,12 +17,15 @@ from anyio import CancelScope, current_time, to_thread
 
 from mentis.ask.ask import OnDelta
 from mentis.ask.budgets import day_of, spent_by
+from mentis.ask.models import Models
 from mentis.errors import BudgetReached, SettingsError, UsageError
+from mentis.home.identity import Identity
 from mentis.ports.chance import Chance
 from mentis.ports.entries import LOOKED_BACK
+from mentis.record.agent_record import AgentRecord
 from mentis.settings.beats import BeatSettings
 from mentis.settings.settings import Settings
-from mentis.turn.beside import builder_for, limited, worded
+from mentis.turn.beside import builder_for, worded
 from mentis.turn.mind import Mind
 from mentis.turn.snapshot import Present, look
 from mentis.turn.turn import TurnResult, run_turn
@@ -103,36 +106,36 @@ async def make_beat(
     """Have one now, of that kind or of one that is drawn, within what beats may use in a day."""
     present = await to_thread.run_sync(look, mind)
     chosen = present.settings.model.beats
-    await to_thread.run_sync(_check_day, mind, chosen)
+    await to_thread.run_sync(_check_day, mind.record, chosen)
     drawn = choose(chosen.weights, chance) if kind is None else kind
-    stimulus = _occasion(mind, present, drawn)
+    stimulus = _occasion(mind.who, mind.models, present, drawn)
     reading.deadline = current_time() + chosen.seconds
-    small = limited(mind, chosen.tokens)
+    small = mind.limited(chosen.tokens)
     result = await run_turn(small, stimulus, session=SESSION, on_delta=on_delta, reading=reading)
     return Beat(drawn, result)
 
 
-def pulse_of(mind: Mind, chosen: BeatSettings) -> Pulse:
+def pulse_of(record: AgentRecord, chosen: BeatSettings) -> Pulse:
     """When the next beat is due on the clock that only goes on, as the record says. It blocks."""
     if not chosen.enabled:
         return Pulse()
-    wait = (due_at(mind, chosen) - mind.record.clock.now()).total_seconds()
-    return Pulse(mind.record.clock.monotonic() + max(0.0, wait))
+    wait = (due_at(record, chosen) - record.now()).total_seconds()
+    return Pulse(record.clock.monotonic() + max(0.0, wait))
 
 
-def due_at(mind: Mind, chosen: BeatSettings) -> datetime:
+def due_at(record: AgentRecord, chosen: BeatSettings) -> datetime:
     """An interval after the last one; the next day, where this one's beats are used up."""
-    now = mind.record.clock.now()
+    now = record.now()
     interval, today = timedelta(seconds=chosen.interval), day_of(now)
-    beats = _since(mind, min(today, now - interval), now)
+    beats = _since(record, min(today, now - interval), now)
     due = max(time for time, _ in beats) + interval if beats else now
     return max(due, today + _DAY) if _used_up(beats, chosen, now) else due
 
 
-def beat_log(mind: Mind, count: int) -> tuple[BeatRecord, ...]:
+def beat_log(record: AgentRecord, count: int) -> tuple[BeatRecord, ...]:
     """The last beats, the oldest first, as far back as the record is looked through. It blocks."""
-    beats = _beats(mind.record.ledger.latest(mind.who.agent, LOOKED_BACK, kind="turn"))[-count:]
-    turns = mind.record.ledger.turns(mind.who.agent, SESSION) if beats else ()
+    beats = _beats(record.latest(LOOKED_BACK, kind="turn"))[-count:]
+    turns = record.turns(SESSION) if beats else ()
     texts = {digest(turn.text.encode()): turn.text for turn in turns}
     return tuple(_record(entry, texts) for entry in beats)
 
@@ -148,12 +151,12 @@ def _unknown(kind: str, known: Sequence[str]) -> UsageError:
     )
 
 
-def _occasion(mind: Mind, present: Present, kind: str) -> Stimulus:
+def _occasion(who: Identity, models: Models, present: Present, kind: str) -> Stimulus:
     known = kinds_in(present.library)
     if kind not in known:
         raise _unknown(kind, known)
-    built = builder_for(mind, present).build_beat(
-        kind, mind.models.route.variant, present.variables
+    built = builder_for(who, models, present).build_beat(
+        kind, models.route.variant, present.variables
     )
     outside = any(span.trust is Trust.UNTRUSTED for span in built.spans)
     return Stimulus(
@@ -165,9 +168,9 @@ def _occasion(mind: Mind, present: Present, kind: str) -> Stimulus:
     )
 
 
-def _check_day(mind: Mind, chosen: BeatSettings) -> None:
-    now = mind.record.clock.now()
-    name = _used_up(_since(mind, day_of(now), now), chosen, now)
+def _check_day(record: AgentRecord, chosen: BeatSettings) -> None:
+    now = record.now()
+    name = _used_up(_since(record, day_of(now), now), chosen, now)
     if name:
         raise BudgetReached(
             f"this day's beats have used up beats.{name}: {getattr(chosen, name)}",
@@ -186,11 +189,11 @@ def _used_up(beats: Sequence[Timed], chosen: BeatSettings, now: datetime) -> str
     return ""
 
 
-def _since(mind: Mind, since: datetime, now: datetime) -> list[Timed]:
+def _since(record: AgentRecord, since: datetime, now: datetime) -> list[Timed]:
     """All beats from then on: backwards through the record, until it is older."""
     count = _AT_ONCE
     while True:
-        latest = mind.record.ledger.latest(mind.who.agent, count, kind="turn")
+        latest = record.latest(count, kind="turn")
         if len(latest) < count or datetime.fromisoformat(latest[0].time) < since:
             return _timed(latest, since, now)
         count *= 4

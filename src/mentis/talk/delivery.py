@@ -12,7 +12,6 @@ from anyio import CancelScope, to_thread
 from mentis.ask.ask import OnDelta
 from mentis.compose.requests import outputs_text
 from mentis.errors import UsageError
-from mentis.turn.beside import limited
 from mentis.turn.deliveries import why_not
 from mentis.turn.mind import Mind
 from mentis.turn.snapshot import look
@@ -30,7 +29,9 @@ async def make_delivery(
     """Tell it in that session, or by a message, if an act for that is offered."""
     present = await to_thread.run_sync(look, mind)
     chosen = present.settings.model.delivery
-    reason = await to_thread.run_sync(why_not, mind, outcome, chosen.attempts)
+    reason = await to_thread.run_sync(
+        why_not, mind.record, mind.acting.registry, outcome, chosen.attempts
+    )
     if reason:
         raise UsageError(
             f"this cannot be delivered: {reason}",
@@ -45,7 +46,7 @@ async def make_delivery(
         mode="delivery",
         delivers=outcome.key,
     )
-    small = limited(mind, chosen.tokens)
+    small = mind.limited(chosen.tokens)
     return await run_turn(small, stimulus, session=session, on_delta=on_delta, reading=reading)
 
 

@@ -14,7 +14,7 @@ from anyio import to_thread
 from mentis.codec.forms import to_json
 from mentis.compose.changes import Changes, changes
 from mentis.compose.compose import Composed
-from mentis.ledger.chain import make_stamp
+from mentis.record.agent_record import AgentRecord
 from mentis.render.wires import render_for
 from mentis.turn.deliveries import news_for
 from mentis.turn.ending import of_mode
@@ -23,9 +23,10 @@ from mentis.turn.recaller import nothing
 from mentis.turn.snapshot import look
 from mentis.turn.turn import compose_turn, look_out, told_history
 from mentis.values.digest import digest
-from mentis.values.entry import Draft, Entry
+from mentis.values.entry import Entry
 from mentis.values.recalled import Stimulus
 from mentis.values.rendering import Rendering
+from mentis.values.route import Route
 from mentis.values.surroundings import NOWHERE, Surroundings
 from mentis.values.value import Value
 
@@ -78,7 +79,8 @@ class Live:
     async def open(cls, mind: Mind, session: str, surroundings: Surroundings = NOWHERE) -> Live:
         """Compose and record the opening."""
         told = await to_thread.run_sync(_tell, mind, session, surroundings)
-        keep = partial(_record, mind, session, told, text=told.instructions, inner=_OPENING)
+        keep = partial(_record, mind.record, mind.models.route, session, told)
+        keep = partial(keep, text=told.instructions, inner=_OPENING)
         entry = await to_thread.run_sync(keep)
         return cls(mind, session, told, entry)
 
@@ -99,7 +101,8 @@ class Live:
         self._last = told
         if found == _NO_CHANGES:
             return Update()
-        keep = partial(_record, self._mind, self.session, told, text=found.text, inner=_UPDATE)
+        keep = partial(_record, self._mind.record, self._mind.models.route, self.session, told)
+        keep = partial(keep, text=found.text, inner=_UPDATE)
         return Update(found, await to_thread.run_sync(keep))
 
 
@@ -110,23 +113,24 @@ def _stimulus(surroundings: Surroundings = NOWHERE) -> Stimulus:
 def _tell(mind: Mind, session: str, surroundings: Surroundings) -> Told:
     """How things stand now, as one text. It blocks."""
     present, stimulus = look(mind), _stimulus(surroundings)
-    history, news = told_history(mind, session), news_for(mind, session, stimulus)
-    brought = nothing(stimulus, look_out(mind, present, session, stimulus))
+    history, find = told_history(mind.record, session), partial(news_for, mind.record, mind.acting)
+    news = find(mind.sources.settings, session=session, stimulus=stimulus)
+    outlook = look_out(mind.recaller, mind.acting, present, stimulus, session=session)
+    brought = nothing(stimulus, outlook)
     route = mind.models.route
     made = compose_turn(
         mind, present, route, stimulus, history=history, news=news, recalled=brought
     )
     composed = made.composed
-    return Told(
-        surroundings, composed, render_for(WIRE, composed.request, mind.models.route.spoken())
-    )
+    return Told(surroundings, composed, render_for(WIRE, composed.request, route.spoken()))
 
 
-def _record(mind: Mind, session: str, told: Told, *, text: str, inner: str) -> Entry:
+def _record(
+    record: AgentRecord, route: Route, session: str, told: Told, *, text: str, inner: str
+) -> Entry:
     """Bind what the voice was told. It blocks."""
-    number = len(mind.record.ledger.turns(mind.who.agent, session))
+    number = len(record.turns(session))
     turn = {"session": session, "number": number, "inner": inner, **of_mode(_stimulus())}
-    route = mind.models.route
     body: dict[str, object] = {
         "turn": turn,
         "route": {"name": route.name, "backend": route.backend, "model": route.model},
@@ -137,6 +141,4 @@ def _record(mind: Mind, session: str, told: Told, *, text: str, inner: str) -> E
             "instruction": digest(text.encode()),
         },
     }
-    stamp = make_stamp(mind.record.clock.now, mind.record.ids.salt, mind.record.clock.uptime)
-    (entry,) = mind.record.ledger.append(mind.who.agent, [Draft("turn", "runtime", body)], stamp)
-    return entry
+    return record.append("turn", body)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from mentis.ask.models import Models
 from mentis.ports.token_counter import TokenCounter
+from mentis.record.agent_record import AgentRecord
 from mentis.record.threads import standing
 from mentis.settings.settings import Settings
-from mentis.turn.mind import Mind
 from mentis.values.mark import Mark
 from mentis.values.persona_update import Progress
 from mentis.values.request import quoted
@@ -38,18 +39,18 @@ def threshold(messages: int, percent: int) -> int:
     return messages * percent // 100
 
 
-def progress(mind: Mind, settings: Settings, session: str) -> Progress:
+def progress(record: AgentRecord, models: Models, settings: Settings, session: str) -> Progress:
     """How far a session is from its next update. It blocks."""
     chosen, share = settings.model.persona_update, settings.model.persona_update.percent
-    known = _known(mind, session)
+    known = _known(record, session)
     since = _number(known.get("until"))
-    turns = mind.record.ledger.turns(mind.who.agent, session)
+    turns = record.turns(session)
     new = [turns[number] for number in unread(turns, since)]
     needed, room = (
         threshold(chosen.window_messages, share),
-        mind.models.route.context_tokens * share,
+        models.route.context_tokens * share,
     )
-    counter = mind.models.counter(mind.models.route)
+    counter = models.counter(models.route)
     tokens = sum(counter.count(turn.text).tokens for turn in new)
     failures, tried = _number(known.get("failures")), _number(known.get("tried"))
     full = len(new) >= needed or 100 * tokens >= room
@@ -130,8 +131,8 @@ def failed(before: Progress, failure: str, *, soon: bool = False) -> Mark:
     return Mark(MARK, before.session, told if soon else {**told, "tried": before.messages})
 
 
-def _known(mind: Mind, session: str) -> Mapping[str, object]:
-    mark = mind.record.ledger.mark(mind.who.agent, MARK, session)
+def _known(record: AgentRecord, session: str) -> Mapping[str, object]:
+    mark = record.ledger.mark(record.agent, MARK, session)
     return mark.value or {} if mark is not None else {}
 
 

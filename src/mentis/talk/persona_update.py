@@ -17,6 +17,7 @@ from typing import TypeAlias, cast
 from anyio import CancelScope, create_memory_object_stream, to_thread
 
 from mentis.ask.ask import ask
+from mentis.ask.models import Models
 from mentis.ask.reservation import recorded_with
 from mentis.call.faults import is_passing
 from mentis.codec.forms import to_json
@@ -27,11 +28,14 @@ from mentis.disk.atomic import unwritable
 from mentis.disk.inside import inside
 from mentis.disk.lock import write_lock
 from mentis.errors import MentisError, ProviderPaused, ReplyError, StoreLocked, UsageError
-from mentis.ledger.chain import make_stamp
+from mentis.home.identity import Identity
+from mentis.library.memory.files import PersonaMemory
+from mentis.record.agent_record import AgentRecord
 from mentis.record.inputs import Prompted
 from mentis.record.stored_turns import answered
+from mentis.settings.sources import LiveSettings
 from mentis.turn import telemetry
-from mentis.turn.beside import builder_for, limited, one_prompt, speakers, worded
+from mentis.turn.beside import builder_for, one_prompt, speakers, worded
 from mentis.turn.ending import keeper_of
 from mentis.turn.mind import Mind
 from mentis.turn.replay.fork import SESSION as FORK
@@ -39,7 +43,7 @@ from mentis.turn.run import TurnRun
 from mentis.turn.snapshot import Present, look
 from mentis.turn.turn import shielded
 from mentis.values.digest import digest
-from mentis.values.entry import Draft, Entry
+from mentis.values.entry import Entry
 from mentis.values.mark import Mark
 from mentis.values.part import TextPart
 from mentis.values.persona_update import PersonaUpdate, Progress, Trigger
@@ -72,7 +76,7 @@ async def update_persona(
     A failure of the model or the world is no error here: it is recorded, and told in the result.
     """
     present = await to_thread.run_sync(look, mind)
-    before = await to_thread.run_sync(progress, mind, present.settings, session)
+    before = await to_thread.run_sync(progress, mind.record, mind.models, present.settings, session)
     if trigger == "share" and not before.due:
         return None
     if before.messages < LEAST:
@@ -82,7 +86,7 @@ async def update_persona(
             hint="talk a little more first",
         )
     with (
-        _alone(mind),
+        _alone(mind.who),
         telemetry.span(telemetry.PERSONA_UPDATE, {telemetry.AGENT: mind.who.agent}) as s,
     ):
         made = await _update(mind, present, before, trigger=trigger, reading=reading)
@@ -92,9 +96,9 @@ async def update_persona(
 
 
 @contextmanager
-def _alone(mind: Mind) -> Generator[None]:
+def _alone(who: Identity) -> Generator[None]:
     """Across processes. Taken and let go in one thread, as the lock wants it; nobody waits."""
-    home = mind.who.home
+    home = who.home
     inside(home.path, f"{home.owners.name}/{_FOLDER}")
     folder = home.owners / _FOLDER
     try:
@@ -103,10 +107,10 @@ def _alone(mind: Mind) -> Generator[None]:
         raise unwritable(folder, error) from error
     with ExitStack() as held:
         try:
-            held.enter_context(write_lock(folder / f"{mind.who.persona.id}.lock", seconds=0))
+            held.enter_context(write_lock(folder / f"{who.persona.id}.lock", seconds=0))
         except StoreLocked as error:
             raise StoreLocked(
-                f"the memory files of {mind.who.persona.id!r} are being updated already",
+                f"the memory files of {who.persona.id!r} are being updated already",
                 hint="wait until that is done",
             ) from error
         yield
@@ -116,7 +120,8 @@ def _alone(mind: Mind) -> Generator[None]:
 class _Run:
     """One update on its way."""
 
-    mind: Mind
+    who: Identity
+    models: Models
     present: Present
     before: Progress
     read: Reading
@@ -125,27 +130,27 @@ class _Run:
     calls: int = 0
 
     def compose(self, route: Route, _stimulus: Stimulus) -> Prompted:
-        mind = self.mind.asking(self.mind.models.on(route))
-        builder, variant = builder_for(mind, self.present), mind.models.route.variant
+        who, models, variant = self.who, self.models.on(route), route.variant
+        builder = builder_for(who, models, self.present)
         given = {"cortex_conversation_text": self.read.text}
         system = builder.build_system_prompt(variant, {}, "cortex")
         task = builder.resolve_prompt_by_id(_TASK, variant, given)
         worded(system, "cortex_update_system")
         worded(task, _TASK)
-        made = one_prompt(mind, self.present, task, system=system, prefill=Built())
+        made = one_prompt(who, models, self.present, task, system=system, prefill=Built())
         request = replace(made.request, tool_declarations=tools_in(self.present.library))
         if not self.rounds:
             return Prompted(Composed(request, made.trace))
         first = Turn("user", (TextPart(task.text),), self.read.lineage)
         note = request.words.get("notice_outside", "")
-        history = (first, *(fence_results(turn, mind.who.secret, note) for turn in self.rounds))
+        history = (first, *(fence_results(turn, who.secret, note) for turn in self.rounds))
         request = replace(request, conversation_history=history, current_text="")
-        trace = replace(made.trace, tokens=self._tokens(mind, made))
+        trace = replace(made.trace, tokens=self._tokens(models, made))
         return Prompted(Composed(request, trace))
 
-    def _tokens(self, mind: Mind, made: Composed) -> dict[str, TokenCount]:
+    def _tokens(self, models: Models, made: Composed) -> dict[str, TokenCount]:
         told = b"\n".join(map(to_json, self.rounds)).decode()
-        later = mind.models.counter(mind.models.route).count(told)
+        later = models.counter(models.route).count(told)
         total = made.trace.tokens["total"].tokens + later.tokens
         return {**made.trace.tokens, "history": later, "total": TokenCount(total)}
 
@@ -153,15 +158,17 @@ class _Run:
 async def _update(
     mind: Mind, present: Present, before: Progress, *, trigger: Trigger, reading: CancelScope
 ) -> PersonaUpdate:
-    small = limited(mind, present.settings.model.persona_update.tokens)
-    read = await to_thread.run_sync(_read, small, present, before)
+    small = mind.limited(present.settings.model.persona_update.tokens)
+    reading_on = partial(_read, small.who, small.models, present, before)
+    reading_on = partial(reading_on, record=mind.record, memory=mind.sources.memory)
+    read = await to_thread.run_sync(reading_on)
     tools = FileTools(mind.sources.memory, session=before.session, lineage=read.lineage)
-    run = _Run(small, present, before, read, tools)
+    run = _Run(small.who, small.models, present, before, read, tools)
     stimulus = Stimulus(read.text, trust=read.lineage, inner=INNER)
     try:
         turn = await TurnRun.begin(small, stimulus, run.compose, present=present)
     except MentisError as error:
-        entry = await shielded(partial(_record_unasked, run, error, trigger))
+        entry = await shielded(partial(_record_unasked, mind.record, run, error, trigger))
         return _made(run, entry, None, trigger=trigger, failure=error)
     failure, ended = None, False
     try:
@@ -211,16 +218,24 @@ def _unreadable(run: _Run, problems: Sequence[str]) -> tuple[Turn, ...]:
     return (Turn("user", (TextPart(told),), Trust.UNTRUSTED),) if problems else ()
 
 
-def _read(mind: Mind, present: Present, before: Progress) -> Reading:
+def _read(
+    who: Identity,
+    models: Models,
+    present: Present,
+    before: Progress,
+    *,
+    record: AgentRecord,
+    memory: PersonaMemory,
+) -> Reading:
     """As much as leaves room for the rules, for the files twice, and for the answer. It blocks."""
-    counter, route = mind.models.counter(mind.models.route), mind.models.route
-    system = builder_for(mind, present).build_system_prompt(route.variant, {}, "cortex").text
-    files = "".join(file.text for file in mind.sources.memory.files())
+    counter, route = models.counter(models.route), models.route
+    system = builder_for(who, models, present).build_system_prompt(route.variant, {}, "cortex").text
+    files = "".join(file.text for file in memory.files())
     taken = counter.count(system).tokens + 2 * counter.count(files).tokens + _SPARE_TOKENS
     return read_on(
-        mind.record.ledger.turns(mind.who.agent, before.session),
+        record.turns(before.session),
         before.since,
-        names=speakers(mind),
+        names=speakers(who),
         counter=counter,
         room=max(route.context_tokens - route.max_tokens - taken, 0),
     )
@@ -251,22 +266,21 @@ def _mark(run: _Run, failure: MentisError | None) -> Mark:
 def _record(
     turn: TurnRun, run: _Run, reply: Reply, *, trigger: Trigger, failure: MentisError | None
 ) -> Entry:
-    keeper = keeper_of(turn.mind, turn.inquiry, run.before.session)
+    keeper = keeper_of(turn.mind.record, turn.mind.inputs, turn.inquiry, run.before.session)
     keep = partial(keeper.note, turn.stimulus, None, reply=reply, failure=failure)
     return keep(facts=_facts(run, trigger, failure), marks=(_mark(run, failure),))
 
 
-def _record_unasked(run: _Run, failure: MentisError, trigger: Trigger) -> Entry:
+def _record_unasked(
+    record: AgentRecord, run: _Run, failure: MentisError, trigger: Trigger
+) -> Entry:
     """Nothing could be asked at all: that is recorded too, and counts as a failure."""
-    mind, session = run.mind, run.before.session
-    turns = mind.record.ledger.turns(mind.who.agent, session)
+    session = run.before.session
+    turns = record.turns(session)
     turn: dict[str, object] = {"session": session, "number": len(turns), "inner": INNER}
     turn |= {**_facts(run, trigger, failure), "failure": failure.code}
     body = {"turn": turn, "digests": {"instruction": digest(run.read.text.encode())}}
-    stamp = make_stamp(mind.record.clock.now, mind.record.ids.salt, mind.record.clock.uptime)
-    draft, marks = Draft("turn", "runtime", body), (_mark(run, failure),)
-    (entry,) = mind.record.ledger.append(mind.who.agent, [draft], stamp, marks=marks)
-    return entry
+    return record.append("turn", body, marks=(_mark(run, failure),))
 
 
 def _made(
@@ -310,21 +324,23 @@ def failed_updates(entries: Sequence[Entry]) -> tuple[tuple[str, Entry, str], ..
     return tuple((name, entry, why) for name, (entry, why) in last.items() if why)
 
 
-def updates_due(mind: Mind, since: int) -> tuple[str, ...]:
+def updates_due(
+    record: AgentRecord, models: Models, live: LiveSettings, since: int
+) -> tuple[str, ...]:
     """The sessions whose update is due, of those with entries from `since` on; 0 is all. It blocks.
 
     What the agent says to itself, and what a fork shows, is no conversation.
     """
-    settings = mind.sources.settings.current()[0]
+    settings = live.current()[0]
     if not settings.model.features.cortexEnabled or not settings.model.persona_update.percent:
         return ()
     if since:
-        names = map(_session, mind.record.ledger.entries(mind.who.agent, start=since))
+        names = map(_session, record.ledger.entries(record.agent, start=since))
     else:
-        sessions = mind.record.ledger.sessions(mind.who.agent)
+        sessions = record.ledger.sessions(record.agent)
         names = (one for one in sessions if not one.startswith(FORK) and one != BEATS)
     found = dict.fromkeys(filter(None, names))
-    return tuple(one for one in found if progress(mind, settings, one).due)
+    return tuple(one for one in found if progress(record, models, settings, one).due)
 
 
 def _session(entry: Entry) -> str:

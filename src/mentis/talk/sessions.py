@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from mentis.ask.models import Models
 from mentis.errors import UsageError
+from mentis.home.identity import Identity
+from mentis.record.agent_record import AgentRecord
+from mentis.record.stored_inputs import KeptInputs
 from mentis.record.stored_turns import turn_digest
 from mentis.record.threads import is_message, standing, title_of
 from mentis.turn.beside import builder_for, worded
-from mentis.turn.mind import Mind
 from mentis.turn.replay.recorded_turn import kept_row_of
 from mentis.turn.snapshot import Present
 from mentis.values.digest import digest
@@ -30,20 +33,27 @@ _FIRST_BLOCK = "auto_first_message"
 _LONGEST_TITLE = 120
 
 
-def sessions_of(mind: Mind) -> tuple[Session, ...]:
+def sessions_of(record: AgentRecord) -> tuple[Session, ...]:
     """All of them, the oldest first. It blocks."""
-    names = mind.record.ledger.sessions(mind.who.agent)
-    return tuple(_session(name, mind.record.ledger.turns(mind.who.agent, name)) for name in names)
+    names = record.ledger.sessions(record.agent)
+    return tuple(_session(name, record.turns(name)) for name in names)
 
 
-def anew(mind: Mind, session: str, number: int | None = None, text: str | None = None) -> Stimulus:
+def anew(
+    record: AgentRecord,
+    inputs: KeptInputs,
+    session: str,
+    number: int | None = None,
+    *,
+    text: str | None = None,
+) -> Stimulus:
     """The message of that number once more, or with other words; by default the last one.
 
     It blocks. What came with the message comes with it again, and vouched for by nobody else than
     before: what is attached, and, as long as the inputs of its turn are kept, who wrote it, what
     it answers, where it was said and what was around.
     """
-    turns = mind.record.ledger.turns(mind.who.agent, session)
+    turns = record.turns(session)
     numbers = [n for n in standing(turns) if is_message(turns[n])]
     if not numbers:
         raise UsageError(f"in session {session!r} nobody has said anything yet", hint="say it")
@@ -63,7 +73,7 @@ def anew(mind: Mind, session: str, number: int | None = None, text: str | None =
         trust=turn.lineage if theirs else Trust.OWNER,
         replaces=number,
     )
-    row = kept_row_of(mind, session, number)
+    row = kept_row_of(record, inputs, session, number)
     if row is None or row.delivery:
         return stimulus
     around = row.runtime_ctx or stimulus.runtime_ctx
@@ -80,14 +90,18 @@ def anew(mind: Mind, session: str, number: int | None = None, text: str | None =
     )
 
 
-def first_message(mind: Mind, present: Present, session: str) -> Stimulus:
-    """What makes the persona begin. Only its answer is kept. It blocks."""
-    turns = mind.record.ledger.turns(mind.who.agent, session)
+def check_unbegun(record: AgentRecord, session: str) -> None:
+    """UsageError where something was said already. It blocks."""
+    turns = record.turns(session)
     if any(turns[n].kind == "said" for n in standing(turns)):
         raise UsageError(
             f"session {session!r} has begun already", hint="choose another one with --session"
         )
-    built = builder_for(mind, present).resolve_prompt(_FIRST_BLOCK, mind.models.route.variant)
+
+
+def first_message(who: Identity, models: Models, present: Present) -> Stimulus:
+    """What makes the persona begin. Only its answer is kept. It blocks."""
+    built = builder_for(who, models, present).resolve_prompt(_FIRST_BLOCK, models.route.variant)
     if built is None or built.skipped:
         raise UsageError(
             f"the block {_FIRST_BLOCK!r} is switched off",
@@ -96,15 +110,15 @@ def first_message(mind: Mind, present: Present, session: str) -> Stimulus:
     return Stimulus(worded(built, _FIRST_BLOCK), inner=FIRST)
 
 
-def set_title(mind: Mind, session: str, title: str) -> Entry:
+def set_title(record: AgentRecord, session: str, title: str) -> Entry:
     """The owner's own title for a session. It blocks."""
     clean = " ".join(title.split())
     if not clean or len(clean) > _LONGEST_TITLE:
         raise UsageError(f"a title has 1 to {_LONGEST_TITLE} characters", hint="make it shorter")
-    if not mind.record.ledger.turns(mind.who.agent, session):
+    if not record.turns(session):
         raise UsageError(f"there is no session {session!r}", hint="`mentis sessions list`")
     turn = title_turn(clean)
-    number = len(mind.record.ledger.turns(mind.who.agent, session))
+    number = len(record.turns(session))
     told = {"session": session, "number": number, "inner": TITLE, "by": "owner"}
     body: dict[str, object] = {
         "turn": told,
@@ -112,7 +126,7 @@ def set_title(mind: Mind, session: str, title: str) -> Entry:
         "acted": [turn_digest(turn)],
     }
     titled = TurnWrites(session, number, turns=(turn,))
-    return mind.record.append("turn", body, source="owner", turns=titled)
+    return record.append("turn", body, source="owner", turns=titled)
 
 
 def title_turn(title: str, lineage: Trust = Trust.SELF) -> Turn:

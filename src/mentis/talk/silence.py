@@ -15,8 +15,10 @@ from typing import TypeVar, cast
 from anyio import create_task_group, sleep, to_thread
 
 from mentis.errors import MentisError, StoreLocked
+from mentis.home.identity import Identity
+from mentis.record.agent_record import AgentRecord
 from mentis.record.threads import is_message, standing
-from mentis.turn.mind import Mind
+from mentis.settings.sources import LiveSettings
 from mentis.turn.recovery import followed
 from mentis.values.entry import Entry
 from mentis.values.timeline import Timeline, clock_time
@@ -40,37 +42,39 @@ class Silence(Value):
     due: datetime
 
 
-def silence_of(mind: Mind, *, most: int) -> Silence | None:
+def silence_of(
+    record: AgentRecord, who: Identity, live: LiveSettings, *, most: int
+) -> Silence | None:
     """The next afterthought; None where none is to come, or somebody else sees to it. `most` is
     how many messages may follow on each other that nobody answers. It blocks.
     """
-    every = EVERY[mode_of(mind.sources.settings.current()[0])]
-    if not every or followed(mind):
+    every = EVERY[mode_of(live.current()[0])]
+    if not every or followed(who):
         return None
-    turns = mind.record.ledger.latest(mind.who.agent, _LOOKED_BACK, kind="turn")
+    turns = record.latest(_LOOKED_BACK, kind="turn")
     entries = _since_spoken(turns)
     phase = _phase(entries, most) if entries else None
     if phase is None:
         return None
     session = str(_turn(entries[0])["session"])
-    messages = spoken(mind, session)
+    messages = spoken(record, session)
     if messages is None or messages % every:
         return None
     last = entries[-1]
-    begun = _time_of(last, turns, mind.record.clock.now())
+    begun = _time_of(last, turns, record.now())
     return Silence(session, last.index, begun + timedelta(seconds=_drawn(last, phase)))
 
 
-def spoken(mind: Mind, session: str) -> int | None:
+def spoken(record: AgentRecord, session: str) -> int | None:
     """How many messages count in this talk; None while one of them waits for its answer."""
-    turns = mind.record.ledger.turns(mind.who.agent, session)
+    turns = record.turns(session)
     if any(turn.state == "pending" for turn in turns):
         return None
     return sum(is_message(turns[number]) for number in standing(turns))
 
 
 async def unless_spoken(
-    mind: Mind,
+    record: AgentRecord,
     session: str,
     work: Callable[[], Awaitable[T]],
     *,
@@ -82,13 +86,13 @@ async def unless_spoken(
     A store that is busy is looked at again later. Where it cannot be read at all nobody would be
     heard: that breaks it off too, and is the error that is raised.
     """
-    before = await to_thread.run_sync(spoken, mind, session)
+    before = await to_thread.run_sync(spoken, record, session)
     made, failures = list[T](), list[MentisError]()
 
     async def listen() -> None:
         failure = None
         try:
-            while await to_thread.run_sync(_is_still, mind, session, before):  # noqa: ASYNC110  # in another process
+            while await to_thread.run_sync(_is_still, record, session, before):  # noqa: ASYNC110  # in another process
                 await sleep(poll)
         except MentisError as error:
             failure = error
@@ -110,9 +114,9 @@ async def unless_spoken(
     return made[0]
 
 
-def _is_still(mind: Mind, session: str, before: int | None) -> bool:
+def _is_still(record: AgentRecord, session: str, before: int | None) -> bool:
     try:
-        return spoken(mind, session) == before
+        return spoken(record, session) == before
     except StoreLocked:
         return True
 

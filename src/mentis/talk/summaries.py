@@ -12,8 +12,10 @@ from functools import partial
 
 from anyio import CancelScope, to_thread
 
+from mentis.ask.models import Models
 from mentis.compose.built import Built
 from mentis.errors import ReplyError, UsageError
+from mentis.home.identity import Identity
 from mentis.record.inputs import Prompted
 from mentis.record.threads import is_message, standing, told
 from mentis.turn.beside import (
@@ -22,7 +24,6 @@ from mentis.turn.beside import (
     Note,
     ask_beside,
     builder_for,
-    limited,
     one_prompt,
     speakers,
     worded,
@@ -68,20 +69,20 @@ class Summarised(Value):
 
 async def make_title(mind: Mind, present: Present, session: str, *, reading: CancelScope) -> Titled:
     """Ask for a title; where none comes, the first words that were said are one."""
-    turns = await to_thread.run_sync(mind.record.ledger.turns, mind.who.agent, session)
+    turns = await to_thread.run_sync(mind.record.turns, session)
     shown = [turn for turn in told(turns) if turn.kind == "said" and turn.text.strip()]
     if not shown:
         raise UsageError(f"in session {session!r} nobody has said anything yet", hint="say it")
-    small = limited(mind, present.settings.model.conversations.title_tokens)
-    lines, _ = _fitting(small, shown)
+    small = mind.limited(present.settings.model.conversations.title_tokens)
+    lines, _ = _fitting(small.who, small.models, shown)
 
     def compose(route: Route, _stimulus: Stimulus) -> Prompted:
-        mind = small.asking(small.models.on(route))
-        built = builder_for(mind, present).resolve_prompt_by_id(
-            _TITLE_BLOCK, mind.models.route.variant, {"chat_text": "\n".join(lines)}
+        who, models = small.who, small.models.on(route)
+        built = builder_for(who, models, present).resolve_prompt_by_id(
+            _TITLE_BLOCK, route.variant, {"chat_text": "\n".join(lines)}
         )
         worded(built, _TITLE_BLOCK)
-        return Prompted(one_prompt(mind, present, built, system=Built(), prefill=Built()))
+        return Prompted(one_prompt(who, models, present, built, system=Built(), prefill=Built()))
 
     def take(heard: Heard) -> Note:
         title = _one_line(heard.text)
@@ -102,22 +103,22 @@ async def summarise(
 ) -> Summarised | None:
     """Let the model sum up all but the newest turns; None where there are no older ones."""
     chosen = present.settings.model.conversations
-    turns = await to_thread.run_sync(mind.record.ledger.turns, mind.who.agent, session)
+    turns = await to_thread.run_sync(mind.record.turns, session)
     until = _until(turns, chosen.recent_turns)
     older = _older(turns, until)
     if until is None or not any(turn.kind == "said" for turn in older):
         return None
-    small = limited(mind, chosen.summary_tokens)
-    lines, left_out = _fitting(small, older)
+    small = mind.limited(chosen.summary_tokens)
+    lines, left_out = _fitting(small.who, small.models, older)
 
     def compose(route: Route, _stimulus: Stimulus) -> Prompted:
-        mind = small.asking(small.models.on(route))
-        asked = builder_for(mind, present).build_summary(
-            "\n".join(lines), chosen.summary_words, mind.models.route.variant
+        who, models = small.who, small.models.on(route)
+        asked = builder_for(who, models, present).build_summary(
+            "\n".join(lines), chosen.summary_words, route.variant
         )
         worded(asked.user, "summary_user_prompt")
-        made = one_prompt(mind, present, asked.user, system=asked.system, prefill=asked.prefill)
-        return Prompted(made)
+        around = {"system": asked.system, "prefill": asked.prefill}
+        return Prompted(one_prompt(who, models, present, asked.user, **around))
 
     stimulus = Stimulus("\n".join(lines), trust=_lineage(older), inner=SUMMARY)
     asked = await ask_beside(
@@ -177,11 +178,11 @@ def _older(turns: Sequence[Turn], until: int | None) -> list[Turn]:
     ]
 
 
-def _fitting(mind: Mind, turns: Sequence[Turn]) -> tuple[list[str], int]:
+def _fitting(who: Identity, models: Models, turns: Sequence[Turn]) -> tuple[list[str], int]:
     """As lines, the newest that fit into one prompt, and how many did not."""
-    counter, route = mind.models.counter(mind.models.route), mind.models.route
+    counter, route = models.counter(models.route), models.route
     room = route.context_tokens - route.max_tokens - 2 * _SPARE_TOKENS
-    names = speakers(mind)
+    names = speakers(who)
     lines: list[str] = []
     for turn in reversed(turns):
         line = _line(turn, turn.speaker(names))

@@ -14,6 +14,7 @@ from mentis.ask.attempt import RouteAttempt, render_request
 from mentis.ask.budgets import AgentBudget
 from mentis.ask.calls import planned, prompt_tokens
 from mentis.ask.inquiry import Inquiry, Skip, UsedOn, may_pass
+from mentis.ask.models import Models
 from mentis.ask.reservation import Reserve
 from mentis.call.faults import may_cost
 from mentis.codec.forms import to_json, to_object
@@ -25,8 +26,9 @@ from mentis.compose.input_ir import InputIr
 from mentis.compose.notices import notices_of
 from mentis.errors import BadInput, ComposeError, LibraryError, MentisError
 from mentis.facts.abilities import abilities
+from mentis.home.identity import Identity
+from mentis.record.agent_record import AgentRecord
 from mentis.settle.readers import reader_for
-from mentis.turn.mind import Mind
 from mentis.turn.snapshot import Present
 from mentis.values.digest import Digest, digest
 from mentis.values.rendering import Rendering
@@ -111,7 +113,9 @@ class Asking:
     so to other processes until the tick is recorded.
     """
 
-    mind: Mind
+    who: Identity
+    record: AgentRecord
+    models: Models
     present: Present
     calls: list[Asked] = field(default_factory=list[Asked])
     passed: list[PassedRoute] = field(default_factory=list[PassedRoute])
@@ -121,7 +125,7 @@ class Asking:
     _budget: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
-        self.reserve = Reserve.of(self.mind.who)
+        self.reserve = Reserve.of(self.who)
 
     def prompt(self, block: str, route: Route, window: Mapping[str, object] = _NO_WINDOW) -> Built:
         """The system prompt of a stage: one block of the library, and what asks for a window."""
@@ -142,15 +146,14 @@ class Asking:
         return self._builder().build_correction(block, route.variant, values).text
 
     def _builder(self) -> Builder:
-        mind, present = self.mind, self.present
-        now, policies = mind.record.clock.now(), present.policies
-        return Builder(present.library, mind.who.persona, mind.who.profile, now, policies=policies)
+        who, present = self.who, self.present
+        now, policies = self.record.now(), present.policies
+        return Builder(present.library, who.persona, who.profile, now, policies=policies)
 
     def _words(self) -> Mapping[str, str]:
-        mind, library = self.mind, self.present.library
-        language = mind.who.persona.language.strip().casefold()
-        now = mind.record.clock.now()
-        return notices_of(Facts(mind.who.persona, mind.who.profile, now, language, library.words))
+        who, words = self.who, self.present.library.words
+        language = who.persona.language.strip().casefold()
+        return notices_of(Facts(who.persona, who.profile, self.record.now(), language, words))
 
     async def ask(self, question: Question, routes: Sequence[Route]) -> tuple[Reply, Route]:
         """The answer of the first route that gives one, and which that was."""
@@ -218,7 +221,7 @@ class Asking:
                 skipped.append(Skip(route, error))
                 continue
             return Inquiry(
-                self.mind.models.on(route),
+                self.models.on(route),
                 plan,
                 self,
                 attempt,
@@ -241,7 +244,7 @@ class Asking:
             words=self._words(),
         )
         rendering = render_request(request, route)
-        counter = self.mind.models.counter(route)
+        counter = self.models.counter(route)
         return request, rendering, counter.count(rendering.body().decode()).tokens
 
     @asynccontextmanager
@@ -255,8 +258,8 @@ class Asking:
         most = (route, planned(prompt, route))
         async with self._budget:
             spent = [*((call.route, call.usage) for call in self.calls), *self.reserved]
-            settings, models = self.present.settings, self.mind.models.on(route)
-            budget = AgentBudget(self.mind.record, models, settings, self.reserve)
+            settings, models = self.present.settings, self.models.on(route)
+            budget = AgentBudget(self.record, models, settings, self.reserve)
             await to_thread.run_sync(partial(budget.check, route, spent, prompt=prompt))
             self.reserved.append(most)
         try:

@@ -4,7 +4,7 @@ its acts are done, and all of it is recorded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,10 +18,8 @@ from mentis.act.senses import sense_of
 from mentis.ask.reservation import recorded_with
 from mentis.errors import Defect, MentisError, StoreLocked
 from mentis.home.redaction import known_keys
-from mentis.ports.blob_store import BlobStore
 from mentis.ports.state_store import StateStore
 from mentis.prompts.cognition import load_state
-from mentis.stores.files.home import Home
 from mentis.turn import telemetry
 from mentis.turn.deliveries import news_of
 from mentis.turn.delivery_lock import is_telling, telling
@@ -82,12 +80,12 @@ class Cortex:
     helpers made, and the catalogue.
     """
 
-    def __init__(self, mind: Mind, home: Home, states: StateStore, blobs: BlobStore) -> None:
+    def __init__(self, mind: Mind, states: StateStore, environ: Mapping[str, str]) -> None:
         self._mind = mind
-        self._home = home
         self._states = states
-        self._blobs = blobs
-        self._failing = Failing(home, mind.who.persona.id)
+        self._environ = environ
+        self._blobs = mind.acting.blobs
+        self._failing = Failing(mind.who.home, mind.who.persona.id)
         self.catalogue = LiveCatalogue(mind.acting.registry)
         most = mind.sources.settings.current()[0].model.cortex.cached_texts
         self.cache = HelperCache(mind.who.secret, most=most)
@@ -116,13 +114,13 @@ class Cortex:
             fresh = tuple([one for one in senses if one.id not in known])
             rest = tuple([one for one in taken if one not in known])
             run = partial(self._run, fresh, emit=listening, strict=strict, taken=rest, only=only)
-            async with telling(self._mind, partial(self._news, only)) as news:
+            async with telling(self._mind.who, partial(self._news, only)) as news:
                 return await run(news=news, reading=scope)
 
     def _alone(self) -> AbstractContextManager[None]:
         name = self._mind.who.persona.id
         return named(
-            self._home,
+            self._mind.who.home,
             f"{name}.tick",
             self._mind.record.clock,
             taken=f"a tick of {name} is going on already, by",
@@ -140,10 +138,11 @@ class Cortex:
         """
         with suppress(StoreLocked), self._alone():
             self._close()
-        return taken_by(self._mind)
+        return taken_by(self._mind.record)
 
     def _close(self) -> tuple[str, ...]:
-        return close(self._mind, self._blobs, self._states)
+        mind = self._mind
+        return close(mind.record, mind.who, self._blobs, self._states, acting=mind.acting)
 
     def _waiting(self) -> Waiting:
         mind = self._mind
@@ -152,9 +151,10 @@ class Cortex:
         state = load_state(self._states, mind.who.agent, drives)
         goals = state.goals.user.children
         open_goals = [one for one in goals if not (settings.holds_back and one.review)]
-        news, left = news_of(mind), pending(mind, self._blobs)
+        news = news_of(mind.record, mind.acting, mind.sources.settings)
+        left = pending(mind.record, mind.who, self._blobs)
         # What somebody else is told just now is nothing to think about until that is over.
-        if news.told and is_telling(mind):
+        if news.told and is_telling(mind.who):
             news = replace(news, told=())
         return Waiting(
             left=len(left),
@@ -169,8 +169,9 @@ class Cortex:
         """What was carried over under this id, with the marks by which no tick is told of it any
         more, while nobody ticks; StoreLocked if somebody does. It blocks.
         """
+        mind = self._mind
         with self._alone():
-            yield without(self._mind, self._blobs, name)
+            yield without(mind.record, mind.who, self._blobs, name, acting=mind.acting)
 
     async def _run(
         self,
@@ -185,8 +186,8 @@ class Cortex:
     ) -> Ticked:
         mind = self._mind
         present = await to_thread.run_sync(look, mind)
-        asking = Asking(mind, present)
-        desk = Desk(mind, self._home, present.settings, asking, self.cache)
+        asking = Asking(mind.who, mind.record, mind.models, present)
+        desk = Desk(mind.who, mind.models, present.settings, asking, self.cache)
         gather = partial(self._gather, given, news, desk, emit, only=only)
         moment = await to_thread.run_sync(gather)
         limits = self._limits(present, desk, strict=strict)
@@ -208,7 +209,8 @@ class Cortex:
         finally:
             done = _done(moment, over, asking)
             done = replace(done, taken=() if done.again else taken)
-            record = partial(keep, mind, self._blobs, done)
+            record = partial(keep, mind.record, mind.who, self._blobs, done)
+            record = partial(record, registry=mind.acting.registry)
             entry = await _shielded(partial(recorded_with, asking.reserve, record))
         ended = partial(self._failing_after, over.thought, moment, recorded=entry is not None)
         unrecorded = await to_thread.run_sync(partial(ended, emit, nothing_told=not given))
@@ -239,8 +241,8 @@ class Cortex:
         thought = _until_sleep(thought)
         before = moment.state.revision
         if thought.acts or thought.state.revision != before:
-            calls = tuple(asking.calls)
-            write = partial(begin, self._mind, thought, before=before, taken=taken, calls=calls)
+            write = partial(begin, self._mind.record, self._mind.who, thought)
+            write = partial(write, before=before, taken=taken, calls=tuple(asking.calls))
             words = words_of(await _shielded(partial(write, told=moment.news)))
             over.unsaved = await self._save(moment.state, thought, emit, words=words)
         over.thought = thought
@@ -249,7 +251,9 @@ class Cortex:
             await self._act(thought.acts, told, asking.present, over.outcomes)
 
     def _news(self, only: Collection[str] | None) -> tuple[Outcome, ...]:
-        news = [one for one in news_of(self._mind).told if only is None or sense_of(one).id in only]
+        mind = self._mind
+        told = news_of(mind.record, mind.acting, mind.sources.settings).told
+        news = [one for one in told if only is None or sense_of(one).id in only]
         return tuple(news[:_MOST_NEWS])
 
     def _gather(
@@ -263,7 +267,7 @@ class Cortex:
     ) -> Moment:
         """What there is to think about: what is left over, what came of acts, what is given."""
         mind = self._mind
-        left = pending(mind, self._blobs)
+        left = pending(mind.record, mind.who, self._blobs)
         own = [one for one in left if only is None or one.id in only]
         held = tuple([one for one in left if only is not None and one.id not in only])
         told = [replace(sense_of(one), trust=Trust.UNTRUSTED) for one in news]
@@ -344,7 +348,8 @@ class Cortex:
     ) -> Streaks:
         """What has failed in ticks that no entry tells of, with this one."""
         nothing_told = nothing_told and not moment.carried
-        hint = hint_for(thought.report, moment.state, ticks_of(self._mind)) if nothing_told else ""
+        ticks = ticks_of(self._mind.record)
+        hint = hint_for(thought.report, moment.state, ticks) if nothing_told else ""
         try:
             return self._failing.after(thought.report.stages, recorded=recorded, hint=hint)
         except MentisError as error:
@@ -352,7 +357,7 @@ class Cortex:
             return NO_STREAKS
 
     def _alarms(self, present: Present, emit: Emit, unrecorded: Streaks) -> tuple[Alarm, ...]:
-        streaks = streaks_in(ticks_of(self._mind)).plus(unrecorded)
+        streaks = streaks_in(ticks_of(self._mind.record)).plus(unrecorded)
         alarms = streaks.alarms(present.settings.model.cortex.alarm_failures)
         for one in alarms:
             facts = {"stage": one.stage, "failures": one.failures, "reason": one.reason}
@@ -363,7 +368,7 @@ class Cortex:
     def secrets(self) -> tuple[str, ...]:
         """Keys that the settings name, as far as they are in the environment."""
         settings, _ = self._mind.sources.settings.current()
-        return tuple(known_keys(settings, self._mind.acting.ground.environ).values())
+        return tuple(known_keys(settings, self._environ).values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from mentis.codec.forms import from_json, to_json
 from mentis.errors import BadInput, StoreDamaged
+from mentis.home.identity import Identity
 from mentis.ports.blob_store import BlobStore
-from mentis.turn.mind import Mind
 from mentis.values.cognition import Sense
 from mentis.values.json import JsonObject
 from mentis.values.trust import Trust
@@ -24,10 +24,10 @@ _KEY_BYTES = 64  # the longest key that BLAKE2b takes
 _PURPOSE = b"mentis-senses"
 
 
-def keep_senses(mind: Mind, blobs: BlobStore, senses: Sequence[Sense]) -> dict[str, object]:
+def keep_senses(who: Identity, blobs: BlobStore, senses: Sequence[Sense]) -> dict[str, object]:
     """Apart from the record: it may be large, and it can be erased without a trace of it."""
     content = written(senses)
-    sealed = seal(mind, content)
+    sealed = seal(who, content)
     return {
         "blob": blobs.keep(content),
         "senses": len(senses),
@@ -35,12 +35,12 @@ def keep_senses(mind: Mind, blobs: BlobStore, senses: Sequence[Sense]) -> dict[s
     }
 
 
-def kept_senses(mind: Mind, blobs: BlobStore, told: JsonObject) -> tuple[Sense, ...]:
+def kept_senses(who: Identity, blobs: BlobStore, told: JsonObject) -> tuple[Sense, ...]:
     """What `keep_senses` told of; one sense that says so, where it cannot be read any more."""
     name = str(told.get("blob", ""))
     try:
         content = blobs.read(name)
-        return (_lost(name),) if content is None else read(mind, content, str(told.get("seal", "")))
+        return (_lost(name),) if content is None else read(who, content, str(told.get("seal", "")))
     except (StoreDamaged, BadInput):
         return (_lost(name),)
 
@@ -50,23 +50,23 @@ def written(senses: Sequence[Sense]) -> bytes:
     return b"\n".join(map(_line, senses))
 
 
-def read(mind: Mind, content: bytes, sealed: str) -> tuple[Sense, ...]:
+def read(who: Identity, content: bytes, sealed: str) -> tuple[Sense, ...]:
     """Trusted as they were under our seal, else not at all; BadInput if they cannot be read."""
     # Not by `splitlines`: a sense may hold what some take for the end of a line.
     senses = [from_json(Sense, one) for one in content.split(b"\n") if one]
-    ours = seal(mind, content)
+    ours = seal(who, content)
     if ours and hmac.compare_digest(ours, sealed):
         return tuple(senses)
     return tuple([replace(sense, trust=Trust.UNTRUSTED) for sense in senses])
 
 
-def seal(mind: Mind, content: bytes) -> str:
+def seal(who: Identity, content: bytes) -> str:
     """Nothing without a secret: then nobody could tell ours from another's."""
-    if not mind.who.secret:
+    if not who.secret:
         return ""
-    key = mind.who.secret[:_KEY_BYTES]
+    key = who.secret[:_KEY_BYTES]
     hashed = hashlib.blake2b(key=key, person=_PURPOSE, digest_size=32)
-    hashed.update(mind.who.agent.encode() + b"\0" + content)
+    hashed.update(who.agent.encode() + b"\0" + content)
     return hashed.hexdigest()
 
 

@@ -8,18 +8,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from mentis.act.entries import told_mark
+from mentis.act.registry import Registry
 from mentis.act.senses import sense_of
 from mentis.codec.forms import to_json, to_object
 from mentis.errors import BadInput, NotCanonical
-from mentis.ledger.chain import make_stamp
+from mentis.home.identity import Identity
 from mentis.ports.blob_store import BlobStore
 from mentis.ports.entries import Stamp
-from mentis.turn.mind import Mind
+from mentis.record.agent_record import AgentRecord
+from mentis.tools.acting import Acting
 from mentis.turn.window import WindowAsked, turn_stamp, window_fields
 from mentis.values.action import Outcome
 from mentis.values.cognition import Sense
 from mentis.values.digest import digest
-from mentis.values.entry import Draft, Entry
+from mentis.values.entry import Entry
 from mentis.values.mark import Mark
 from mentis.values.tick import Tick
 from mentis.values.trace import Degradation
@@ -66,17 +68,19 @@ class Done(Value):
         return not (self.calls or self.outcomes or self.told or self.taken or new or changed)
 
 
-def keep(mind: Mind, blobs: BlobStore, done: Done) -> Entry | None:
+def keep(
+    record: AgentRecord, who: Identity, blobs: BlobStore, done: Done, *, registry: Registry
+) -> Entry | None:
     """Write the entry that binds the tick; None when it did nothing. It blocks."""
     if done.idle:
         return None
     body: dict[str, object] = {"tick": _facts(done), "calls": _calls(done)}
     if done.told:
         body["told"] = list(done.told)
-    body |= _windowed(mind, done)
+    body |= _windowed(registry, done)
     marks = tuple(map(told_mark, done.told))
-    rest = partial(keep_body, mind, blobs, senses=done.senses, taken=done.taken, marks=marks)
-    rest = partial(rest, stamp=turn_stamp(mind, done.window))
+    rest = partial(keep_body, record, who, blobs, senses=done.senses, taken=done.taken, marks=marks)
+    rest = partial(rest, stamp=turn_stamp(record, done.window))
     try:
         return rest({**body, "digests": _digests(done)})
     except (BadInput, NotCanonical) as refusal:
@@ -85,59 +89,62 @@ def keep(mind: Mind, blobs: BlobStore, done: Done) -> Entry | None:
 
 
 def keep_body(
-    mind: Mind,
+    record: AgentRecord,
+    who: Identity,
     blobs: BlobStore,
     body: Mapping[str, object],
-    senses: Sequence[Sense],
     *,
+    senses: Sequence[Sense],
     taken: Sequence[str] = (),
     marks: Sequence[Mark] = (),
     stamp: Stamp | None = None,
 ) -> Entry:
     """The entry of a tick, with which it is over: nothing is underway any more."""
-    left = keep_senses(mind, blobs, senses) if senses else None
+    left = keep_senses(who, blobs, senses) if senses else None
     body = {**body, **({"next": left} if left else {}), **({"taken": list(taken)} if taken else {})}
-    own = (Mark(UNDERWAY, UNDERWAY_KEY), Mark(_NEXT, _NEXT_KEY, left), *_taken(mind, taken))
-    return record(mind, body, (*marks, *own), stamp=stamp)
+    own = (Mark(UNDERWAY, UNDERWAY_KEY), Mark(_NEXT, _NEXT_KEY, left), *_taken(record, taken))
+    return record.append("turn", body, marks=(*marks, *own), stamp=stamp)
 
 
-def _windowed(mind: Mind, done: Done) -> dict[str, object]:
+def _windowed(registry: Registry, done: Done) -> dict[str, object]:
     """The window that the primary opened with, judged and held against what was done."""
     whole = [one.whole for one in done.calls if one.whole is not None]
     if not whole or done.again:
         return {}
-    known = [spec.name for spec in mind.acting.registry.declarations()]
+    known = [spec.name for spec in registry.declarations()]
     return window_fields(done.window, whole, done.outcomes, known=known)
 
 
-def pending(mind: Mind, blobs: BlobStore) -> tuple[Sense, ...]:
+def pending(record: AgentRecord, who: Identity, blobs: BlobStore) -> tuple[Sense, ...]:
     """The senses that the last tick left to the next one, trusted as they were. It blocks."""
-    told = mind.record.ledger.mark(mind.who.agent, _NEXT, _NEXT_KEY)
+    told = record.ledger.mark(record.agent, _NEXT, _NEXT_KEY)
     if told is None or told.value is None:
         return ()
-    return kept_senses(mind, blobs, told.value)
+    return kept_senses(who, blobs, told.value)
 
 
-def without(mind: Mind, blobs: BlobStore, name: str) -> tuple[tuple[Sense, ...], tuple[Mark, ...]]:
+def without(
+    record: AgentRecord, who: Identity, blobs: BlobStore, name: str, *, acting: Acting
+) -> tuple[tuple[Sense, ...], tuple[Mark, ...]]:
     """What the next tick would be told under this id, and the marks by which it is not. It blocks.
 
     Ids of the runtime's own senses may repeat: an act that waited, and what then came of it.
     """
-    left = pending(mind, blobs)
+    left = pending(record, who, blobs)
     rest = [one for one in left if one.id != name]
-    news = [one for one in mind.acting.news() if sense_of(one).id == name]
+    news = [one for one in acting.news() if sense_of(one).id == name]
     told = [replace(sense_of(one), trust=Trust.UNTRUSTED) for one in news]
     found = (*[one for one in left if one.id == name], *told)
     marks = [told_mark(one.key) for one in news]
     if len(rest) < len(left):
-        kept = keep_senses(mind, blobs, rest) if rest else None
+        kept = keep_senses(who, blobs, rest) if rest else None
         marks.append(Mark(_NEXT, _NEXT_KEY, kept))
     return found, tuple(marks)
 
 
-def ticks_of(mind: Mind, count: int = LOOKED_BACK) -> Iterator[Entry]:
+def ticks_of(record: AgentRecord, count: int = LOOKED_BACK) -> Iterator[Entry]:
     """The entries of the last ticks, oldest first."""
-    for entry in mind.record.ledger.latest(mind.who.agent, count, kind="turn"):
+    for entry in record.latest(count, kind="turn"):
         if "tick" in entry.fields and "turn" not in entry.fields:
             yield entry
 
@@ -193,20 +200,20 @@ def _digest(values: Sequence[Value]) -> str:
         raise BadInput("half a surrogate pair, which UTF-8 cannot say") from error
 
 
-def taken_by(mind: Mind) -> tuple[str, ...]:
+def taken_by(record: AgentRecord) -> tuple[str, ...]:
     """Deliveries that recorded ticks took, the last ones; a source may not know of it yet."""
-    marks = mind.record.ledger.marks(mind.who.agent, _TAKEN)
+    marks = record.ledger.marks(record.agent, _TAKEN)
     return tuple([mark.key for mark in sorted(marks, key=_when)])
 
 
-def _taken(mind: Mind, ids: Sequence[str]) -> Iterator[Mark]:
+def _taken(record: AgentRecord, ids: Sequence[str]) -> Iterator[Mark]:
     """They are known in the moment the tick is; so many, and the oldest are forgotten."""
     if not ids:
         return
-    known = [one for one in taken_by(mind) if one not in ids]
+    known = [one for one in taken_by(record) if one not in ids]
     for old in known[: max(0, len(known) + len(ids) - MOST_TAKEN)]:
         yield Mark(_TAKEN, old)
-    now = round(mind.record.clock.now().timestamp() * 1000)
+    now = round(record.now().timestamp() * 1000)
     for one in ids:
         yield Mark(_TAKEN, one, {"time": now})
 
@@ -214,20 +221,3 @@ def _taken(mind: Mind, ids: Sequence[str]) -> Iterator[Mark]:
 def _when(mark: Mark) -> int:
     found = (mark.value or {}).get("time")
     return found if isinstance(found, int) else 0
-
-
-def record(
-    mind: Mind,
-    body: Mapping[str, object],
-    marks: Sequence[Mark],
-    *,
-    kind: str = "turn",
-    stamp: Stamp | None = None,
-) -> Entry:
-    stamp = stamp or make_stamp(
-        mind.record.clock.now, mind.record.ids.salt, mind.record.clock.uptime
-    )
-    (entry,) = mind.record.ledger.append(
-        mind.who.agent, [Draft(kind, "runtime", body)], stamp, marks=marks
-    )
-    return entry

@@ -16,9 +16,11 @@ from mentis.act import entries
 from mentis.act.senses import sense_of
 from mentis.codec.forms import to_object
 from mentis.errors import BadInput
+from mentis.home.identity import Identity
 from mentis.ports.blob_store import BlobStore
 from mentis.ports.state_store import StateStore
-from mentis.turn.mind import Mind
+from mentis.record.agent_record import AgentRecord
+from mentis.tools.acting import Acting
 from mentis.values.action import Action, Outcome, OutcomeState
 from mentis.values.cognition import REVIEW, Sense
 from mentis.values.entry import Entry
@@ -31,7 +33,7 @@ from mentis.values.value import Value
 from .asking import Asked
 from .handed_on import LOST, read, seal, written
 from .health import recorded
-from .kept import UNDERWAY, UNDERWAY_KEY, keep_body, pending, record
+from .kept import UNDERWAY, UNDERWAY_KEY, keep_body, pending
 
 SESSION = "tick"  # of the acts of a tick
 CUT_OFF = "tick.cut_off"  # the kind of the sense that tells of it
@@ -46,7 +48,8 @@ class _Left(Value):
 
 
 def begin(
-    mind: Mind,
+    record: AgentRecord,
+    who: Identity,
     thought: Tick,
     *,
     before: int,
@@ -60,7 +63,7 @@ def begin(
     is in the mark alone: it goes with the tick.
     """
     start, left = (
-        mind.record.ledger.count(mind.who.agent),
+        record.ledger.count(record.agent),
         written((*thought.senses, *_wanted(thought))),
     )
     intent: dict[str, object] = {
@@ -75,10 +78,10 @@ def begin(
         "calls": [call.recorded() for call in calls],
         "start": start,
         "left": left.decode(),
-        "seal": seal(mind, left),
+        "seal": seal(who, left),
     }
     mark = Mark(UNDERWAY, UNDERWAY_KEY, value)
-    record(mind, {"intent": intent}, [mark], kind="tick")
+    record.append("tick", {"intent": intent}, marks=[mark])
     return start
 
 
@@ -87,19 +90,21 @@ def words_of(number: int) -> str:
     return f"tick {number}"
 
 
-def close(mind: Mind, blobs: BlobStore, states: StateStore) -> tuple[str, ...]:
+def close(
+    record: AgentRecord, who: Identity, blobs: BlobStore, states: StateStore, *, acting: Acting
+) -> tuple[str, ...]:
     """Close a tick that was cut off, if there is one: the deliveries that count as taken now.
 
     Where none of its acts was begun and its state was not saved they do not: what it sensed is
     sensed again, and the news it was told are told again. It blocks, and whoever calls it is the
     only one who ticks.
     """
-    mark = mind.record.ledger.mark(mind.who.agent, UNDERWAY, UNDERWAY_KEY)
+    mark = record.ledger.mark(record.agent, UNDERWAY, UNDERWAY_KEY)
     if mark is None or mark.value is None:
         return ()
     was = mark.value
-    left = _left(mind, _number(was, "start"))
-    saved = _is_saved(mind, states, was)
+    left = _left(record, acting, _number(was, "start"))
+    saved = _is_saved(record.agent, states, was)
     heard = bool(left.begun) or saved
     taken = tuple(map(str, _list(was, "taken"))) if heard else ()
     told = [*map(str, _list(was, "told"))] if heard else []
@@ -112,20 +117,21 @@ def close(mind: Mind, blobs: BlobStore, states: StateStore) -> tuple[str, ...]:
         **({} if heard else {"unheard": True}),
         **({} if saved or was.get("revision") == was.get("before") else {"unsaved": True}),
     }
-    next_ = (*_handed_on(mind, was, left), *map(sense_of, left.outcomes))
-    senses = (_cut_off(was, left, saved=saved), *(next_ if heard else pending(mind, blobs)))
+    next_ = (*_handed_on(who, was, left), *map(sense_of, left.outcomes))
+    senses = (_cut_off(was, left, saved=saved), *(next_ if heard else pending(record, who, blobs)))
     body = {"tick": tick, "calls": _list(was, "calls"), **({"told": told} if told else {})}
-    keep_body(mind, blobs, body, senses, taken=taken, marks=[*map(entries.told_mark, told)])
+    marks = [*map(entries.told_mark, told)]
+    keep_body(record, who, blobs, body, senses=senses, taken=taken, marks=marks)
     return taken
 
 
-def _is_saved(mind: Mind, states: StateStore, was: JsonObject) -> bool:
+def _is_saved(agent: str, states: StateStore, was: JsonObject) -> bool:
     """Whether the state that it came to is among the revisions: as its own, not another's."""
     number, start = _number(was, "revision"), _number(was, "start")
-    newest = states.history(mind.who.agent, last=1)
+    newest = states.history(agent, last=1)
     if number == _number(was, "before") or not newest or newest[-1].number < number:
         return False
-    found = states.history(mind.who.agent, last=newest[-1].number - number + 1)[0]
+    found = states.history(agent, last=newest[-1].number - number + 1)[0]
     return found.number == number and found.words.removesuffix(REVIEW) == words_of(start)
 
 
@@ -143,11 +149,11 @@ def _wanted(thought: Tick) -> Iterator[Sense]:
         yield Sense(name, DRAFT_DROPPED, payload, Trust.UNTRUSTED)
 
 
-def _handed_on(mind: Mind, was: JsonObject, left: _Left) -> Iterator[Sense]:
+def _handed_on(who: Identity, was: JsonObject, left: _Left) -> Iterator[Sense]:
     """What it had for the next tick, with what it wanted to do and did not begin."""
     content, names = str(was.get("left", "")).encode(), [*map(str, _list(was, "acts"))]
     try:
-        senses = read(mind, content, str(was.get("seal", "")))
+        senses = read(who, content, str(was.get("seal", "")))
     except BadInput as refusal:
         yield Sense(f"{LOST}:{UNDERWAY}", LOST, {"reason": refusal.message}, Trust.RUNTIME)
         return
@@ -160,22 +166,22 @@ def _handed_on(mind: Mind, was: JsonObject, left: _Left) -> Iterator[Sense]:
             yield sense
 
 
-def _left(mind: Mind, start: int) -> _Left:
+def _left(record: AgentRecord, acting: Acting, start: int) -> _Left:
     last: dict[str, Entry] = {}
-    for entry in mind.record.ledger.entries(mind.who.agent, start=start):
+    for entry in record.ledger.entries(record.agent, start=start):
         head = _head(entry)
         if head.get("session") == SESSION and head.get("mode") == "beat":
             last[str(head.get("key"))] = entry
-    own = {key: entry for key, entry in last.items() if _is_new(mind, key, start)}
-    news = {outcome.key for outcome in mind.acting.news()}
+    own = {key: entry for key, entry in last.items() if _is_new(record, key, start)}
+    news = {outcome.key for outcome in acting.news()}
     came = [entry for key, entry in own.items() if key not in news]
     names = [str(_head(entry).get("type")) for entry in own.values()]
     return _Left(tuple(names), tuple(_outcomes(came)))
 
 
-def _is_new(mind: Mind, key: str, start: int) -> bool:
+def _is_new(record: AgentRecord, key: str, start: int) -> bool:
     """An act of an earlier tick may be begun later: when a person says yes."""
-    asked = mind.record.ledger.find_delivery(mind.who.agent, entries.delivery(key, "waiting"))
+    asked = record.ledger.find_delivery(record.agent, entries.delivery(key, "waiting"))
     return asked is None or asked.index >= start
 
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
+from mentis.ask.models import Models
+from mentis.home.identity import Identity
 from mentis.home.routes import open_stage
 from mentis.library.acts import load_cortex_tools
 from mentis.settings.settings import Settings
-from mentis.stores.files.home import Home
-from mentis.turn.mind import Mind
 from mentis.turn.window import WINDOW_TOKENS
 from mentis.values.json import JsonObject
 from mentis.values.route import Route
@@ -35,18 +35,18 @@ _MOST_CHARS = 100
 class Desk:
     """What stages are made of. `cache` outlives the tick, the rest is of this one."""
 
-    mind: Mind
-    home: Home
+    who: Identity
+    models: Models
     settings: Settings
     asking: Asking
     cache: HelperCache
 
     def stages(self) -> Stages:
-        words = load_cortex_tools(self.mind.who.persona.language)
+        words = load_cortex_tools(self.who.persona.language)
         senses, acts = self._input("sense_helper"), self._input("act_descriptor_helper")
         goals = self._input("goal_tree_helper")
         routes = self.routes()
-        again = self.mind.models.correction
+        again = self.models.correction
         primary = PrimaryModel(
             self.asking,
             routes,
@@ -70,7 +70,7 @@ class Desk:
         )
 
     def expand(self) -> Descriptor:
-        words = load_cortex_tools(self.mind.who.persona.language)[_EXPAND]
+        words = load_cortex_tools(self.who.persona.language)[_EXPAND]
         return Descriptor("act", ENDPOINT, words.name, words.parameters, words.description)
 
     def _input(self, stage: Stage) -> ModelHelper | None:
@@ -91,16 +91,16 @@ class Desk:
 
     def _route(self, stage: Stage) -> Route | None:
         """The route of a helper; None: it works without a model."""
-        own = open_stage(self.settings, self.home, stage, instead_of=self.mind.models.route)
+        own = open_stage(self.settings, self.who.home, stage, instead_of=self.models.route)
         route = own or open_stage(
-            self.settings, self.home, "helper", instead_of=self.mind.models.route
+            self.settings, self.who.home, "helper", instead_of=self.models.route
         )
         return route and _bounded(route, self.settings.model.cortex.helper_tokens)
 
     def routes(self) -> tuple[Route, ...]:
         """Those of the primary: its own, or the agent's with what it falls back on."""
-        own = open_stage(self.settings, self.home, "primary", instead_of=self.mind.models.route)
-        routes = (own,) if own else (self.mind.models.route, *self.mind.models.fallbacks)
+        own = open_stage(self.settings, self.who.home, "primary", instead_of=self.models.route)
+        routes = (own,) if own else (self.models.route, *self.models.fallbacks)
         return tuple([_bounded(route, self._most()) for route in routes])
 
     def _most(self) -> int:

@@ -27,11 +27,13 @@ from mentis.library.acts import load_acts, load_message
 from mentis.net.reach import Reach
 from mentis.ports.act_handler import ActHandler
 from mentis.ports.channel import Channel
+from mentis.ports.clock import Clock
 from mentis.ports.ledger_store import LedgerStore
 from mentis.settings.acts import CHOSEN, ActSettings
 from mentis.settle.patches import patch_goal
 from mentis.status.desk import Desk, Opened, folder_of, rules_of
 from mentis.status.statuses import Statuses
+from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.stores.states import States
 from mentis.values.entry import Entry
@@ -80,13 +82,14 @@ def _channels(ground: Ground, outbox: str) -> Iterator[tuple[str, Channel]]:
 
 def _makers(ground: Ground, notes: Notes) -> Mapping[str, Make]:
     files, results = ground.memory, ToldResults(ground.ledger)
+    states = partial(open_states, ground.database, ground.clock)
     patched = partial(patch_goal, limits=ground.settings.model.cortex.patch_limits())
     return {
         "remember": lambda words: Remember(words, notes),
         "recall": lambda words: Recall(words, notes),
         "read_memory_file": lambda words: ReadMemoryFile(words, files),
         "write_memory_file": lambda words: WriteMemoryFile(words, files),
-        "update_goal": lambda words: UpdateGoal(words, open_states(ground), patched),
+        "update_goal": lambda words: UpdateGoal(words, states(), patched),
         "sleep": lambda words: Sleep(words, ground.clock),
         "save_status": lambda words: SaveStatus(words, partial(_add, _windows(ground))),
         "read_result": lambda words: ReadResult(
@@ -95,8 +98,8 @@ def _makers(ground: Ground, notes: Notes) -> Mapping[str, Make]:
     }
 
 
-def open_states(ground: Ground) -> States:
-    return States(SqliteRevisions(ground.database), ground.clock)
+def open_states(database: Database, clock: Clock) -> States:
+    return States(SqliteRevisions(database), clock)
 
 
 def _windows(ground: Ground) -> Statuses:

@@ -15,6 +15,7 @@ from anyio import CancelScope
 
 from mentis.ask.ask import ask
 from mentis.ask.inquiry import Inquiry
+from mentis.ask.models import Models
 from mentis.ask.reservation import recorded_with
 from mentis.compose.builders import Builder
 from mentis.compose.built import Built
@@ -22,6 +23,7 @@ from mentis.compose.compose import Composed
 from mentis.compose.computed import Facts
 from mentis.compose.notices import notices_of
 from mentis.errors import LibraryError, MentisError
+from mentis.home.identity import Identity
 from mentis.values.entry import Entry
 from mentis.values.recalled import Stimulus
 from mentis.values.reply import Delta, Reply
@@ -101,7 +103,7 @@ async def ask_beside(
         interrupted = reading.cancelled_caught
     finally:
         reply = run.reply(interrupted=interrupted)
-        keeper = keeper_of(mind, run.inquiry, session)
+        keeper = keeper_of(mind.record, mind.inputs, run.inquiry, session)
         heard = Heard(reply, failure, keeper.lineage(stimulus), _begun(run.inquiry))
         note = take(heard)
         keep = partial(keeper.note, stimulus, note.turn, reply=reply, facts=note.facts)
@@ -110,25 +112,20 @@ async def ask_beside(
     return Beside(reply, note, entry, run.inquiry.calls[0].composed, failure)
 
 
-def limited(mind: Mind, tokens: int) -> Mind:
-    """The same mind, whose answers are no longer than that, nor than its context has room for."""
-    return mind.asking(mind.models.limited(tokens))
-
-
-def speakers(mind: Mind) -> dict[Role, str]:
+def speakers(who: Identity) -> dict[Role, str]:
     """How the two of a talk are called where it is told as lines."""
-    return {"user": mind.who.profile.name or "user", "assistant": mind.who.persona.name}
+    return {"user": who.profile.name or "user", "assistant": who.persona.name}
 
 
-def builder_for(mind: Mind, present: Present) -> Builder:
+def builder_for(who: Identity, models: Models, present: Present) -> Builder:
     return Builder(
         present.library,
-        mind.who.persona,
-        mind.who.profile,
-        mind.record.clock.now(),
-        mind.models.counter(mind.models.route),
+        who.persona,
+        who.profile,
+        models.clock.now(),
+        models.counter(models.route),
         policies=present.policies,
-        secret=mind.who.secret,
+        secret=who.secret,
     )
 
 
@@ -144,16 +141,11 @@ def worded(built: Built, block: str) -> str:
 
 
 def one_prompt(
-    mind: Mind, present: Present, user: Built, *, system: Built, prefill: Built
+    who: Identity, models: Models, present: Present, user: Built, *, system: Built, prefill: Built
 ) -> Composed:
     """A request of its own: no history, no tools, of the persona only what the blocks say."""
-    counter, language = (
-        mind.models.counter(mind.models.route),
-        mind.who.persona.language.strip().casefold(),
-    )
-    facts = Facts(
-        mind.who.persona, mind.who.profile, mind.record.clock.now(), language, present.library.words
-    )
+    counter, language = models.counter(models.route), who.persona.language.strip().casefold()
+    facts = Facts(who.persona, who.profile, models.clock.now(), language, present.library.words)
     request = PromptRequest(
         system_instruction=system.spans,
         current_text=user.text,
@@ -165,7 +157,7 @@ def one_prompt(
     total = sum(count.tokens for count in tokens.values())
     trace = Trace(
         library=present.library.revision,
-        variant=mind.models.route.variant,
+        variant=models.route.variant,
         language=language,
         blocks=(*system.told, *user.told, *prefill.told),
         unresolved=(*system.unresolved, *user.unresolved, *prefill.unresolved),

@@ -95,7 +95,7 @@ def _words(run: TurnRun, correction: Correction) -> str:
         present.library,
         mind.who.persona,
         mind.who.profile,
-        mind.record.clock.now(),
+        mind.record.now(),
         policies=present.policies,
     )
     values = as_data(correction.values)

@@ -12,15 +12,17 @@ from typing import cast
 
 from mentis.act import entries
 from mentis.act.gate import scope_of
+from mentis.act.registry import Registry
 from mentis.compose.modes import writes_to_people
 from mentis.errors import BudgetReached
+from mentis.record.agent_record import AgentRecord
+from mentis.settings.sources import LiveSettings
+from mentis.tools.acting import Acting
 from mentis.values.action import Outcome
 from mentis.values.entry import Entry
 from mentis.values.recalled import Stimulus
 from mentis.values.trust import Trust
 from mentis.values.value import Value
-
-from .mind import Mind
 
 _LOOKED_BACK = 256
 _ASKED = ("chat", "live")  # where somebody waits for the result
@@ -35,10 +37,10 @@ class Origin(Value):
     session: str = ""
 
 
-def origin_of(mind: Mind, key: str) -> Origin:
+def origin_of(record: AgentRecord, key: str) -> Origin:
     """It blocks."""
     for stage in _STAGES:
-        entry = mind.record.ledger.find_delivery(mind.who.agent, entries.delivery(key, stage))
+        entry = record.ledger.find_delivery(record.agent, entries.delivery(key, stage))
         head = entry.body.get("act") if entry is not None else None
         if isinstance(head, Mapping):
             told = cast("Mapping[str, object]", head)
@@ -46,45 +48,49 @@ def origin_of(mind: Mind, key: str) -> Origin:
     return Origin()
 
 
-def asked_in(mind: Mind, outcome: Outcome) -> str:
+def asked_in(record: AgentRecord, outcome: Outcome) -> str:
     """The session whose talk asked for it; none, of what the agent did by itself. It blocks."""
-    origin = origin_of(mind, outcome.key)
+    origin = origin_of(record, outcome.key)
     return origin.session if origin.mode in _ASKED else ""
 
 
-def place_of(mind: Mind, outcome: Outcome) -> str:
+def place_of(record: AgentRecord, outcome: Outcome) -> str:
     """Where it is delivered; what the agent did by itself is told in `main`."""
-    return asked_in(mind, outcome) or "main"
+    return asked_in(record, outcome) or "main"
 
 
-def deliverable(mind: Mind) -> tuple[Outcome, ...]:
+def deliverable(record: AgentRecord, acting: Acting, live: LiveSettings) -> tuple[Outcome, ...]:
     """The news that somebody waits for, and that can still be delivered. It blocks."""
-    return _deliverable(mind, mind.acting.news())
+    return _deliverable(record, acting.registry, live, acting.news())
 
 
-def _deliverable(mind: Mind, news: Iterable[Outcome]) -> tuple[Outcome, ...]:
-    most = mind.sources.settings.current()[0].model.delivery.attempts
+def _deliverable(
+    record: AgentRecord, registry: Registry, live: LiveSettings, news: Iterable[Outcome]
+) -> tuple[Outcome, ...]:
+    most = live.current()[0].model.delivery.attempts
     return tuple(
         one
         for one in news
-        if origin_of(mind, one.key).mode in _ASKED and not why_not(mind, one, most)
+        if origin_of(record, one.key).mode in _ASKED and not why_not(record, registry, one, most)
     )
 
 
-def news_for(mind: Mind, session: str, stimulus: Stimulus) -> tuple[Outcome, ...]:
+def news_for(
+    record: AgentRecord, acting: Acting, live: LiveSettings, *, session: str, stimulus: Stimulus
+) -> tuple[Outcome, ...]:
     """What a turn is told of. It blocks.
 
     A beat writes to nobody and leaves all of it untold; a delivery tells its own outcome alone.
     """
     if stimulus.mode == "delivery":
         return ()
-    news = mind.acting.news()
+    news = acting.news()
     if stimulus.mode == "beat" or not news:
         return news
     if not _is_yours(stimulus):
-        return tuple([one for one in news if asked_in(mind, one) == session])
-    elsewhere = [one for one in news if place_of(mind, one) != session]
-    owed = {one.key for one in _deliverable(mind, elsewhere)}
+        return tuple([one for one in news if asked_in(record, one) == session])
+    elsewhere = [one for one in news if place_of(record, one) != session]
+    owed = {one.key for one in _deliverable(record, acting.registry, live, elsewhere)}
     return tuple([one for one in news if one.key not in owed])
 
 
@@ -102,58 +108,58 @@ class News(Value):
     owed: tuple[Outcome, ...] = ()
 
 
-def news_of(mind: Mind) -> News:
+def news_of(record: AgentRecord, acting: Acting, live: LiveSettings) -> News:
     """A tick takes nothing away from somebody who can still be told by `mentis run`. It blocks."""
-    news = mind.acting.news()
-    if not news or not mind.sources.settings.current()[0].model.run.deliver:
+    news = acting.news()
+    if not news or not live.current()[0].model.run.deliver:
         return News(news)
-    owed = _deliverable(mind, news)
+    owed = _deliverable(record, acting.registry, live, news)
     keys = {one.key for one in owed}
     return News(tuple([one for one in news if one.key not in keys]), owed)
 
 
-def why_not(mind: Mind, outcome: Outcome, attempts: int) -> str:
+def why_not(record: AgentRecord, registry: Registry, outcome: Outcome, attempts: int) -> str:
     """Why an outcome cannot be delivered; nothing, where it can. It blocks."""
-    name, spec = outcome.action.type, mind.acting.registry.spec(outcome.action.type)
+    name, spec = outcome.action.type, registry.spec(outcome.action.type)
     if not outcome.key:
         return "it has no key, so nothing can say whether it was told already"
     if outcome.state == "waiting":
         return "it still waits for a yes, so there is nothing to tell"
     if writes_to_people(name) or (spec is not None and scope_of(spec) == "message"):
         return f"{name} is a message itself, and no delivery follows on a message"
-    if origin_of(mind, outcome.key).mode == "delivery":
+    if origin_of(record, outcome.key).mode == "delivery":
         return "a delivery asked for it, and no delivery follows on a delivery"
-    return _was_tried(mind, outcome, attempts)
+    return _was_tried(record, outcome, attempts)
 
 
-def _was_tried(mind: Mind, outcome: Outcome, attempts: int) -> str:
-    turns = mind.record.ledger.latest(mind.who.agent, _LOOKED_BACK, kind="turn")
+def _was_tried(record: AgentRecord, outcome: Outcome, attempts: int) -> str:
+    turns = record.latest(_LOOKED_BACK, kind="turn")
     for entry in turns:
         if outcome.key in cast("list[str]", entry.body.get("told") or []):
             return f"entry {entry.index} says that it was told already"
-        if _delivers(entry) == outcome.key and (reason := _message(mind, entry)):
+        if _delivers(entry) == outcome.key and (reason := _message(record, entry)):
             return reason
     failed = sum(_delivers(entry) == outcome.key and not _unpaid(entry) for entry in turns)
     return f"it was tried {failed} times already" if failed >= attempts else ""
 
 
-def _message(mind: Mind, entry: Entry) -> str:
+def _message(record: AgentRecord, entry: Entry) -> str:
     """What became of the message that this delivery left waiting; nothing, if it was not sent."""
     for key in cast("list[str]", entry.body.get("waits") or []):
-        marks = (*mind.acting.marks(entries.WAITING), *mind.acting.marks(entries.APPROVED))
+        kinds = (entries.WAITING, entries.APPROVED)
+        marks = (mark for kind in kinds for mark in record.ledger.marks(record.agent, kind))
         if any(mark.key == key for mark in marks):
             return f"the message of entry {entry.index} waits for a yes"
-        if _was_done(mind, key):
+        if _was_done(record, key):
             return f"the message of entry {entry.index} told it already"
     return ""
 
 
-def _was_done(mind: Mind, key: str) -> bool:
+def _was_done(record: AgentRecord, key: str) -> bool:
     """Anything that was begun may have gone out: only a no, or no answer, brings the news back."""
     stages: tuple[entries.Stage, ...] = ("denied", "expired")
     found = (
-        mind.record.ledger.find_delivery(mind.who.agent, entries.delivery(key, one))
-        for one in stages
+        record.ledger.find_delivery(record.agent, entries.delivery(key, one)) for one in stages
     )
     return not any(entry is not None for entry in found)
 

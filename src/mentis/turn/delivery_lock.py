@@ -12,20 +12,20 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from anyio import to_thread
 
 from mentis.errors import StoreLocked, UsageError
+from mentis.home.identity import Identity
 from mentis.values.action import Outcome
 
 from .lock import alone
-from .mind import Mind
 
 _WHAT = "telling"
 
 
 @contextmanager
-def teller(mind: Mind) -> Generator[None]:
+def teller(who: Identity) -> Generator[None]:
     """Be the one who tells; StoreLocked while somebody else does. It waits for nobody."""
     with ExitStack() as stack:
         try:
-            stack.enter_context(alone(mind, _WHAT))
+            stack.enter_context(alone(who, _WHAT))
         except UsageError as error:
             raise StoreLocked(
                 "what came of acts is being told by somebody else just now",
@@ -36,7 +36,7 @@ def teller(mind: Mind) -> Generator[None]:
 
 @asynccontextmanager
 async def telling(
-    mind: Mind, find: Callable[[], tuple[Outcome, ...]]
+    who: Identity, find: Callable[[], tuple[Outcome, ...]]
 ) -> AsyncGenerator[tuple[Outcome, ...]]:
     """What `find` has to tell, until the block ends nobody else's; nothing while somebody else
     tells. Without news nothing is locked.
@@ -45,7 +45,7 @@ async def telling(
         news = await to_thread.run_sync(find)
         if news:
             try:
-                stack.enter_context(teller(mind))
+                stack.enter_context(teller(who))
             except StoreLocked:
                 news = ()
             else:
@@ -53,10 +53,10 @@ async def telling(
         yield news
 
 
-def is_telling(mind: Mind) -> bool:
+def is_telling(who: Identity) -> bool:
     """Whether somebody tells just now. It blocks."""
     try:
-        with teller(mind):
+        with teller(who):
             return False
     except StoreLocked:
         return True

@@ -18,7 +18,7 @@ from mentis.errors import BadInput, MentisError, NotCanonical
 from mentis.record.agent_record import AgentRecord
 from mentis.record.inputs import Inputs
 from mentis.record.media_digest import media_digest
-from mentis.record.stored_inputs import Place
+from mentis.record.stored_inputs import KeptInputs, Place
 from mentis.record.stored_turns import BROKEN, answered, asked, asked_text, turn_digest, writable
 from mentis.turn.repeat import Repeat
 from mentis.values.action import Outcome
@@ -33,7 +33,6 @@ from mentis.values.trust import Trust
 from mentis.values.turn import Turn
 from mentis.values.turn_writes import TurnWrites
 
-from .mind import Mind
 from .recaller import residency_mark
 from .window import WindowAsked, turn_stamp, window_fields
 
@@ -42,7 +41,9 @@ from .window import WindowAsked, turn_stamp, window_fields
 class Keeper:
     """Keeps one turn of one session. Its methods block; the turn calls them in a worker thread."""
 
-    mind: Mind
+    record: AgentRecord
+    kept_inputs: KeptInputs
+    route: Route
     session: str
     composed: Composed
     rendering: Rendering
@@ -109,7 +110,7 @@ class Keeper:
 
         `facts` are added to what the entry says of the turn.
         """
-        number = store_message(self.mind.record, self.session, stimulus)
+        number = store_message(self.record, self.session, stimulus)
         body = self._turn(stimulus, number, reply, failure=failure, **facts)
         try:
             sent = self.rendering.body()
@@ -170,7 +171,7 @@ class Keeper:
         """What the prompt was made from is kept, so that it can be made again."""
         if self.inputs is None:
             return self._record(body, told, also, ended=ended)
-        keeping, request = self.mind.inputs, self.composed.request
+        keeping, request = self.kept_inputs, self.composed.request
         try:
             kept = keeping.write(self.inputs, self.rendering, request, place=place)
         except (BadInput, UnicodeEncodeError) as refusal:
@@ -188,13 +189,14 @@ class Keeper:
         *,
         ended: TurnWrites | None = None,
     ) -> Entry:
-        stamp = turn_stamp(self.mind, self.window)
+        stamp = turn_stamp(self.record, self.window)
         draft = Draft("turn", "runtime", body)
         marks = [*also, *(told_mark(key) for key in told)]
         if self.composed.residency is not None and any(call.sent for call in self.calls):
             marks.append(residency_mark(self.session, self.composed.residency))
-        record = self.mind.record
-        (entry,) = record.ledger.append(record.agent, [draft], stamp, marks=marks, turns=ended)
+        (entry,) = self.record.ledger.append(
+            self.record.agent, [draft], stamp, marks=marks, turns=ended
+        )
         return entry
 
     def _turn(
@@ -210,7 +212,7 @@ class Keeper:
         turn |= {**_about(stimulus, failure), **facts}
         if self.repeat is not None:
             turn["repeats"] = self.repeat.index
-        place = _place(self.mind.models.route)
+        place = _place(self.route)
         if self.passed:
             place["after"] = [to_object(passed) for passed in self.passed]
         body: dict[str, object] = {"turn": turn, "route": place, **self._used()}
@@ -248,11 +250,13 @@ class Keeper:
         return {"digests": digests, **_attached(stimulus)}
 
 
-def keeper_of(mind: Mind, inquiry: Inquiry, session: str) -> Keeper:
+def keeper_of(record: AgentRecord, inputs: KeptInputs, inquiry: Inquiry, session: str) -> Keeper:
     """For a question that was asked: what its first call was told is what the entry binds."""
     first = inquiry.calls[0]
     return Keeper(
-        mind.asking(mind.models.on(first.route)),
+        record,
+        inputs,
+        first.route,
         session,
         first.composed,
         first.rendering,

@@ -12,19 +12,18 @@ from mentis.disk.atomic import unwritable, write_atomic
 from mentis.disk.inside import inside
 from mentis.disk.lock import write_lock
 from mentis.errors import StoreLocked, UsageError
+from mentis.home.identity import Identity
 from mentis.ports.clock import Clock
 from mentis.stores.files.home import Home
 
-from .mind import Mind
-
 
 @contextmanager
-def alone(mind: Mind, what: str) -> Generator[None]:
+def alone(who: Identity, what: str) -> Generator[None]:
     """Be the only one of this persona at a beat or a delivery; UsageError while somebody else is.
 
     It waits for nobody, so it may be entered in the loop of an agent.
     """
-    folder = mind.who.home.owners
+    folder = who.home.owners
     inside(folder.parent, folder.name)
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -32,11 +31,11 @@ def alone(mind: Mind, what: str) -> Generator[None]:
         raise unwritable(folder, error) from error
     with ExitStack() as stack:
         try:
-            path = folder / f"{mind.who.persona.id}.{what}.alone"
+            path = folder / f"{who.persona.id}.{what}.alone"
             stack.enter_context(write_lock(path, seconds=0))
         except StoreLocked as error:
             raise UsageError(
-                f"a {what} of {mind.who.persona.id!r} is going on already",
+                f"a {what} of {who.persona.id!r} is going on already",
                 hint="wait until it is over: there is one at a time",
             ) from error
         yield

@@ -42,3 +42,7 @@ class Mind:
     def asking(self, models: Models) -> Mind:
         """The same agent, asking other models."""
         return replace(self, models=models)
+
+    def limited(self, tokens: int) -> Mind:
+        """With answers no longer than that, nor than its context has room for."""
+        return self.asking(self.models.limited(tokens))

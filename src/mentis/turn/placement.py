@@ -6,9 +6,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from mentis.ask.models import Models
 from mentis.compose.compose import Composed
 from mentis.compose.history import tool_text
 from mentis.facts.abilities import abilities
+from mentis.home.identity import Identity
 from mentis.library.acts import load_doorway
 from mentis.ports.token_counter import TokenCounter
 from mentis.recall.epochs import memory_id, tell
@@ -21,7 +23,6 @@ from mentis.values.route import Route
 from mentis.values.span import Span, join_spans
 from mentis.values.tool import ToolDeclaration
 
-from .mind import Mind
 from .recaller import Brought, leads_elsewhere
 
 _AROUND = 8  # tokens: a dash, a line end, the fence that it shares with others
@@ -35,16 +36,24 @@ class Placed:
     residency: Residency
 
 
-def put_in_place(mind: Mind, stimulus: Stimulus, brought: Brought) -> Placed:
-    """For the route of this mind; the words may be those of a correction."""
-    counter, kept = mind.models.counter(mind.models.route), brought.outlook.residency
-    tools, revealed, residents, chosen = _tools(mind, brought, counter, asked=stimulus.asked)
+def put_in_place(
+    who: Identity,
+    models: Models,
+    stimulus: Stimulus,
+    brought: Brought,
+    *,
+    offered: tuple[ToolDeclaration, ...],
+) -> Placed:
+    """For the first route of these models; the words may be those of a correction."""
+    counter, kept = models.counter(models.route), brought.outlook.residency
+    language = who.persona.language
+    tools, revealed, residents, chosen = _tools(models, brought, offered, language=language)
     told = tell(
         kept.memories,
         brought.spans,
         (*(memory_id(one) for one in brought.recalled.memories), *brought.also),
-        item=lambda span: _memory_item(span, counter, mind.who.secret),
-        economy=economy_of(mind.models.route, kept, behind_system=True),
+        item=lambda span: _memory_item(span, counter, who.secret),
+        economy=economy_of(models.route, kept, behind_system=True),
     )
     begun = not kept.turns or told.placement.changed
     recalled = replace(
@@ -89,14 +98,18 @@ def as_sent(composed: Composed, residency: Residency, counter: TokenCounter) -> 
 
 
 def _tools(
-    mind: Mind, brought: Brought, counter: TokenCounter, *, asked: bool
+    models: Models,
+    brought: Brought,
+    offered: tuple[ToolDeclaration, ...],
+    *,
+    language: str,
 ) -> tuple[tuple[ToolDeclaration, ...], tuple[ToolDeclaration, ...], Residents, Placement]:
-    outlook, offered = brought.outlook, mind.acting.offered(mind.models.route, asked=asked)
+    counter, outlook = models.counter(models.route), brought.outlook
     kept = outlook.residency
     most = outlook.limits.max_tools if outlook.chooses else None
     most = None if most is None or len(offered) <= most else most
     wanted = [tool.name for tool in brought.recalled.tools] if most else []
-    door = () if most is None or leads_elsewhere(offered) else (_doorway(mind),)
+    door = () if most is None or leads_elsewhere(offered) else (load_doorway(language),)
     lately = (name for turn in kept.tools.recent for name in turn)
     near = {*wanted, *outlook.base, *kept.tools.names, *lately}
     concerned = [one for one in offered if most is None or one.name in near]
@@ -107,15 +120,11 @@ def _tools(
         items={one.name: _tool_item(one, counter if most else None) for one in concerned},
         base=outlook.base if most else (),
         most=most and max(1, most - len(door)),
-        economy=economy_of(mind.models.route, kept, behind_system=False),
+        economy=economy_of(models.route, kept, behind_system=False),
     )
     named = {one.name: one for one in offered}
     declared = _named(residents.names, named)
     return (*declared, *door), _named(placement.revealed, named), residents, placement
-
-
-def _doorway(mind: Mind) -> ToolDeclaration:
-    return load_doorway(mind.who.persona.language)
 
 
 def _named(names: Sequence[str], tools: dict[str, ToolDeclaration]) -> tuple[ToolDeclaration, ...]:

@@ -20,16 +20,14 @@ from mentis.disk.atomic import unwritable
 from mentis.disk.inside import inside
 from mentis.disk.lock import try_lock
 from mentis.errors import StoreLocked
-from mentis.ledger.chain import make_stamp
+from mentis.home.identity import Identity
+from mentis.record.agent_record import AgentRecord
 from mentis.record.media_digest import media_digest
 from mentis.record.stored_turns import turn_digest
 from mentis.values.digest import digest
-from mentis.values.entry import Draft, Entry
+from mentis.values.entry import Entry
 from mentis.values.part import MediaPart
 from mentis.values.turn import Turn
-from mentis.values.turn_writes import TurnWrites
-
-from .mind import Mind
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -42,29 +40,33 @@ _MOST = 1000
 
 
 @asynccontextmanager
-async def at_turn(mind: Mind, session: str) -> AsyncGenerator[tuple[Entry, ...]]:
+async def at_turn(
+    record: AgentRecord, who: Identity, session: str
+) -> AsyncGenerator[tuple[Entry, ...]]:
     """Be the one who is at a turn of this session; what was left behind there is settled first. A
     delivery that goes on there is waited for: it would land between a message and its answer.
     """
-    folder, name = _turns(mind, session)
+    folder, name = _turns(who, session)
     lock = await to_thread.run_sync(_enter, folder, name)
     try:
         while await to_thread.run_sync(_is_busy, folder, name, _DELIVERY):  # noqa: ASYNC110  # of another process
             await sleep(_POLL)
-        yield await to_thread.run_sync(settle_left, mind, session, folder, lock)
+        yield await to_thread.run_sync(settle_left, record, who, session, lock)
     finally:
         with CancelScope(shield=True):
             await to_thread.run_sync(_leave, lock)
 
 
 @asynccontextmanager
-async def at_delivery(mind: Mind, session: str) -> AsyncGenerator[tuple[Entry, ...]]:
+async def at_delivery(
+    record: AgentRecord, who: Identity, session: str
+) -> AsyncGenerator[tuple[Entry, ...]]:
     """The same for a delivery; StoreLocked while somebody else is at a turn of this session.
 
     Either side first says that it is there and looks for the other after that, so that one of them
     always sees the other.
     """
-    folder, name = _turns(mind, session)
+    folder, name = _turns(who, session)
     locks = [await to_thread.run_sync(_enter, folder, name)]
     try:
         locks.append(await to_thread.run_sync(_enter, folder, name, _DELIVERY))
@@ -74,7 +76,7 @@ async def at_delivery(mind: Mind, session: str) -> AsyncGenerator[tuple[Entry, .
                 hint="deliver it when that is over",
                 session=session,
             )
-        yield await to_thread.run_sync(settle_left, mind, session, folder, locks[0])
+        yield await to_thread.run_sync(settle_left, record, who, session, locks[0])
     finally:
         with CancelScope(shield=True):
             for lock in locks:
@@ -82,37 +84,38 @@ async def at_delivery(mind: Mind, session: str) -> AsyncGenerator[tuple[Entry, .
 
 
 @contextmanager
-def following(mind: Mind) -> Generator[None]:
+def following(who: Identity) -> Generator[None]:
     """Be one who follows the talks of this persona while they are silent: `mentis run` leaves
     their afterthoughts to whoever can show them.
     """
-    lock = _enter(mind.who.home.owners / _QUIET, mind.who.persona.id)
+    lock = _enter(who.home.owners / _QUIET, who.persona.id)
     try:
         yield
     finally:
         _leave(lock)
 
 
-def followed(mind: Mind) -> bool:
+def followed(who: Identity) -> bool:
     """Whether anybody does. It blocks."""
-    return any(_busy(mind.who.home.owners / _QUIET, mind.who.persona.id))
+    return any(_busy(who.home.owners / _QUIET, who.persona.id))
 
 
-def settle_left(mind: Mind, session: str, folder: Path, own: FileLock) -> tuple[Entry, ...]:
+def settle_left(
+    record: AgentRecord, who: Identity, session: str, own: FileLock
+) -> tuple[Entry, ...]:
     """Record each pending message as failed, unless somebody else may still be at it. It blocks."""
-    talk = mind.record.ledger
-    turns = talk.turns(mind.who.agent, session)
+    turns = record.turns(session)
     pending = [number for number, turn in enumerate(turns) if turn.state == "pending"]
-    own_file = Path(own.lock_file)
-    if not pending or any(_busy(folder, f"{mind.who.persona.id}.{session}", but=own_file)):
+    folder, name = _turns(who, session)
+    if not pending or any(_busy(folder, name, but=Path(own.lock_file))):
         return ()
     # Once more: who was at it may have ended it between the two looks.
-    turns = talk.turns(mind.who.agent, session)
+    turns = record.turns(session)
     left = [number for number in pending if turns[number].state == "pending"]
-    return tuple(_settle(mind, session, number, turns[number]) for number in left)
+    return tuple(_settle(record, session, number, turns[number]) for number in left)
 
 
-def _settle(mind: Mind, session: str, number: int, turn: Turn) -> Entry:
+def _settle(record: AgentRecord, session: str, number: int, turn: Turn) -> Entry:
     told: dict[str, object] = {"session": session, "number": number, "failure": LEFT}
     if turn.replaces is not None:
         told["replaces"] = turn.replaces
@@ -124,15 +127,11 @@ def _settle(mind: Mind, session: str, number: int, turn: Turn) -> Entry:
     }
     media = [media_digest(part) for part in turn.parts if isinstance(part, MediaPart)]
     body |= {"attachments": media} if media else {}
-    stamp = make_stamp(mind.record.clock.now, mind.record.ids.salt, mind.record.clock.uptime)
-    draft = Draft("turn", "runtime", body)
-    ended = TurnWrites(session, number, failed.state)
-    (entry,) = mind.record.ledger.append(mind.who.agent, [draft], stamp, turns=ended)
-    return entry
+    return record.append("turn", body, turns=TurnWrites(session, number, failed.state))
 
 
-def _turns(mind: Mind, session: str) -> tuple[Path, str]:
-    return mind.who.home.owners / "turns", f"{mind.who.persona.id}.{session}"
+def _turns(who: Identity, session: str) -> tuple[Path, str]:
+    return who.home.owners / "turns", f"{who.persona.id}.{session}"
 
 
 def _enter(folder: Path, name: str, what: str = _TURN) -> FileLock:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from mentis.act.gate import Gate
+from mentis.act.registry import Registry
 from mentis.ask.attempt import RouteAttempt, attempt_on
 from mentis.ask.budgets import AgentBudget
 from mentis.ask.caching import Settled, settle_calls
@@ -59,7 +60,7 @@ class TurnRun:
         budget = AgentBudget(mind.record, mind.models, present.settings, reserve)
 
         async def plan(route: Route) -> RouteAttempt:
-            return _attempt(mind, compose, route, stimulus)
+            return _attempt(mind.acting.registry, compose, route, stimulus)
 
         inquiry = await Inquiry.begin(mind.models, plan, budget)
         corrections = Attempts(present.settings.model.correction.calls)
@@ -73,11 +74,11 @@ class TurnRun:
         """An attempt with other words, on the route for corrections if there is one."""
         route = self.mind.models.correction or self.attempt.route
         stimulus = replace(self.stimulus, text=text, reply_to=None)
-        return _attempt(self.mind, self.compose, route, stimulus)
+        return _attempt(self.mind.acting.registry, self.compose, route, stimulus)
 
     def ask_once_more(self) -> None:
         """Another attempt on the same route, with what has to be told by now."""
-        again = _attempt(self.mind, self.compose, self.attempt.route, self.stimulus)
+        again = _attempt(self.mind.acting.registry, self.compose, self.attempt.route, self.stimulus)
         self.inquiry.go_on(again)
 
     def look_back(self, session: str) -> None:
@@ -101,12 +102,14 @@ class TurnRun:
         return combined(self.inquiry.calls) if self.repeat is None else self.repeat.reply
 
 
-def _attempt(mind: Mind, compose: Compose, route: Route, stimulus: Stimulus) -> RouteAttempt:
+def _attempt(
+    registry: Registry, compose: Compose, route: Route, stimulus: Stimulus
+) -> RouteAttempt:
     prompted = compose(route, stimulus)
     return attempt_on(
         route,
         prompted.composed,
         inputs=prompted.inputs,
         opening=opening_for(prompted.composed.request),
-        doorway="" if mind.acting.registry.spec(DOORWAY) else DOORWAY,
+        doorway="" if registry.spec(DOORWAY) else DOORWAY,
     )

@@ -52,7 +52,7 @@ def look(mind: Mind) -> Present:
         remembered = mind.sources.memory.remember()
         variables = remembered.values
         degraded.extend(_each("persona memory", remembered.problems))
-    window = ask_for_windows(mind, settings)
+    window = ask_for_windows(mind.record, mind.who.home, settings)
     if isinstance(window, Degradation):
         degraded.append(window)
         window = None

@@ -14,12 +14,16 @@ from mentis.act.gate import GateRules
 from mentis.ask.ask import OnDelta, ask
 from mentis.ask.calls import Call
 from mentis.ask.inquiry import PassedOver, may_pass
+from mentis.ask.models import Models
 from mentis.ask.reservation import recorded_with
 from mentis.compose.compose import Composed
 from mentis.errors import Defect, MentisError
+from mentis.home.identity import Identity
+from mentis.record.agent_record import AgentRecord
 from mentis.record.inputs import History, Inputs, Prompted, compose_inputs
 from mentis.record.late_outcomes import up_to_date
 from mentis.record.threads import told_numbers
+from mentis.tools.acting import Acting
 from mentis.values.action import Outcome
 from mentis.values.caching import Reconciled
 from mentis.values.entry import Entry
@@ -37,7 +41,7 @@ from .ending import Keeper, keeper_of, record_unasked, store_message
 from .mind import Mind
 from .news import news_spans, told_in
 from .placement import as_sent, put_in_place
-from .recaller import Brought, Outlook
+from .recaller import Bringing, Brought, Outlook
 from .run import TurnRun
 from .snapshot import Present, look
 from .window import window_values
@@ -76,11 +80,13 @@ async def run_turn(
     The last piece that `on_delta` gets is the end, once, also of a turn that fails or is cancelled.
     """
     with _stream(on_delta) as stream:
-        async with begin(mind, stimulus, session) as place:
-            history = await read_history(mind, stimulus, place)
-            async with telling(mind, partial(news_for, mind, session, stimulus)) as news:
+        route = mind.models.route
+        async with begin(mind.record, mind.acting, stimulus, session, route=route) as place:
+            history = await read_history(mind.record, stimulus, place)
+            find = partial(news_for, mind.record, mind.acting, mind.sources.settings)
+            async with telling(mind.who, partial(find, session=session, stimulus=stimulus)) as news:
                 now = await to_thread.run_sync(look, mind)
-                recalled = await recall(mind, now, stimulus, session)
+                recalled = await recall(mind.recaller, mind.acting, now, stimulus, session=session)
                 compose = partial(
                     compose_turn, mind, now, history=history, news=news, recalled=recalled
                 )
@@ -135,44 +141,46 @@ class Place:
 
 
 @asynccontextmanager
-async def begin(mind: Mind, stimulus: Stimulus, session: str) -> AsyncGenerator[Place]:
+async def begin(
+    record: AgentRecord, acting: Acting, stimulus: Stimulus, session: str, *, route: Route
+) -> AsyncGenerator[Place]:
     """Store the message first. Whatever ends the turn before anybody could be asked, the message
     stays and an entry says so.
 
     Where not even that can be written the message is pending, and who talks next finds it so.
     """
-    number = await shielded(partial(store_message, mind.record, session, stimulus))
+    number = await shielded(partial(store_message, record, session, stimulus))
     place, failure = Place(session, number), None
     try:
-        await mind.acting.begin()
+        await acting.begin()
         yield place
     except MentisError as error:
         failure = error
         raise
     finally:
         if not place.asking:
-            keep = partial(record_unasked, mind.record, session, number, stimulus)
-            keep = partial(keep, route=mind.models.route, failure=failure)
+            keep = partial(record_unasked, record, session, number, stimulus)
+            keep = partial(keep, route=route, failure=failure)
             with suppress(MentisError):
                 await shielded(keep)
 
 
-async def read_history(mind: Mind, stimulus: Stimulus, place: Place) -> History:
+async def read_history(record: AgentRecord, stimulus: Stimulus, place: Place) -> History:
     own = None if stimulus.inner else place.number
-    told = partial(told_history, mind, place.session, stimulus.replaces, own=own)
+    told = partial(told_history, record, place.session, stimulus.replaces, own=own)
     return await to_thread.run_sync(told)
 
 
 def told_history(
-    mind: Mind, session: str, before: int | None = None, *, own: int | None = None
+    record: AgentRecord, session: str, before: int | None = None, *, own: int | None = None
 ) -> History:
     """The conversation so far, as the model is told it now; up to `before`, if given, and without
     the message that is its `own`. It blocks.
     """
-    turns = mind.record.ledger.turns(mind.who.agent, session)
+    turns = record.turns(session)
     numbers = tuple(number for number in told_numbers(turns, before) if number != own)
     kept = tuple(turns[number] for number in numbers)
-    told = up_to_date(kept, mind.record.ledger, mind.who.agent)
+    told = up_to_date(kept, record.ledger, record.agent)
     pairs = enumerate(zip(kept, told, strict=True))
     amended = tuple(place for place, (then, now) in pairs if now is not then)
     return History(session, told, numbers, amended)
@@ -181,43 +189,49 @@ def told_history(
 # Recall
 
 
-async def recall(mind: Mind, present: Present, stimulus: Stimulus, session: str) -> Brought:
+async def recall(
+    recaller: Bringing, acting: Acting, present: Present, stimulus: Stimulus, *, session: str
+) -> Brought:
     """What comes to mind with this message."""
-    outlook = await to_thread.run_sync(look_out, mind, present, session, stimulus)
-    return await mind.recaller.bring(stimulus, outlook)
+    look_around = partial(look_out, recaller, acting, present, stimulus, session=session)
+    outlook = await to_thread.run_sync(look_around)
+    return await recaller.bring(stimulus, outlook)
 
 
-def look_out(mind: Mind, present: Present, session: str, stimulus: Stimulus) -> Outlook:
+def look_out(
+    recaller: Bringing, acting: Acting, present: Present, stimulus: Stimulus, *, session: str
+) -> Outlook:
     """What there is to recall from. It blocks."""
-    mind.acting.tools.follow_skills()
+    acting.tools.follow_skills()
     mode = stimulus.mode
-    tools = mind.acting.allowed(mode, asked=stimulus.asked)
-    return mind.recaller.look(session, tools, present.settings.model.recall, mode=mode)
+    tools = acting.allowed(mode, asked=stimulus.asked)
+    return recaller.look(session, tools, present.settings.model.recall, mode=mode)
 
 
 # Compose
 
 
 def inputs_now(
-    mind: Mind,
+    who: Identity,
+    models: Models,
     present: Present,
     recalled: Recalled,
-    history: History,
     *,
+    history: History,
     variables: Mapping[str, object],
 ) -> Inputs:
     """All that a prompt is made from, as it is at this moment."""
     return Inputs(
         present.library,
-        mind.who.persona,
-        mind.who.profile,
+        who.persona,
+        who.profile,
         present.policies,
-        mind.models.route,
-        mind.models.caching.applied(mind.models.route),
+        models.route,
+        models.caching.applied(models.route),
         recalled,
         history,
         variables,
-        mind.record.clock.now(),
+        models.clock.now(),
     )
 
 
@@ -233,17 +247,19 @@ def compose_turn(
 ) -> Prompted:
     """What came to mind in its place, and the prompt as it would be sent to `route` now."""
     mind, brought = mind.asking(mind.models.on(route)), recalled
-    placed = put_in_place(mind, stimulus, brought)
+    offered = mind.acting.offered(route, asked=stimulus.asked)
+    placed = put_in_place(mind.who, mind.models, stimulus, brought, offered=offered)
     told, window = placed.recalled, present.window
     asked, notes = window_values(window, route, tools=bool(told.tools))
     spans = (*news_spans(news), *(window.verdict if window else ()))
     degraded = (*present.degraded, *told.degraded, *notes)
     counter = mind.models.counter(route)
     inputs = inputs_now(
-        mind,
+        mind.who,
+        mind.models,
         present,
         replace(told, news=spans, degraded=degraded),
-        _for_whom(stimulus, history),
+        history=_for_whom(stimulus, history),
         variables={**present.told_in(stimulus.mode), **asked},
     )
     composed = compose_inputs(inputs, counter, mind.who.secret)
@@ -382,7 +398,7 @@ def _result(run: TurnRun, session: str, reply: Reply, entry: Entry) -> TurnResul
 
 
 def _keeper(run: TurnRun, session: str) -> Keeper:
-    keeper = keeper_of(run.mind, run.inquiry, session)
+    keeper = keeper_of(run.mind.record, run.mind.inputs, run.inquiry, session)
     first = run.inquiry.calls[0]
     return replace(
         keeper,

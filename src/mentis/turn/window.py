@@ -14,10 +14,10 @@ from typing import cast
 from mentis.codec.forms import to_object
 from mentis.errors import MentisError, StoreLocked, WindowRefused
 from mentis.facts.abilities import abilities
-from mentis.ledger.chain import make_stamp
 from mentis.ledger.guardian.response import check_response, find_window
 from mentis.ledger.guardian.state import with_routes
 from mentis.ports.entries import Stamp
+from mentis.record.agent_record import AgentRecord
 from mentis.record.stored_turns import BROKEN
 from mentis.record.window_stamp import WindowStamp
 from mentis.record.window_state import WINDOW, Follower, derive_state
@@ -27,6 +27,7 @@ from mentis.settle.correction import Attempts, Failure
 from mentis.settle.window import Opening, split_window
 from mentis.status.add import DIRECT
 from mentis.status.desk import rules_of
+from mentis.stores.files.home import Home
 from mentis.values.action import Outcome
 from mentis.values.cognition import Sense
 from mentis.values.entry import Before, Draft, Entry
@@ -40,8 +41,6 @@ from mentis.values.trace import Degradation
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 from mentis.values.written import dump
-
-from .mind import Mind
 
 BLOCK = "status_window"
 REFUSED = "refused_window"
@@ -67,16 +66,18 @@ class WindowAsked(Value):
     sensed: tuple[Sense, ...] = ()
 
 
-def ask_for_windows(mind: Mind, settings: Settings) -> WindowAsked | Degradation | None:
+def ask_for_windows(
+    record: AgentRecord, home: Home, settings: Settings
+) -> WindowAsked | Degradation | None:
     """None where they are off; what is wrong, where they cannot be judged. It blocks."""
     if settings.model.status.window != "model":
         return None
     try:
-        profile = rules_of(mind.who.home, settings)
-        state = with_routes(derive_state(mind.record.ledger, mind.who.agent), DIRECT)
+        profile = rules_of(home, settings)
+        state = with_routes(derive_state(record.ledger, record.agent), DIRECT)
     except MentisError as error:
         return Degradation(PART, f"none is asked for: {error.message}")
-    entries = _lately(mind)
+    entries = _lately(record)
     return WindowAsked(state, profile, verdict_spans(entries), verdict_senses(entries))
 
 
@@ -168,15 +169,13 @@ def window_fields(
     return told
 
 
-def turn_stamp(mind: Mind, asked: WindowAsked | None) -> Stamp:
+def turn_stamp(record: AgentRecord, asked: WindowAsked | None) -> Stamp:
     """The stamp for a turn that may carry a window. Nothing about the window blocks the entry."""
-    plain = make_stamp(mind.record.clock.now, mind.record.ids.salt, mind.record.clock.uptime)
+    plain = record.stamp()
     if asked is None:
         return plain
-    follower = Follower(mind.record.ledger, mind.who.agent)
-    windows = WindowStamp(
-        follower, asked.profile, DIRECT, clock=mind.record.clock, ids=mind.record.ids
-    )
+    follower = Follower(record.ledger, record.agent)
+    windows = WindowStamp(follower, asked.profile, DIRECT, clock=record.clock, ids=record.ids)
 
     def stamp(agent: str, head: Before | None, draft: Draft) -> Entry:
         try:
@@ -224,11 +223,11 @@ def verdict_senses(entries: Sequence[Entry]) -> tuple[Sense, ...]:
     return (Sense(f"{VERDICT}:{entry.index}", VERDICT, verdict, Trust.RUNTIME),)
 
 
-def _lately(mind: Mind) -> Sequence[Entry]:
+def _lately(record: AgentRecord) -> Sequence[Entry]:
     """The latest turns and ticks, back to one that was heard: those that failed may be many."""
     count = LOOKED_BACK
     while True:
-        entries = mind.record.ledger.latest(mind.who.agent, count, kind="turn")
+        entries = record.latest(count, kind="turn")
         if len(entries) < count or not all(map(_tells_nothing, entries)):
             return entries
         count *= 8

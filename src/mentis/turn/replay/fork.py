@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from mentis.ask.attempt import render_request
+from mentis.ask.models import Models
 from mentis.ask.prices import input_rate
 from mentis.call.deadline import TimedProvider
 from mentis.call.scripted import ScriptedProvider
@@ -15,6 +16,7 @@ from mentis.compose.history import tool_text
 from mentis.errors import RouteError, UsageError
 from mentis.library.forking import reworded
 from mentis.library.readable import unified
+from mentis.record.agent_record import AgentRecord
 from mentis.record.inputs import Inputs, Prompted
 from mentis.turn.mind import Mind
 from mentis.turn.run import TurnRun
@@ -85,7 +87,7 @@ class Fork:
 
 
 def fork_turn(
-    mind: Mind, kept: KeptTurn, blocks: Mapping[str, str], *, force: bool = False
+    models: Models, kept: KeptTurn, blocks: Mapping[str, str], *, secret: bytes, force: bool = False
 ) -> Fork:
     """The turn with other words in these blocks. Nobody is asked. It blocks."""
     if not blocks:
@@ -97,8 +99,8 @@ def fork_turn(
             library, block_id, text, variant=route.variant, language=language, force=force
         )
     inputs = replace(inputs, library=library)
-    before = replay_turn(kept, mind.who.secret)
-    composed, _ = compose_again(kept, inputs, mind.who.secret)
+    before = replay_turn(kept, secret)
+    composed, _ = compose_again(kept, inputs, secret)
     rendering = render_request(composed.request, route)  # whole: a cache of then holds other words
     whole = render_request(before.composed.request, route) if kept.row.cached else before.rendering
     shown = Forked(
@@ -109,20 +111,20 @@ def fork_turn(
         tuple(_differences(before.composed.request, composed.request)),
         _priced(before.composed, route),
         _priced(composed, route),
-        mind.models.caching.forecast(rendering, route, now=mind.record.clock.now(), before=whole),
+        models.caching.forecast(rendering, route, now=models.clock.now(), before=whole),
         tuple(_notes(before, composed, blocks)),
     )
     return Fork(shown, kept, inputs)
 
 
-def scripted_mind(mind: Mind, fork: Fork, replies: Sequence[str]) -> Mind:
+def scripted_models(models: Models, fork: Fork, replies: Sequence[str]) -> Models:
     """With a script in the place of the provider, in the format that scripts are read in."""
     route = replace(fork.inputs.route, backend="scripted", name="script")
     provider = TimedProvider(ScriptedProvider(replies))
-    return mind.asking(replace(mind.models.only(route), correction=None, provider=provider))
+    return replace(models.only(route), correction=None, provider=provider)
 
 
-def live_mind(mind: Mind, fork: Fork, current: Route) -> Mind:
+def live_models(models: Models, fork: Fork, current: Route) -> Models:
     """Rendered for the route of then, sent where the settings of now lead."""
     then = fork.inputs.route
     if (current.backend, current.model) != (then.backend, then.model):
@@ -135,7 +137,7 @@ def live_mind(mind: Mind, fork: Fork, current: Route) -> Mind:
         name: getattr(current, name)
         for name in ("url", "key_env", "folder", "replies", "timeout_seconds", "idle_seconds")
     }
-    return mind.asking(replace(mind.models.only(replace(then, **where)), correction=None))
+    return replace(models.only(replace(then, **where)), correction=None)
 
 
 async def run_of(mind: Mind, present: Present, fork: Fork) -> TurnRun:
@@ -150,12 +152,10 @@ async def run_of(mind: Mind, present: Present, fork: Fork) -> TurnRun:
     return run
 
 
-def session_of(mind: Mind, fork: Fork) -> str:
+def session_of(record: AgentRecord, fork: Fork) -> str:
     """A session of its own, which no turn has been in."""
-    taken, name = (
-        set(mind.record.ledger.sessions(mind.who.agent)),
-        f"{SESSION}{fork.kept.entry.index}",
-    )
+    taken = set(record.ledger.sessions(record.agent))
+    name = f"{SESSION}{fork.kept.entry.index}"
     number = 1
     while name in taken:
         number += 1

@@ -10,6 +10,7 @@ from typing import TypeVar, cast
 
 from mentis.errors import LedgerError, NotCanonical, ReplayError, UsageError
 from mentis.ledger.chain import derives, hash_entry
+from mentis.record.agent_record import AgentRecord
 from mentis.record.input_rows import (
     VERSION,
     Prints,
@@ -23,7 +24,8 @@ from mentis.record.input_rows import (
 from mentis.record.inputs import History, Inputs
 from mentis.record.late_outcomes import up_to_date
 from mentis.record.segments import SegmentFolder
-from mentis.turn.mind import Mind
+from mentis.record.stored_inputs import KeptInputs
+from mentis.tools.own_memories import OwnNotes
 from mentis.values.entry import Entry
 from mentis.values.json import JsonObject
 from mentis.values.part import MediaPart
@@ -57,42 +59,41 @@ class KeptTurn:
         return len(cast("list[object]", calls)) if isinstance(calls, list) else 1
 
 
-def find_entry(mind: Mind, segments: SegmentFolder, index: int) -> Entry:
+def find_entry(record: AgentRecord, segments: SegmentFolder, index: int) -> Entry:
     """In the store, or in a segment that was moved out of it. It blocks."""
-    entry, count = (
-        mind.record.ledger.find(mind.who.agent, index),
-        mind.record.ledger.count(mind.who.agent),
-    )
+    entry, count = record.ledger.find(record.agent, index), record.ledger.count(record.agent)
     if entry is None and 0 <= index < count:
-        (kept,) = islice(mind.record.ledger.hashes(mind.who.agent, start=index), 1)
+        (kept,) = islice(record.ledger.hashes(record.agent, start=index), 1)
         entry = segments.find(index, kept)
     if entry is None:
         raise UsageError(
-            f"there is no entry {index} of `{mind.who.agent}` here",
+            f"there is no entry {index} of `{record.agent}` here",
             hint=f"it has {count} entries; `mentis ledger show` lists the newest",
         )
     return entry
 
 
-def kept_row_of(mind: Mind, session: str, number: int) -> TurnInputs | None:
+def kept_row_of(
+    record: AgentRecord, inputs: KeptInputs, session: str, number: int
+) -> TurnInputs | None:
     """What is kept of the message of that number; None where nothing is any more. It blocks."""
-    newest = reversed(mind.record.ledger.latest(mind.who.agent, _LOOKED_BACK, kind="turn"))
-    for entry in chain(newest, mind.record.ledger.entries(mind.who.agent)):
+    newest = reversed(record.latest(_LOOKED_BACK, kind="turn"))
+    for entry in chain(newest, record.ledger.entries(record.agent)):
         turn = cast("JsonObject", entry.body.get("turn") or {})
         asked = (turn.get("session"), turn.get("number")) == (session, number)
         if not asked or "inner" in turn or "inputs" not in entry.body:
             continue
-        found = mind.inputs.row(str(entry.body["inputs"]))
+        found = inputs.row(str(entry.body["inputs"]))
         if found is not None and found[0].version == VERSION:
             return found[0]
     return None
 
 
-def load_turn(mind: Mind, entry: Entry) -> KeptTurn:
+def load_turn(record: AgentRecord, inputs: KeptInputs, notes: OwnNotes, entry: Entry) -> KeptTurn:
     """ReplayError where something is missing that the prompt was made from. It blocks."""
     _check(entry)
     key, digests = _bound(entry)
-    found = mind.inputs.row(key)
+    found = inputs.row(key)
     if found is None:
         raise _gone(entry, "its kept inputs are not in this home")
     row, prints = found
@@ -102,7 +103,7 @@ def load_turn(mind: Mind, entry: Entry) -> KeptTurn:
             hint="use the version of Mentis that made it",
             index=entry.index,
         )
-    return _Reading(mind, entry, row).turn(digests, prints)
+    return _Reading(record, inputs, notes, entry, row).turn(digests, prints)
 
 
 def _check(entry: Entry) -> None:
@@ -158,12 +159,14 @@ def _gone(entry: Entry, what: str) -> ReplayError:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    mind: Mind
+    record: AgentRecord
+    inputs: KeptInputs
+    notes: OwnNotes
     entry: Entry
     row: TurnInputs
 
     def turn(self, digests: Mapping[str, str], prints: Prints | None) -> KeptTurn:
-        row, kept = self.row, self.mind.inputs
+        row, kept = self.row, self.inputs
         setting = self._there(kept.part(Setting, row.setting), "the persona and the route")
         inputs = Inputs(
             self._there(kept.library(row.library), f"library {row.library}"),
@@ -185,11 +188,11 @@ class _Reading:
         return found
 
     def _talk(self, session: str) -> tuple[Turn, ...]:
-        return self.mind.record.ledger.turns(self.mind.who.agent, session)
+        return self.record.turns(session)
 
     def _history(self) -> History:
         """As it was told then: a turn that got its answer later had none yet."""
-        row, mind = self.row, self.mind
+        row = self.row
         session, numbers = row.before or row.session, numbers_in(row.told)
         talk = self._talk(session)
         if max(numbers, default=-1) >= len(talk):
@@ -200,9 +203,8 @@ class _Reading:
         for place in row.pending:
             turns[place] = replace(turns[place], state="pending")
         for place in row.amended:
-            (turns[place],) = up_to_date(
-                turns[place : place + 1], mind.record.ledger, mind.who.agent
-            )
+            ledger, agent = self.record.ledger, self.record.agent
+            (turns[place],) = up_to_date(turns[place : place + 1], ledger, agent)
         return History(session, tuple(turns), numbers, row.amended, row.fenced)
 
     def _stimulus(self) -> Stimulus:
@@ -227,10 +229,10 @@ class _Reading:
         key = self.row.delivery
         if not key:
             return self.row.text
-        return self._there(self.mind.inputs.news(key), f"what came of act {key}").text
+        return self._there(self.inputs.news(key), f"what came of act {key}").text
 
     def _recalled(self) -> Recalled:
-        row, kept = self.row, self.mind.inputs
+        row, kept = self.row, self.inputs
         news = [self._there(kept.news(key), f"what came of act {key}") for key in row.news]
         return Recalled(
             self._stimulus(),
@@ -249,18 +251,18 @@ class _Reading:
         )
 
     def _tools(self, key: str) -> tuple[ToolDeclaration, ...]:
-        return self._there(self.mind.inputs.part(Tools, key), "a tool").tools if key else ()
+        return self._there(self.inputs.part(Tools, key), "a tool").tools if key else ()
 
     def _variables(self) -> Mapping[str, object]:
         if not self.row.variables:
             return self.row.given
-        found = self.mind.inputs.part(Variables, self.row.variables)
+        found = self.inputs.part(Variables, self.row.variables)
         lasting = self._there(found, "what the persona remembered").told
         return {**lasting, **self.row.given}
 
     def _memory(self, told: Recollection) -> Span:
         try:
-            text = self.mind.acting.tools.notes.opened().get(told.id).text
+            text = self.notes.opened().get(told.id).text
         except UsageError as error:
             raise _gone(self.entry, f"memory {told.id!r} was forgotten") from error
         return Span(
