@@ -27,7 +27,6 @@ from mentis.tick.cache import HelperCache
 from mentis.tick.run import TickLimits
 from mentis.tick.tick import tick
 from mentis.tick.wire_up import Desk
-from mentis.turn.snapshot import look
 from mentis.values.cognition import CognitionState, Sense
 from mentis.values.tick import Catalogue, Descriptor, Tick
 from mentis.values.trust import Trust
@@ -79,7 +78,7 @@ async def run_tasks(
         async with Agent.open(home, parts=Parts(environ=ENVIRON)) as agent:
             mind = agent._mind  # pyright: ignore[reportPrivateUsage]  # the tick without the home
             for task in tasks:
-                present = look(mind)
+                present = mind.look()
                 asking = Asking(mind.who, mind.record, mind.models, present)
                 desk = Desk(mind.who, mind.models, present.settings, asking, HelperCache())
                 said = {"text": task["sense"]}

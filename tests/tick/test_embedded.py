@@ -20,7 +20,6 @@ from mentis.tick.cache import HelperCache
 from mentis.tick.run import TickLimits
 from mentis.tick.tick import tick
 from mentis.tick.wire_up import Desk
-from mentis.turn.snapshot import look
 from mentis.values.tick import Catalogue
 
 from .injected import KNOCKED, READ, STATE, answering, said
@@ -47,7 +46,7 @@ async def test_each_helper_runs_on_the_embedded_model_and_two_are_cached(tmp_pat
     home = create_home(tmp_path / "home")
     async with Agent.open(home, parts=Parts(environ={**os.environ, **HELPED})) as agent:
         mind = agent._mind  # pyright: ignore[reportPrivateUsage]  # the stages as they are wired
-        present, cache = look(mind), HelperCache(mind.who.secret)
+        present, cache = mind.look(), HelperCache(mind.who.secret)
         asking = Asking(mind.who, mind.record, mind.models, present)
         desk = Desk(mind.who, mind.models, present.settings, asking, cache)
         catalogue, limits = Catalogue("v", (READ,)), TickLimits(seconds=600)

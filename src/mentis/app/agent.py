@@ -76,7 +76,6 @@ from mentis.turn.replay.fork import (
 )
 from mentis.turn.replay.recorded_turn import KeptTurn, find_entry, load_turn
 from mentis.turn.replay.replay import Replayed, replay_turn
-from mentis.turn.snapshot import look
 from mentis.turn.turn import (
     TurnResult,
     compose_turn,
@@ -189,11 +188,12 @@ class Agent:
         stimulus = self._stimulus(message)
         mind = self._mind
         history = told_history(mind.record, checked_id(session, "session"), stimulus.replaces)
-        present = look(mind)
+        present = mind.look()
         outlook = look_out(mind.recaller, mind.acting, present, stimulus, session=session)
         brought = self._brought(stimulus, outlook)
-        find = partial(news_for, mind.record, mind.acting, mind.sources.settings)
-        news = find(session=session, stimulus=stimulus)
+        news = news_for(
+            mind.record, mind.acting, mind.sources.settings, session=session, stimulus=stimulus
+        )
         return compose_turn(
             mind,
             present,
@@ -329,7 +329,7 @@ class Agent:
         """Let the agent begin the conversation; only what it says is kept."""
         mind = self._mind
         checked_id(session, "session")
-        present = await to_thread.run_sync(look, mind)
+        present = await to_thread.run_sync(mind.look)
         await to_thread.run_sync(check_unbegun, mind.record, session)
         stimulus = await to_thread.run_sync(first_message, mind.who, mind.models, present)
         return await self.chat(stimulus, session=session, on_delta=on_delta)
@@ -414,7 +414,7 @@ class Agent:
 
     async def title(self, *, session: str = "main") -> Titled:
         """A title for the session from the model; where none comes, its first words, noted so."""
-        present = await to_thread.run_sync(look, self._mind)
+        present = await to_thread.run_sync(self._mind.look)
         async with self._answering(session) as (reading, _):
             return await make_title(self._mind, present, session, reading=reading)
 
@@ -424,7 +424,7 @@ class Agent:
 
     async def summarise(self, *, session: str = "main") -> Summarised | None:
         """Have all but the newest turns told as a summary from now on; None if there are none."""
-        present = await to_thread.run_sync(look, self._mind)
+        present = await to_thread.run_sync(self._mind.look)
         async with self._answering(session) as (reading, _):
             return await summarise(self._mind, present, session, reading=reading)
 
@@ -502,7 +502,7 @@ class Agent:
             chain = open_routes(self._settings, home, fork.inputs.route.name)
             models = live_models(self._mind.models, fork, chain[0])
         mind = self._mind.asking(models)
-        present = await to_thread.run_sync(look, mind)
+        present = await to_thread.run_sync(mind.look)
         session = await to_thread.run_sync(session_of, mind.record, fork)
         run = await run_of(mind, present, fork)
         async with self._answering(session) as (reading, _):
@@ -653,7 +653,17 @@ class Agent:
         """What lets it go on ticking: `run` it. Beside `sources` it listens to its own folder, to
         its timers, and to what `choice` names.
         """
-        return open_loop(self, self._mind, sources, choice, emit=emit, pause=pause)
+        mind, chosen = self._mind, self._mind.sources.settings.current()[0].model.run
+        return open_loop(
+            self,
+            mind.who,
+            mind.record,
+            chosen,
+            sources=sources,
+            choice=choice,
+            emit=emit,
+            pause=pause,
+        )
 
     @property
     def clock(self) -> Clock:

@@ -30,8 +30,9 @@ from mentis.stores.files.home import Home, find_home
 from mentis.stores.sqlite.database import Database
 from mentis.talk.beat import check_weights
 from mentis.tools.acting import open_dispatcher
-from mentis.turn.mind import Mind, Sources
+from mentis.turn.mind import Mind
 from mentis.turn.recaller import Bringing
+from mentis.turn.snapshot import TurnSources
 from mentis.values.persona import Persona
 
 
@@ -84,7 +85,7 @@ def open_mind(
             correction=correction,
             rules=parts.rules,
         ),
-        sources=Sources(live, shelf, ground.memory, noted),
+        sources=TurnSources(live, shelf, ground.memory, noted),
         acting=acting,
         recaller=Bringing(ground, acting.tools.notes),
         inputs=KeptInputs(ledger, agent, secret),

@@ -9,12 +9,13 @@ from pathlib import Path
 
 from mentis.disk.atomic import unwritable
 from mentis.errors import BadInput, UsageError
+from mentis.home.identity import Identity
 from mentis.ports.clock import Clock
 from mentis.ports.ids import Ids
 from mentis.ports.sense_source import SenseSource
+from mentis.record.agent_record import AgentRecord
 from mentis.settings.run import RunSettings
 from mentis.tick.events import Emit
-from mentis.turn.mind import Mind
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
@@ -44,32 +45,33 @@ class LoopChoice(Value):
 
 def open_loop(
     thinker: Thinker,
-    mind: Mind,
+    who: Identity,
+    record: AgentRecord,
+    chosen: RunSettings,
+    *,
     sources: Sequence[SenseSource],
     choice: LoopChoice | None,
-    *,
     emit: Emit,
     pause: Pause | None,
 ) -> Loop:
     choice = choice or LoopChoice()
-    home, persona = mind.who.home, mind.who.persona.id
-    chosen = mind.sources.settings.current()[0].model.run
+    home, persona = who.home, who.persona.id
     inbox = _made(home.senses(persona))
     own = Folder(
         inbox,
         trust=choice.trust,
         keeps=False,
         most_bytes=chosen.file_bytes,
-        seals=Seals(mind.who.agent, mind.who.secret),
+        seals=Seals(who.agent, who.secret),
     )
-    timers, named = _timers(mind.record.clock, chosen), _named(mind.record.ids, chosen, choice)
+    timers, named = _timers(record.clock, chosen), _named(record.ids, chosen, choice)
     return Loop(
         thinker,
         (own, *timers, *named, *sources),
         _plan(chosen, choice),
         emit=emit,
         pause=pause,
-        alone=running(home, persona, mind.record.clock),
+        alone=running(home, persona, record.clock),
         suspected=Suspected(home.owners / "run" / f"{persona}.suspects.json"),
     )
 

@@ -24,7 +24,7 @@ from mentis.record.agent_record import AgentRecord
 from mentis.record.inputs import History, Prompted, compose_inputs
 from mentis.turn.beside import Heard, Note, ask_beside, builder_for, worded
 from mentis.turn.mind import Mind
-from mentis.turn.snapshot import Present, look
+from mentis.turn.snapshot import Present
 from mentis.turn.turn import TurnResult, inputs_now, run_turn, told_history
 from mentis.values.entry import Entry
 from mentis.values.given import Given
@@ -68,7 +68,7 @@ async def think_again(
     mind: Mind, session: str, *, on_delta: OnDelta, reading: CancelScope
 ) -> Afterthought:
     """Decide, and write if that is the decision."""
-    present = await to_thread.run_sync(look, mind)
+    present = await to_thread.run_sync(mind.look)
     elapsed = await to_thread.run_sync(_elapsed, mind.record, mind.who, present, session)
     thought, noted = await _decide(mind, present, session, elapsed=elapsed, reading=reading)
     if thought.decision == "wait" or reading.cancel_called:

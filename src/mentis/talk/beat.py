@@ -27,7 +27,7 @@ from mentis.settings.beats import BeatSettings
 from mentis.settings.settings import Settings
 from mentis.turn.beside import builder_for, worded
 from mentis.turn.mind import Mind
-from mentis.turn.snapshot import Present, look
+from mentis.turn.snapshot import Present
 from mentis.turn.turn import TurnResult, run_turn
 from mentis.values.digest import digest
 from mentis.values.entry import Entry
@@ -104,7 +104,7 @@ async def make_beat(
     mind: Mind, kind: str | None, *, chance: Chance, on_delta: OnDelta, reading: CancelScope
 ) -> Beat:
     """Have one now, of that kind or of one that is drawn, within what beats may use in a day."""
-    present = await to_thread.run_sync(look, mind)
+    present = await to_thread.run_sync(mind.look)
     chosen = present.settings.model.beats
     await to_thread.run_sync(_check_day, mind.record, chosen)
     drawn = choose(chosen.weights, chance) if kind is None else kind

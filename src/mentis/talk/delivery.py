@@ -14,7 +14,6 @@ from mentis.compose.requests import outputs_text
 from mentis.errors import UsageError
 from mentis.turn.deliveries import why_not
 from mentis.turn.mind import Mind
-from mentis.turn.snapshot import look
 from mentis.turn.turn import TurnResult, run_turn
 from mentis.values.action import Outcome
 from mentis.values.recalled import Stimulus
@@ -27,7 +26,7 @@ async def make_delivery(
     mind: Mind, outcome: Outcome, *, session: str, on_delta: OnDelta, reading: CancelScope
 ) -> TurnResult:
     """Tell it in that session, or by a message, if an act for that is offered."""
-    present = await to_thread.run_sync(look, mind)
+    present = await to_thread.run_sync(mind.look)
     chosen = present.settings.model.delivery
     reason = await to_thread.run_sync(
         why_not, mind.record, mind.acting.registry, outcome, chosen.attempts

@@ -20,7 +20,6 @@ from mentis.turn.deliveries import news_for
 from mentis.turn.ending import of_mode
 from mentis.turn.mind import Mind
 from mentis.turn.recaller import nothing
-from mentis.turn.snapshot import look
 from mentis.turn.turn import compose_turn, look_out, told_history
 from mentis.values.digest import digest
 from mentis.values.entry import Entry
@@ -112,9 +111,11 @@ def _stimulus(surroundings: Surroundings = NOWHERE) -> Stimulus:
 
 def _tell(mind: Mind, session: str, surroundings: Surroundings) -> Told:
     """How things stand now, as one text. It blocks."""
-    present, stimulus = look(mind), _stimulus(surroundings)
-    history, find = told_history(mind.record, session), partial(news_for, mind.record, mind.acting)
-    news = find(mind.sources.settings, session=session, stimulus=stimulus)
+    present, stimulus = mind.look(), _stimulus(surroundings)
+    history = told_history(mind.record, session)
+    news = news_for(
+        mind.record, mind.acting, mind.sources.settings, session=session, stimulus=stimulus
+    )
     outlook = look_out(mind.recaller, mind.acting, present, stimulus, session=session)
     brought = nothing(stimulus, outlook)
     route = mind.models.route

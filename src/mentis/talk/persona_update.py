@@ -40,7 +40,7 @@ from mentis.turn.ending import keeper_of
 from mentis.turn.mind import Mind
 from mentis.turn.replay.fork import SESSION as FORK
 from mentis.turn.run import TurnRun
-from mentis.turn.snapshot import Present, look
+from mentis.turn.snapshot import Present
 from mentis.turn.turn import shielded
 from mentis.values.digest import digest
 from mentis.values.entry import Entry
@@ -75,7 +75,7 @@ async def update_persona(
 
     A failure of the model or the world is no error here: it is recorded, and told in the result.
     """
-    present = await to_thread.run_sync(look, mind)
+    present = await to_thread.run_sync(mind.look)
     before = await to_thread.run_sync(progress, mind.record, mind.models, present.settings, session)
     if trigger == "share" and not before.due:
         return None

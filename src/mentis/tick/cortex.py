@@ -25,7 +25,7 @@ from mentis.turn.deliveries import news_of
 from mentis.turn.delivery_lock import is_telling, telling
 from mentis.turn.lock import named
 from mentis.turn.mind import Mind
-from mentis.turn.snapshot import Present, look
+from mentis.turn.snapshot import Present
 from mentis.turn.window import PART
 from mentis.values.action import Action, Outcome
 from mentis.values.cognition import REVIEW, CognitionState, Sense, root_partition
@@ -185,7 +185,7 @@ class Cortex:
         reading: CancelScope,
     ) -> Ticked:
         mind = self._mind
-        present = await to_thread.run_sync(look, mind)
+        present = await to_thread.run_sync(mind.look)
         asking = Asking(mind.who, mind.record, mind.models, present)
         desk = Desk(mind.who, mind.models, present.settings, asking, self.cache)
         gather = partial(self._gather, given, news, desk, emit, only=only)

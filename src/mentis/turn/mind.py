@@ -6,25 +6,12 @@ from dataclasses import dataclass, replace
 
 from mentis.ask.models import Models
 from mentis.home.identity import Identity
-from mentis.library.memory.files import PersonaMemory
-from mentis.library.shelf import Shelf
 from mentis.record.agent_record import AgentRecord
 from mentis.record.stored_inputs import KeptInputs
-from mentis.settings.sources import LiveSettings
 from mentis.tools.acting import Acting
-from mentis.values.trace import Degradation
 
 from .recaller import Bringing
-
-
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """What is read anew for each turn. `noted` had to be made good when the agent was opened."""
-
-    settings: LiveSettings
-    shelf: Shelf
-    memory: PersonaMemory
-    noted: tuple[Degradation, ...] = ()
+from .snapshot import Present, TurnSources, look
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +21,14 @@ class Mind:
     who: Identity
     record: AgentRecord
     models: Models
-    sources: Sources
+    sources: TurnSources
     acting: Acting
     recaller: Bringing
     inputs: KeptInputs
+
+    def look(self) -> Present:
+        """How things stand now, for a whole turn or tick. It blocks."""
+        return look(self.sources, self.acting, self.record, self.who.home)
 
     def asking(self, models: Models) -> Mind:
         """The same agent, asking other models."""

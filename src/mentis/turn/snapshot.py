@@ -7,18 +7,33 @@ from dataclasses import dataclass
 
 from mentis.compose.purposes import Policies
 from mentis.disk.inside import seen_from
+from mentis.library.memory.files import PersonaMemory
+from mentis.library.shelf import Shelf
+from mentis.record.agent_record import AgentRecord
 from mentis.settings.settings import Settings
+from mentis.settings.sources import LiveSettings
+from mentis.stores.files.home import Home
+from mentis.tools.acting import Acting
 from mentis.values.block import Mode
 from mentis.values.given import Given
 from mentis.values.library import Library
 from mentis.values.location import Problem
 from mentis.values.trace import Degradation
 
-from .mind import Mind
 from .window import WindowAsked, ask_for_windows
 
 _MOST = 20
 _NOTHING: Mapping[str, Given] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class TurnSources:
+    """What is read anew for each turn. `noted` had to be made good when the agent was opened."""
+
+    settings: LiveSettings
+    shelf: Shelf
+    memory: PersonaMemory
+    noted: tuple[Degradation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +54,20 @@ class Present:
         return _NOTHING if mode == "delivery" else self.variables
 
 
-def look(mind: Mind) -> Present:
+def look(sources: TurnSources, acting: Acting, record: AgentRecord, home: Home) -> Present:
     """How things stand now. What is wrong with them is told, and the turn goes on. It blocks."""
-    settings, fault = mind.sources.settings.current()
-    loaded = mind.sources.shelf.current()
-    degraded = [*mind.sources.noted, *mind.acting.notes(), *_each("prompts", loaded.problems)]
+    settings, fault = sources.settings.current()
+    loaded = sources.shelf.current()
+    degraded = [*sources.noted, *acting.notes(), *_each("prompts", loaded.problems)]
     if fault is not None:
-        reason = seen_from(mind.sources.settings.home, fault.message)
+        reason = seen_from(sources.settings.home, fault.message)
         degraded.append(Degradation("settings", f"{reason}; the earlier ones hold"))
     variables = _NOTHING
     if settings.model.features.cortexEnabled:
-        remembered = mind.sources.memory.remember()
+        remembered = sources.memory.remember()
         variables = remembered.values
         degraded.extend(_each("persona memory", remembered.problems))
-    window = ask_for_windows(mind.record, mind.who.home, settings)
+    window = ask_for_windows(record, home, settings)
     if isinstance(window, Degradation):
         degraded.append(window)
         window = None

@@ -43,7 +43,7 @@ from .news import news_spans, told_in
 from .placement import as_sent, put_in_place
 from .recaller import Bringing, Brought, Outlook
 from .run import TurnRun
-from .snapshot import Present, look
+from .snapshot import Present
 from .window import window_values
 from .witnesses import seen_by
 
@@ -85,7 +85,7 @@ async def run_turn(
             history = await read_history(mind.record, stimulus, place)
             find = partial(news_for, mind.record, mind.acting, mind.sources.settings)
             async with telling(mind.who, partial(find, session=session, stimulus=stimulus)) as news:
-                now = await to_thread.run_sync(look, mind)
+                now = await to_thread.run_sync(mind.look)
                 recalled = await recall(mind.recaller, mind.acting, now, stimulus, session=session)
                 compose = partial(
                     compose_turn, mind, now, history=history, news=news, recalled=recalled
