@@ -153,7 +153,7 @@ async def test_what_was_thought_about_a_guests_words_is_never_the_owners(
         def and_more(self: Keeper, *given: Any, **named: Any) -> Entry:  # noqa: ANN401  # passed on
             entry = note(self, *given, **named)
             said = Turn("user", (TextPart("Hi"),), state="pending")
-            self.record.conversations.add(self.record.agent, self.session, said)
+            self.record.ledger.add_turn(self.record.agent, self.session, said)
             return entry
 
         monkeypatch.setattr(Keeper, "note", and_more)

@@ -28,6 +28,7 @@ from mentis.values.digest import digest
 from mentis.values.entry import Entry
 from mentis.values.part import MediaPart
 from mentis.values.turn import Turn
+from mentis.values.turn_writes import TurnWrites
 
 if TYPE_CHECKING:
     from filelock import FileLock
