@@ -52,11 +52,11 @@ def test_however_the_clock_jumps_times_only_rise_and_each_step_back_is_recorded(
 
 def test_a_lease_outlives_a_clock_that_goes_back_and_ends_with_one_that_jumps_ahead() -> None:
     store, stamp = LedgerInMemory(), make_stamp(lambda: NOW, CountingIds().salt)
-    first = store.take_lease("ada", "first", now=NOW, seconds=30)
+    first = store.take_lease("ada", "consume", "first", now=NOW, seconds=30)
     earlier = NOW - timedelta(hours=2)
-    assert store.take_lease("ada", "second", now=earlier, seconds=30).owner == "first"
+    assert store.take_lease("ada", "consume", "second", now=earlier, seconds=30).owner == "first"
     later = NOW + timedelta(hours=2)
-    second = store.take_lease("ada", "second", now=later, seconds=30)
+    second = store.take_lease("ada", "consume", "second", now=later, seconds=30)
     assert (second.owner, second.fence) == ("second", first.fence + 1)
     # The first wakes up with the old lease, and a clock that says it still runs.
     with pytest.raises(LeaseHeld):

@@ -147,7 +147,7 @@ class Machine(RuleBasedStateMachine):
     @rule(owner=OWNERS)
     def take_lease(self, owner: str) -> None:
         free = self.holder is None or self.holder.owner == owner or self.holder.end <= self.now
-        lease = self.store.take_lease("ada", owner, now=self.now, seconds=SECONDS)
+        lease = self.store.take_lease("ada", "consume", owner, now=self.now, seconds=SECONDS)
         assert (lease.owner == owner) == free
         if free:
             assert self.holder is None or lease.fence >= self.holder.fence
@@ -194,7 +194,7 @@ class Machine(RuleBasedStateMachine):
     def holds_what_was_accepted(self) -> None:
         assert list(self.store.hashes("ada")) == [entry.hash for entry in self.chain]
         assert self.store.count("ada") == len(self.chain)
-        lease = self.store.lease("ada")
+        lease = self.store.lease("ada", "consume")
         assert (lease and lease.fence) == (self.holder and self.holder.fence)
 
 

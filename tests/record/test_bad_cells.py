@@ -117,20 +117,20 @@ def test_a_number_that_nothing_can_follow_is_a_finding_and_stops_the_start(home:
     ],
 )
 def test_a_lease_that_cannot_be_read_is_told_by_health(home: Path, row: str) -> None:
-    change(home, f"INSERT OR REPLACE INTO leases VALUES ('home/ada', {row})")  # noqa: S608 - ours
+    change(home, f"INSERT OR REPLACE INTO leases VALUES ('home/ada', 'consume', {row})")  # noqa: S608 - ours
     with open_statuses(home) as statuses:
         health = statuses.health()
     assert (health.status, "cannot be read" in health.reason) == ("RED", True)
 
 
 def test_a_fence_that_no_other_can_follow_is_damage_for_a_watcher(home: Path) -> None:
-    row = "'home/ada', 'x', 9223372036854775807, '2026-01-01T00:00:00Z', 0"
+    row = "'home/ada', 'consume', 'x', 9223372036854775807, '2026-01-01T00:00:00Z', 0"
     change(home, f"INSERT OR REPLACE INTO leases VALUES ({row})")  # noqa: S608 - ours
     with Database(home / "mentis.db") as database:
         ledger = SqliteLedger(database)
         now = datetime(2027, 1, 1, tzinfo=UTC)
         with pytest.raises(StoreDamaged, match="its fence is 9223372036854775807"):
-            ledger.take_lease("home/ada", "watcher", now=now, seconds=30)
+            ledger.take_lease("home/ada", "consume", "watcher", now=now, seconds=30)
 
 
 # Conversations

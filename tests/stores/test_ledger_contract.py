@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
-from mentis.errors import BadInput, LeaseHeld, NotCanonical, StoreConflict, UsageError
+from mentis.errors import BadInput, NotCanonical, StoreConflict, UsageError
 from mentis.ledger.verify import verify_chain
 from mentis.ports.entries import Stamp
 from mentis.ports.ledger_store import LedgerStore
@@ -292,61 +292,6 @@ def test_checkpoints_come_back_in_their_order(ledger: LedgerStore) -> None:
     assert ledger.checkpoints("ada") == expected
 
 
-def test_a_lease_belongs_to_the_first_who_asks_until_it_runs_out(ledger: LedgerStore) -> None:
-    assert ledger.lease("ada") is None
-    mine = ledger.take_lease("ada", "watcher 1", now=NOW, seconds=10)
-    assert (mine.owner, mine.fence, mine.end) == ("watcher 1", 1, NOW + timedelta(seconds=10))
-    assert mine.expires.endswith("Z")
-    assert ledger.take_lease("ada", "watcher 2", now=NOW, seconds=99) == mine
-    assert ledger.lease("ada") == mine
-    later = NOW + timedelta(seconds=10)
-    theirs = ledger.take_lease("ada", "watcher 2", now=later, seconds=10)
-    assert (theirs.owner, theirs.fence) == ("watcher 2", 2)
-    assert ledger.take_lease("bob", "watcher 1", now=NOW, seconds=10).fence == 1
-
-
-def test_a_lease_is_renewed_by_its_holder_and_by_nobody_else(ledger: LedgerStore) -> None:
-    mine = ledger.take_lease("ada", "one", now=NOW, seconds=10)
-    renewed = ledger.renew_lease(mine, now=NOW + timedelta(seconds=5), seconds=10)
-    assert (renewed.end, renewed.fence) == (NOW + timedelta(seconds=15), mine.fence)
-    assert ledger.take_lease("ada", "one", now=NOW, seconds=20).fence == 1
-    ledger.take_lease("ada", "two", now=NOW + timedelta(seconds=60), seconds=10)
-    with pytest.raises(LeaseHeld, match="two has it now"):
-        ledger.renew_lease(mine, now=NOW, seconds=10)
-
-
-def test_a_released_lease_is_free_and_its_fence_is_spent(ledger: LedgerStore) -> None:
-    mine = ledger.take_lease("ada", "one", now=NOW, seconds=10)
-    ledger.release_lease(mine)
-    assert ledger.lease("ada") is None
-    with pytest.raises(LeaseHeld, match="nobody has it now"):
-        ledger.renew_lease(mine, now=NOW, seconds=10)
-    theirs = ledger.take_lease("ada", "two", now=NOW, seconds=10)
-    assert theirs.fence == 2
-    ledger.release_lease(mine)
-    assert ledger.lease("ada") == theirs
-
-
-def test_who_lost_the_lease_appends_nothing(ledger: LedgerStore, stamp: Stamp) -> None:
-    mine = ledger.take_lease("ada", "one", now=NOW, seconds=10)
-    ledger.append("ada", [note(1)], stamp, lease=mine)
-    theirs = ledger.take_lease("ada", "two", now=NOW + timedelta(minutes=1), seconds=10)
-    with pytest.raises(LeaseHeld, match="fence 1 is lost: two has it now"):
-        ledger.append("ada", [note(2)], stamp, lease=mine)
-    ledger.append("ada", [note(3)], stamp, lease=theirs)
-    # Direct ways in need no lease.
-    ledger.append("ada", [note(4)], stamp)
-    assert [entry.body["n"] for entry in ledger.entries("ada")] == [1, 3, 4]
-
-
-def test_of_many_who_ask_for_a_lease_one_gets_it(ledger: LedgerStore) -> None:
-    def ask(n: int) -> str:
-        return ledger.take_lease("ada", f"watcher {n}", now=NOW, seconds=10).owner
-
-    with ThreadPoolExecutor(8) as pool:
-        assert len(set(pool.map(ask, range(16)))) == 1
-
-
 def test_each_of_many_at_once_gets_its_entries_or_its_own_error(
     ledger: LedgerStore, stamp: Stamp
 ) -> None:
@@ -409,11 +354,6 @@ def test_entries_that_are_missing_between_others_are_named(ledger: LedgerStore) 
     ledger.append("ada", [note(2), note(3), note(4)], leave_out)
     assert ledger.gaps("ada") == ((4, 6), (9, 9))
     assert ledger.gaps("bob") == ()
-
-
-def test_a_lease_that_ends_later_than_any_can_is_not_believed(ledger: LedgerStore) -> None:
-    ledger.take_lease("ada", "somebody", now=NOW, seconds=1e9)
-    assert ledger.take_lease("ada", "watcher", now=NOW, seconds=30).owner == "watcher"
 
 
 def test_what_dropped_entries_were_delivered_as_is_told(ledger: LedgerStore, stamp: Stamp) -> None:

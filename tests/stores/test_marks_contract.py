@@ -132,7 +132,7 @@ def test_what_is_refused_sets_no_mark(ledger: LedgerStore, stamp: Stamp) -> None
     bad = Draft("note", "test", {"value": float("nan")})
     with pytest.raises(NotCanonical):
         ledger.append("ada", [note(1), bad], stamp, marks=[opened("k1")])
-    lost = Lease("ada", "nobody", 7, "2026-01-01T00:00:00.000000Z")
+    lost = Lease("ada", "consume", "nobody", 7, "2026-01-01T00:00:00.000000Z")
     with pytest.raises(LeaseHeld):
         ledger.append("ada", [note(1)], stamp, lease=lost, marks=[opened("k1")])
     assert (keys(ledger), ledger.count("ada")) == ([], 0)

@@ -1,4 +1,6 @@
-"""Says who consumes the drafts of an agent. The double is `mentis.stores.memory.LedgerInMemory`."""
+"""Says who does what one at a time does for an agent. The double is
+`mentis.stores.memory.LedgerInMemory`.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,16 @@ from mentis.values.lease import Lease
 
 
 class Leases(Protocol):
-    def take_lease(self, agent: str, owner: str, *, now: datetime, seconds: float) -> Lease:
+    """A lease outlasts a restart of its store, or is lost with it; nobody waits for a disk."""
+
+    def take_lease(
+        self, agent: str, purpose: str, owner: str, *, now: datetime, seconds: float
+    ) -> Lease:
         """The lease that holds now: the caller's, or that of the owner who was here before.
 
-        The one who has it and takes it again keeps its fence; a new owner gets a higher one.
+        The one who has it and takes it again keeps its fence; a new owner gets a higher one. An
+        owner of this machine has it as long as its process lives, and no longer; any other until
+        it runs out.
         """
         ...
 
@@ -24,6 +32,6 @@ class Leases(Protocol):
         """Let it go, if it is still held."""
         ...
 
-    def lease(self, agent: str) -> Lease | None:
+    def lease(self, agent: str, purpose: str) -> Lease | None:
         """The last lease that was taken and not released, whether or not it still runs."""
         ...

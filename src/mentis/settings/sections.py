@@ -192,7 +192,12 @@ class StatusSettings(Section):
         float, Field(gt=0, le=3600, description="How often the watcher looks without an event.")
     ] = 2.0
     lease_seconds: Annotated[
-        float, Field(ge=1, le=3600, description="How long a watcher that died keeps others out.")
+        float,
+        Field(
+            ge=1,
+            le=3600,
+            description="How long a watcher that died on another machine keeps others out.",
+        ),
     ] = 30.0
     monitor: Annotated[
         bool,

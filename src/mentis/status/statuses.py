@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from mentis.disk.processes import in_force, owner_name
 from mentis.errors import BadInput, HomeError, RolledBack, WorldError
 from mentis.home.checkpoints import CheckpointedLedger
 from mentis.home.closing import Closing
@@ -25,7 +26,6 @@ from mentis.ledger.channel.consumer import Consumer
 from mentis.ledger.channel.folder import StatusFolder, checked_delivery, new_delivery
 from mentis.ledger.channel.health import check_health, offline
 from mentis.ledger.channel.spooled import Spooled, checked_source
-from mentis.ledger.channel.tenure import SECONDS, Tenure, owner_name
 from mentis.ledger.channel.writer import spool_draft, write_pending
 from mentis.ledger.guardian.draft import read_draft
 from mentis.ledger.guardian.judge import judge_draft
@@ -34,6 +34,7 @@ from mentis.ledger.guardian.state import with_routes
 from mentis.ledger.origin import KIND as IMPORT
 from mentis.ledger.origin import fresh_drafts
 from mentis.ledger.origin import import_history as read_history
+from mentis.ledger.tenure import SECONDS, Tenure
 from mentis.record.evidence import gather, verified_file
 from mentis.record.verify import Asked, Progress, verify_agent
 from mentis.record.window_operations import judge_health
@@ -45,6 +46,7 @@ from mentis.values.entry import Draft, Entry, Verdict
 from mentis.values.guardian import GuardianState, Judgement, Profile
 from mentis.values.health import Health
 from mentis.values.json import JsonObject
+from mentis.values.lease import CONSUME
 from mentis.values.status import Added, BackendState, Imported, Stats
 
 from .add import DIRECT, NONE_UP, Arrival, add_window, breaches_of_files, read_data
@@ -280,8 +282,8 @@ class Statuses(Closing):
         health = check_health(self.agent, store, desk.folder, now=now)
         if not health.persists:
             return health
-        lease = store.lease(self.agent)
-        holder = lease if lease is not None and lease.runs_at(now) else None
+        lease = store.lease(self.agent, CONSUME)
+        holder = lease if lease is not None and in_force(lease, now) else None
         return judge_health(health, desk.folder, holder, desk.profile)
 
     def backend_state(self) -> BackendState:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from mentis.disk.processes import in_force
 from mentis.errors import LeaseHeld, StoreDamaged
 from mentis.values.lease import Lease
 
@@ -22,10 +23,10 @@ class LeaseRow:
 
 
 def read_lease(row: Row) -> LeaseRow:
-    agent, owner, fence, expires, released = row
-    if tuple(map(type, row)) != (str, str, int, str, int):
+    agent, purpose, owner, fence, expires, released = row
+    if tuple(map(type, row)) != (str, str, str, int, str, int):
         raise _damaged(agent, "its cells are of odd types")
-    lease = Lease(agent, owner, fence, expires)
+    lease = Lease(agent, purpose, owner, fence, expires)
     try:
         aware = lease.end.tzinfo is not None
     except ValueError:
@@ -45,17 +46,21 @@ def _damaged(agent: object, reason: str) -> StoreDamaged:
     )
 
 
-def next_lease(
-    row: LeaseRow | None, agent: str, owner: str, *, now: datetime, seconds: float
-) -> Lease:
-    """The lease in force once `owner` has asked for it."""
-    expires = _after(now, seconds)
+def asked_lease(agent: str, purpose: str, owner: str, *, now: datetime, seconds: float) -> Lease:
+    """The lease as it would be if there had never been one."""
+    return Lease(agent, purpose, owner, 1, _after(now, seconds))
+
+
+def next_lease(row: LeaseRow | None, asked: Lease, *, now: datetime) -> Lease:
+    """The lease in force once it was asked for."""
     if row is None:
-        return Lease(agent, owner, 1, expires)
+        return asked
     held = row.lease
-    if row.released or not held.runs_at(now):
-        return Lease(agent, owner, held.fence + 1, expires)
-    return replace(held, expires=expires) if held.owner == owner else held
+    if held.owner == asked.owner and not row.released:
+        return replace(held, expires=asked.expires)
+    if row.released or not in_force(held, now):
+        return replace(asked, fence=held.fence + 1)
+    return held
 
 
 def renewed_lease(row: LeaseRow | None, lease: Lease, *, now: datetime, seconds: float) -> Lease:
@@ -65,16 +70,24 @@ def renewed_lease(row: LeaseRow | None, lease: Lease, *, now: datetime, seconds:
 
 def check_holds(row: LeaseRow | None, lease: Lease) -> None:
     """LeaseHeld unless nobody took or released it since. One that only ran out still holds."""
-    if row is not None and not row.released and row.lease.fence == lease.fence:
+    if row is not None and is_held(row, lease):
         return
     holder = "nobody" if row is None or row.released else row.lease.owner
     raise LeaseHeld(
-        f"the lease of `{lease.agent}` with fence {lease.fence} is lost: {holder} has it now",
-        hint="stop consuming its drafts; nothing of this one was kept",
+        f"the lease of `{lease.agent}` to {lease.purpose} with fence {lease.fence} is lost:"
+        f" {holder} has it now",
+        hint="stop: nothing of this was kept",
         agent=lease.agent,
+        purpose=lease.purpose,
         fence=lease.fence,
         holder=holder,
     )
+
+
+def is_held(row: LeaseRow, lease: Lease) -> bool:
+    """By the same owner: a store that lost its last moments may give out a fence once more."""
+    same = (row.lease.fence, row.lease.owner) == (lease.fence, lease.owner)
+    return same and not row.released
 
 
 def _after(now: datetime, seconds: float) -> str:

@@ -22,7 +22,15 @@ from .counting import GAPS, GROUPS, SPAN, TIMES, check_gaps, is_whole, to_tally
 from .delivery import check_same_delivery, refuse_dropped_delivery
 from .erasing import without_fields
 from .layout import check_layout, is_name, read_checkpoint, read_delivery, read_hash, read_mark
-from .leasing import LeaseRow, check_holds, next_lease, read_lease, renewed_lease
+from .leasing import (
+    LeaseRow,
+    asked_lease,
+    check_holds,
+    is_held,
+    next_lease,
+    read_lease,
+    renewed_lease,
+)
 from .marking import check_marks, write_marks
 from .rows import COLUMNS, Row, damaged_cell, to_entry, to_row, write_object
 from .session import HEAD, Session
@@ -51,10 +59,12 @@ SELECT idx, hash FROM dropped WHERE agent = ? AND idx > ?
 UNION ALL SELECT idx, hash FROM ledger WHERE agent = ? AND idx > ? ORDER BY idx LIMIT ?
 """
 _DELIVERIES = "SELECT idx, delivery FROM dropped WHERE agent = ? AND idx > ? ORDER BY idx LIMIT ?"
-_LEASE = "SELECT agent, owner, fence, expires, released FROM leases WHERE agent = ?"
+_LEASE = """
+SELECT agent, purpose, owner, fence, expires, released FROM leases WHERE agent = ? AND purpose = ?
+"""
 _KEEP_LEASE = """
-INSERT INTO leases (agent, owner, fence, expires, released) VALUES (?, ?, ?, ?, ?)
-ON CONFLICT (agent) DO UPDATE SET owner = excluded.owner, fence = excluded.fence,
+INSERT INTO leases (agent, purpose, owner, fence, expires, released) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (agent, purpose) DO UPDATE SET owner = excluded.owner, fence = excluded.fence,
     expires = excluded.expires, released = excluded.released
 """
 _AGENTS = "SELECT DISTINCT agent FROM ledger ORDER BY agent"
@@ -84,6 +94,10 @@ class Engine(Protocol):
         """Run it in a transaction that no other writer of this agent can come between."""
         ...
 
+    def commit_unsynced(self, agent: str, work: Callable[[Session], T]) -> T:
+        """The same for what may be lost with the machine or the server, and keeps its order."""
+        ...
+
     def forget(self) -> tuple[str, ...]:
         """Something was erased: let no file keep what was there before; says which may do."""
         ...
@@ -108,6 +122,9 @@ class _Still:
 
     def commit(self, agent: str, work: Callable[[Session], T]) -> T:  # noqa: ARG002 - refused
         raise Defect(f"nothing of {agent} is written into a snapshot of the ledger")
+
+    def commit_unsynced(self, agent: str, work: Callable[[Session], T]) -> T:
+        return self.commit(agent, work)
 
     def forget(self) -> tuple[str, ...]:
         raise Defect("nothing is erased from a snapshot of the ledger")
@@ -139,7 +156,7 @@ class SqlLedger:
 
         def work(session: Session) -> tuple[Entry, ...]:
             if lease is not None:
-                check_holds(_lease_row(session.execute(_LEASE, (agent,))), lease)
+                check_holds(_held(session, agent, lease.purpose), lease)
             return _append(session, agent, drafts, stamp, beside=beside)
 
         return self._engine.commit(agent, work) if drafts else ()
@@ -312,35 +329,38 @@ class SqlLedger:
         statement = "SELECT size, note FROM checkpoints WHERE agent = ? ORDER BY id"
         return tuple(read_checkpoint(*row) for row in self._engine.read(statement, (agent,)))
 
-    def take_lease(self, agent: str, owner: str, *, now: datetime, seconds: float) -> Lease:
+    def take_lease(
+        self, agent: str, purpose: str, owner: str, *, now: datetime, seconds: float
+    ) -> Lease:
+        asked = asked_lease(agent, purpose, owner, now=now, seconds=seconds)
+
         def work(session: Session) -> Lease:
-            row = _lease_row(session.execute(_LEASE, (agent,)))
-            lease = next_lease(row, agent, owner, now=now, seconds=seconds)
+            lease = next_lease(_held(session, agent, purpose), asked, now=now)
             if lease.owner == owner:
                 _keep_lease(session, LeaseRow(lease))
             return lease
 
-        return self._engine.commit(agent, work)
+        return self._engine.commit_unsynced(agent, work)
 
     def renew_lease(self, lease: Lease, *, now: datetime, seconds: float) -> Lease:
         def work(session: Session) -> Lease:
-            row = _lease_row(session.execute(_LEASE, (lease.agent,)))
+            row = _held(session, lease.agent, lease.purpose)
             renewed = renewed_lease(row, lease, now=now, seconds=seconds)
             _keep_lease(session, LeaseRow(renewed))
             return renewed
 
-        return self._engine.commit(lease.agent, work)
+        return self._engine.commit_unsynced(lease.agent, work)
 
     def release_lease(self, lease: Lease) -> None:
         def work(session: Session) -> None:
-            row = _lease_row(session.execute(_LEASE, (lease.agent,)))
-            if row is not None and row.lease.fence == lease.fence:
+            row = _held(session, lease.agent, lease.purpose)
+            if row is not None and is_held(row, lease):
                 _keep_lease(session, LeaseRow(row.lease, released=True))
 
-        self._engine.commit(lease.agent, work)
+        self._engine.commit_unsynced(lease.agent, work)
 
-    def lease(self, agent: str) -> Lease | None:
-        row = _lease_row(self._engine.read(_LEASE, (agent,)))
+    def lease(self, agent: str, purpose: str) -> Lease | None:
+        row = _lease_row(self._engine.read(_LEASE, (agent, purpose)))
         return None if row is None or row.released else row.lease
 
     def close(self) -> None:
@@ -444,7 +464,11 @@ def _lease_row(rows: Sequence[Row]) -> LeaseRow | None:
     return read_lease(rows[0]) if rows else None
 
 
+def _held(session: Session, agent: str, purpose: str) -> LeaseRow | None:
+    return _lease_row(session.execute(_LEASE, (agent, purpose)))
+
+
 def _keep_lease(session: Session, row: LeaseRow) -> None:
     lease = row.lease
-    values = (lease.agent, lease.owner, lease.fence, lease.expires, int(row.released))
-    session.execute(_KEEP_LEASE, values)
+    key = (lease.agent, lease.purpose)
+    session.execute(_KEEP_LEASE, (*key, lease.owner, lease.fence, lease.expires, int(row.released)))

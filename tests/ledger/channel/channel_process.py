@@ -16,15 +16,16 @@ from pathlib import Path
 
 import anyio
 
+from mentis.disk.processes import owner_name
 from mentis.errors import LeaseHeld
 from mentis.home.system import RandomIds, SystemClock
 from mentis.ledger.chain import format_time, make_stamp
 from mentis.ledger.channel.consumer import Consumer, Refusal
 from mentis.ledger.channel.folder import StatusFolder
 from mentis.ledger.channel.operations import OperationsLog
-from mentis.ledger.channel.tenure import Tenure, owner_name
 from mentis.ledger.channel.watch import watch_until_signal
 from mentis.ledger.channel.writer import write_draft, write_pending
+from mentis.ledger.tenure import Tenure
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.values.entry import Draft, Entry

@@ -14,7 +14,7 @@ from mentis.ledger.chain import format_time, make_stamp
 from mentis.ledger.channel.consumer import Consumer, Refusal
 from mentis.ledger.channel.folder import StatusFolder
 from mentis.ledger.channel.operations import OperationsLog
-from mentis.ledger.channel.tenure import Tenure
+from mentis.ledger.tenure import Tenure
 from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.ports.ledger_store import LedgerStore

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from mentis.disk.processes import owner_name
 from mentis.errors import (
     HomeUnwritable,
     LeaseHeld,
@@ -25,8 +26,8 @@ from mentis.errors import (
 from mentis.ledger.channel import consumer as consumer_module
 from mentis.ledger.channel.consumer import Consumer, Refusal
 from mentis.ledger.channel.folder import StatusFolder, delivery_of
-from mentis.ledger.channel.tenure import Tenure, owner_name
 from mentis.ledger.channel.writer import write_draft, write_pending
+from mentis.ledger.tenure import Tenure
 from mentis.ledger.verify import verify_chain
 from mentis.ports.clock import FixedClock
 from mentis.ports.entries import Stamp
@@ -441,11 +442,11 @@ def test_a_lease_is_renewed_on_the_way_and_given_back_at_the_end(store: LedgerIn
     tenure = Tenure(store, slow, agent="ada", owner="watcher test:1 x")
     first = tenure.begin()
     assert [tenure.keep().fence for _ in range(6)] == [first.fence] * 6
-    held = store.lease("ada")
+    held = store.lease("ada", "consume")
     assert held is not None
     assert held.end > first.end
     tenure.end()
-    assert store.lease("ada") is None
+    assert store.lease("ada", "consume") is None
 
 
 def test_who_lost_the_lease_records_nothing_more(

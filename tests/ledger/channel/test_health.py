@@ -66,7 +66,9 @@ def test_drafts_that_wait_for_nobody_are_yellow(
 
 def test_a_store_that_is_down_is_red_with_the_reason(folder: StatusFolder) -> None:
     class Down(LedgerInMemory):
-        def take_lease(self, agent: str, owner: str, *, now: datetime, seconds: float) -> Lease:
+        def take_lease(
+            self, agent: str, purpose: str, owner: str, *, now: datetime, seconds: float
+        ) -> Lease:
             raise StoreDown("the server is gone")
 
     write_pending(folder, b"{}")

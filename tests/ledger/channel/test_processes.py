@@ -143,6 +143,6 @@ def test_a_watcher_that_is_asked_to_end_gives_the_lease_back(
         watcher.send_signal(ending)
         assert watcher.wait(60) == 0
     with Database(path) as database:
-        assert SqliteLedger(database).lease("ada") is None
+        assert SqliteLedger(database).lease("ada", "consume") is None
     last = json.loads(folder.log.read_text(encoding="utf-8").splitlines()[-1])
     assert last["event"] == "stopped"

@@ -54,7 +54,7 @@ async def test_what_was_there_before_the_start_is_consumed_at_once(
     write_pending(folder, b'{"goal": "x"}')
     rounds = await watch_rounds(consumer, lambda done: bool(done.added), every=LONG)
     assert len(rounds[0].added) == 1
-    assert store.lease("ada") is None
+    assert store.lease("ada", "consume") is None
     assert events_of(folder) == ["started", "file_updated", "added", "stopped"]
 
 

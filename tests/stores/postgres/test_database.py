@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -28,6 +28,7 @@ from mentis.ports.entries import Stamp
 from mentis.stores.postgres.database import CONNECTIONS, PostgresDatabase
 from mentis.stores.postgres.faults import translate
 from mentis.stores.postgres.ledger import PostgresLedger
+from mentis.stores.postgres.migrations import MIGRATIONS
 from mentis.values.entry import Draft
 from mentis.values.part import TextPart
 from mentis.values.turn import Turn
@@ -58,6 +59,26 @@ def test_a_newer_schema_is_refused_and_left_as_it_is(
         connection.execute("UPDATE version SET number = 99")
     with pytest.raises(StoreTooNew, match="has schema 99"):
         PostgresDatabase(postgres_url, schema=schema)
+
+
+def test_a_lease_that_somebody_held_is_still_held_when_leases_have_purposes(
+    postgres_url: str, schema: str, postgres: PostgresDatabase
+) -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    with postgres.session() as connection:  # as it was when an agent had one lease
+        connection.execute("DROP TABLE leases")
+        connection.execute(MIGRATIONS[0][-1].encode())
+        for agent in ("ada", "ada#health"):
+            row = (agent, "watcher elsewhere:7 a", 7, (now + timedelta(seconds=30)).isoformat(), 0)
+            connection.execute("INSERT INTO leases VALUES (%s, %s, %s, %s, %s)", row)
+        connection.execute("UPDATE version SET number = 5")
+    with PostgresDatabase(postgres_url, schema=schema) as database:
+        ledger = PostgresLedger(database)
+        held = ledger.lease("ada", "consume")
+        assert held is not None
+        assert (held.owner, held.fence) == ("watcher elsewhere:7 a", 7)
+        assert ledger.take_lease("ada", "consume", "me", now=now, seconds=30) == held
+        assert database.read("SELECT count(*) FROM leases") == [(1,)]
 
 
 def test_many_at_once_make_one_schema(postgres_url: str, schema: str) -> None:
@@ -273,7 +294,9 @@ def test_what_the_driver_refuses_to_send_is_no_server_that_is_down(
 def test_a_lease_survives_the_round_trip_with_its_zone(postgres: PostgresDatabase) -> None:
     now = datetime(2026, 1, 1, 12, 30, 0, 123456, tzinfo=UTC)
     ledger = PostgresLedger(postgres)
-    assert ledger.take_lease("ada", "one", now=now, seconds=1.5) == ledger.lease("ada")
+    assert ledger.take_lease("ada", "consume", "one", now=now, seconds=1.5) == ledger.lease(
+        "ada", "consume"
+    )
 
 
 def test_what_the_server_keeps_of_an_erased_value_is_told(
@@ -335,7 +358,9 @@ def test_an_entry_that_a_trigger_swallows_or_changes_was_not_recorded(
     assert ledger.count("ada") == 1
 
 
-@pytest.mark.parametrize("instead", ["NOTHING", "INSERT INTO leases VALUES ('x', 'x', 1, 'x', 0)"])
+@pytest.mark.parametrize(
+    "instead", ["NOTHING", "INSERT INTO leases VALUES ('x', 'x', 1, 'x', 0, 'consume')"]
+)
 def test_a_rule_cannot_come_between_an_entry_and_the_ledger(
     postgres: PostgresDatabase, stamp: Stamp, instead: str
 ) -> None:
@@ -344,7 +369,7 @@ def test_a_rule_cannot_come_between_an_entry_and_the_ledger(
     with postgres.session() as connection:
         connection.execute(f"CREATE RULE r AS ON INSERT TO ledger DO INSTEAD {instead}".encode())
     (entry,) = ledger.append("ada", [note(2)], stamp)
-    assert (ledger.find("ada", 1), ledger.lease("x")) == (entry, None)
+    assert (ledger.find("ada", 1), ledger.lease("x", "consume")) == (entry, None)
 
 
 READY = "UPDATE pg_index SET indisready = %s WHERE indexrelid = %s::regclass"

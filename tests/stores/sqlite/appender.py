@@ -1,4 +1,4 @@
-"""Appends to a ledger one by one, as a batch, and from many threads, and says when.
+"""Appends to a ledger one by one, as a batch, and from many threads, takes leases, and says when.
 
 Usage: appender.py DATABASE. Run under strace by the tests, which count the syncs in between.
 """
@@ -44,6 +44,15 @@ def main(path: str) -> None:
         say("begin batch")
         ledger.append("ada", [DRAFT] * 50, stamp)
         say("end batch")
+        say("begin leases")
+        for _ in range(10):
+            now = datetime.now(UTC)
+            lease = ledger.take_lease("ada", "run", "me", now=now, seconds=30)
+            ledger.release_lease(ledger.renew_lease(lease, now=now, seconds=30))
+        say("end leases")
+        say("begin after")
+        ledger.append("ada", [DRAFT], stamp)
+        say("end after")
         say("begin group")
         first = pool.submit(ledger.append, "ada", [DRAFT], slow)
         started.wait()

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from mentis.stores.sqlite.migrations import APPLICATION_ID, MIGRATIONS, VERSION
 from mentis.stores.sqlite.mounts import file_system, refuse_network
 from mentis.values.entry import Draft
 
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 APPENDER = Path(__file__).with_name("appender.py")
 SECRET = "a-text-that-stands-nowhere-else"  # noqa: S105 - not one
 
@@ -54,8 +56,44 @@ def test_an_old_file_can_be_read_without_being_changed(path: Path, stamp: Stamp)
         ledger = SqliteLedger(database)
         assert verify_chain("ada", ledger.entries("ada")).entries == 1
         assert len(list(ledger.hashes("ada"))) == 1
-        assert (ledger.checkpoints("ada"), ledger.lease("ada")) == ((), None)
+        assert (ledger.checkpoints("ada"), ledger.lease("ada", "consume")) == ((), None)
     assert path.read_bytes() == before
+
+
+def make_leased(path: Path, owner: str) -> None:
+    """A file as it was when an agent had one lease, with one that somebody holds."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for step in MIGRATIONS[:8]:
+            step(connection)
+        connection.execute("PRAGMA journal_mode = WAL")
+        expires = (NOW + timedelta(seconds=30)).isoformat()
+        for agent, name in (("ada", owner), ("ada#health", "health")):
+            row = (agent, name, 7, expires, 0)
+            connection.execute("INSERT INTO leases VALUES (?, ?, ?, ?, ?)", row)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute("PRAGMA user_version = 8")
+
+
+def test_a_lease_that_somebody_held_is_still_held_when_leases_have_purposes(path: Path) -> None:
+    make_leased(path, "watcher elsewhere:7 a")
+    with Database(path) as database:
+        ledger = SqliteLedger(database)
+        held = ledger.lease("ada", "consume")
+        assert held is not None
+        assert (held.owner, held.fence) == ("watcher elsewhere:7 a", 7)
+        assert ledger.take_lease("ada", "consume", "me", now=NOW, seconds=30) == held
+        later = NOW + timedelta(minutes=1)
+        assert ledger.take_lease("ada", "consume", "me", now=later, seconds=30).fence == 8
+        assert database.read("SELECT count(*) FROM leases") == [(1,)]
+
+
+def test_a_lease_of_a_file_that_is_only_read_is_seen_in_it(path: Path) -> None:
+    make_leased(path, "watcher elsewhere:7 a")
+    before = path.read_bytes()
+    with Database(path, readonly=True) as database:
+        held = SqliteLedger(database).lease("ada", "consume")
+    assert held is not None
+    assert (held.fence, path.read_bytes()) == (7, before)
 
 
 def test_what_is_erased_or_dropped_stands_in_no_file_any_more(path: Path, stamp: Stamp) -> None:
@@ -167,7 +205,9 @@ def test_after_a_failed_write_the_file_is_opened_anew(database: Database, stamp:
 
 
 @pytest.mark.needs_ptrace
-def test_an_append_is_one_sync_of_the_disk_and_so_is_a_batch_and_a_group(tmp_path: Path) -> None:
+def test_an_append_is_one_sync_and_so_is_a_batch_and_a_group_and_a_lease_is_none(
+    tmp_path: Path,
+) -> None:
     strace = shutil.which("strace")
     if strace is None:
         pytest.skip("strace is not installed")
@@ -178,7 +218,8 @@ def test_an_append_is_one_sync_of_the_disk_and_so_is_a_batch_and_a_group(tmp_pat
     if "ptrace" in done.stderr.lower():
         pytest.skip(f"strace may not trace here: {done.stderr.strip()}")
     assert done.returncode == 0, done.stderr
-    assert syncs_between_marks(report.read_text()) == {"single": 10, "batch": 1, "group": 2}
+    expected = {"single": 10, "batch": 1, "leases": 0, "after": 1, "group": 2}
+    assert syncs_between_marks(report.read_text()) == expected
 
 
 def syncs_between_marks(trace: str) -> dict[str, int]:

@@ -30,6 +30,7 @@ from mentis.errors import (
 )
 from mentis.ledger.canon import MAX_BYTES
 from mentis.ledger.chain import format_time
+from mentis.ledger.tenure import Tenure
 from mentis.net.redact import redact
 from mentis.ports.clock import Clock
 from mentis.ports.entries import Stamp
@@ -46,7 +47,6 @@ from .quarantine import put_aside
 from .secrecy import refuse_keys
 from .spooled import MOST_HEADING, Spooled, read_spooled
 from .sweep import sweep
-from .tenure import Tenure
 
 # The body field that binds an entry to the bytes of its file.
 RECEIVED = "received"

@@ -6,10 +6,11 @@ import os
 from datetime import datetime
 
 from mentis.disk.atomic import write_beside
+from mentis.disk.processes import in_force
 from mentis.errors import HomeError, MentisError, WorldError
 from mentis.ports.leases import Leases
 from mentis.values.health import Health, RouteHealth, RouteName
-from mentis.values.lease import Lease
+from mentis.values.lease import CONSUME, Lease
 from mentis.values.words import counted
 
 from .folder import StatusFolder
@@ -25,10 +26,10 @@ def check_health(agent: str, store: Leases, folder: StatusFolder, *, now: dateti
     """The store is asked to write, not only to answer: from a full disk one can still read."""
     try:
         _write_probe(agent, store, now)
-        lease = store.lease(agent)
+        lease = store.lease(agent, CONSUME)
     except (WorldError, HomeError) as fault:
         return offline(fault, folder)
-    holder = lease if lease is not None and lease.runs_at(now) else None
+    holder = lease if lease is not None and in_force(lease, now) else None
     direct = "the store can be written"
     stuck = _told_fault(folder)
     routes = (
@@ -63,7 +64,7 @@ def offline(fault: MentisError, folder: StatusFolder) -> Health:
 
 def _write_probe(agent: str, store: Leases, now: datetime) -> None:
     """A lease nobody uses: it is written as an entry is, and leaves no entry."""
-    store.release_lease(store.take_lease(f"{agent}#{_PROBE}", _PROBE, now=now, seconds=0))
+    store.release_lease(store.take_lease(agent, _PROBE, _PROBE, now=now, seconds=0))
 
 
 def _consumer(route: RouteName, role: str, holder: Lease | None, stuck: str | None) -> RouteHealth:

@@ -18,7 +18,14 @@ from mentis.ports.ledger_store import LedgerStore
 from mentis.stores.delivery import check_same_delivery, refuse_dropped_delivery
 from mentis.stores.erasing import without_fields
 from mentis.stores.layout import read_mark
-from mentis.stores.leasing import LeaseRow, check_holds, next_lease, renewed_lease
+from mentis.stores.leasing import (
+    LeaseRow,
+    asked_lease,
+    check_holds,
+    is_held,
+    next_lease,
+    renewed_lease,
+)
 from mentis.stores.marking import check_marks, write_marks
 from mentis.stores.sql_turns import TurnRow
 from mentis.values.entry import Draft, Entry, Head
@@ -50,7 +57,7 @@ class LedgerInMemory:
     def __init__(self) -> None:
         self._chains: dict[str, _Chain] = {}
         self._checkpoints: dict[str, list[tuple[int, str]]] = {}
-        self._leases: dict[str, LeaseRow] = {}
+        self._leases: dict[tuple[str, str], LeaseRow] = {}  # by agent and purpose
         self._marks: dict[tuple[str, str, str], str] = {}
         self._turns: _Sessions = {}
         self._lock = Lock()
@@ -70,7 +77,7 @@ class LedgerInMemory:
         _refuse_unwritable(turns)
         with self._writing():
             if lease is not None:
-                check_holds(self._leases.get(agent), lease)
+                check_holds(self._leases.get((agent, lease.purpose)), lease)
             chain = self._chain(agent)
             kept = list(chain.kept)
             made = tuple(_extend(agent, chain, kept, (draft, stamp)) for draft in drafts)
@@ -225,27 +232,31 @@ class LedgerInMemory:
     def checkpoints(self, agent: str) -> tuple[tuple[int, str], ...]:
         return tuple(self._checkpoints.get(agent, ()))
 
-    def take_lease(self, agent: str, owner: str, *, now: datetime, seconds: float) -> Lease:
+    def take_lease(
+        self, agent: str, purpose: str, owner: str, *, now: datetime, seconds: float
+    ) -> Lease:
+        asked = asked_lease(agent, purpose, owner, now=now, seconds=seconds)
         with self._writing():
-            row = self._leases.get(agent)
-            lease = next_lease(row, agent, owner, now=now, seconds=seconds)
-            self._leases[agent] = LeaseRow(lease)
+            lease = next_lease(self._leases.get((agent, purpose)), asked, now=now)
+            self._leases[agent, purpose] = LeaseRow(lease)
             return lease
 
     def renew_lease(self, lease: Lease, *, now: datetime, seconds: float) -> Lease:
+        key = lease.agent, lease.purpose
         with self._writing():
-            renewed = renewed_lease(self._leases.get(lease.agent), lease, now=now, seconds=seconds)
-            self._leases[lease.agent] = LeaseRow(renewed)
+            renewed = renewed_lease(self._leases.get(key), lease, now=now, seconds=seconds)
+            self._leases[key] = LeaseRow(renewed)
             return renewed
 
     def release_lease(self, lease: Lease) -> None:
+        key = lease.agent, lease.purpose
         with self._writing():
-            row = self._leases.get(lease.agent)
-            if row is not None and row.lease.fence == lease.fence:
-                self._leases[lease.agent] = LeaseRow(row.lease, released=True)
+            row = self._leases.get(key)
+            if row is not None and is_held(row, lease):
+                self._leases[key] = LeaseRow(row.lease, released=True)
 
-    def lease(self, agent: str) -> Lease | None:
-        row = self._leases.get(agent)
+    def lease(self, agent: str, purpose: str) -> Lease | None:
+        row = self._leases.get((agent, purpose))
         return None if row is None or row.released else row.lease
 
     def close(self) -> None:

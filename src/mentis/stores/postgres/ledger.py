@@ -86,6 +86,11 @@ class _PostgresEngine:
         except _Apart:
             return self._group(agent).run(work, agent)
 
+    def commit_unsynced(self, agent: str, work: Callable[[Session], T]) -> T:
+        with _OneAgent(self._database).begin((agent,)) as session:
+            session.run("SET LOCAL synchronous_commit = off", ())
+            return work(session)
+
     def forget(self) -> tuple[str, ...]:
         """The old rows go; the server's own log and its backups are in its owner's hands."""
         self._database.vacuum(*_ERASED)

@@ -147,11 +147,20 @@ _ADD_TURNS = (
     """,
 )
 
+# One lease for each agent and purpose; there was one, to consume, and one to ask for health.
+_NAME_PURPOSES_OF_LEASES = (
+    "DELETE FROM leases WHERE agent LIKE '%#health'",
+    """ALTER TABLE leases ADD COLUMN purpose TEXT COLLATE "C" NOT NULL DEFAULT 'consume'""",
+    "ALTER TABLE leases ALTER COLUMN purpose DROP DEFAULT",
+    "ALTER TABLE leases DROP CONSTRAINT leases_pkey, ADD PRIMARY KEY (agent, purpose)",
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _CREATE_TABLES,
     _ADD_MARKS,
     _ADD_MEMORIES,
     _ADD_REVISIONS,
     _ADD_TURNS,
+    _NAME_PURPOSES_OF_LEASES,
 )
 VERSION = len(MIGRATIONS)

@@ -89,7 +89,8 @@ _EXPECTED = {
         column fence bigint not null
         column expires text not null
         column released integer not null
-        CREATE UNIQUE INDEX leases_pkey USING btree (agent)
+        column purpose text not null C
+        CREATE UNIQUE INDEX leases_pkey USING btree (agent, purpose)
     """,
     "marks": """
         table

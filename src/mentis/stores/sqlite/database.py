@@ -28,6 +28,9 @@ SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)
 FROM pragma_application_id, pragma_user_version
 """
 
+# In WAL mode NORMAL syncs nothing at a commit.
+_SYNC = {True: "PRAGMA synchronous = FULL", False: "PRAGMA synchronous = NORMAL"}
+
 _THERE = "SELECT name FROM main.sqlite_master WHERE type = 'table'"
 
 # What opening for reading alone says where the helper files of WAL mode cannot be made.
@@ -63,11 +66,16 @@ class Database:
             return fetch(self._connection, statement, parameters)
 
     @contextmanager
-    def write(self) -> Generator[sqlite3.Connection]:
-        """One transaction: all of it is on disk when the block ends, or nothing of it."""
+    def write(self, *, synced: bool = True) -> Generator[sqlite3.Connection]:
+        """One transaction: all of it is on disk when the block ends, or nothing of it.
+
+        Without `synced` the next one that is brings it there; until then a machine that goes down
+        may take it along, whole, and nothing that came before it.
+        """
         with self._lock:
             try:
                 self._renew()
+                self._connection.execute(_SYNC[synced])
                 self._connection.execute("BEGIN IMMEDIATE")
                 try:
                     self._look_again()
@@ -228,7 +236,7 @@ class Database:
             # For a new file: an entry takes half a small page, and the other half is written too.
             connection.execute("PRAGMA page_size = 8192")
             self._use_wal(connection)
-            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute(_SYNC[True])
             connection.execute("PRAGMA foreign_keys = ON")
             # A file that is written over syncs faster than one that grows, so it begins anew before
             # it is large; but each time all of it is written once more, with two syncs.

@@ -52,6 +52,13 @@ class _SqliteEngine:
     def commit(self, agent: str, work: Callable[[Session], T]) -> T:  # noqa: ARG002 - one group
         return self._group.run(work)
 
+    def commit_unsynced(self, agent: str, work: Callable[[Session], T]) -> T:  # noqa: ARG002 - one file
+        with self._database.write(synced=False) as connection:
+            session = _Session(self._database, connection)
+            done = work(session)
+            session.finish()
+            return done
+
     def forget(self) -> tuple[str, ...]:
         # Whoever erases keeps others from it, so nobody who reads is waited for here.
         if self._database.fold(wait=False):

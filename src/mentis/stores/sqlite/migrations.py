@@ -250,6 +250,32 @@ def _name_endings(connection: sqlite3.Connection) -> None:
     connection.execute("ALTER TABLE turns ADD COLUMN ending TEXT")
 
 
+def _name_purposes_of_leases(connection: sqlite3.Connection) -> None:
+    """One lease for each agent and purpose; there was one, to consume, and one to ask for health.
+
+    Whoever holds it keeps it.
+    """
+    connection.execute("ALTER TABLE leases RENAME TO former_leases")
+    connection.execute(f"CREATE TABLE leases ({_LEASES}) WITHOUT ROWID")
+    connection.execute(f"{_FORMER_LEASES} FROM former_leases WHERE agent NOT LIKE '%#health'")
+    connection.execute("DROP TABLE former_leases")
+
+
+_LEASES = """
+    agent TEXT NOT NULL,
+    purpose TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    fence INTEGER NOT NULL,
+    expires TEXT NOT NULL,
+    released INTEGER NOT NULL,
+    PRIMARY KEY (agent, purpose)
+"""
+_FORMER_LEASES = (
+    "INSERT INTO leases (agent, purpose, owner, fence, expires, released)"
+    " SELECT agent, 'consume', owner, fence, expires, released"
+)
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _create_tables,
     _add_media,
@@ -259,6 +285,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _extend_memories,
     _keep_every_state,
     _name_endings,
+    _name_purposes_of_leases,
 )
 VERSION = len(MIGRATIONS)
 
@@ -274,13 +301,18 @@ def migrate(connection: sqlite3.Connection, version: int) -> None:
 def stand_in(connection: sqlite3.Connection, version: int) -> None:
     """Empty tables for what an older file does not have yet, where it may only be read."""
     missing = MIGRATIONS[version:]
-    tables = dict(_LATER_TABLES) if _add_rotation_checkpoints_and_leases in missing else {}
+    no_leases = _add_rotation_checkpoints_and_leases in missing
+    tables = dict(_LATER_TABLES) if no_leases else {}
     if _add_marks in missing:
         tables["marks"] = _MARKS
+    if _name_purposes_of_leases in missing:
+        tables["leases"] = _LEASES
     media = _MEDIA if _add_media in missing else ()
     if tables or media:
         connection.execute("PRAGMA temp_store = MEMORY")
     for name, columns in tables.items():
         connection.execute(f"CREATE TEMP TABLE {name} ({columns})")
+    if "leases" in tables and not no_leases:
+        connection.execute(f"{_FORMER_LEASES} FROM main.leases")
     for statement in media:
         connection.execute(statement.replace("CREATE TABLE", "CREATE TEMP TABLE"))
