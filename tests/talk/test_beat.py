@@ -179,8 +179,9 @@ async def test_there_is_one_at_a_time_also_of_another_process(home: Path) -> Non
     provider = ScriptedProvider(["One."])
     mind, database, _ = open_mind(home, persona=None, route="default", parts=parts(provider))
     async with Agent.open(home, parts=parts(provider)) as agent:
-        with alone(mind.who, "beat"), pytest.raises(UsageError, match="going on already"):
-            await agent.beat()
+        async with alone(mind.record, mind.who, "beat"):
+            with pytest.raises(UsageError, match="going on already"):
+                await agent.beat()
         assert provider.sent == []
         await agent.beat()
     mind.acting.close()

@@ -522,15 +522,14 @@ class Agent:
         Nothing of it goes to anybody. There is one at a time, over all processes.
         """
         mind = self._staged("beat")
-        async with self._answering(BEATS) as (reading, _):
-            with alone(mind.who, "beat"):
-                return await make_beat(
-                    mind,
-                    kind,
-                    chance=chance or RandomChance(),
-                    on_delta=on_delta or _ignore,
-                    reading=reading,
-                )
+        async with self._answering(BEATS) as (reading, _), alone(mind.record, mind.who, "beat"):
+            return await make_beat(
+                mind,
+                kind,
+                chance=chance or RandomChance(),
+                on_delta=on_delta or _ignore,
+                reading=reading,
+            )
 
     def next_beat(self) -> datetime:
         """When a beat is due, whoever makes it; `beats.enabled` is about `mentis run` alone."""
@@ -555,8 +554,8 @@ class Agent:
         mind = self._mind
         place = session or await to_thread.run_sync(place_of, mind.record, outcome)
         checked_id(place, "session")
-        async with self._one_at_a_time() as reading:
-            with alone(mind.who, "delivery"), teller(mind.who):
+        async with self._one_at_a_time() as reading, alone(mind.record, mind.who, "delivery"):
+            with teller(mind.who):
                 async with at_delivery(mind.record, mind.who, place):
                     return await make_delivery(
                         mind, outcome, session=place, on_delta=on_delta or _ignore, reading=reading

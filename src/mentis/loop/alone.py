@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 
-from mentis.ports.clock import Clock
-from mentis.stores.files.home import Home
+from mentis.home.identity import Identity
+from mentis.record.agent_record import AgentRecord
 from mentis.turn.lock import named
 
 
-def running(home: Home, persona: str, clock: Clock) -> AbstractContextManager[None]:
-    """Be the one that runs it, for the length of the block."""
+def running(record: AgentRecord, who: Identity) -> AbstractContextManager[None]:
+    """Be the one that runs it, for the length of the block. It blocks."""
     return named(
-        home,
-        persona,
-        clock,
-        taken=f"{persona} is run already by",
+        record,
+        who,
+        "run",
+        taken=f"{who.persona.id} is run already by",
         hint="stop that one first: it ends cleanly on SIGTERM",
     )

@@ -19,6 +19,7 @@ from anyio.abc import TaskGroup, TaskStatus
 from mentis.act.builtin.rest import asked_rest
 from mentis.errors import BudgetReached, MentisError, StoreLocked
 from mentis.ports.sense_source import SenseSource
+from mentis.record.leases import entered
 from mentis.tick.blame import why_unheard
 from mentis.tick.cortex import Ticked, Waiting
 from mentis.tick.events import Emit, EventName, TickEvent, silent
@@ -134,15 +135,14 @@ class Loop:
 
     async def run(self) -> RunReport:
         failure: MentisError | None = None
-        with self._alone:
-            async with create_task_group() as beside:
-                try:
-                    await self._serve(beside)
-                    await beside.start(self._chores.serve)
-                    await self._live()
-                except MentisError as error:  # as it is, not as one of a group
-                    failure = error
-                beside.cancel_scope.cancel()
+        async with entered(self._alone), create_task_group() as beside:
+            try:
+                await self._serve(beside)
+                await beside.start(self._chores.serve)
+                await self._live()
+            except MentisError as error:  # as it is, not as one of a group
+                failure = error
+            beside.cancel_scope.cancel()
         if failure is not None:
             raise failure
         self._tell("loop_stopped", reason=self.report.stopped, ticks=self.report.ticks)

@@ -71,7 +71,7 @@ def open_loop(
         _plan(chosen, choice),
         emit=emit,
         pause=pause,
-        alone=running(home, persona, record.clock),
+        alone=running(record, who),
         suspected=Suspected(home.owners / "run" / f"{persona}.suspects.json"),
     )
 

@@ -1,6 +1,4 @@
-"""Says who does what one at a time does for an agent. The double is
-`mentis.stores.memory.LedgerInMemory`.
-"""
+"""Says who has which purpose of an agent. The double is `mentis.stores.memory.LedgerInMemory`."""
 
 from __future__ import annotations
 

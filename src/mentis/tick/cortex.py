@@ -20,6 +20,7 @@ from mentis.errors import Defect, MentisError, StoreLocked
 from mentis.home.redaction import known_keys
 from mentis.ports.state_store import StateStore
 from mentis.prompts.cognition import load_state
+from mentis.record.leases import entered
 from mentis.turn import telemetry
 from mentis.turn.deliveries import news_of
 from mentis.turn.delivery_lock import is_telling, telling
@@ -107,22 +108,25 @@ class Cortex:
         """
         facts = {telemetry.AGENT: self._mind.who.agent, telemetry.SENSES: len(senses)}
         scope = reading or CancelScope()
-        with self._alone(), telemetry.span(telemetry.TICK, facts) as span:
-            listening = told_to(emit, on_span(span, secrets=self.secrets()))
-            await self._mind.acting.begin()
-            known = frozenset(await _shielded(self._close))
-            fresh = tuple([one for one in senses if one.id not in known])
-            rest = tuple([one for one in taken if one not in known])
-            run = partial(self._run, fresh, emit=listening, strict=strict, taken=rest, only=only)
-            async with telling(self._mind.who, partial(self._news, only)) as news:
-                return await run(news=news, reading=scope)
+        async with entered(self._alone()):
+            with telemetry.span(telemetry.TICK, facts) as span:
+                listening = told_to(emit, on_span(span, secrets=self.secrets()))
+                await self._mind.acting.begin()
+                known = frozenset(await _shielded(self._close))
+                fresh = tuple([one for one in senses if one.id not in known])
+                rest = tuple([one for one in taken if one not in known])
+                run = partial(
+                    self._run, fresh, emit=listening, strict=strict, taken=rest, only=only
+                )
+                async with telling(self._mind.who, partial(self._news, only)) as news:
+                    return await run(news=news, reading=scope)
 
     def _alone(self) -> AbstractContextManager[None]:
         name = self._mind.who.persona.id
         return named(
-            self._mind.who.home,
-            f"{name}.tick",
-            self._mind.record.clock,
+            self._mind.record,
+            self._mind.who,
+            "tick",
             taken=f"a tick of {name} is going on already, by",
             hint="wait until it is over: there is one at a time",
         )

@@ -2,6 +2,7 @@
 
 An outcome counts as told once the entry of a turn says so, and that is written when the answer has
 come. Whoever asks a model with it holds a lock for as long; for anybody else it is no news yet.
+It is a lock file and no lease: a turn that has news to tell would write to its store twice more.
 """
 
 from __future__ import annotations
@@ -11,22 +12,30 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 
 from anyio import to_thread
 
-from mentis.errors import StoreLocked, UsageError
+from mentis.disk.atomic import unwritable
+from mentis.disk.inside import inside
+from mentis.disk.lock import write_lock
+from mentis.errors import StoreLocked
 from mentis.home.identity import Identity
 from mentis.values.action import Outcome
 
-from .lock import alone
-
-_WHAT = "telling"
+_FILE = "{}.telling.alone"
 
 
 @contextmanager
 def teller(who: Identity) -> Generator[None]:
     """Be the one who tells; StoreLocked while somebody else does. It waits for nobody."""
+    folder = who.home.owners
+    inside(folder.parent, folder.name)
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from error
     with ExitStack() as stack:
         try:
-            stack.enter_context(alone(who, _WHAT))
-        except UsageError as error:
+            path = folder / _FILE.format(who.persona.id)
+            stack.enter_context(write_lock(path, seconds=0))
+        except StoreLocked as error:
             raise StoreLocked(
                 "what came of acts is being told by somebody else just now",
                 hint="wait until that answer is over: what it did not tell is still there",

@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 from mentis.home.system import SystemClock
-from mentis.loop.alone import running
 from mentis.loop.aside import open_asides
+from mentis.record.leases import leased
 from mentis.settle.output_ir import write_output_ir
-from mentis.stores.files.home import Home
+from mentis.stores.sqlite.database import Database
+from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.values.cognition import Sense
 
 from .conftest import Mentis
@@ -194,8 +195,10 @@ def test_what_is_done_between_ticks_is_told(mentis: Mentis, living: Path) -> Non
 
 
 def test_who_is_not_the_only_one_does_not_say_that_it_lives(mentis: Mentis, living: Path) -> None:
-    with running(Home(living), "ada", SystemClock()):
-        done = mentis("--home", living, "run", "--ticks", "1")
+    with Database(living / "mentis.db") as database:
+        ledger = SqliteLedger(database)
+        with leased(ledger, SystemClock(), "home/ada", "run"):
+            done = mentis("--home", living, "run", "--ticks", "1")
     assert (done.code, "run already by" in done.err) == (1, True)
     assert "lives" not in done.err
     assert "home/ada lives" in mentis("--home", living, "run", "--ticks", "1").err
