@@ -433,7 +433,7 @@ async def test_a_weight_for_no_kind_is_refused_as_soon_as_it_is_read(tmp_path: P
     async with lives(where, "One.", clock=clock) as life:
         with (where.home / "mentis.toml").open("a", encoding="utf-8") as toml:
             toml.write("[beats.weights]\ncuriosty = 1.0\n")
-        settings = life.agent._mind.sources.settings  # pyright: ignore[reportPrivateUsage]
+        settings = life.agent._parts.sources.settings  # pyright: ignore[reportPrivateUsage]
         fault = settings.current()[1]
         assert isinstance(fault, SettingsError)
         assert fault.hint == "did you mean 'curiosity'?"

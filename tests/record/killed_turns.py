@@ -61,9 +61,9 @@ async def talk(home: Path, session: str, last: int) -> None:
     killing = Killing(last)
     killing.watch()
     async with opened(home, *REPLIES) as agent:
-        mind = agent._mind  # pyright: ignore[reportPrivateUsage]  # as a process that died left it
+        agent_parts = agent._parts  # pyright: ignore[reportPrivateUsage]  # as a process that died left it
         begun = Turn("user", (TextPart("Hello?"),), state="pending")
-        mind.record.ledger.add_turn(mind.who.agent, session, begun)
+        agent_parts.record.ledger.add_turn(agent_parts.who.agent, session, begun)
         killing.armed = True
         await agent.chat("a", session=session)
         agent.set_title("A talk", session=session)

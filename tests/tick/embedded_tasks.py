@@ -76,11 +76,13 @@ async def run_tasks(
         home = Path(folder) / "home"
         create_home(home)
         async with Agent.open(home, parts=Parts(environ=ENVIRON)) as agent:
-            mind = agent._mind  # pyright: ignore[reportPrivateUsage]  # the tick without the home
+            agent_parts = agent._parts  # pyright: ignore[reportPrivateUsage]  # the tick without the home
             for task in tasks:
-                present = mind.look()
-                asking = Asking(mind.who, mind.record, mind.models, present)
-                desk = Desk(mind.who, mind.models, present.settings, asking, HelperCache())
+                present = agent_parts.look()
+                asking = Asking(agent_parts.who, agent_parts.record, agent_parts.models, present)
+                desk = Desk(
+                    agent_parts.who, agent_parts.models, present.settings, asking, HelperCache()
+                )
                 said = {"text": task["sense"]}
                 sense = Sense("s", "message", said, Trust.OWNER, "owner")
                 begun = time.monotonic()

@@ -149,9 +149,9 @@ async def test_half_a_character_in_an_act_costs_that_act_and_never_the_entry(
         # Also of drafts that did not come through our own readers.
         broken = replace(done.tick, acts=(ActDraft("python", "weather", {"city": "\ud83d"}),))
         cortex = agent._cortex  # pyright: ignore[reportPrivateUsage]  # as it keeps its ticks
-        mind, blobs = cortex._mind, cortex._blobs  # pyright: ignore[reportPrivateUsage]
+        agent_parts, blobs = cortex._parts, cortex._blobs  # pyright: ignore[reportPrivateUsage]
         over = Done(broken, (), before=1, saved=True, library="none", taken=("d",))
-        kept = keep(mind.record, mind.who, blobs, over, registry=agent.acts)
+        kept = keep(agent_parts.record, agent_parts.who, blobs, over, registry=agent.acts)
         assert kept is not None
         assert "half a surrogate pair" in str(kept.body["unbound"])
         assert agent.verify().intact

@@ -45,10 +45,10 @@ HELPED = {
 async def test_each_helper_runs_on_the_embedded_model_and_two_are_cached(tmp_path: Path) -> None:
     home = create_home(tmp_path / "home")
     async with Agent.open(home, parts=Parts(environ={**os.environ, **HELPED})) as agent:
-        mind = agent._mind  # pyright: ignore[reportPrivateUsage]  # the stages as they are wired
-        present, cache = mind.look(), HelperCache(mind.who.secret)
-        asking = Asking(mind.who, mind.record, mind.models, present)
-        desk = Desk(mind.who, mind.models, present.settings, asking, cache)
+        agent_parts = agent._parts  # pyright: ignore[reportPrivateUsage]  # the stages as they are wired
+        present, cache = agent_parts.look(), HelperCache(agent_parts.who.secret)
+        asking = Asking(agent_parts.who, agent_parts.record, agent_parts.models, present)
+        desk = Desk(agent_parts.who, agent_parts.models, present.settings, asking, cache)
         catalogue, limits = Catalogue("v", (READ,)), TickLimits(seconds=600)
         vague = replace(desk.stages(), primary=answering(VAGUE))
         first = await tick([KNOCKED], catalogue, STATE, stages=vague, limits=limits)

@@ -13,7 +13,7 @@ import pytest
 
 from mentis.act.functions import act
 from mentis.app.agent import Agent
-from mentis.app.wiring import open_mind
+from mentis.app.wiring import open_agent_parts
 from mentis.errors import StoreFull
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
@@ -148,15 +148,17 @@ async def test_a_sense_that_comes_later_is_trusted_as_it_was_when_it_came(opened
 
 def test_senses_without_our_seal_are_nobodys(tmp_path: Path) -> None:
     home = create_home(tmp_path / "home")
-    mind, database, _ = open_mind(home, persona=None, route="default", parts=Parts())
+    agent_parts, database, _ = open_agent_parts(home, persona=None, route="default", parts=Parts())
     with database:
         content, blobs = written([KEEP]), BlobsInMemory()
-        assert read(mind.who, content, seal(mind.who, content)) == (KEEP,)
-        assert [one.trust for one in read(mind.who, content, "")] == [Trust.UNTRUSTED]
-        (forged,) = kept_senses(mind.who, blobs, {"blob": blobs.keep(content), "seal": "0" * 64})
+        assert read(agent_parts.who, content, seal(agent_parts.who, content)) == (KEEP,)
+        assert [one.trust for one in read(agent_parts.who, content, "")] == [Trust.UNTRUSTED]
+        (forged,) = kept_senses(
+            agent_parts.who, blobs, {"blob": blobs.keep(content), "seal": "0" * 64}
+        )
         assert forged.trust is Trust.UNTRUSTED
-        assert kept_senses(mind.who, blobs, {"blob": "sha256:0"})[0].kind == "senses.lost"
+        assert kept_senses(agent_parts.who, blobs, {"blob": "sha256:0"})[0].kind == "senses.lost"
         unsayable = Sense("s", "mail", {"text": "\ud800"}, Trust.OWNER)
-        assert read(mind.who, written([unsayable, KEEP]), "")[0].kind == "senses.lost"
-        mind.acting.close()
-        mind.record.ledger.close()
+        assert read(agent_parts.who, written([unsayable, KEEP]), "")[0].kind == "senses.lost"
+        agent_parts.acting.close()
+        agent_parts.record.ledger.close()

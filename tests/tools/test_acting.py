@@ -16,7 +16,7 @@ import pytest
 
 from mentis.act.journal import Begun
 from mentis.app.agent import Agent
-from mentis.app.wiring import open_mind
+from mentis.app.wiring import open_agent_parts
 from mentis.errors import StoreFull
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
@@ -240,15 +240,15 @@ async def leave_open(home: Path, handler: RecordingHandler) -> None:
     """Begin an act, and be gone without an outcome."""
     name = handler.spec.name
     given = parts(home.parent, Rounds(), handler)
-    mind, database, _ = open_mind(home, persona=None, route="default", parts=given)
-    bench, registry = await mind.acting.bench(), mind.acting.registry
+    agent_parts, database, _ = open_agent_parts(home, persona=None, route="default", parts=given)
+    bench, registry = await agent_parts.acting.bench(), agent_parts.acting.registry
     spec, digest = registry.spec(name), registry.digest(name)
     assert spec is not None
     assert digest is not None
-    call = ActCall(Action(name, {"text": "hi"}), "k1", mind.who.agent, "main")
+    call = ActCall(Action(name, {"text": "hi"}), "k1", agent_parts.who.agent, "main")
     assert bench.journal.begin([Begun(call, spec, digest)]) == (None,)
-    await mind.acting.aclose()
-    mind.record.ledger.close()
+    await agent_parts.acting.aclose()
+    agent_parts.record.ledger.close()
     database.close()
 
 
@@ -534,19 +534,19 @@ async def test_also_when_it_is_cancelled_every_server_is_ended(home: Path) -> No
     add_tool(home, "raw", **server("plain"))
     trust(home, "raw")
     given = parts(home.parent, Rounds())
-    mind, database, _ = open_mind(home, persona=None, route="default", parts=given)
-    tools = mind.acting.tools
+    agent_parts, database, _ = open_agent_parts(home, persona=None, route="default", parts=given)
+    tools = agent_parts.acting.tools
     await tools.start()
     cast("Any", tools)._clients.append(Client())  # one that takes its time
     assert [status.state for status in tools.statuses()] == ["up"]
     with anyio.CancelScope() as scope:
         scope.cancel()
-        await mind.acting.aclose()
+        await agent_parts.acting.aclose()
     try:
         assert tools.statuses() == ()
     finally:
         tools.close()
-        mind.record.ledger.close()
+        agent_parts.record.ledger.close()
         database.close()
 
 
@@ -555,8 +555,8 @@ async def test_a_definition_that_is_asked_about_waits_for_a_person(home: Path) -
     trust(home, "raw")
     rounds = Rounds()
     given = parts(home.parent, rounds)
-    mind, database, _ = open_mind(home, persona=None, route="default", parts=given)
-    tools = mind.acting.tools
+    agent_parts, database, _ = open_agent_parts(home, persona=None, route="default", parts=given)
+    tools = agent_parts.acting.tools
     await tools.start()
     assert tools.registry.blocked("raw_act")
     assert {problem.hint for problem in tools.problems} == {
@@ -567,8 +567,8 @@ async def test_a_definition_that_is_asked_about_waits_for_a_person(home: Path) -
     assert await tools.approve("raw", shown, by="me") == ("raw_act", "raw_other")
     assert not tools.registry.blocked("raw_act")
     assert not tools.problems
-    await mind.acting.aclose()
-    mind.record.ledger.close()
+    await agent_parts.acting.aclose()
+    agent_parts.record.ledger.close()
     database.close()
     rounds = Rounds(answer(a=("raw_act", {})))
     async with opened(home, rounds) as agent:

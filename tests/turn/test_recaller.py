@@ -515,11 +515,11 @@ async def test_what_a_session_keeps_survives_a_restart_and_damage_begins_it_anew
         second = await agent.chat("Check the lamp")
         request = second.composed.request
         assert request.tool_declarations == first.composed.request.tool_declarations
-        mind = agent._mind  # pyright: ignore[reportPrivateUsage]  # nobody else writes such marks
+        agent_parts = agent._parts  # pyright: ignore[reportPrivateUsage]  # nobody else writes such marks
         damaged = Mark("residency", "main", {"turns": "many"})
-        stamp = mind.record.stamp()
-        mind.record.ledger.append(
-            mind.who.agent, [Draft("note", "test", {})], stamp, marks=[damaged]
+        stamp = agent_parts.record.stamp()
+        agent_parts.record.ledger.append(
+            agent_parts.who.agent, [Draft("note", "test", {})], stamp, marks=[damaged]
         )
         third = await agent.chat("Check the lamp")
     assert placed(third, "tools").why == "the conversation begins"

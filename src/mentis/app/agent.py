@@ -60,10 +60,10 @@ from mentis.talk.talking import mode_of, summary_due, with_left, with_note
 from mentis.tick.cortex import Cortex, Ticked, Waiting
 from mentis.tick.events import Emit, silent
 from mentis.tools.builtin_acts import open_states
+from mentis.turn.agent_parts import AgentParts
 from mentis.turn.deliveries import deliverable, news_for, place_of
 from mentis.turn.delivery_lock import teller
 from mentis.turn.lock import alone
-from mentis.turn.mind import Mind
 from mentis.turn.recaller import Brought, Outlook, nothing
 from mentis.turn.recovery import at_delivery, at_turn, following
 from mentis.turn.replay.fork import (
@@ -101,7 +101,7 @@ from mentis.values.tool import ToolDeclaration
 from mentis.values.trace import Degradation
 from mentis.values.turn import Turn
 
-from .wiring import open_mind
+from .wiring import open_agent_parts
 
 if TYPE_CHECKING:
     from mentis.assemble.assembler import Assembler
@@ -135,14 +135,14 @@ class Agent:
 
     def __init__(
         self,
-        mind: Mind,
+        parts: AgentParts,
         database: Database,
         settings: Settings,
         environ: Mapping[str, str] = os.environ,
         *,
         on_event: OnEvent | None = None,
     ) -> None:
-        self._mind = mind
+        self._parts = parts
         self._on_event = on_event
         self._assembler: Assembler | None = None
         self._environ = environ
@@ -162,42 +162,44 @@ class Agent:
     ) -> Self:
         """The agent of one persona; the only persona there is may be left unnamed."""
         parts = parts or Parts()
-        mind, database, settings = open_mind(Path(path), persona=persona, route=route, parts=parts)
-        return cls(mind, database, settings, parts.variables, on_event=parts.on_event)
+        opened, database, settings = open_agent_parts(
+            Path(path), persona=persona, route=route, parts=parts
+        )
+        return cls(opened, database, settings, parts.variables, on_event=parts.on_event)
 
     @property
     def id(self) -> str:
-        return self._mind.who.agent
+        return self._parts.who.agent
 
     @property
     def route(self) -> Route:
-        return self._mind.models.route
+        return self._parts.models.route
 
     @property
     def acts(self) -> Registry:
         """What it can do, as it is now: `add` and `drop` count from the next turn on."""
-        return self._mind.acting.registry
+        return self._parts.acting.registry
 
     @property
     def connecting(self) -> tuple[str, ...]:
         """Servers that have not said yet what they can do: the turn that began waits for them."""
-        return self._mind.acting.tools.connecting
+        return self._parts.acting.tools.connecting
 
     def compose(self, message: str | Stimulus, *, session: str = "main") -> Composed:
         """The request and trace for this message, as if it were sent now. Nothing is sent."""
         stimulus = self._stimulus(message)
-        mind = self._mind
-        history = told_history(mind.record, checked_id(session, "session"), stimulus.replaces)
-        present = mind.look()
-        outlook = look_out(mind.recaller, mind.acting, present, stimulus, session=session)
+        parts = self._parts
+        history = told_history(parts.record, checked_id(session, "session"), stimulus.replaces)
+        present = parts.look()
+        outlook = look_out(parts.recaller, parts.acting, present, stimulus, session=session)
         brought = self._brought(stimulus, outlook)
         news = news_for(
-            mind.record, mind.acting, mind.sources.settings, session=session, stimulus=stimulus
+            parts.record, parts.acting, parts.sources.settings, session=session, stimulus=stimulus
         )
         return compose_turn(
-            mind,
+            parts,
             present,
-            mind.models.route,
+            parts.models.route,
             stimulus,
             history=history,
             news=news,
@@ -207,12 +209,12 @@ class Agent:
     def render(self, message: str | Stimulus, *, session: str = "main") -> Rendering:
         """The exact payload for this message. Nothing is sent."""
         return render_request(
-            self.compose(message, session=session).request, self._mind.models.route
+            self.compose(message, session=session).request, self._parts.models.route
         )
 
     async def connect(self) -> tuple[ToolDeclaration, ...]:
         """Start the servers of its tools, as a turn would, and return all it can do now."""
-        acting = self._mind.acting
+        acting = self._parts.acting
         await acting.tools.start()
         await to_thread.run_sync(acting.tools.follow_skills)
         return acting.registry.declarations()
@@ -263,32 +265,32 @@ class Agent:
         byte that differs, the span it belongs to, and what has to be read again for that.
         """
         earlier = read_previous(before, rendering) if isinstance(before, bytes) else before
-        chosen, now = route or self._mind.models.route, self._mind.record.now()
-        return self._mind.models.caching.forecast(rendering, chosen, now=now, before=earlier)
+        chosen, now = route or self._parts.models.route, self._parts.record.now()
+        return self._parts.models.caching.forecast(rendering, chosen, now=now, before=earlier)
 
     def reconcile(self, rendering: Rendering, usage: Usage, *, session: str = "main") -> Reconciled:
         """What was expected of the cache beside what a call of your own reported. Not recorded."""
-        mind = self._mind
-        now = mind.record.now()
-        settled = mind.models.caching.settle(
-            rendering, mind.models.route, usage, session=session, now=now
+        parts = self._parts
+        now = parts.record.now()
+        settled = parts.models.caching.settle(
+            rendering, parts.models.route, usage, session=session, now=now
         )
         return settled.reconciled
 
     def history(self, *, session: str = "main") -> tuple[Turn, ...]:
         """As it is kept. The model is told what became of acts that waited then."""
-        return self._mind.record.turns(checked_id(session, "session"))
+        return self._parts.record.turns(checked_id(session, "session"))
 
     def entries(self) -> tuple[Entry, ...]:
         """The record of this agent, oldest first."""
-        return tuple(self._mind.record.ledger.entries(self._mind.who.agent))
+        return tuple(self._parts.record.ledger.entries(self._parts.who.agent))
 
     def verify(self) -> Verdict:
         """Check this agent's whole record, with every checkpoint that the home knows of."""
-        mind = self._mind
+        parts = self._parts
         home = Home(self._database.path.parent)
-        asked = gather(home, self._settings, self._environ, persona=mind.who.persona.id)
-        return verify_agent(mind.who.agent, mind.record.ledger, mind.record.ledger, asked)
+        asked = gather(home, self._settings, self._environ, persona=parts.who.persona.id)
+        return verify_agent(parts.who.agent, parts.record.ledger, parts.record.ledger, asked)
 
     async def chat(
         self, message: str | Stimulus, *, session: str = "main", on_delta: OnDelta | None = None
@@ -301,10 +303,14 @@ class Agent:
         stimulus = await to_thread.run_sync(self._stimulus, message)
         async with self._answering(session) as (reading, left):
             result = await run_turn(
-                self._mind, stimulus, session=session, on_delta=on_delta or _ignore, reading=reading
+                self._parts,
+                stimulus,
+                session=session,
+                on_delta=on_delta or _ignore,
+                reading=reading,
             )
         result = with_left(result, left)
-        if summary_due(result, self._mind.sources.settings):
+        if summary_due(result, self._parts.sources.settings):
             result = await self._summed_up(result)
         return result
 
@@ -312,7 +318,7 @@ class Agent:
         self, *, session: str = "main", on_delta: OnDelta | None = None
     ) -> TurnResult:
         """Ask once more with the last message; the earlier answer is kept, and no longer told."""
-        again = partial(anew, self._mind.record, self._mind.inputs)
+        again = partial(anew, self._parts.record, self._parts.inputs)
         stimulus = await to_thread.run_sync(again, checked_id(session, "session"))
         return await self.chat(stimulus, session=session, on_delta=on_delta)
 
@@ -321,26 +327,26 @@ class Agent:
     ) -> TurnResult:
         """Say message `number` in other words; what followed it is kept, and no longer told."""
         checked_id(session, "session")
-        again = partial(anew, self._mind.record, self._mind.inputs, text=text)
+        again = partial(anew, self._parts.record, self._parts.inputs, text=text)
         stimulus = await to_thread.run_sync(again, session, number)
         return await self.chat(stimulus, session=session, on_delta=on_delta)
 
     async def first(self, *, session: str = "main", on_delta: OnDelta | None = None) -> TurnResult:
         """Let the agent begin the conversation; only what it says is kept."""
-        mind = self._mind
+        parts = self._parts
         checked_id(session, "session")
-        present = await to_thread.run_sync(mind.look)
-        await to_thread.run_sync(check_unbegun, mind.record, session)
-        stimulus = await to_thread.run_sync(first_message, mind.who, mind.models, present)
+        present = await to_thread.run_sync(parts.look)
+        await to_thread.run_sync(check_unbegun, parts.record, session)
+        stimulus = await to_thread.run_sync(first_message, parts.who, parts.models, present)
         return await self.chat(stimulus, session=session, on_delta=on_delta)
 
     async def afterthought(
         self, *, session: str = "main", on_delta: OnDelta | None = None
     ) -> Afterthought:
         """Let the agent think about the conversation now, and write once more if it wants to."""
-        mind = self._staged("afterthought")
+        parts = self._staged("afterthought")
         async with self._answering(session) as (reading, _):
-            return await think_again(mind, session, on_delta=on_delta or _ignore, reading=reading)
+            return await think_again(parts, session, on_delta=on_delta or _ignore, reading=reading)
 
     async def update_memory(
         self, *, session: str = "main", trigger: Trigger = "hand"
@@ -349,29 +355,29 @@ class Agent:
 
         With the trigger `share` only if one is due, else None. It may run beside `chat`.
         """
-        mind = self._staged("persona_update")
+        parts = self._staged("persona_update")
         checked_id(session, "session")
         scope = CancelScope()
         self._updates.add(scope)
         try:
-            return await update_persona(mind, session, trigger=trigger, reading=scope)
+            return await update_persona(parts, session, trigger=trigger, reading=scope)
         finally:
             self._updates.discard(scope)
 
     def update_progress(self, *, session: str = "main") -> Progress:
         """How far a session is from the next update of the memory files."""
-        mind, settings = self._mind, self._mind.sources.settings.current()[0]
-        return progress(mind.record, mind.models, settings, checked_id(session, "session"))
+        parts, settings = self._parts, self._parts.sources.settings.current()[0]
+        return progress(parts.record, parts.models, settings, checked_id(session, "session"))
 
     def updates_due(self, since: int = 0) -> tuple[tuple[str, ...], int]:
         """The sessions whose update is due, of those with entries from index `since` on, and from
         where to look the next time.
         """
-        mind = self._mind
-        now = mind.record.ledger.count(mind.who.agent)
+        parts = self._parts
+        now = parts.record.ledger.count(parts.who.agent)
         if since and now == since:
             return (), now
-        return updates_due(mind.record, mind.models, mind.sources.settings, since), now
+        return updates_due(parts.record, parts.models, parts.sources.settings, since), now
 
     def upkeep(self, tell: Callable[[PersonaUpdate | MentisError], None]) -> Upkeep:
         """What updates the memory files in the background: `run` it beside the talk."""
@@ -385,21 +391,21 @@ class Agent:
         self, tell: Tell, *, chance: Chance | None = None, on_delta: OnDelta | None = None
     ) -> Quiet:
         """What thinks again while nobody writes, as the settings say: `run` it beside the talk."""
-        plan = Plan(mode_of(self._mind.sources.settings.current()[0]), chance or RandomChance())
+        plan = Plan(mode_of(self._parts.sources.settings.current()[0]), chance or RandomChance())
 
         async def think(session: str) -> Afterthought:
             return await self.afterthought(session=session, on_delta=on_delta)
 
-        follow = partial(following, self._mind.who)
-        return Quiet(think, plan, self._mind.record.clock, tell=tell, following=follow)
+        follow = partial(following, self._parts.who)
+        return Quiet(think, plan, self._parts.record.clock, tell=tell, following=follow)
 
     def silence(self) -> Silence | None:
         """The talk that is to be thought about once more, and when; for `mentis run`, which makes
         at most `run.afterthoughts` messages of it that nobody answers.
         """
-        mind, live = self._mind, self._mind.sources.settings
+        parts, live = self._parts, self._parts.sources.settings
         most = live.current()[0].model.run.afterthoughts
-        return silence_of(mind.record, mind.who, live, most=most)
+        return silence_of(parts.record, parts.who, live, most=most)
 
     async def think_after(self, silence: Silence, *, poll: float = 1.0) -> Afterthought | None:
         """The afterthought of that silence; None if it is over. Once somebody speaks, in whatever
@@ -409,28 +415,28 @@ class Agent:
             return None
         think = partial(self.afterthought, session=silence.session)
         return await unless_spoken(
-            self._mind.record, silence.session, think, break_off=self.interrupt, poll=poll
+            self._parts.record, silence.session, think, break_off=self.interrupt, poll=poll
         )
 
     async def title(self, *, session: str = "main") -> Titled:
         """A title for the session from the model; where none comes, its first words, noted so."""
-        present = await to_thread.run_sync(self._mind.look)
+        present = await to_thread.run_sync(self._parts.look)
         async with self._answering(session) as (reading, _):
-            return await make_title(self._mind, present, session, reading=reading)
+            return await make_title(self._parts, present, session, reading=reading)
 
     def set_title(self, title: str, *, session: str = "main") -> Entry:
         """Your own title for the session."""
-        return set_title(self._mind.record, checked_id(session, "session"), title)
+        return set_title(self._parts.record, checked_id(session, "session"), title)
 
     async def summarise(self, *, session: str = "main") -> Summarised | None:
         """Have all but the newest turns told as a summary from now on; None if there are none."""
-        present = await to_thread.run_sync(self._mind.look)
+        present = await to_thread.run_sync(self._parts.look)
         async with self._answering(session) as (reading, _):
-            return await summarise(self._mind, present, session, reading=reading)
+            return await summarise(self._parts, present, session, reading=reading)
 
     def sessions(self) -> tuple[Session, ...]:
         """The conversations of this persona, the oldest first."""
-        return sessions_of(self._mind.record)
+        return sessions_of(self._parts.record)
 
     async def _summed_up(self, result: TurnResult) -> TurnResult:
         """Where no summary comes, what did not fit stays left out: the turn is not lost for it."""
@@ -440,11 +446,11 @@ class Agent:
             return with_note(result, Degradation("summary", f"none was made: {error.message}"))
         return result
 
-    def _staged(self, stage: Stage) -> Mind:
-        """The mind on the route that the stage has of its own, if it has one."""
-        mind, home = self._mind, self._mind.who.home
-        route = open_stage(self._settings, home, stage, instead_of=mind.models.route)
-        return mind if route is None else mind.asking(mind.models.only(route))
+    def _staged(self, stage: Stage) -> AgentParts:
+        """The parts, with the route that the stage has of its own, if it has one."""
+        parts, home = self._parts, self._parts.who.home
+        route = open_stage(self._settings, home, stage, instead_of=parts.models.route)
+        return parts if route is None else parts.asking(parts.models.only(route))
 
     @asynccontextmanager
     async def _answering(
@@ -452,7 +458,7 @@ class Agent:
     ) -> AsyncGenerator[tuple[CancelScope, tuple[Entry, ...]], None]:
         """One answer at a time; what another process left behind in the session is settled."""
         checked_id(session, "session")
-        record, who = self._mind.record, self._mind.who
+        record, who = self._parts.record, self._parts.who
         async with self._one_at_a_time() as reading, at_turn(record, who, session) as left:
             yield reading, left
 
@@ -461,7 +467,7 @@ class Agent:
 
         ReplayError where something it was made from is gone, or was never kept.
         """
-        return replay_turn(self._kept_turn(index), self._mind.who.secret)
+        return replay_turn(self._kept_turn(index), self._parts.who.secret)
 
     def fork(self, index: int, blocks: Mapping[str, str], *, force: bool = False) -> Fork:
         """A recorded turn with other texts in some of its blocks, and what differs for that.
@@ -475,7 +481,7 @@ class Agent:
                     f"the text for block {name!r} is over {most} bytes",
                     hint="shorten it, or raise limits.prompt_file_bytes",
                 )
-        models, secret = self._mind.models, self._mind.who.secret
+        models, secret = self._parts.models, self._parts.who.secret
         return fork_turn(models, self._kept_turn(index), blocks, secret=secret, force=force)
 
     async def go_on(
@@ -496,15 +502,15 @@ class Agent:
                 "a fork goes on live or with a script", hint="choose one: live=True, or script=..."
             )
         if script is not None:
-            models = scripted_models(self._mind.models, fork, script)
+            models = scripted_models(self._parts.models, fork, script)
         else:
             home = Home(self._database.path.parent)
             chain = open_routes(self._settings, home, fork.inputs.route.name)
-            models = live_models(self._mind.models, fork, chain[0])
-        mind = self._mind.asking(models)
-        present = await to_thread.run_sync(mind.look)
-        session = await to_thread.run_sync(session_of, mind.record, fork)
-        run = await run_of(mind, present, fork)
+            models = live_models(self._parts.models, fork, chain[0])
+        parts = self._parts.asking(models)
+        present = await to_thread.run_sync(parts.look)
+        session = await to_thread.run_sync(session_of, parts.record, fork)
+        run = await run_of(parts, present, fork)
         async with self._answering(session) as (reading, _):
             return await run_prepared(
                 run, session=session, on_delta=on_delta or _ignore, reading=reading
@@ -521,10 +527,10 @@ class Agent:
 
         Nothing of it goes to anybody. There is one at a time, over all processes.
         """
-        mind = self._staged("beat")
-        async with self._answering(BEATS) as (reading, _), alone(mind.record, mind.who, "beat"):
+        parts = self._staged("beat")
+        async with self._answering(BEATS) as (reading, _), alone(parts.record, parts.who, "beat"):
             return await make_beat(
-                mind,
+                parts,
                 kind,
                 chance=chance or RandomChance(),
                 on_delta=on_delta or _ignore,
@@ -533,15 +539,15 @@ class Agent:
 
     def next_beat(self) -> datetime:
         """When a beat is due, whoever makes it; `beats.enabled` is about `mentis run` alone."""
-        return due_at(self._mind.record, self._mind.sources.settings.current()[0].model.beats)
+        return due_at(self._parts.record, self._parts.sources.settings.current()[0].model.beats)
 
     def pulse(self) -> Pulse:
         """The same for `next_due`: on the clock that only goes on, and never if not enabled."""
-        return pulse_of(self._mind.record, self._mind.sources.settings.current()[0].model.beats)
+        return pulse_of(self._parts.record, self._parts.sources.settings.current()[0].model.beats)
 
     def beats(self, count: int = 20) -> tuple[BeatRecord, ...]:
         """The log: the last beats, the oldest first."""
-        return beat_log(self._mind.record, count)
+        return beat_log(self._parts.record, count)
 
     async def deliver(
         self, outcome: Outcome, *, session: str | None = None, on_delta: OnDelta | None = None
@@ -551,28 +557,28 @@ class Agent:
         It is told in the session that asked for it, unless another is named. StoreLocked while
         somebody is being answered there, or told of it: a message and its answer stay together.
         """
-        mind = self._mind
-        place = session or await to_thread.run_sync(place_of, mind.record, outcome)
+        parts = self._parts
+        place = session or await to_thread.run_sync(place_of, parts.record, outcome)
         checked_id(place, "session")
-        async with self._one_at_a_time() as reading, alone(mind.record, mind.who, "delivery"):
-            with teller(mind.who):
-                async with at_delivery(mind.record, mind.who, place):
+        async with self._one_at_a_time() as reading, alone(parts.record, parts.who, "delivery"):
+            with teller(parts.who):
+                async with at_delivery(parts.record, parts.who, place):
                     return await make_delivery(
-                        mind, outcome, session=place, on_delta=on_delta or _ignore, reading=reading
+                        parts, outcome, session=place, on_delta=on_delta or _ignore, reading=reading
                     )
 
     async def deliverable(self) -> tuple[Outcome, ...]:
         """What came of acts that somebody waits for, and can be delivered. What a person has
         approved meanwhile is done first.
         """
-        await self._mind.acting.begin()
-        mind = self._mind
-        find = partial(deliverable, mind.record, mind.acting, mind.sources.settings)
+        await self._parts.acting.begin()
+        parts = self._parts
+        find = partial(deliverable, parts.record, parts.acting, parts.sources.settings)
         return await to_thread.run_sync(find)
 
     async def live(self, *, session: str = "main", surroundings: Surroundings = NOWHERE) -> Live:
         """Open a spoken conversation: its instructions as one text, and updates of them."""
-        return await Live.open(self._mind, checked_id(session, "session"), surroundings)
+        return await Live.open(self._parts, checked_id(session, "session"), surroundings)
 
     async def tick(
         self,
@@ -630,14 +636,14 @@ class Agent:
     @property
     def asides(self) -> Asides:
         """The senses that no tick could take."""
-        mind = self._mind
-        seals = Seals(mind.who.agent, mind.who.secret)
+        parts = self._parts
+        seals = Seals(parts.who.agent, parts.who.secret)
         return Asides(
-            mind.who.agent,
-            mind.record.ledger,
-            mind.acting.blobs,
-            mind.record.clock,
-            mind.record.ids,
+            parts.who.agent,
+            parts.record.ledger,
+            parts.acting.blobs,
+            parts.record.clock,
+            parts.record.ids,
             seals,
         )
 
@@ -652,11 +658,11 @@ class Agent:
         """What lets it go on ticking: `run` it. Beside `sources` it listens to its own folder, to
         its timers, and to what `choice` names.
         """
-        mind, chosen = self._mind, self._mind.sources.settings.current()[0].model.run
+        parts, chosen = self._parts, self._parts.sources.settings.current()[0].model.run
         return open_loop(
             self,
-            mind.who,
-            mind.record,
+            parts.who,
+            parts.record,
             chosen,
             sources=sources,
             choice=choice,
@@ -666,7 +672,7 @@ class Agent:
 
     @property
     def clock(self) -> Clock:
-        return self._mind.record.clock
+        return self._parts.record.clock
 
     def secrets(self) -> tuple[str, ...]:
         """What must not be shown or written: the keys of its routes, where it can see them."""
@@ -674,8 +680,8 @@ class Agent:
 
     @cached_property
     def _cortex(self) -> Cortex:
-        states = open_states(self._database, self._mind.record.clock)
-        return Cortex(self._mind, states, self._environ)
+        states = open_states(self._database, self._parts.record.clock)
+        return Cortex(self._parts, states, self._environ)
 
     def interrupt(self) -> None:
         """End the answer that is being read; `chat` returns what came so far, marked so. A tick
@@ -684,7 +690,7 @@ class Agent:
         for update in self._updates if self._reading is None else ():
             update.cancel()
         if self._reading is not None:
-            self._mind.acting.interrupt()
+            self._parts.acting.interrupt()
             self._reading.cancel()
 
     @asynccontextmanager
@@ -718,16 +724,16 @@ class Agent:
 
     async def aclose(self) -> None:
         try:
-            await self._mind.acting.aclose()
-            if isinstance(self._mind.models.provider, _Closing):
-                await self._mind.models.provider.aclose()
+            await self._parts.acting.aclose()
+            if isinstance(self._parts.models.provider, _Closing):
+                await self._parts.models.provider.aclose()
         finally:
             self.close()
 
     def close(self) -> None:
         """Enough for an agent that was never asked anything."""
-        self._mind.acting.close()
-        self._mind.record.ledger.close()
+        self._parts.acting.close()
+        self._parts.record.ledger.close()
         self._database.close()
 
     async def __aenter__(self) -> Self:
@@ -754,17 +760,17 @@ class Agent:
             self._reading = None
 
     def _kept_turn(self, index: int) -> KeptTurn:
-        mind, home = self._mind, Home(self._database.path.parent)
-        segments = open_segments(home, self._settings, mind.who.persona.id, mind.who.agent)
-        entry = find_entry(mind.record, segments, index)
-        return load_turn(mind.record, mind.inputs, mind.acting.tools.notes, entry)
+        parts, home = self._parts, Home(self._database.path.parent)
+        segments = open_segments(home, self._settings, parts.who.persona.id, parts.who.agent)
+        entry = find_entry(parts.record, segments, index)
+        return load_turn(parts.record, parts.inputs, parts.acting.tools.notes, entry)
 
     def _brought(self, stimulus: Stimulus, outlook: Outlook) -> Brought:
         """It blocks, also where a loop runs already: embedders are asked in a loop of their own."""
         if not outlook.needed:
             return nothing(stimulus, outlook)
         with start_blocking_portal() as portal:
-            return portal.call(self._mind.recaller.bring, stimulus, outlook)
+            return portal.call(self._parts.recaller.bring, stimulus, outlook)
 
     def _assembling(self) -> Assembler:
         from mentis.assemble.assembler import (
@@ -772,7 +778,7 @@ class Agent:
         )
 
         if self._assembler is None:
-            self._assembler = Assembler(self._mind, self._environ, on_event=self._on_event)
+            self._assembler = Assembler(self._parts, self._environ, on_event=self._on_event)
         return self._assembler
 
     def _stimulus(self, message: str | Stimulus) -> Stimulus:
@@ -782,7 +788,7 @@ class Agent:
         check_words(given, limits)
         stimulus = replace(
             given,
-            author=given.author or ("" if given.from_guest else self._mind.who.profile.name),
+            author=given.author or ("" if given.from_guest else self._parts.who.profile.name),
             attachments=read_attachments(given.attachments, limits),
         )
         if stimulus.attachments:

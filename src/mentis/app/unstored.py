@@ -17,7 +17,7 @@ from mentis.home.parts import Parts
 from mentis.values.trace import Degradation
 
 from .agent import Agent
-from .wiring import open_mind
+from .wiring import open_agent_parts
 
 _EMPTY = "no memories, no activity"
 
@@ -42,10 +42,10 @@ def open_anyhow(
 def _unstored(
     path: str | Path, persona: str | None, parts: Parts, *, store: Path, error: StoreError
 ) -> Agent:
-    mind, database, settings = open_mind(
+    opened, database, settings = open_agent_parts(
         Path(path), persona=persona, route="default", parts=parts, store=store
     )
     note = Degradation("database", f"{seen_from(Path(path), error.message)}: {_EMPTY}")
-    sources = replace(mind.sources, noted=(*mind.sources.noted, note))
-    known = replace(mind, sources=sources)
+    sources = replace(opened.sources, noted=(*opened.sources.noted, note))
+    known = replace(opened, sources=sources)
     return Agent(known, database, settings, parts.variables, on_event=parts.on_event)

@@ -30,21 +30,21 @@ from mentis.stores.files.home import Home, find_home
 from mentis.stores.sqlite.database import Database
 from mentis.talk.beat import check_weights
 from mentis.tools.acting import open_dispatcher
-from mentis.turn.mind import Mind
+from mentis.turn.agent_parts import AgentParts
 from mentis.turn.recaller import Bringing
 from mentis.turn.snapshot import TurnSources
 from mentis.values.persona import Persona
 
 
-def open_mind(
+def open_agent_parts(
     path: Path,
     *,
     persona: str | None,
     route: str,
     parts: Parts,
     store: Path | None = None,
-) -> tuple[Mind, Database, Settings]:
-    """Open the home at `path` and make one persona's mind of it.
+) -> tuple[AgentParts, Database, Settings]:
+    """Open the home at `path` and put one persona's agent together.
 
     `store` is the file of a database to use in the place of the home's own.
     """
@@ -72,7 +72,7 @@ def open_mind(
             ledger.close()
             raise
     caching = Caching(lambda: ledger.latest(agent, REMEMBERED, kind="turn"))
-    mind = Mind(
+    opened = AgentParts(
         who=Identity(agent, who, profile, home, secret),
         record=AgentRecord(agent, ledger, clock, ground.ids),
         models=Models(
@@ -90,7 +90,7 @@ def open_mind(
         recaller=Bringing(ground, acting.tools.notes),
         inputs=KeptInputs(ledger, agent, secret),
     )
-    return mind, database, settings
+    return opened, database, settings
 
 
 def _open_live(home: Home, parts: Parts) -> tuple[LiveSettings, Shelf]:

@@ -19,7 +19,7 @@ from mentis.recall.embedding import Patience
 from mentis.recall.recall import Aim
 from mentis.recall.stance import NO_HINTS, Hints, Stance, checked_mode, infer_stance, load_stances
 from mentis.settings.assembly import AssemblySettings
-from mentis.turn.mind import Mind
+from mentis.turn.agent_parts import AgentParts
 from mentis.turn.recall_sources import Catalogue, Recalling
 from mentis.values.assembly import Assembled, AssemblyWords
 from mentis.values.recalled import Embedded, Recalled, Stimulus
@@ -36,15 +36,15 @@ class Assembler:
     """Held by an agent: what is the same for every task is made once per revision."""
 
     def __init__(
-        self, mind: Mind, environ: Mapping[str, str], *, on_event: OnEvent | None = None
+        self, parts: AgentParts, environ: Mapping[str, str], *, on_event: OnEvent | None = None
     ) -> None:
-        self._mind = mind
+        self._parts = parts
         self._environ = environ
         self._on_event = on_event
-        self._layers = Layers(mind.who, mind.sources.shelf, EstimatingCounter())
+        self._layers = Layers(parts.who, parts.sources.shelf, EstimatingCounter())
         self._examples = Examples()
         # Its own: what turns have embedded so far must not decide what a task finds.
-        self._recalling = Recalling(mind.who.home.path, mind.acting.tools.notes)
+        self._recalling = Recalling(parts.who.home.path, parts.acting.tools.notes)
 
     async def assemble(
         self,
@@ -60,8 +60,8 @@ class Assembler:
         begun, around = perf_counter(), Around()
         asked = checked_mode(mode)
         _check(task)
-        home = self._mind.sources.settings.home
-        view = Viewpoint(self._mind.record, home, self._environ, session, root)
+        home = self._parts.sources.settings.home
+        view = Viewpoint(self._parts.record, home, self._environ, session, root)
         job = _Job(task, self._settings(around), around, self._recalling, view)
         embedded = await (job.embed() if root is None else _embedded_meanwhile(job, view))
         patience = job.patience()
@@ -98,7 +98,7 @@ class Assembler:
     async def _recalled(
         self, job: _Job, stance: Stance, embedded: Embedded, patience: Patience
     ) -> tuple[Recalled, Catalogue]:
-        acting = self._mind.acting
+        acting = self._parts.acting
         acting.tools.follow_skills()  # one look into a folder: a thread for it would cost more
         tools = acting.registry.declarations()
         wait = None if embedded.vector is None else patience
@@ -107,7 +107,7 @@ class Assembler:
         return await to_thread.run_sync(job.recall, embedded, stance, there), there
 
     def _settings(self, around: Around) -> AssemblySettings:
-        settings, fault = self._mind.sources.settings.current()
+        settings, fault = self._parts.sources.settings.current()
         if fault is not None:
             reason = f"{fault.message}; the earlier ones hold"
             around.degraded.append(Degradation("settings", reason))
@@ -145,7 +145,7 @@ class Assembler:
             settings=job.settings,
             cuts=there.cuts,
             embedded_also=(there.embedded, inferred.embedded),
-            noted=(*self._mind.sources.noted, *self._mind.acting.notes(), *noted),
+            noted=(*self._parts.sources.noted, *self._parts.acting.notes(), *noted),
         )
 
 

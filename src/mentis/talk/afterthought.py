@@ -22,8 +22,8 @@ from mentis.errors import UsageError
 from mentis.home.identity import Identity
 from mentis.record.agent_record import AgentRecord
 from mentis.record.inputs import History, Prompted, compose_inputs
+from mentis.turn.agent_parts import AgentParts
 from mentis.turn.beside import Heard, Note, ask_beside, builder_for, worded
-from mentis.turn.mind import Mind
 from mentis.turn.snapshot import Present
 from mentis.turn.turn import TurnResult, inputs_now, run_turn, told_history
 from mentis.values.entry import Entry
@@ -65,20 +65,20 @@ def decide(text: str) -> tuple[Decision, str]:
 
 
 async def think_again(
-    mind: Mind, session: str, *, on_delta: OnDelta, reading: CancelScope
+    parts: AgentParts, session: str, *, on_delta: OnDelta, reading: CancelScope
 ) -> Afterthought:
     """Decide, and write if that is the decision."""
-    present = await to_thread.run_sync(mind.look)
-    elapsed = await to_thread.run_sync(_elapsed, mind.record, mind.who, present, session)
-    thought, noted = await _decide(mind, present, session, elapsed=elapsed, reading=reading)
+    present = await to_thread.run_sync(parts.look)
+    elapsed = await to_thread.run_sync(_elapsed, parts.record, parts.who, present, session)
+    thought, noted = await _decide(parts, present, session, elapsed=elapsed, reading=reading)
     if thought.decision == "wait" or reading.cancel_called:
         return thought
-    make = partial(_followup, mind.who, mind.models, present, thought.thought)
+    make = partial(_followup, parts.who, parts.models, present, thought.thought)
     stimulus = await to_thread.run_sync(partial(make, noted=noted, elapsed=elapsed))
-    number = await to_thread.run_sync(_number_of, mind.record, session, noted)
+    number = await to_thread.run_sync(_number_of, parts.record, session, noted)
     chosen = present.settings.model.afterthought
     result = await run_turn(
-        mind.limited(chosen.followup_tokens),
+        parts.limited(chosen.followup_tokens),
         replace(stimulus, replaces=number),
         session=session,
         on_delta=on_delta,
@@ -88,15 +88,15 @@ async def think_again(
 
 
 async def _decide(
-    mind: Mind, present: Present, session: str, *, elapsed: str, reading: CancelScope
+    parts: AgentParts, present: Present, session: str, *, elapsed: str, reading: CancelScope
 ) -> tuple[Afterthought, Turn | None]:
     """What was decided, and the thought as it was kept."""
-    history = await to_thread.run_sync(told_history, mind.record, session)
+    history = await to_thread.run_sync(told_history, parts.record, session)
     if not any(turn.kind == "said" and turn.role == "assistant" for turn in history.turns):
         raise UsageError(
             f"in session {session!r} the agent has not said anything yet", hint="talk to it first"
         )
-    small = mind.limited(present.settings.model.afterthought.decision_tokens)
+    small = parts.limited(present.settings.model.afterthought.decision_tokens)
     text = _inner_dialogue(small.who, small.models, present, elapsed)
 
     def compose(route: Route, stimulus: Stimulus) -> Prompted:

@@ -25,8 +25,8 @@ from mentis.ports.entries import LOOKED_BACK
 from mentis.record.agent_record import AgentRecord
 from mentis.settings.beats import BeatSettings
 from mentis.settings.settings import Settings
+from mentis.turn.agent_parts import AgentParts
 from mentis.turn.beside import builder_for, worded
-from mentis.turn.mind import Mind
 from mentis.turn.snapshot import Present
 from mentis.turn.turn import TurnResult, run_turn
 from mentis.values.digest import digest
@@ -101,16 +101,16 @@ def check_weights(settings: Settings, library: Library) -> None:
 
 
 async def make_beat(
-    mind: Mind, kind: str | None, *, chance: Chance, on_delta: OnDelta, reading: CancelScope
+    parts: AgentParts, kind: str | None, *, chance: Chance, on_delta: OnDelta, reading: CancelScope
 ) -> Beat:
     """Have one now, of that kind or of one that is drawn, within what beats may use in a day."""
-    present = await to_thread.run_sync(mind.look)
+    present = await to_thread.run_sync(parts.look)
     chosen = present.settings.model.beats
-    await to_thread.run_sync(_check_day, mind.record, chosen)
+    await to_thread.run_sync(_check_day, parts.record, chosen)
     drawn = choose(chosen.weights, chance) if kind is None else kind
-    stimulus = _occasion(mind.who, mind.models, present, drawn)
+    stimulus = _occasion(parts.who, parts.models, present, drawn)
     reading.deadline = current_time() + chosen.seconds
-    small = mind.limited(chosen.tokens)
+    small = parts.limited(chosen.tokens)
     result = await run_turn(small, stimulus, session=SESSION, on_delta=on_delta, reading=reading)
     return Beat(drawn, result)
 

@@ -12,8 +12,8 @@ from anyio import CancelScope, to_thread
 from mentis.ask.ask import OnDelta
 from mentis.compose.requests import outputs_text
 from mentis.errors import UsageError
+from mentis.turn.agent_parts import AgentParts
 from mentis.turn.deliveries import why_not
-from mentis.turn.mind import Mind
 from mentis.turn.turn import TurnResult, run_turn
 from mentis.values.action import Outcome
 from mentis.values.recalled import Stimulus
@@ -23,13 +23,13 @@ INNER = "delivery"
 
 
 async def make_delivery(
-    mind: Mind, outcome: Outcome, *, session: str, on_delta: OnDelta, reading: CancelScope
+    parts: AgentParts, outcome: Outcome, *, session: str, on_delta: OnDelta, reading: CancelScope
 ) -> TurnResult:
     """Tell it in that session, or by a message, if an act for that is offered."""
-    present = await to_thread.run_sync(mind.look)
+    present = await to_thread.run_sync(parts.look)
     chosen = present.settings.model.delivery
     reason = await to_thread.run_sync(
-        why_not, mind.record, mind.acting.registry, outcome, chosen.attempts
+        why_not, parts.record, parts.acting.registry, outcome, chosen.attempts
     )
     if reason:
         raise UsageError(
@@ -45,7 +45,7 @@ async def make_delivery(
         mode="delivery",
         delivers=outcome.key,
     )
-    small = mind.limited(chosen.tokens)
+    small = parts.limited(chosen.tokens)
     return await run_turn(small, stimulus, session=session, on_delta=on_delta, reading=reading)
 
 

@@ -16,9 +16,9 @@ from mentis.compose.changes import Changes, changes
 from mentis.compose.compose import Composed
 from mentis.record.agent_record import AgentRecord
 from mentis.render.wires import render_for
+from mentis.turn.agent_parts import AgentParts
 from mentis.turn.deliveries import news_for
 from mentis.turn.ending import of_mode
-from mentis.turn.mind import Mind
 from mentis.turn.recaller import nothing
 from mentis.turn.turn import compose_turn, look_out, told_history
 from mentis.values.digest import digest
@@ -67,21 +67,23 @@ class Live:
     in the next turn that is written: a voice may not have said it.
     """
 
-    def __init__(self, mind: Mind, session: str, opening: Told, entry: Entry) -> None:
-        self._mind = mind
+    def __init__(self, parts: AgentParts, session: str, opening: Told, entry: Entry) -> None:
+        self._parts = parts
         self._last = opening
         self.session = session
         self.opening = opening
         self.entry = entry
 
     @classmethod
-    async def open(cls, mind: Mind, session: str, surroundings: Surroundings = NOWHERE) -> Live:
+    async def open(
+        cls, parts: AgentParts, session: str, surroundings: Surroundings = NOWHERE
+    ) -> Live:
         """Compose and record the opening."""
-        told = await to_thread.run_sync(_tell, mind, session, surroundings)
-        keep = partial(_record, mind.record, mind.models.route, session, told)
+        told = await to_thread.run_sync(_tell, parts, session, surroundings)
+        keep = partial(_record, parts.record, parts.models.route, session, told)
         keep = partial(keep, text=told.instructions, inner=_OPENING)
         entry = await to_thread.run_sync(keep)
-        return cls(mind, session, told, entry)
+        return cls(parts, session, told, entry)
 
     @property
     def instructions(self) -> str:
@@ -94,13 +96,13 @@ class Live:
         Left out, what is around the conversation is as it was.
         """
         around = self._last.surroundings if surroundings is None else surroundings
-        told = await to_thread.run_sync(_tell, self._mind, self.session, around)
+        told = await to_thread.run_sync(_tell, self._parts, self.session, around)
         before, after = self._last.composed.request, told.composed.request
         found = changes(before.system_instruction, after.system_instruction)
         self._last = told
         if found == _NO_CHANGES:
             return Update()
-        keep = partial(_record, self._mind.record, self._mind.models.route, self.session, told)
+        keep = partial(_record, self._parts.record, self._parts.models.route, self.session, told)
         keep = partial(keep, text=found.text, inner=_UPDATE)
         return Update(found, await to_thread.run_sync(keep))
 
@@ -109,18 +111,18 @@ def _stimulus(surroundings: Surroundings = NOWHERE) -> Stimulus:
     return Stimulus("", surroundings=surroundings, mode="live")
 
 
-def _tell(mind: Mind, session: str, surroundings: Surroundings) -> Told:
+def _tell(parts: AgentParts, session: str, surroundings: Surroundings) -> Told:
     """How things stand now, as one text. It blocks."""
-    present, stimulus = mind.look(), _stimulus(surroundings)
-    history = told_history(mind.record, session)
+    present, stimulus = parts.look(), _stimulus(surroundings)
+    history = told_history(parts.record, session)
     news = news_for(
-        mind.record, mind.acting, mind.sources.settings, session=session, stimulus=stimulus
+        parts.record, parts.acting, parts.sources.settings, session=session, stimulus=stimulus
     )
-    outlook = look_out(mind.recaller, mind.acting, present, stimulus, session=session)
+    outlook = look_out(parts.recaller, parts.acting, present, stimulus, session=session)
     brought = nothing(stimulus, outlook)
-    route = mind.models.route
+    route = parts.models.route
     made = compose_turn(
-        mind, present, route, stimulus, history=history, news=news, recalled=brought
+        parts, present, route, stimulus, history=history, news=news, recalled=brought
     )
     composed = made.composed
     return Told(surroundings, composed, render_for(WIRE, composed.request, route.spoken()))

@@ -35,9 +35,9 @@ from mentis.record.inputs import Prompted
 from mentis.record.stored_turns import answered
 from mentis.settings.sources import LiveSettings
 from mentis.turn import telemetry
+from mentis.turn.agent_parts import AgentParts
 from mentis.turn.beside import builder_for, one_prompt, speakers, worded
 from mentis.turn.ending import keeper_of
-from mentis.turn.mind import Mind
 from mentis.turn.replay.fork import SESSION as FORK
 from mentis.turn.run import TurnRun
 from mentis.turn.snapshot import Present
@@ -69,14 +69,16 @@ Update: TypeAlias = Callable[[str, Trigger], Awaitable[PersonaUpdate | None]]
 
 
 async def update_persona(
-    mind: Mind, session: str, *, trigger: Trigger, reading: CancelScope
+    parts: AgentParts, session: str, *, trigger: Trigger, reading: CancelScope
 ) -> PersonaUpdate | None:
     """One update; None where none is due (by hand there is always one, or an error says why not).
 
     A failure of the model or the world is no error here: it is recorded, and told in the result.
     """
-    present = await to_thread.run_sync(mind.look)
-    before = await to_thread.run_sync(progress, mind.record, mind.models, present.settings, session)
+    present = await to_thread.run_sync(parts.look)
+    before = await to_thread.run_sync(
+        progress, parts.record, parts.models, present.settings, session
+    )
     if trigger == "share" and not before.due:
         return None
     if before.messages < LEAST:
@@ -86,10 +88,10 @@ async def update_persona(
             hint="talk a little more first",
         )
     with (
-        _alone(mind.who),
-        telemetry.span(telemetry.PERSONA_UPDATE, {telemetry.AGENT: mind.who.agent}) as s,
+        _alone(parts.who),
+        telemetry.span(telemetry.PERSONA_UPDATE, {telemetry.AGENT: parts.who.agent}) as s,
     ):
-        made = await _update(mind, present, before, trigger=trigger, reading=reading)
+        made = await _update(parts, present, before, trigger=trigger, reading=reading)
         facts = {telemetry.SUCCESS: made.success, telemetry.FAILURE: made.failure}
         s.set_attributes({**facts, telemetry.WRITTEN: len(made.written)})
         return made
@@ -156,19 +158,19 @@ class _Run:
 
 
 async def _update(
-    mind: Mind, present: Present, before: Progress, *, trigger: Trigger, reading: CancelScope
+    parts: AgentParts, present: Present, before: Progress, *, trigger: Trigger, reading: CancelScope
 ) -> PersonaUpdate:
-    small = mind.limited(present.settings.model.persona_update.tokens)
+    small = parts.limited(present.settings.model.persona_update.tokens)
     reading_on = partial(_read, small.who, small.models, present, before)
-    reading_on = partial(reading_on, record=mind.record, memory=mind.sources.memory)
+    reading_on = partial(reading_on, record=parts.record, memory=parts.sources.memory)
     read = await to_thread.run_sync(reading_on)
-    tools = FileTools(mind.sources.memory, session=before.session, lineage=read.lineage)
+    tools = FileTools(parts.sources.memory, session=before.session, lineage=read.lineage)
     run = _Run(small.who, small.models, present, before, read, tools)
     stimulus = Stimulus(read.text, trust=read.lineage, inner=INNER)
     try:
         turn = await TurnRun.begin(small, stimulus, run.compose, present=present)
     except MentisError as error:
-        entry = await shielded(partial(_record_unasked, mind.record, run, error, trigger))
+        entry = await shielded(partial(_record_unasked, parts.record, run, error, trigger))
         return _made(run, entry, None, trigger=trigger, failure=error)
     failure, ended = None, False
     try:
@@ -266,7 +268,7 @@ def _mark(run: _Run, failure: MentisError | None) -> Mark:
 def _record(
     turn: TurnRun, run: _Run, reply: Reply, *, trigger: Trigger, failure: MentisError | None
 ) -> Entry:
-    keeper = keeper_of(turn.mind.record, turn.mind.inputs, turn.inquiry, run.before.session)
+    keeper = keeper_of(turn.parts.record, turn.parts.inputs, turn.inquiry, run.before.session)
     keep = partial(keeper.note, turn.stimulus, None, reply=reply, failure=failure)
     return keep(facts=_facts(run, trigger, failure), marks=(_mark(run, failure),))
 

@@ -18,6 +18,7 @@ from mentis.errors import ReplyError, UsageError
 from mentis.home.identity import Identity
 from mentis.record.inputs import Prompted
 from mentis.record.threads import is_message, standing, told
+from mentis.turn.agent_parts import AgentParts
 from mentis.turn.beside import (
     Beside,
     Heard,
@@ -28,7 +29,6 @@ from mentis.turn.beside import (
     speakers,
     worded,
 )
-from mentis.turn.mind import Mind
 from mentis.turn.snapshot import Present
 from mentis.values.entry import Entry
 from mentis.values.part import TextPart
@@ -67,13 +67,15 @@ class Summarised(Value):
     left_out: int = 0
 
 
-async def make_title(mind: Mind, present: Present, session: str, *, reading: CancelScope) -> Titled:
+async def make_title(
+    parts: AgentParts, present: Present, session: str, *, reading: CancelScope
+) -> Titled:
     """Ask for a title; where none comes, the first words that were said are one."""
-    turns = await to_thread.run_sync(mind.record.turns, session)
+    turns = await to_thread.run_sync(parts.record.turns, session)
     shown = [turn for turn in told(turns) if turn.kind == "said" and turn.text.strip()]
     if not shown:
         raise UsageError(f"in session {session!r} nobody has said anything yet", hint="say it")
-    small = mind.limited(present.settings.model.conversations.title_tokens)
+    small = parts.limited(present.settings.model.conversations.title_tokens)
     lines, _ = _fitting(small.who, small.models, shown)
 
     def compose(route: Route, _stimulus: Stimulus) -> Prompted:
@@ -99,16 +101,16 @@ async def make_title(mind: Mind, present: Present, session: str, *, reading: Can
 
 
 async def summarise(
-    mind: Mind, present: Present, session: str, *, reading: CancelScope
+    parts: AgentParts, present: Present, session: str, *, reading: CancelScope
 ) -> Summarised | None:
     """Let the model sum up all but the newest turns; None where there are no older ones."""
     chosen = present.settings.model.conversations
-    turns = await to_thread.run_sync(mind.record.turns, session)
+    turns = await to_thread.run_sync(parts.record.turns, session)
     until = _until(turns, chosen.recent_turns)
     older = _older(turns, until)
     if until is None or not any(turn.kind == "said" for turn in older):
         return None
-    small = mind.limited(chosen.summary_tokens)
+    small = parts.limited(chosen.summary_tokens)
     lines, left_out = _fitting(small.who, small.models, older)
 
     def compose(route: Route, _stimulus: Stimulus) -> Prompted:

@@ -22,10 +22,10 @@ from mentis.ports.state_store import StateStore
 from mentis.prompts.cognition import load_state
 from mentis.record.leases import entered
 from mentis.turn import telemetry
+from mentis.turn.agent_parts import AgentParts
 from mentis.turn.deliveries import news_of
 from mentis.turn.delivery_lock import is_telling, telling
 from mentis.turn.lock import named
-from mentis.turn.mind import Mind
 from mentis.turn.snapshot import Present
 from mentis.turn.window import PART
 from mentis.values.action import Action, Outcome
@@ -81,15 +81,15 @@ class Cortex:
     helpers made, and the catalogue.
     """
 
-    def __init__(self, mind: Mind, states: StateStore, environ: Mapping[str, str]) -> None:
-        self._mind = mind
+    def __init__(self, parts: AgentParts, states: StateStore, environ: Mapping[str, str]) -> None:
+        self._parts = parts
         self._states = states
         self._environ = environ
-        self._blobs = mind.acting.blobs
-        self._failing = Failing(mind.who.home, mind.who.persona.id)
-        self.catalogue = LiveCatalogue(mind.acting.registry)
-        most = mind.sources.settings.current()[0].model.cortex.cached_texts
-        self.cache = HelperCache(mind.who.secret, most=most)
+        self._blobs = parts.acting.blobs
+        self._failing = Failing(parts.who.home, parts.who.persona.id)
+        self.catalogue = LiveCatalogue(parts.acting.registry)
+        most = parts.sources.settings.current()[0].model.cortex.cached_texts
+        self.cache = HelperCache(parts.who.secret, most=most)
 
     async def run(
         self,
@@ -106,26 +106,26 @@ class Cortex:
         taken; of what was carried over it is told `only` the senses with these ids, if any are
         named; whoever cancels `reading` ends it, and is still told what came of it.
         """
-        facts = {telemetry.AGENT: self._mind.who.agent, telemetry.SENSES: len(senses)}
+        facts = {telemetry.AGENT: self._parts.who.agent, telemetry.SENSES: len(senses)}
         scope = reading or CancelScope()
         async with entered(self._alone()):
             with telemetry.span(telemetry.TICK, facts) as span:
                 listening = told_to(emit, on_span(span, secrets=self.secrets()))
-                await self._mind.acting.begin()
+                await self._parts.acting.begin()
                 known = frozenset(await _shielded(self._close))
                 fresh = tuple([one for one in senses if one.id not in known])
                 rest = tuple([one for one in taken if one not in known])
                 run = partial(
                     self._run, fresh, emit=listening, strict=strict, taken=rest, only=only
                 )
-                async with telling(self._mind.who, partial(self._news, only)) as news:
+                async with telling(self._parts.who, partial(self._news, only)) as news:
                     return await run(news=news, reading=scope)
 
     def _alone(self) -> AbstractContextManager[None]:
-        name = self._mind.who.persona.id
+        name = self._parts.who.persona.id
         return named(
-            self._mind.record,
-            self._mind.who,
+            self._parts.record,
+            self._parts.who,
             "tick",
             taken=f"a tick of {name} is going on already, by",
             hint="wait until it is over: there is one at a time",
@@ -133,7 +133,7 @@ class Cortex:
 
     async def waiting(self) -> Waiting:
         """What there is to think about without a new sense. What was approved is done first."""
-        await self._mind.acting.begin()
+        await self._parts.acting.begin()
         return await to_thread.run_sync(self._waiting)
 
     def taken(self) -> tuple[str, ...]:
@@ -142,23 +142,23 @@ class Cortex:
         """
         with suppress(StoreLocked), self._alone():
             self._close()
-        return taken_by(self._mind.record)
+        return taken_by(self._parts.record)
 
     def _close(self) -> tuple[str, ...]:
-        mind = self._mind
-        return close(mind.record, mind.who, self._blobs, self._states, acting=mind.acting)
+        parts = self._parts
+        return close(parts.record, parts.who, self._blobs, self._states, acting=parts.acting)
 
     def _waiting(self) -> Waiting:
-        mind = self._mind
-        settings = mind.sources.settings.current()[0]
+        parts = self._parts
+        settings = parts.sources.settings.current()[0]
         drives = root_partition(settings.model.cortex.drives)
-        state = load_state(self._states, mind.who.agent, drives)
+        state = load_state(self._states, parts.who.agent, drives)
         goals = state.goals.user.children
         open_goals = [one for one in goals if not (settings.holds_back and one.review)]
-        news = news_of(mind.record, mind.acting, mind.sources.settings)
-        left = pending(mind.record, mind.who, self._blobs)
+        news = news_of(parts.record, parts.acting, parts.sources.settings)
+        left = pending(parts.record, parts.who, self._blobs)
         # What somebody else is told just now is nothing to think about until that is over.
-        if news.told and is_telling(mind.who):
+        if news.told and is_telling(parts.who):
             news = replace(news, told=())
         return Waiting(
             left=len(left),
@@ -173,9 +173,9 @@ class Cortex:
         """What was carried over under this id, with the marks by which no tick is told of it any
         more, while nobody ticks; StoreLocked if somebody does. It blocks.
         """
-        mind = self._mind
+        parts = self._parts
         with self._alone():
-            yield without(mind.record, mind.who, self._blobs, name, acting=mind.acting)
+            yield without(parts.record, parts.who, self._blobs, name, acting=parts.acting)
 
     async def _run(
         self,
@@ -188,10 +188,10 @@ class Cortex:
         news: tuple[Outcome, ...],
         reading: CancelScope,
     ) -> Ticked:
-        mind = self._mind
-        present = await to_thread.run_sync(mind.look)
-        asking = Asking(mind.who, mind.record, mind.models, present)
-        desk = Desk(mind.who, mind.models, present.settings, asking, self.cache)
+        parts = self._parts
+        present = await to_thread.run_sync(parts.look)
+        asking = Asking(parts.who, parts.record, parts.models, present)
+        desk = Desk(parts.who, parts.models, present.settings, asking, self.cache)
         gather = partial(self._gather, given, news, desk, emit, only=only)
         moment = await to_thread.run_sync(gather)
         limits = self._limits(present, desk, strict=strict)
@@ -213,8 +213,8 @@ class Cortex:
         finally:
             done = _done(moment, over, asking)
             done = replace(done, taken=() if done.again else taken)
-            record = partial(keep, mind.record, mind.who, self._blobs, done)
-            record = partial(record, registry=mind.acting.registry)
+            record = partial(keep, parts.record, parts.who, self._blobs, done)
+            record = partial(record, registry=parts.acting.registry)
             entry = await _shielded(partial(recorded_with, asking.reserve, record))
         ended = partial(self._failing_after, over.thought, moment, recorded=entry is not None)
         unrecorded = await to_thread.run_sync(partial(ended, emit, nothing_told=not given))
@@ -245,7 +245,7 @@ class Cortex:
         thought = _until_sleep(thought)
         before = moment.state.revision
         if thought.acts or thought.state.revision != before:
-            write = partial(begin, self._mind.record, self._mind.who, thought)
+            write = partial(begin, self._parts.record, self._parts.who, thought)
             write = partial(write, before=before, taken=taken, calls=tuple(asking.calls))
             words = words_of(await _shielded(partial(write, told=moment.news)))
             over.unsaved = await self._save(moment.state, thought, emit, words=words)
@@ -255,8 +255,8 @@ class Cortex:
             await self._act(thought.acts, told, asking.present, over.outcomes)
 
     def _news(self, only: Collection[str] | None) -> tuple[Outcome, ...]:
-        mind = self._mind
-        told = news_of(mind.record, mind.acting, mind.sources.settings).told
+        parts = self._parts
+        told = news_of(parts.record, parts.acting, parts.sources.settings).told
         news = [one for one in told if only is None or sense_of(one).id in only]
         return tuple(news[:_MOST_NEWS])
 
@@ -270,8 +270,8 @@ class Cortex:
         only: Collection[str] | None = None,
     ) -> Moment:
         """What there is to think about: what is left over, what came of acts, what is given."""
-        mind = self._mind
-        left = pending(mind.record, mind.who, self._blobs)
+        parts = self._parts
+        left = pending(parts.record, parts.who, self._blobs)
         own = [one for one in left if only is None or one.id in only]
         held = tuple([one for one in left if only is not None and one.id not in only])
         told = [replace(sense_of(one), trust=Trust.UNTRUSTED) for one in news]
@@ -282,7 +282,7 @@ class Cortex:
         for one in refused:
             emit(TickEvent("stage_failed", facts={"stage": "catalogue", "reason": one}))
         drives = root_partition(desk.settings.model.cortex.drives)
-        state = load_state(self._states, mind.who.agent, drives)
+        state = load_state(self._states, parts.who.agent, drives)
         keys = tuple([one.key for one in news])
         known = self._offered(desk.routes()[0])
         library = desk.asking.present.library.revision
@@ -290,7 +290,7 @@ class Cortex:
 
     def _offered(self, route: Route) -> Catalogue:
         """What this route's model is told of: a small one not of the acts every agent has."""
-        known, acting = self.catalogue.current(), self._mind.acting
+        known, acting = self.catalogue.current(), self._parts.acting
         told = {one.name for one in acting.offered_in_tick(route)}
         hidden = {one.key for one in acting.registry.descriptors() if one.name not in told}
         if not hidden:
@@ -304,7 +304,7 @@ class Cortex:
             seconds=chosen.seconds,
             shares=Shares(chosen.input_share, chosen.primary_share),
             strict=chosen.strict if strict is None else strict,
-            rules=self._mind.acting.rules(present.settings.model.acts),
+            rules=self._parts.acting.rules(present.settings.model.acts),
             patches=chosen.patch_limits(),
             expand=desk.expand(),
             holds_back=present.settings.holds_back,
@@ -320,7 +320,7 @@ class Cortex:
         review = REVIEW if any(one.applied and one.op.review for one in reports) else ""
         save = partial(
             self._states.save,
-            self._mind.who.agent,
+            self._parts.who.agent,
             thought.state,
             expected=before.revision,
             words=f"{words}{review}",
@@ -340,7 +340,7 @@ class Cortex:
         present: Present,
         outcomes: list[Outcome],
     ) -> None:
-        acting = self._mind.acting
+        acting = self._parts.acting
         gate = await acting.gate(acting.rules(present.settings.model.acts))
         seen = await to_thread.run_sync(seen_of, told)
         actions = [Action(one.name, one.payload, "output_ir") for one in acts]
@@ -352,7 +352,7 @@ class Cortex:
     ) -> Streaks:
         """What has failed in ticks that no entry tells of, with this one."""
         nothing_told = nothing_told and not moment.carried
-        ticks = ticks_of(self._mind.record)
+        ticks = ticks_of(self._parts.record)
         hint = hint_for(thought.report, moment.state, ticks) if nothing_told else ""
         try:
             return self._failing.after(thought.report.stages, recorded=recorded, hint=hint)
@@ -361,7 +361,7 @@ class Cortex:
             return NO_STREAKS
 
     def _alarms(self, present: Present, emit: Emit, unrecorded: Streaks) -> tuple[Alarm, ...]:
-        streaks = streaks_in(ticks_of(self._mind.record)).plus(unrecorded)
+        streaks = streaks_in(ticks_of(self._parts.record)).plus(unrecorded)
         alarms = streaks.alarms(present.settings.model.cortex.alarm_failures)
         for one in alarms:
             facts = {"stage": one.stage, "failures": one.failures, "reason": one.reason}
@@ -371,7 +371,7 @@ class Cortex:
 
     def secrets(self) -> tuple[str, ...]:
         """Keys that the settings name, as far as they are in the environment."""
-        settings, _ = self._mind.sources.settings.current()
+        settings, _ = self._parts.sources.settings.current()
         return tuple(known_keys(settings, self._environ).values())
 
 

@@ -34,8 +34,8 @@ from mentis.values.trust import Trust
 from mentis.values.turn import Role, Turn
 from mentis.values.value import Value
 
+from .agent_parts import AgentParts
 from .ending import keeper_of
-from .mind import Mind
 from .run import Compose, TurnRun
 from .snapshot import Present
 from .turn import shielded
@@ -85,7 +85,7 @@ class Beside(Value):
 
 
 async def ask_beside(
-    mind: Mind,
+    parts: AgentParts,
     stimulus: Stimulus,
     compose: Compose,
     *,
@@ -95,7 +95,7 @@ async def ask_beside(
     reading: CancelScope,
 ) -> Beside:
     """Ask, and keep what `take` makes of the answer. A failure is recorded and handed back."""
-    run = await TurnRun.begin(mind, stimulus, compose, present=present)
+    run = await TurnRun.begin(parts, stimulus, compose, present=present)
     failure, interrupted = None, True
     try:
         with reading:
@@ -103,7 +103,7 @@ async def ask_beside(
         interrupted = reading.cancelled_caught
     finally:
         reply = run.reply(interrupted=interrupted)
-        keeper = keeper_of(mind.record, mind.inputs, run.inquiry, session)
+        keeper = keeper_of(parts.record, parts.inputs, run.inquiry, session)
         heard = Heard(reply, failure, keeper.lineage(stimulus), _begun(run.inquiry))
         note = take(heard)
         keep = partial(keeper.note, stimulus, note.turn, reply=reply, facts=note.facts)

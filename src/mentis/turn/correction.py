@@ -43,7 +43,7 @@ def judge(run: TurnRun) -> Judged:
     """Hold the answer against the rules, before anything of it is done."""
     tried = [o.action for o in run.outcomes if o.state not in _NOTHING_HAPPENED]
     reply = without_repeats(run.attempt.reader.finish(), tried)
-    rules = run.mind.models.rules
+    rules = run.parts.models.rules
     failures = tuple(failure for rule in rules for failure in rule(reply))
     opening = run.attempt.opening
     whole = None if opening is None else opening.whole
@@ -90,12 +90,12 @@ def _decide(run: TurnRun, judged: Judged, failures: tuple[Failure, ...]) -> Corr
 
 
 def _words(run: TurnRun, correction: Correction) -> str:
-    mind, present = run.mind, run.present
+    who, present = run.parts.who, run.present
     builder = Builder(
         present.library,
-        mind.who.persona,
-        mind.who.profile,
-        mind.record.now(),
+        who.persona,
+        who.profile,
+        run.parts.record.now(),
         policies=present.policies,
     )
     values = as_data(correction.values)

@@ -22,7 +22,7 @@ from mentis.values.recalled import Stimulus
 from mentis.values.reply import Reply
 from mentis.values.route import Route
 
-from .mind import Mind
+from .agent_parts import AgentParts
 from .repeat import Repeat, repeat_for
 from .snapshot import Present
 from .window import opening_for
@@ -38,7 +38,7 @@ class TurnRun:
     `reserve` go once it is recorded.
     """
 
-    mind: Mind
+    parts: AgentParts
     stimulus: Stimulus
     compose: Compose
     present: Present
@@ -54,17 +54,17 @@ class TurnRun:
 
     @classmethod
     async def begin(
-        cls, mind: Mind, stimulus: Stimulus, compose: Compose, *, present: Present
+        cls, parts: AgentParts, stimulus: Stimulus, compose: Compose, *, present: Present
     ) -> TurnRun:
-        reserve = Reserve.of(mind.who)
-        budget = AgentBudget(mind.record, mind.models, present.settings, reserve)
+        reserve = Reserve.of(parts.who)
+        budget = AgentBudget(parts.record, parts.models, present.settings, reserve)
 
         async def plan(route: Route) -> RouteAttempt:
-            return _attempt(mind.acting.registry, compose, route, stimulus)
+            return _attempt(parts.acting.registry, compose, route, stimulus)
 
-        inquiry = await Inquiry.begin(mind.models, plan, budget)
+        inquiry = await Inquiry.begin(parts.models, plan, budget)
         corrections = Attempts(present.settings.model.correction.calls)
-        return cls(mind, stimulus, compose, present, inquiry, corrections, reserve)
+        return cls(parts, stimulus, compose, present, inquiry, corrections, reserve)
 
     @property
     def attempt(self) -> RouteAttempt:
@@ -72,19 +72,21 @@ class TurnRun:
 
     def correction(self, text: str) -> RouteAttempt:
         """An attempt with other words, on the route for corrections if there is one."""
-        route = self.mind.models.correction or self.attempt.route
+        route = self.parts.models.correction or self.attempt.route
         stimulus = replace(self.stimulus, text=text, reply_to=None)
-        return _attempt(self.mind.acting.registry, self.compose, route, stimulus)
+        return _attempt(self.parts.acting.registry, self.compose, route, stimulus)
 
     def ask_once_more(self) -> None:
         """Another attempt on the same route, with what has to be told by now."""
-        again = _attempt(self.mind.acting.registry, self.compose, self.attempt.route, self.stimulus)
+        again = _attempt(
+            self.parts.acting.registry, self.compose, self.attempt.route, self.stimulus
+        )
         self.inquiry.go_on(again)
 
     def look_back(self, session: str) -> None:
         """Note which earlier answer to repeat, if there is one and the settings allow it."""
         self.repeat = repeat_for(
-            self.mind.record,
+            self.parts.record,
             self.stimulus,
             session,
             library=self.attempt.composed.trace.library,
@@ -93,8 +95,8 @@ class TurnRun:
 
     def reconcile_cache(self, session: str) -> None:
         """Hold what every call was expected to find in its cache against what was reported."""
-        now, calls = self.mind.record.clock.now, self.inquiry.calls
-        self.settled = settle_calls(self.mind.models.caching, calls, session=session, now=now)
+        now, calls = self.parts.record.clock.now, self.inquiry.calls
+        self.settled = settle_calls(self.parts.models.caching, calls, session=session, now=now)
 
     def reply(self, *, interrupted: bool) -> Reply:
         """What the turn comes to, from all of its calls."""

@@ -34,11 +34,11 @@ from mentis.values.route import Route
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
+from .agent_parts import AgentParts
 from .correction import asks_again, judge
 from .deliveries import news_for
 from .delivery_lock import telling
 from .ending import Keeper, keeper_of, record_unasked, store_message
-from .mind import Mind
 from .news import news_spans, told_in
 from .placement import as_sent, put_in_place
 from .recaller import Bringing, Brought, Outlook
@@ -73,24 +73,25 @@ class TurnResult(Value):
 
 
 async def run_turn(
-    mind: Mind, stimulus: Stimulus, *, session: str, on_delta: OnDelta, reading: CancelScope
+    parts: AgentParts, stimulus: Stimulus, *, session: str, on_delta: OnDelta, reading: CancelScope
 ) -> TurnResult:
     """Every stage in its order. Cancelling `reading` ends the answer; what came of it is kept.
 
     The last piece that `on_delta` gets is the end, once, also of a turn that fails or is cancelled.
     """
+    record, acting, route = parts.record, parts.acting, parts.models.route
+    find_news = partial(news_for, record, acting, parts.sources.settings)
+    find_news = partial(find_news, session=session, stimulus=stimulus)
     with _stream(on_delta) as stream:
-        route = mind.models.route
-        async with begin(mind.record, mind.acting, stimulus, session, route=route) as place:
-            history = await read_history(mind.record, stimulus, place)
-            find = partial(news_for, mind.record, mind.acting, mind.sources.settings)
-            async with telling(mind.who, partial(find, session=session, stimulus=stimulus)) as news:
-                now = await to_thread.run_sync(mind.look)
-                recalled = await recall(mind.recaller, mind.acting, now, stimulus, session=session)
+        async with begin(record, acting, stimulus, session, route=route) as place:
+            history = await read_history(record, stimulus, place)
+            async with telling(parts.who, find_news) as news:
+                now = await to_thread.run_sync(parts.look)
+                recalled = await recall(parts.recaller, acting, now, stimulus, session=session)
                 compose = partial(
-                    compose_turn, mind, now, history=history, news=news, recalled=recalled
+                    compose_turn, parts, now, history=history, news=news, recalled=recalled
                 )
-                run = await TurnRun.begin(mind, stimulus, compose, present=now)
+                run = await TurnRun.begin(parts, stimulus, compose, present=now)
                 async with end(run, place, stream) as ended:
                     ended.failure = await ask_and_act(run, place, stream, reading)
                 return ended.result()
@@ -101,7 +102,7 @@ async def run_prepared(
 ) -> TurnResult:
     """From the first call on, for a prompt that was put together elsewhere."""
     with _stream(on_delta) as stream:
-        number = await shielded(partial(store_message, run.mind.record, session, run.stimulus))
+        number = await shielded(partial(store_message, run.parts.record, session, run.stimulus))
         async with end(run, Place(session, number), stream) as ended:
             ended.failure = await ask_and_act(run, ended.place, stream, reading)
         return ended.result()
@@ -236,7 +237,7 @@ def inputs_now(
 
 
 def compose_turn(
-    mind: Mind,
+    parts: AgentParts,
     present: Present,
     route: Route,
     stimulus: Stimulus,
@@ -246,23 +247,23 @@ def compose_turn(
     recalled: Brought,
 ) -> Prompted:
     """What came to mind in its place, and the prompt as it would be sent to `route` now."""
-    mind, brought = mind.asking(mind.models.on(route)), recalled
-    offered = mind.acting.offered(route, asked=stimulus.asked)
-    placed = put_in_place(mind.who, mind.models, stimulus, brought, offered=offered)
+    parts, brought = parts.asking(parts.models.on(route)), recalled
+    offered = parts.acting.offered(route, asked=stimulus.asked)
+    placed = put_in_place(parts.who, parts.models, stimulus, brought, offered=offered)
     told, window = placed.recalled, present.window
     asked, notes = window_values(window, route, tools=bool(told.tools))
     spans = (*news_spans(news), *(window.verdict if window else ()))
     degraded = (*present.degraded, *told.degraded, *notes)
-    counter = mind.models.counter(route)
+    counter = parts.models.counter(route)
     inputs = inputs_now(
-        mind.who,
-        mind.models,
+        parts.who,
+        parts.models,
         present,
         replace(told, news=spans, degraded=degraded),
         history=_for_whom(stimulus, history),
         variables={**present.told_in(stimulus.mode), **asked},
     )
-    composed = compose_inputs(inputs, counter, mind.who.secret)
+    composed = compose_inputs(inputs, counter, parts.who.secret)
     if brought.outlook.passing:
         return Prompted(composed, inputs)
     return Prompted(as_sent(composed, placed.residency, counter), inputs)
@@ -323,7 +324,7 @@ async def _repeat_earlier(
 async def act(run: TurnRun, place: Place) -> AgainDelta | None:
     """Do what the answer asks for; what failed and can be mended is to be asked for again."""
     judged, outcomes = judge(run), list[Outcome]()
-    acting = run.mind.acting
+    acting = run.parts.acting
     try:
         if judged.actions:
             run.gate = run.gate or await acting.gate(_rules(run))
@@ -339,7 +340,7 @@ async def act(run: TurnRun, place: Place) -> AgainDelta | None:
 
 
 def _rules(run: TurnRun) -> GateRules:
-    rules = run.mind.acting.rules(run.present.settings.model.acts)
+    rules = run.parts.acting.rules(run.present.settings.model.acts)
     return replace(rules, asked=run.stimulus.asked)
 
 
@@ -398,7 +399,7 @@ def _result(run: TurnRun, session: str, reply: Reply, entry: Entry) -> TurnResul
 
 
 def _keeper(run: TurnRun, session: str) -> Keeper:
-    keeper = keeper_of(run.mind.record, run.mind.inputs, run.inquiry, session)
+    keeper = keeper_of(run.parts.record, run.parts.inputs, run.inquiry, session)
     first = run.inquiry.calls[0]
     return replace(
         keeper,

@@ -18,7 +18,7 @@ from mentis.library.forking import reworded
 from mentis.library.readable import unified
 from mentis.record.agent_record import AgentRecord
 from mentis.record.inputs import Inputs, Prompted
-from mentis.turn.mind import Mind
+from mentis.turn.agent_parts import AgentParts
 from mentis.turn.run import TurnRun
 from mentis.turn.snapshot import Present
 from mentis.values.caching import Forecast, Price
@@ -140,12 +140,12 @@ def live_models(models: Models, fork: Fork, current: Route) -> Models:
     return replace(models.only(replace(then, **where)), correction=None)
 
 
-async def run_of(mind: Mind, present: Present, fork: Fork) -> TurnRun:
+async def run_of(parts: AgentParts, present: Present, fork: Fork) -> TurnRun:
     """Ready for its first call. What the answer asks for is not done: a fork only shows."""
-    prompted = Prompted(fork.shown.composed, replace(fork.inputs, route=mind.models.route))
+    prompted = Prompted(fork.shown.composed, replace(fork.inputs, route=parts.models.route))
     # It says nothing anew in its own session, and what it tells reaches nobody.
     stimulus = replace(fork.inputs.recalled.stimulus, replaces=None, delivers="")
-    run = await TurnRun.begin(mind, stimulus, lambda _route, _stimulus: prompted, present=present)
+    run = await TurnRun.begin(parts, stimulus, lambda _route, _stimulus: prompted, present=present)
     entry = fork.kept.entry
     run.dry = True
     run.about = {"fork": {"of": entry.index, "hash": entry.hash, "blocks": dict(fork.shown.blocks)}}

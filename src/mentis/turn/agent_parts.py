@@ -15,7 +15,7 @@ from .snapshot import Present, TurnSources, look
 
 
 @dataclass(frozen=True, slots=True)
-class Mind:
+class AgentParts:
     """Nothing but the parts. A function that needs two of them takes these two."""
 
     who: Identity
@@ -30,10 +30,10 @@ class Mind:
         """How things stand now, for a whole turn or tick. It blocks."""
         return look(self.sources, self.acting, self.record, self.who.home)
 
-    def asking(self, models: Models) -> Mind:
+    def asking(self, models: Models) -> AgentParts:
         """The same agent, asking other models."""
         return replace(self, models=models)
 
-    def limited(self, tokens: int) -> Mind:
+    def limited(self, tokens: int) -> AgentParts:
         """With answers no longer than that, nor than its context has room for."""
         return self.asking(self.models.limited(tokens))
