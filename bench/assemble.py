@@ -37,7 +37,7 @@ from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.memories import SqliteMemories
 from mentis.tools.selection import FILE, build, of_tools
 from mentis.values.act import ActSpec
-from mentis.values.assembly import Assembled
+from mentis.values.assembly import AssembledPrompt
 from mentis.values.cognition import Memory
 from mentis.values.memories import Vector, text_digest
 from mentis.values.tool import ToolDeclaration
@@ -94,7 +94,7 @@ class Ready:
         self.tasks = [said(number) for number in range(TASKS)]
         self.prompts = [self.ask(task).prompt for task in self.tasks]
 
-    def ask(self, task: str, root: Path | None = None) -> Assembled:
+    def ask(self, task: str, root: Path | None = None) -> AssembledPrompt:
         return self.portal.call(partial(self.agent.assemble, task, root=root))
 
     def _build(self, tools: list[ToolDeclaration]) -> None:

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from mentis.recall.memory.cells import Cells, planned_size
-from mentis.recall.memory.cells_plan import Plan, plan
+from mentis.recall.memory.cells_plan import CellPlan, plan
 from mentis.recall.memory.index import MemoryIndex, Query
 from mentis.recall.memory.matrix import Matrix
 from mentis.recall.memory.picking import pick
 from mentis.values.cognition import Memory
-from mentis.values.memories import Standing, Vector, text_digest
+from mentis.values.memories import MemoryStanding, Vector, text_digest
 
 from .harness import Pair, benchmark, weight
 
@@ -68,7 +68,7 @@ def index() -> MemoryIndex:
         Memory(f"m{number:06}", " ".join(chance.choices(words, weights, k=20)))
         for number in range(SMALL)
     ]
-    made = MemoryIndex(Standing(1, 0), kept)
+    made = MemoryIndex(MemoryStanding(1, 0), kept)
     vectors = zip(kept, rows(SMALL), strict=True)
     made.put_vectors([Vector(m.id, text_digest(m.text), row.tobytes()) for m, row in vectors])
     return made
@@ -118,7 +118,7 @@ def indexed(size: int) -> tuple[Matrix, Cells]:
     numbers = enumerate(topics(size, 12))
     whole = Matrix([Vector(f"m{number:07}", "", row.tobytes()) for number, row in numbers])
     first = planned_size(size, EXACT_UP_TO)
-    made = cast("Plan", plan(whole.rows[:first]))  # nobody stops it
+    made = cast("CellPlan", plan(whole.rows[:first]))  # nobody stops it
     ordered = whole.reordered(made.order)
     ordered.follow(whole, first)
     return whole, Cells(ordered, made)

@@ -11,13 +11,13 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
-from mentis.compose.compose import Composed, compose
+from mentis.compose.compose import Composition, compose
 from mentis.engines.estimate import EstimatingCounter
 from mentis.library.load import load_persona, load_shipped, shipped_persona
 from mentis.ports.clock import FixedClock
 from mentis.render.openai_chat import render
 from mentis.values.persona import Persona, Profile
-from mentis.values.recalled import Recalled, Stimulus
+from mentis.values.recalled import RecalledContext, Stimulus
 from mentis.values.rendering import Rendering
 from mentis.values.route import Route
 
@@ -28,16 +28,16 @@ MESSAGE = "Good morning! What do you plan to do today?"
 PERSONA = "ada"
 
 
-def composer() -> Callable[[Persona], Composed]:
+def composer() -> Callable[[Persona], Composition]:
     library, profile, counter = load_shipped(), Profile(), EstimatingCounter()
     clock = FixedClock(datetime(2026, 1, 1, tzinfo=UTC), timedelta(minutes=7))
 
-    def run(persona: Persona) -> Composed:
+    def run(persona: Persona) -> Composition:
         return compose(
             library,
             persona=persona,
             profile=profile,
-            recalled=Recalled(Stimulus(MESSAGE)),
+            recalled=RecalledContext(Stimulus(MESSAGE)),
             history=(),
             now=clock.now(),
             variant=ROUTE.variant,

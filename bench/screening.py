@@ -11,7 +11,7 @@ import math
 
 from mentis.ports.screener import StoredVector
 from mentis.recall.screening.features import tokens_of
-from mentis.recall.screening.knowledge import shipped, shipped_file
+from mentis.recall.screening.knowledge import shipped_file, shipped_knowledge
 from mentis.recall.screening.screener import TextScreener
 from mentis.recall.screening.vector import VectorVoter
 
@@ -33,7 +33,7 @@ def stored() -> StoredVector:
 
 def pair(texts: list[str], vector: StoredVector | None = None) -> Pair:
     """One text each call, in turn, so that the figure is one memory's."""
-    screener = TextScreener(shipped())
+    screener = TextScreener(shipped_knowledge())
     count = [0, 0]
 
     def screened() -> object:

@@ -16,14 +16,14 @@ import numpy as np
 from mentis.engines.embedders import open_embedder
 from mentis.engines.gloss import gloss
 from mentis.engines.ngrams import NgramEmbedder
-from mentis.recall.manifest import Reader, build_manifest
+from mentis.recall.manifest import WordReader, build_manifest
 from mentis.recall.ranking import Ranking
 from mentis.recall.selecting import Sight, choose, look
 from mentis.values.selection import Capability, Kind
 
 from .harness import Pair, benchmark, weight
 
-READER = Reader("gloss", gloss)
+READER = WordReader("gloss", gloss)
 EMBEDDER = NgramEmbedder(640, read=gloss, name="ngrams-1")
 TASK = "find the invoice of last month and send it to the customer"
 VERBS = ("find", "send", "open", "close", "convert", "record", "cancel", "show", "print", "check")

@@ -24,7 +24,14 @@ from mentis.tick.cache import HelperCache
 from mentis.tick.input_helpers import rendered_acts, rendered_goals, rendered_senses
 from mentis.tick.output_helpers import OutputHelper
 from mentis.tick.run import TickLimits
-from mentis.tick.stages import Goals, Occasion, Perceived, Stages, Thought, Told
+from mentis.tick.stages import (
+    GoalTreeInput,
+    PrimaryAnswer,
+    PrimaryInput,
+    SectionText,
+    SenseInput,
+    Stages,
+)
 from mentis.tick.tick import tick
 from mentis.values.cognition import CognitionState, Goal, GoalTree, L1Entry, Sense, root_partition
 from mentis.values.tick import Catalogue, Descriptor, PatchLimits, Tick
@@ -112,8 +119,8 @@ ANSWER = write_output_ir(
 )
 
 
-async def answered(_occasion: Occasion) -> Thought:
-    return Thought(ANSWER)
+async def answered(_occasion: PrimaryInput) -> PrimaryAnswer:
+    return PrimaryAnswer(ANSWER)
 
 
 def stages() -> Stages:
@@ -190,17 +197,17 @@ for each in ("senses", "acts", "goals", "memories"):
 def together() -> Pair:
     small = moment(Size(2, 5, 5, 2))
 
-    async def senses(_given: Perceived) -> Told:
+    async def senses(_given: SenseInput) -> SectionText:
         await anyio.sleep(0.03)
-        return Told("senses")
+        return SectionText("senses")
 
-    async def acts(_given: tuple[Descriptor, ...]) -> Told:
+    async def acts(_given: tuple[Descriptor, ...]) -> SectionText:
         await anyio.sleep(0.05)
-        return Told("acts")
+        return SectionText("acts")
 
-    async def goals(_given: Goals) -> Told:
+    async def goals(_given: GoalTreeInput) -> SectionText:
         await anyio.sleep(0.04)
-        return Told("goals")
+        return SectionText("goals")
 
     slow = replace(
         stages(), sense_helper=senses, act_descriptor_helper=acts, goal_tree_helper=goals

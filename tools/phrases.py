@@ -18,14 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mentis.engines.embedders import open_embedder
-from mentis.recall.phrasebook import asked, digest, small_talk
+from mentis.recall.phrasebook import digest, load_phrases, small_talk
 
 TARGET = Path(__file__).resolve().parent.parent / "src/mentis/recall/data/phrases.bin"
 DIRECTIONS = 192
 
 
 def main() -> None:
-    entries, talk = asked(), small_talk()
+    entries, talk = load_phrases(), small_talk()
     embedder, _ = open_embedder("minilm")
     texts = [text for one in entries for text in one.texts]
     rows = np.array(anyio.run(partial(embedder.embed, [*texts, *talk])), dtype=np.float32)

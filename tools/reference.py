@@ -22,24 +22,30 @@ from mentis.codec.forms import schema_of
 from mentis.ledger.guardian.profiles import SETTLEMENTS, SHIPPED, level_words
 from mentis.ledger.guardian.table import RULES as GUARDIAN_RULES
 from mentis.library.acts import load_acts, load_message
-from mentis.library.checking.table import IMPORT_RULES, RULES, Rule
+from mentis.library.checking.table import IMPORT_RULES, RULES, CheckRule
 from mentis.library.schemas import KINDS, file_schema
 from mentis.record.input_rows import TurnInputs
 from mentis.settings.settings import describe
 from mentis.surfaces.cli.main import cli
-from mentis.values.assembly import Assembled
+from mentis.values.assembly import AssembledPrompt
 from mentis.values.cognition import CognitionState, Memory
 from mentis.values.entry import Entry, Verdict
 from mentis.values.guardian import Judgement
 from mentis.values.health import Health
 from mentis.values.library import Library
-from mentis.values.memories import Found, HygieneFinding, ImportedMemories, Rebuilt, Remembered
+from mentis.values.memories import (
+    FoundMemories,
+    HygieneFinding,
+    ImportedMemories,
+    StoredMemory,
+    VectorRebuild,
+)
 from mentis.values.persona import Persona, Profile
-from mentis.values.recalled import Recalled
+from mentis.values.recalled import RecalledContext
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Reply
 from mentis.values.request import PromptRequest
-from mentis.values.status import Added, BackendState, Imported, Stats
+from mentis.values.status import BackendState, ImportedHistory, Stats, WindowResult
 from mentis.values.tick import TickReport
 from mentis.values.trace import Trace
 from mentis.values.value import Value
@@ -49,15 +55,15 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = Path("docs/reference")
 NOTE = "<!-- Written by `make docs` from the code; edit that instead. -->\n"
 SCHEMAS: tuple[type[Value], ...] = (
-    Added,
-    Assembled,
+    WindowResult,
+    AssembledPrompt,
     BackendState,
     CognitionState,
     Entry,
-    Found,
+    FoundMemories,
     Health,
     HygieneFinding,
-    Imported,
+    ImportedHistory,
     ImportedMemories,
     Judgement,
     Library,
@@ -65,9 +71,9 @@ SCHEMAS: tuple[type[Value], ...] = (
     Persona,
     Profile,
     PromptRequest,
-    Rebuilt,
-    Recalled,
-    Remembered,
+    VectorRebuild,
+    RecalledContext,
+    StoredMemory,
     Rendering,
     Reply,
     StampedWindow,
@@ -191,7 +197,7 @@ def prompt_checks_page() -> str:
     )
 
 
-def _rules(rules: tuple[Rule, ...]) -> str:
+def _rules(rules: tuple[CheckRule, ...]) -> str:
     head = "| code | severity | finds |\n|---|---|---|\n"
     return head + "\n".join(_row(f"`{r.code}`", r.severity, r.what) for r in rules) + "\n"
 

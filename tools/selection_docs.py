@@ -15,19 +15,19 @@ from typing import TypeAlias
 import anyio
 
 from mentis.recall.evaluation_set import Half
-from mentis.tools.selection_eval import Report, evaluate
+from mentis.tools.selection_eval import SelectionReport, evaluate
 
 PAGE = Path(__file__).resolve().parent.parent / "docs/concepts/selection.md"
 BEGIN, END = "<!-- tools/selection_docs.py begins -->", "<!-- ends -->"
-Reports: TypeAlias = dict[Half, Report]
+Reports: TypeAlias = dict[Half, SelectionReport]
 HALVES: tuple[Half, ...] = ("open", "held")
 
 
-def measured(half: Half, *, examples: bool) -> Report:
+def measured(half: Half, *, examples: bool) -> SelectionReport:
     return anyio.run(partial(evaluate, choice="minilm", half=half, examples=examples))
 
 
-def recall(report: Report, path: str, language: str, difficulty: str = "all") -> str:
+def recall(report: SelectionReport, path: str, language: str, difficulty: str = "all") -> str:
     wanted = (path, "tool", language, difficulty)
     for row in report.rows:
         if (row.path, row.kind, row.language, row.difficulty) == wanted:
@@ -74,7 +74,7 @@ def _row(language: str, reports: Reports, bare: Reports) -> tuple[str, ...]:
     )
 
 
-def _saving(half: Half, report: Report) -> Iterator[str]:
+def _saving(half: Half, report: SelectionReport) -> Iterator[str]:
     saving = report.saving
     yield (
         f"- {half} half, {report.tasks} tasks, {len(report.overlap)} shared content 3-grams: "

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .app.agent import Agent
     from .ask.attachments import attach
     from .call.scripted import ScriptedProvider
-    from .compose.compose import Composed
+    from .compose.compose import Composition
     from .errors import ActFailed, BudgetReached, MentisError
     from .home.create import create_home
     from .home.parts import Parts
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from .record.export import export_record
     from .record.record import open_record
     from .status.statuses import open_statuses
-    from .tick.cortex import Ticked
+    from .tick.cortex import TickResult
     from .tools.acts import open_acts
     from .tools.toolbox import open_toolbox
     from .turn.turn import TurnResult
     from .values.act import ActCall, ActSpec
     from .values.action import Action, Outcome
-    from .values.assembly import Assembled
+    from .values.assembly import AssembledPrompt
     from .values.block import Block
     from .values.cognition import Sense
     from .values.entry import Entry, Uptime, Verdict
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from .values.memories import MemoryDraft, MemoryFilter
     from .values.part import MediaPart
     from .values.persona import Persona, Profile
-    from .values.recalled import Recalled, Stimulus
+    from .values.recalled import RecalledContext, Stimulus
     from .values.rendering import Rendering
     from .values.reply import Reply
     from .values.request import PromptRequest, ReplyTo, RuntimeContext
@@ -65,11 +65,11 @@ _HOMES = {
     "ActSpec": "values.act",
     "Action": "values.action",
     "Agent": "app.agent",
-    "Assembled": "values.assembly",
+    "AssembledPrompt": "values.assembly",
     "Block": "values.block",
     "BudgetReached": "errors",
     "CallbackChannel": "act.builtin.channels",
-    "Composed": "compose.compose",
+    "Composition": "compose.compose",
     "CountingIds": "ports.ids",
     "Entry": "values.entry",
     "FixedClock": "ports.clock",
@@ -86,7 +86,7 @@ _HOMES = {
     "Profile": "values.persona",
     "PromptRequest": "values.request",
     "Prompts": "prompts.prompts",
-    "Recalled": "values.recalled",
+    "RecalledContext": "values.recalled",
     "Rendering": "values.rendering",
     "Reply": "values.reply",
     "ReplyTo": "values.request",
@@ -97,7 +97,7 @@ _HOMES = {
     "Span": "values.span",
     "Stability": "values.stability",
     "Stimulus": "values.recalled",
-    "Ticked": "tick.cortex",
+    "TickResult": "tick.cortex",
     "ToolDeclaration": "values.tool",
     "Trace": "values.trace",
     "Trust": "values.trust",
@@ -127,11 +127,11 @@ __all__ = (
     "ActSpec",
     "Action",
     "Agent",
-    "Assembled",
+    "AssembledPrompt",
     "Block",
     "BudgetReached",
     "CallbackChannel",
-    "Composed",
+    "Composition",
     "CountingIds",
     "Entry",
     "FixedClock",
@@ -148,7 +148,7 @@ __all__ = (
     "Profile",
     "PromptRequest",
     "Prompts",
-    "Recalled",
+    "RecalledContext",
     "Rendering",
     "Reply",
     "ReplyTo",
@@ -159,7 +159,7 @@ __all__ = (
     "Span",
     "Stability",
     "Stimulus",
-    "Ticked",
+    "TickResult",
     "ToolDeclaration",
     "Trace",
     "Trust",

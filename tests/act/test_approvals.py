@@ -22,7 +22,7 @@ from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.ports.ledger_store import LedgerStore
 from mentis.stores.memory import AcceptedInMemory, LedgerInMemory
-from mentis.values.act import ActCall, ActSpec, Decision, Tainted, WaitingAct
+from mentis.values.act import ActCall, ActSpec, Decision, TaintedValue, WaitingAct
 from mentis.values.action import Action, Outcome
 from mentis.values.mark import Mark
 from mentis.values.tool import ToolDeclaration
@@ -32,7 +32,7 @@ AGENT = "home/ada"
 START = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = "2026-01-02T00:00:00.000000Z"
 PAYLOAD: dict[str, Any] = {"to": "mallory@evil.example", "n": 1.0, "deep": [{"ü": None}]}
-TAINTED = Tainted("/to", "mallory@evil.example", "web")
+TAINTED = TaintedValue("/to", "mallory@evil.example", "web")
 
 
 def waiting(key: str = "key-1", **changes: Any) -> WaitingAct:  # noqa: ANN401
@@ -327,7 +327,7 @@ def test_each_stage_has_one_delivery() -> None:
         entries.outcome_draft(call, done).delivery,
         entries.outcome_draft(again, done).delivery,
         entries.waiting_draft(waiting()).delivery,
-        entries.decided_draft(waiting(), "denied", entries.Decided("1", "ada")).delivery,
+        entries.decided_draft(waiting(), "denied", entries.ApprovalDecision("1", "ada")).delivery,
     ] == [
         "act/key-1/intent",
         "act/key-1/intent/2",

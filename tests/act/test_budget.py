@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mentis.act.budget import ActBudget, Spent, Tally, begun_in, exceeded
+from mentis.act.budget import ActBudget, ActCounts, ActTally, begun_in, exceeded_limit
 from mentis.act.entries import intent_draft, waiting_draft
 from mentis.ports.clock import FixedClock
 from mentis.values.act import ActCall, ActSpec, Decision, WaitingAct
@@ -27,49 +27,49 @@ class SetClock(FixedClock):
 @pytest.mark.parametrize(
     ("budget", "spent", "said"),
     [
-        (ActBudget(), Spent(10**6, 10**6, {"send": 10**6}), ""),
-        (ActBudget(per_turn=2), Spent(1), ""),
-        (ActBudget(per_turn=2), Spent(2), "2 acts are allowed in one turn, and there were 2"),
-        (ActBudget(per_hour=5), Spent(0, 5), "5 acts are allowed in an hour, and there were 5"),
+        (ActBudget(), ActCounts(10**6, 10**6, {"send": 10**6}), ""),
+        (ActBudget(per_turn=2), ActCounts(1), ""),
+        (ActBudget(per_turn=2), ActCounts(2), "2 acts are allowed in one turn, and there were 2"),
+        (ActBudget(per_hour=5), ActCounts(0, 5), "5 acts are allowed in an hour, and there were 5"),
         (
             ActBudget(of_act={"send": 1}),
-            Spent(0, 1, {"send": 1}),
+            ActCounts(0, 1, {"send": 1}),
             "'send' is allowed once in an hour, and there were 1",
         ),
-        (ActBudget(of_act={"look": 1}), Spent(0, 1, {"send": 1}), ""),
+        (ActBudget(of_act={"look": 1}), ActCounts(0, 1, {"send": 1}), ""),
     ],
 )
-def test_a_limit_that_is_reached_is_named(budget: ActBudget, spent: Spent, said: str) -> None:
-    assert exceeded(budget, spent, "send") == said
+def test_a_limit_that_is_reached_is_named(budget: ActBudget, spent: ActCounts, said: str) -> None:
+    assert exceeded_limit(budget, spent, "send") == said
 
 
 def test_what_is_an_hour_old_counts_no_more() -> None:
     clock = SetClock(START)
-    tally = Tally(clock, [(START - timedelta(minutes=59), "k1", "send")])
+    tally = ActTally(clock, [(START - timedelta(minutes=59), "k1", "send")])
     tally.note("k2", "look")
-    assert tally.spent(0) == Spent(0, 2, {"send": 1, "look": 1})
+    assert tally.spent(0) == ActCounts(0, 2, {"send": 1, "look": 1})
     clock.pass_by(timedelta(minutes=1))
-    assert tally.spent(3) == Spent(3, 1, {"look": 1})
+    assert tally.spent(3) == ActCounts(3, 1, {"look": 1})
     clock.pass_by(timedelta(hours=1))
     assert tally.spent(0).in_hour == 0
 
 
 def test_what_others_did_is_learned_of_and_counted_once() -> None:
     clock = SetClock(START)
-    tally = Tally(clock)
+    tally = ActTally(clock)
     tally.note("k2", "look")
     before = START - timedelta(minutes=30)
     tally.learn([(before, "k1", "send"), (START, "k2", "look"), (before, "k1", "send")])
-    assert tally.spent(0) == Spent(0, 2, {"send": 1, "look": 1})
-    assert tally.spent(0, without="k1") == Spent(0, 1, {"look": 1})
-    assert tally.spent(0, without="k9") == Spent(0, 2, {"send": 1, "look": 1})
+    assert tally.spent(0) == ActCounts(0, 2, {"send": 1, "look": 1})
+    assert tally.spent(0, without="k1") == ActCounts(0, 1, {"look": 1})
+    assert tally.spent(0, without="k9") == ActCounts(0, 2, {"send": 1, "look": 1})
     clock.pass_by(timedelta(minutes=31))
     assert tally.spent(0).in_hour == 1
 
 
 def test_a_clock_that_jumps_and_comes_back_makes_the_hour_forget_nothing() -> None:
     clock, year = SetClock(START), timedelta(days=400)
-    tally = Tally(clock)
+    tally = ActTally(clock)
     tally.note("k1", "send")
     clock.jump(year)
     assert tally.spent(0).in_hour == 0
@@ -85,7 +85,7 @@ def test_a_clock_that_jumps_and_comes_back_makes_the_hour_forget_nothing() -> No
 def test_what_a_clock_that_was_ahead_let_through_counts_for_an_hour_after_its_correction() -> None:
     clock = SetClock(START)
     ahead = (START + timedelta(days=400), "k1", "send")
-    tally = Tally(clock, [ahead, (START, "", ""), (START + timedelta(minutes=1), "", "")])
+    tally = ActTally(clock, [ahead, (START, "", ""), (START + timedelta(minutes=1), "", "")])
     clock.pass_by(timedelta(minutes=59))
     assert tally.spent(0).in_hour == 1
     clock.pass_by(timedelta(minutes=1))

@@ -23,7 +23,7 @@ from mentis.ports.entries import Stamp
 from mentis.stores.memory import BlobsInMemory, LedgerInMemory
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
-from mentis.values.act import ActCall, ActSpec, Decision, Tainted
+from mentis.values.act import ActCall, ActSpec, Decision, TaintedValue
 from mentis.values.action import Action, Outcome
 from mentis.values.digest import digest
 from mentis.values.entry import Draft, Entry
@@ -264,7 +264,7 @@ async def test_what_cannot_be_judged_waits() -> None:
 
 
 async def test_tainted_arguments_lower_the_lineage_of_the_call() -> None:
-    tainted = (Tainted("/to", "eve@example.org", "a web page"),)
+    tainted = (TaintedValue("/to", "eve@example.org", "a web page"),)
     note = answering(spec("note"))
     stage = Stage(note)
     await stage.run(Action("note", {}), judge=lambda call, what: Decision("allow", tainted=tainted))

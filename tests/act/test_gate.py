@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mentis.act.budget import ActBudget, Spent
+from mentis.act.budget import ActBudget, ActCounts
 from mentis.act.gate import Gate, GateRules, judge, judge_again, scope_of, state_of
-from mentis.act.seen import NOTHING_SEEN, Seen, seen_in, seen_of
+from mentis.act.seen import NOTHING_SEEN, SeenRequest, seen_in, seen_of
 from mentis.values.act import ActCall, ActSpec, Decision, Policy, Scope
 from mentis.values.action import Action
 from mentis.values.block import Mode
@@ -59,7 +59,7 @@ def judged(
     ],
 )
 def test_what_is_repeated_is_judged_by_the_rules_of_now(rules: GateRules, rule: str) -> None:
-    decision = judge_again(rules, call(CLEAN), spec(), spent=Spent(0, 2))
+    decision = judge_again(rules, call(CLEAN), spec(), spent=ActCounts(0, 2))
     assert (decision.rule, decision.verdict == "allow") == (rule, not rule)
 
 
@@ -115,7 +115,7 @@ def test_an_act_may_be_for_some_modes_only() -> None:
 
 def test_the_first_rule_that_is_broken_decides() -> None:
     rules = GateRules("values", ask=("send",), budget=ActBudget(per_turn=1))
-    spent = Spent(in_turn=1)
+    spent = ActCounts(in_turn=1)
     for what, payload, rule, state in (
         (spec(modes=("beat",)), {"to": 1}, "mode", "refused"),
         (spec(), {"to": 1}, "payload", "invalid"),
@@ -194,10 +194,10 @@ def test_open_lets_it_pass_and_records_it() -> None:
     assert (decision.verdict, len(decision.tainted)) == ("allow", 1)
 
 
-UNJUDGED: dict[str, Seen | None] = {
+UNJUDGED: dict[str, SeenRequest | None] = {
     "nobody knows": None,
     "too much": seen_of([("\\" * 200_000, Trust.UNTRUSTED, "web")]),
-    "it raises": cast("Seen", object()),
+    "it raises": cast("SeenRequest", object()),
 }
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from mentis.act import entries
 from mentis.act.dispatch import Judge
-from mentis.act.recovery import Caught, Recovery
+from mentis.act.recovery import Recovery, RecoveryResult
 from mentis.act.registry import Registry
 from mentis.errors import StoreDown
 from mentis.ledger.chain import make_stamp
@@ -134,7 +134,7 @@ async def test_of_two_processes_that_start_at_once_each_act_is_settled_by_one() 
     stages = [
         Stage(answering(ONCE), put, ledger=ledger, owner=f"here.{n}") for n, put in enumerate(puts)
     ]
-    caught: list[Caught] = []
+    caught: list[RecoveryResult] = []
 
     async def start(stage: Stage) -> None:
         caught.append(
@@ -222,7 +222,7 @@ def approve(stage: Stage, name: str = "pay", key: str = "k1") -> WaitingAct:
         expires="2026-02-01T00:00:00.000000Z",
     )
     asked = entries.waiting_draft(waiting), [entries.waiting_mark(waiting)]
-    decided = entries.Decided(f"by-{key}", "owner")
+    decided = entries.ApprovalDecision(f"by-{key}", "owner")
     said = entries.decided_draft(waiting, "approved", decided), entries.approved_marks(waiting)
     for draft, marks in (asked, said):
         stage.ledger.append(AGENT, [draft], stage.stamp, marks=marks)

@@ -11,7 +11,7 @@ from mentis.act.seen import (
     MOST,
     NOTHING_SEEN,
     UNREAD,
-    Seen,
+    SeenRequest,
     lineage_of,
     seen_in,
     seen_of,
@@ -233,6 +233,6 @@ def test_the_sources_of_untrusted_text_are_told_once_each() -> None:
     "text", ["x" * (MOST + 1), "\\" * 200_000, "\ufdfa" * 1000, "abcdefghij12 " * 60_000]
 )
 def test_a_request_that_is_too_much_says_so_and_counts_as_untrusted(text: str) -> None:
-    seen: Seen = seen_of([(text, UNTRUSTED, "web")])
+    seen: SeenRequest = seen_of([(text, UNTRUSTED, "web")])
     assert seen.too_much
     assert seen.lineage is UNTRUSTED

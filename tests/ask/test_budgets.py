@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from mentis.ask.budgets import Spent, check_budgets, price_of, spent_by
+from mentis.ask.budgets import Spending, check_budgets, price_of, spending_in
 from mentis.errors import BudgetReached, EngineMissing
 from mentis.settings.sections import BudgetSettings
 from mentis.values.entry import Entry
@@ -39,14 +39,14 @@ def test_a_record_is_summed_by_day_and_in_all() -> None:
         entry("2026-11-15T11:00:00.000000Z", 7, kind="note"),
         unreported("2026-11-15T11:00:00.000000Z", 3),
     ]
-    assert spent_by(entries, NOW, priced=False) == Spent(day_tokens=18, agent_tokens=1018)
-    assert spent_by(entries, NOW, priced=True).day_usd > 0
+    assert spending_in(entries, NOW, priced=False) == Spending(day_tokens=18, agent_tokens=1018)
+    assert spending_in(entries, NOW, priced=True).day_usd > 0
 
 
 @pytest.mark.parametrize("name", ["turn_tokens", "day_tokens", "agent_tokens"])
 def test_a_call_that_could_go_over_is_refused_and_one_that_fits_is_not(name: str) -> None:
     used = 0 if name == "turn_tokens" else 50
-    spent = Spent(day_tokens=50, agent_tokens=50)
+    spent = Spending(day_tokens=50, agent_tokens=50)
     check_budgets(BudgetSettings(**{name: used + 150}), spent, ROUTE, prompt=50)
     with pytest.raises(BudgetReached, match=rf"budgets\.{name}") as caught:
         check_budgets(BudgetSettings(**{name: used + 149}), spent, ROUTE, prompt=50)
@@ -54,13 +54,13 @@ def test_a_call_that_could_go_over_is_refused_and_one_that_fits_is_not(name: str
 
 
 def test_without_a_budget_nothing_is_refused() -> None:
-    check_budgets(BudgetSettings(), Spent(10**12, 10**12), ROUTE, prompt=10**9)
+    check_budgets(BudgetSettings(), Spending(10**12, 10**12), ROUTE, prompt=10**9)
 
 
 def test_a_budget_in_dollars_is_held() -> None:
-    check_budgets(BudgetSettings(day_usd=1), Spent(), ROUTE, prompt=1000)
+    check_budgets(BudgetSettings(day_usd=1), Spending(), ROUTE, prompt=1000)
     with pytest.raises(BudgetReached, match="estimated"):
-        check_budgets(BudgetSettings(day_usd=1), Spent(day_usd=Decimal(1)), ROUTE, prompt=1000)
+        check_budgets(BudgetSettings(day_usd=1), Spending(day_usd=Decimal(1)), ROUTE, prompt=1000)
 
 
 def test_what_runs_here_is_free_and_needs_no_prices(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +81,7 @@ def test_a_route_that_sets_its_prices_needs_no_table(monkeypatch: pytest.MonkeyP
     route = Route("r", "openai", "my-own", facts=facts)
     assert price_of(Usage(1_000_000, 100_000), route) == Decimal(3)
     assert price_of(Usage(1_000_000, 0, cache_read=500_000), route) == Decimal("1.5")
-    spent = spent_by([own_entry()], NOW, priced=True, routes=[route])
+    spent = spending_in([own_entry()], NOW, priced=True, routes=[route])
     assert spent.agent_usd == Decimal(2)
 
 
@@ -101,5 +101,5 @@ def test_a_budget_counts_on_the_whole_prompt_being_written_into_a_cache() -> Non
     route = Route("r", "anthropic", "claude-opus-4-5", max_tokens=0, facts=facts)
     budgets = BudgetSettings(turn_usd=1.5)
     with pytest.raises(BudgetReached, match="turn_usd"):
-        check_budgets(budgets, Spent(), route, prompt=1_000_000)
-    check_budgets(budgets, Spent(), replace(route, caching=False), prompt=1_000_000)
+        check_budgets(budgets, Spending(), route, prompt=1_000_000)
+    check_budgets(budgets, Spending(), replace(route, caching=False), prompt=1_000_000)

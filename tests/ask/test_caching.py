@@ -14,7 +14,7 @@ from typing import cast
 import pytest
 
 from mentis.app.agent import Agent
-from mentis.ask.caching import REMEMBERED, Caching, named
+from mentis.ask.caching import REMEMBERED, Caching, span_name
 from mentis.ask.prices import input_rate
 from mentis.engines.counters import counter_for
 from mentis.errors import ProviderRefused, SettingsError
@@ -165,7 +165,7 @@ def test_what_changed_is_named_with_its_byte_its_tokens_and_its_price() -> None:
     before, after = told(CLAUDE, talk(2)), told(CLAUDE, talk(2), system=f"X{LONG}")
     broken = caching().forecast(after, CLAUDE, now=NOW, before=before).broken
     assert broken is not None
-    assert named(broken.span) == "block identity"
+    assert span_name(broken.span) == "block identity"
     assert (broken.kept, broken.lost) == (1, 2)
     assert broken.tokens.tokens > 1000
     assert broken.cost.usd is not None

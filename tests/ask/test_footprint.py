@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mentis.ask.footprint import Footprint, Step, footprints_in, lifetime
+from mentis.ask.footprint import CacheStep, Footprint, footprints_in, lifetime
 from mentis.values.entry import Entry
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -13,8 +13,10 @@ MADE = Footprint(
     "claude-opus-5",
     NOW,
     (
-        Step("tools", 90, 20, "ab" * 12, "1h", marked=True),
-        Step("history", 400, 130, "cd" * 12, "5m", marked=True, blocks=3, exact=True, counted=True),
+        CacheStep("tools", 90, 20, "ab" * 12, "1h", marked=True),
+        CacheStep(
+            "history", 400, 130, "cd" * 12, "5m", marked=True, blocks=3, exact=True, counted=True
+        ),
     ),
 )
 

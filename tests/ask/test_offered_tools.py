@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mentis.ask.offered_tools import offered_in
-from mentis.ask.one_call import Files, call_route, read_outgoing
+from mentis.ask.one_call import RequestFiles, call_route, read_outgoing
 from mentis.call.scripted import ScriptedProvider
 from mentis.facts.abilities import wire_of
 from mentis.home.create import create_home
@@ -37,7 +37,7 @@ def test_a_rendering_tells_which_tools_it_offers(backend: Backend) -> None:
     assert [tool.name for tool in offered] == ["keep a note", "look"]
     assert all("text" in str(tool.parameters) for tool in offered)
     printed = {"wire": rendering.wire, "payload": payload, "name_map": rendering.name_map}
-    assert read_outgoing(json.dumps(printed), route, Files(LimitSettings())).tools == offered
+    assert read_outgoing(json.dumps(printed), route, RequestFiles(LimitSettings())).tools == offered
 
 
 @pytest.mark.parametrize("tools", [None, [], 3, [{"googleSearch": {}}], {"name": 7}])

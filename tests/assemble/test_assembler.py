@@ -33,7 +33,7 @@ from mentis.prompts.prompts import Prompts
 from mentis.recall.manifest import build_manifest
 from mentis.recall.manifest_file import encode_manifest
 from mentis.tools.selection import FILE, load_manifest, own_reader
-from mentis.values.assembly import Assembled
+from mentis.values.assembly import AssembledPrompt
 from mentis.values.cognition import Memory
 from mentis.values.memories import MemoryDraft
 from mentis.values.memory_kind import MemoryKind
@@ -150,7 +150,7 @@ async def assembled(
     root: Path | None = None,
     interactive: bool = False,
     timings: bool = False,
-) -> Assembled:
+) -> AssembledPrompt:
     with open_anyhow(home, parts=given or parts()) as agent:
         return await agent.assemble(
             task, mode=mode, root=root, interactive=interactive, timings=timings
@@ -192,7 +192,7 @@ def repository(folder: Path) -> None:
     (folder / ".git/HEAD").write_text("ref: refs/heads/main\n")
 
 
-def parts_down(made: Assembled) -> list[str]:
+def parts_down(made: AssembledPrompt) -> list[str]:
     return [step.part for step in made.metrics.degraded]
 
 
@@ -217,7 +217,7 @@ async def test_one_embedding_serves_everything_and_the_second_is_in_the_cache(ho
 
 async def test_the_result_is_the_same_after_a_round_trip_and_in_another_agent(home: Path) -> None:
     made = await assembled(home, root=home)
-    assert from_json(Assembled, to_json(made)) == made
+    assert from_json(AssembledPrompt, to_json(made)) == made
     assert to_json(await assembled(home, root=home)) == to_json(made)
     assert list(json.loads(to_json(made))) == [
         *("mode", "task", "tools", "skills", "context", "prompt", "metrics", "version")

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from mentis.compose.compose import Composed, compose
+from mentis.compose.compose import Composition, compose
 from mentis.values.block import Block, Variant
 from mentis.values.library import Library
 from mentis.values.persona import Persona, Profile
 from mentis.values.placeholder import Placeholder
-from mentis.values.recalled import Recalled, Stimulus
+from mentis.values.recalled import RecalledContext, Stimulus
 from mentis.values.stability import Stability
 from mentis.values.trace import TokenCount
 
@@ -73,11 +73,11 @@ class Desk:
         }
         return Block(name, **{**given, **fields})
 
-    def compose(self, library: Library, **inputs: Any) -> Composed:  # noqa: ANN401  # passed on
+    def compose(self, library: Library, **inputs: Any) -> Composition:  # noqa: ANN401  # passed on
         given: dict[str, Any] = {
             "persona": self.persona,
             "profile": self.profile,
-            "recalled": Recalled(Stimulus("Hello")),
+            "recalled": RecalledContext(Stimulus("Hello")),
             "history": (),
             "now": NOON,
             "variant": "default",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mentis.compose.assembly import Frame, Item, Laid, Told, lay_layers
+from mentis.compose.assembly import AssemblyInputs, Frame, LaidLayers, ListItem, lay_layers
 from mentis.compose.headings import begins_a_layer
 from mentis.engines.estimate import EstimatingCounter
 from mentis.errors import ComposeError
@@ -21,12 +21,12 @@ RULES = ("## Stance: act\n\nDo it.", "## Stance: plan\n\nThink.")
 FRAME = Frame(WORDS, "## What always holds\n\nBe honest.", COUNTER, b"secret", RULES)
 LIMITS = AssemblyLimits()
 CALL = ToolDeclaration("make_call", "Calls a number.", {"type": "object", "properties": {}})
-TOLD = Told(
+TOLD = AssemblyInputs(
     task="Call my dentist",
     rules="## Stance: act\n\nDo it.",
     runtime=("Git: main (clean)", "Env: linux ."),
-    memories=(Item("memory 1", "The dentist is Dr. Ohm.\nOpen on Mondays."),),
-    activity=(Item("entry 1", "entry 1: turn by owner"),),
+    memories=(ListItem("memory 1", "The dentist is Dr. Ohm.\nOpen on Mondays."),),
+    activity=(ListItem("entry 1", "entry 1: turn by owner"),),
     tools=(CALL,),
     skills=(Capability("phoning", "skill", "How to call politely."),),
 )
@@ -81,7 +81,7 @@ Skills:
 Call my dentist"""
 
 
-def laid(told: Told = TOLD, limits: AssemblyLimits = LIMITS) -> Laid:
+def laid(told: AssemblyInputs = TOLD, limits: AssemblyLimits = LIMITS) -> LaidLayers:
     return lay_layers(told, FRAME, limits)
 
 
@@ -93,7 +93,7 @@ def test_the_layers_stand_in_their_order_with_their_literal_headings() -> None:
 
 
 def test_what_is_not_there_is_said_to_be_none() -> None:
-    prompt = laid(Told("x", "y")).prompt
+    prompt = laid(AssemblyInputs("x", "y")).prompt
     assert prompt.count("(none)") == 5
     assert "## Rules\n\ny" in prompt
 
@@ -138,7 +138,7 @@ def test_where_room_is_short_parameters_go_then_tools_then_skills() -> None:
 
 
 def test_memories_that_do_not_fit_are_cut_last_first() -> None:
-    memories = tuple(Item(f"memory {number}", "A long note. " * 30) for number in range(9))
+    memories = tuple(ListItem(f"memory {number}", "A long note. " * 30) for number in range(9))
     made = laid(replace(TOLD, memories=memories), replace(LIMITS, untrusted_tokens=400))
     assert made.memories[0] == 0
     assert made.layers["untrusted"] <= 400
@@ -177,8 +177,8 @@ def test_no_text_from_outside_can_forge_a_layer_or_leave_its_fence(
         TOLD,
         task=task,
         runtime=(f"Env: {fact}", fact),
-        memories=(Item("memory", memory),),
-        activity=(Item("activity", activity),),
+        memories=(ListItem("memory", memory),),
+        activity=(ListItem("activity", activity),),
         tools=(ToolDeclaration("t", described, {"title": described}),),
         skills=(Capability("s", "skill", described),),
     )
@@ -236,7 +236,7 @@ def test_what_is_reported_is_what_a_recount_finds_and_never_more_than_allowed(
     told = replace(
         TOLD,
         task=task,
-        memories=(Item("one", memory), Item("two", f"{memory} too")),
+        memories=(ListItem("one", memory), ListItem("two", f"{memory} too")),
         tools=(CALL, ToolDeclaration("t", described, {"title": described[:90]})),
         skills=(Capability("s", "skill", described[:200]),),
     )
@@ -253,7 +253,7 @@ def test_what_is_reported_is_what_a_recount_finds_and_never_more_than_allowed(
 def test_an_end_that_is_cut_off_does_not_make_a_mark_of_what_is_left() -> None:
     for most in range(20, 60):
         limits = replace(LIMITS, item_tokens=most, task_tokens=most + 10)
-        item = Item("memory", "<systemd> ---x\n" * 40)
+        item = ListItem("memory", "<systemd> ---x\n" * 40)
         made = laid(replace(TOLD, task=item.text, memories=(item,)), limits)
         assert "<system>" not in made.prompt
         assert "<system " not in made.prompt

@@ -11,7 +11,7 @@ from mentis.compose.history import FRAMING_TOKENS, NO_ROOM
 from mentis.errors import ComposeError
 from mentis.values.block import Block
 from mentis.values.part import MediaPart, TextPart
-from mentis.values.recalled import Recalled, Stimulus
+from mentis.values.recalled import RecalledContext, Stimulus
 from mentis.values.request import ReplyTo, RuntimeContext
 from mentis.values.span import Span, join_spans
 from mentis.values.surroundings import Surroundings
@@ -114,7 +114,7 @@ def test_a_priority_below_zero_gives_way_to_the_conversation(desk: Desk) -> None
 
 def test_the_conversation_goes_before_the_surroundings_and_these_before_blocks(desk: Desk) -> None:
     memories = (Span("m" * 40, source="memory"), Span("n" * 40, source="memory"))
-    recalled = Recalled(Stimulus("Hello"), memories=memories)
+    recalled = RecalledContext(Stimulus("Hello"), memories=memories)
     library = desk.library(desk.block("a", "a" * 40))
     around = Surroundings(recent=("r" * 40, "s" * 40))
     composed = desk.compose(

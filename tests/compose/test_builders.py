@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mentis.compose.builders import Builder
-from mentis.compose.built import Step
-from mentis.compose.computed import SHIPPED, Computed, Facts
+from mentis.compose.built import PlanStep
+from mentis.compose.computed import SHIPPED, ComputedPlaceholder, Facts
 from mentis.compose.purposes import Policies
 from mentis.errors import ComposeError
 from mentis.values.block import Block, Message, Variant
-from mentis.values.given import Given
+from mentis.values.given import GivenText
 from mentis.values.library import Library
 from mentis.values.span import Span, join_spans
 from mentis.values.stability import Stability
-from mentis.values.trace import BlockTrace, Degradation, TokenCount, Unresolved
+from mentis.values.trace import BlockTrace, Degradation, TokenCount, UnresolvedPlaceholder
 from mentis.values.trust import Trust
 
 from .conftest import NOON, Desk
@@ -144,7 +144,7 @@ def test_runtime_values_fill_and_admit_in_each_builder(method: str) -> None:
     assert getattr(made, method)("default").text == ""
 
 
-@pytest.mark.parametrize("value", [0, 1.5, True, ["a"], ("a", 1), {"a": 1}, Given("x")])
+@pytest.mark.parametrize("value", [0, 1.5, True, ["a"], ("a", 1), {"a": 1}, GivenText("x")])
 def test_values_that_are_not_text_never_crash(value: object) -> None:
     made = builder(block("b", "<{{note}}>", requires_any=("note",), requires_none=("mood",)))
     assert made.build_system_prompt("default", {"note": value, "mood": None}).text.startswith("<")
@@ -202,9 +202,9 @@ def test_the_sequence_is_an_order_of_places() -> None:
         block("system", order=8),
     ).get_chat_message_sequence()
     assert plan.steps == (
-        Step("open", "first_assistant", 100),
-        Step("past", "history", 200),
-        Step("end", "prefill", 300),
+        PlanStep("open", "first_assistant", 100),
+        PlanStep("past", "history", 200),
+        PlanStep("end", "prefill", 300),
     )
     assert set(reasons(plan.skipped)) == {"think", "tool", "sum", "sum_end", "other", "off"}
     assert reasons(plan.skipped)["other"] == "only for variant v, this is default"
@@ -213,7 +213,7 @@ def test_the_sequence_is_an_order_of_places() -> None:
 def test_injected_dialogue_has_a_step_so_that_it_is_not_lost() -> None:
     plan = builder(message("past", "history", order=200), dialogue("d", "Hi", order=150))
     steps = plan.get_chat_message_sequence().steps
-    assert steps == (Step("d", "consent_dialog", 150), Step("past", "history", 200))
+    assert steps == (PlanStep("d", "consent_dialog", 150), PlanStep("past", "history", 200))
 
 
 def test_injected_dialogue_is_filled_message_by_message() -> None:
@@ -234,7 +234,7 @@ def test_injected_dialogue_is_filled_message_by_message() -> None:
         Span("I am ", "b", "", "shipped"),
         Span("Bo", "b", "name", "persona"),
     )
-    assert found.unresolved == (Unresolved("b", "nope", "keep"),)
+    assert found.unresolved == (UnresolvedPlaceholder("b", "nope", "keep"),)
     assert set(reasons(found.skipped)) == {"off", "other", "text"}
     assert made.get_consent_dialog() is not None
     assert builder(block("a")).get_consent_dialog() is None
@@ -319,11 +319,11 @@ def test_a_key_without_a_value_follows_the_policy_of_its_target() -> None:
     blocks = (block("s", "a {{x}}"), prefill("p", "b {{y}} {{y}}"))
     kept = builder(*blocks)
     assert kept.build_system_prompt().text == "a {{x}}"
-    assert kept.build_system_prompt().unresolved == (Unresolved("s", "x", "keep"),)
+    assert kept.build_system_prompt().unresolved == (UnresolvedPlaceholder("s", "x", "keep"),)
     policies = Policies(system_prompt="error", prefill="empty")
     strict = builder(*blocks, policies=policies)
     assert strict.build_prefill().text == "b"
-    assert strict.build_prefill().unresolved == (Unresolved("p", "y", "empty"),)
+    assert strict.build_prefill().unresolved == (UnresolvedPlaceholder("p", "y", "empty"),)
     with pytest.raises(ComposeError, match=r"block 's': nothing gives \{\{x\}\} a value"):
         strict.build_system_prompt()
     assert strict.build_system_prompt("default", {"x": "1"}).text == "a 1"
@@ -333,7 +333,7 @@ def test_compose_follows_the_policies_too() -> None:
     library = DESK.library(block("s", "a {{x}}"))
     composed = DESK.compose(library, policies=Policies(system_prompt="empty"))
     assert join_spans(composed.request.system_instruction) == "a"
-    assert composed.trace.unresolved == (Unresolved("s", "x", "empty"),)
+    assert composed.trace.unresolved == (UnresolvedPlaceholder("s", "x", "empty"),)
     with pytest.raises(ComposeError):
         DESK.compose(library, policies=Policies(system_prompt="error"))
 
@@ -350,7 +350,7 @@ def test_a_function_that_fails_is_reported_and_its_default_told() -> None:
         "moon", phase="computed", source="computed", compute_function="moon", default="?"
     )
     library = Library("test", library.blocks, {"moon": entry}, {})
-    computed = {**SHIPPED, "moon": Computed(moon)}
+    computed = {**SHIPPED, "moon": ComputedPlaceholder(moon)}
     built = over(library, computed=computed).build_system_prompt()
     reason = "moon failed (LookupError: no moon in January); the default was told"
     assert built.text == "moon: ?"
@@ -364,7 +364,7 @@ def test_a_function_that_fails_is_reported_and_its_default_told() -> None:
 
 
 def test_spans_say_block_placeholder_source_trust_and_stability() -> None:
-    own = Given("calm", "soul.md", Trust.SELF, Stability.SESSION)
+    own = GivenText("calm", "soul.md", Trust.SELF, Stability.SESSION)
     built = builder(block("b", "I am {{name}}, {{mood}}")).build_system_prompt(
         "default", {"mood": own}
     )

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mentis.values.block import Variant
-from mentis.values.recalled import Recalled, Stimulus
+from mentis.values.recalled import RecalledContext, Stimulus
 from mentis.values.span import Span, join_spans
 from mentis.values.stability import Stability
-from mentis.values.trace import Degradation, Unresolved
+from mentis.values.trace import Degradation, UnresolvedPlaceholder
 
 from .conftest import NOON, Desk
 
@@ -135,14 +135,14 @@ def test_keys_without_a_value_are_listed(desk: Desk) -> None:
         desk.block("b", "{{note}} {{x}}"), desk.block("o", "{{y}}", enabled=False)
     )
     assert desk.compose(library).trace.unresolved == (
-        Unresolved("b", "note", "keep"),
-        Unresolved("b", "x", "keep"),
+        UnresolvedPlaceholder("b", "note", "keep"),
+        UnresolvedPlaceholder("b", "x", "keep"),
     )
 
 
 def test_steps_down_are_passed_on(desk: Desk) -> None:
     step = Degradation("embedder", "none")
-    recalled = Recalled(Stimulus("Hello"), degraded=(step,), embedding_calls=1)
+    recalled = RecalledContext(Stimulus("Hello"), degraded=(step,), embedding_calls=1)
     trace = desk.compose(desk.library(), recalled=recalled).trace
     assert trace.degraded == (step,)
     assert trace.embedding_calls == 1
@@ -152,7 +152,7 @@ def test_memories_are_told_where_their_stability_puts_them(desk: Desk) -> None:
     lasting = Span("Bo likes tea", stability=Stability.SESSION)
     words = {"summary_memories": ("Known",)}
     library = desk.library(desk.block("b", "{{clock}}"), english=words)
-    recalled = Recalled(Stimulus("Hello"), memories=(lasting,))
+    recalled = RecalledContext(Stimulus("Hello"), memories=(lasting,))
     request = desk.compose(library, recalled=recalled).request
     assert join_spans(request.context_summary) == "[Known]\n- Bo likes tea"
     recalled = replace(recalled, memories=(replace(lasting, stability=Stability.TURN),))

@@ -8,7 +8,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mentis.compose.fences import fence_results, fenced
+from mentis.compose.fences import fence_results, fence_spans
 from mentis.values.fence import Fence
 from mentis.values.part import MediaPart, TextPart, ToolResultPart
 from mentis.values.span import Span, join_spans
@@ -23,7 +23,7 @@ def outside(text: str) -> Span:
 
 
 def marked(text: str, secret: bytes = b"s") -> str:
-    return join_spans(fenced([outside(text)], secret))
+    return join_spans(fence_spans([outside(text)], secret))
 
 
 @given(st.text(alphabet="<>/ untrusedabc0123456789\n\u200b\uff1c"))
@@ -49,7 +49,7 @@ def nonce(text: str) -> str:
 
 
 def test_what_is_trusted_inside_keeps_its_letters() -> None:
-    spans = list(fenced([Span("<system>", source="layout"), outside("<system>")], b""))
+    spans = list(fence_spans([Span("<system>", source="layout"), outside("<system>")], b""))
     assert [span.text for span in spans[1:3]] == ["<system>", "&lt;system>"]
 
 

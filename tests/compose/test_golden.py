@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from mentis.compose.compose import Composed
+from mentis.compose.compose import Composition
 from mentis.engines.embedded import EmbeddedProvider
 from mentis.engines.estimate import EstimatingCounter
 from mentis.engines.weights import install_weights
@@ -131,7 +131,7 @@ MODES = {
 CASES = {**CHAT, **MEMORY, **SWITCHED, **MODES}
 
 
-def told(case: Case) -> Composed:
+def told(case: Case) -> Composition:
     german = case.language == "german"
     persona = case.persona or (ADA_IN_GERMAN if german else ADA)
     profile = case.profile or (ROBIN_IN_GERMAN if german else ROBIN)
@@ -144,7 +144,7 @@ def told(case: Case) -> Composed:
     )
 
 
-def shown(composed: Composed) -> str:
+def shown(composed: Composition) -> str:
     lasting = join_spans(composed.request.system_instruction)
     turn = join_spans(composed.request.runtime_ctx.spans)
     return f"{lasting}\n\n======== turn ========\n\n{turn}\n" if turn else f"{lasting}\n"

@@ -13,7 +13,7 @@ from mentis.values.part import (
     ToolCallPart,
     ToolResultPart,
 )
-from mentis.values.recalled import Recalled, Stimulus
+from mentis.values.recalled import RecalledContext, Stimulus
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trace import Cut, TokenCount
 from mentis.values.turn import Role, Turn, TurnState
@@ -152,7 +152,7 @@ def test_a_prompt_that_cannot_fit_is_an_error_with_the_numbers(desk: Desk) -> No
 
 def test_tools_take_room_too(desk: Desk) -> None:
     tool = ToolDeclaration("look", "d" * 400)
-    recalled = Recalled(Stimulus("Hello"), tools=(tool,))
+    recalled = RecalledContext(Stimulus("Hello"), tools=(tool,))
     composed = desk.compose(desk.library(), recalled=recalled)
     assert composed.request.tool_declarations == (tool,)
     assert composed.trace.tokens["tools"].tokens > 100

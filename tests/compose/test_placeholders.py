@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mentis.compose.computed import SHIPPED, Computed, Facts
-from mentis.compose.placeholders import Filling, Known, Values, as_text
+from mentis.compose.computed import SHIPPED, ComputedPlaceholder, Facts
+from mentis.compose.placeholders import Filling, PlaceholderCache, Values, as_text
 from mentis.values.library import Library
 from mentis.values.persona import Persona, Profile
 from mentis.values.placeholder import Placeholder
@@ -32,7 +32,7 @@ def placeholder(**fields: Any) -> Placeholder:  # noqa: ANN401  # as the value h
 def look_up(
     one: Placeholder | None,
     runtime: Mapping[str, object] | None = None,
-    computed: Mapping[str, Computed] = SHIPPED,
+    computed: Mapping[str, ComputedPlaceholder] = SHIPPED,
 ) -> Filling | None:
     library = Library("test", (), {"key": one} if one else {}, {})
     facts = Facts(PERSONA, PROFILE, MORNING, "english", {})
@@ -83,10 +83,10 @@ def test_an_unknown_function_falls_back_to_the_default() -> None:
 
 
 def test_code_may_add_functions() -> None:
-    mine = {**SHIPPED, "moon": Computed(lambda facts: ["full", facts.now.year])}
+    mine = {**SHIPPED, "moon": ComputedPlaceholder(lambda facts: ["full", facts.now.year])}
     moon = placeholder(phase="computed", source="computed", compute_function="moon")
     assert look_up(moon, computed=mine) == Filling("full, 2026", "clock", Trust.RUNTIME)
-    lasting = {"moon": Computed(lambda _: None, clocked=False)}
+    lasting = {"moon": ComputedPlaceholder(lambda _: None, clocked=False)}
     assert look_up(moon, computed=lasting) == Filling("", "persona")
 
 
@@ -95,7 +95,7 @@ def test_a_function_that_fails_leaves_the_default_and_says_so() -> None:
         raise ValueError("no moon")
 
     for clocked in (True, False):
-        broken = {"moon": Computed(fail, clocked=clocked)}
+        broken = {"moon": ComputedPlaceholder(fail, clocked=clocked)}
         moon = placeholder(phase="computed", source="computed", compute_function="moon")
         reason = "moon failed (ValueError: no moon); the default was told"
         assert look_up(moon, computed=broken) == Filling("", "registry", reason=reason)
@@ -125,7 +125,7 @@ def test_placeholders_an_owner_made_have_their_default(source: str) -> None:
 
 
 def test_the_same_variable_gives_the_same_filling_again() -> None:
-    known = Known()
+    known = PlaceholderCache()
     facts = Facts(PERSONA, PROFILE, MORNING, "english", {})
 
     def get(value: object) -> Filling | None:

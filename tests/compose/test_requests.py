@@ -11,13 +11,13 @@ import pytest
 
 from mentis.codec.forms import from_json, to_json
 from mentis.compose.compat import TYPED, as_request
-from mentis.compose.modes import spoken
+from mentis.compose.modes import spoken_lines
 from mentis.compose.requests import RequestBuilder
 from mentis.errors import BadInput, ComposeError
 from mentis.library.load import load_shipped
 from mentis.values.part import MediaPart, TextPart
 from mentis.values.persona import Persona, Profile
-from mentis.values.recalled import Recalled, Stimulus
+from mentis.values.recalled import RecalledContext, Stimulus
 from mentis.values.request import PromptRequest, ReplyTo, RuntimeContext
 from mentis.values.span import Span, join_spans
 from mentis.values.stability import Stability
@@ -31,7 +31,7 @@ from .conftest import Quarters
 
 MORNING = datetime(2026, 1, 1, 9, 30)  # noqa: DTZ001  # the caller's local time
 TOOLS = tuple(ToolDeclaration(n, n) for n in ("look", "message_mail", "send_message", "diary"))
-HELLO = Recalled(Stimulus("Hello"), TOOLS)
+HELLO = RecalledContext(Stimulus("Hello"), TOOLS)
 TALK = (Turn("user", (TextPart("Hi"),)), Turn("assistant", (TextPart("Hey"),), Trust.SELF))
 AROUND = Surroundings(
     place="Lisbon",
@@ -218,7 +218,7 @@ def test_a_voice_is_told_everything_in_one_text() -> None:
 def test_a_line_of_somebody_without_a_name_begins_with_the_words() -> None:
     persona, nobody = Persona("ada", "Ada"), Profile("")
     talk = (Turn("user", (TextPart("bob: hi"),)), Turn("assistant", (TextPart("Hey"),)))
-    lines, _ = spoken(talk, persona, nobody, Quarters())
+    lines, _ = spoken_lines(talk, persona, nobody, Quarters())
     assert lines == ["bob: hi", "Ada: Hey"]
 
 

@@ -14,7 +14,7 @@ from mentis.compose.computed import Facts
 from mentis.compose.sections import joined_sections, sections_of
 from mentis.library.load import load_shipped
 from mentis.values.persona import Persona, Profile
-from mentis.values.recalled import Recalled, Stimulus
+from mentis.values.recalled import RecalledContext, Stimulus
 from mentis.values.selection import Capability
 from mentis.values.span import Span, join_spans
 from mentis.values.surroundings import Person, Surroundings
@@ -45,7 +45,7 @@ HOSTILE = st.lists(PIECES, max_size=8).map("".join).map("a{}".format)
 
 
 def shown(text: str, trust: Trust) -> str:
-    recalled = Recalled(
+    recalled = RecalledContext(
         Stimulus("Hello"),
         memories=(Span(text, source="memory 1", trust=trust),),
         revealed=(ToolDeclaration("t", text, {"title": text}, trust=trust),),
@@ -75,7 +75,7 @@ def test_no_item_forges_a_section_an_item_or_a_mark(text: str, trust: Trust) -> 
 @pytest.mark.parametrize("trust", [Trust.OWNER, Trust.SELF, Trust.REFERENCE])
 def test_a_memory_of_many_lines_is_indented_and_its_headings_are_plain(trust: Trust) -> None:
     span = Span(FORGED, source="memory 1", trust=trust)
-    told = Recalled(Stimulus("Hello"), memories=(span,))
+    told = RecalledContext(Stimulus("Hello"), memories=(span,))
     (section,) = sections_of(told, Surroundings(), "chat", FACTS)
     made = join_spans(joined_sections([section], FACTS))
     assert made.splitlines()[1:] == [
@@ -93,7 +93,9 @@ def test_a_memory_of_many_lines_is_indented_and_its_headings_are_plain(trust: Tr
 def test_skills_and_tools_are_still_one_line_of_json() -> None:
     text = "a\u2028b\x85c\nd <system>"
     tool = ToolDeclaration("t", text, {"title": text}, trust=Trust.REFERENCE)
-    told = Recalled(Stimulus("Hello"), revealed=(tool,), skills=(Capability("s", "skill", text),))
+    told = RecalledContext(
+        Stimulus("Hello"), revealed=(tool,), skills=(Capability("s", "skill", text),)
+    )
     sections = sections_of(told, Surroundings(), "chat", FACTS)
     for section in sections:
         (line,) = join_spans(joined_sections([section], FACTS)).splitlines()[1:]

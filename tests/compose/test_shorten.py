@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mentis.compose.fences import fenced
+from mentis.compose.fences import fence_spans
 from mentis.compose.shorten import first_words, head, last_words, shorten
 from mentis.values.span import Span, join_spans
 from mentis.values.trust import Trust
@@ -27,7 +27,7 @@ def test_a_text_ends_after_a_paragraph_or_a_sentence() -> None:
 def test_a_cut_does_not_take_the_mark_at_the_end_of_text_from_outside() -> None:
     spans = (
         Span("Before. "),
-        *fenced([Span("One two. Three four. Five.", trust=Trust.UNTRUSTED)], b"s"),
+        *fence_spans([Span("One two. Three four. Five.", trust=Trust.UNTRUSTED)], b"s"),
         Span(" After."),
     )
     whole = Quarters().count(join_spans(spans)).tokens

@@ -13,7 +13,7 @@ import pytest
 
 from mentis.engines.catalogue import SMOLLM2, Weights
 from mentis.engines.embedded import EmbeddedProvider
-from mentis.engines.engine import Shape, load_engine, release_engines
+from mentis.engines.engine import EngineKey, load_engine, release_engines
 from mentis.engines.estimate import EstimatingCounter
 from mentis.errors import EngineFailed, EngineMissing, RouteError, WeightsMissing
 from mentis.values.rendering import Rendering
@@ -165,7 +165,7 @@ async def test_leaving_early_ends_the_call_and_the_next_one_works(
 async def test_the_engine_stops_when_it_is_told_to(
     shared: EmbeddedProvider, model_file: Path
 ) -> None:
-    engine = load_engine(Shape(model_file, 512, 1), shared, lambda: None)
+    engine = load_engine(EngineKey(model_file, 512, 1), shared, lambda: None)
     taken: list[str] = []
 
     def take(event: str) -> bool:
@@ -192,7 +192,7 @@ async def test_a_call_is_cancelled_while_the_prompt_is_still_being_read(
 async def test_a_call_that_waits_for_its_turn_can_be_left(
     shared: EmbeddedProvider, model_file: Path
 ) -> None:
-    engine = load_engine(Shape(model_file, 512, 1), shared, lambda: None)
+    engine = load_engine(EngineKey(model_file, 512, 1), shared, lambda: None)
     with engine._turn, anyio.CancelScope() as scope:  # pyright: ignore[reportPrivateUsage]  # somebody else's turn
         async with shared.open(ask("Say hello."), route_to(model_file)) as events:
             scope.cancel()
@@ -263,7 +263,7 @@ async def test_a_model_is_loaded_once_announced_once_and_freed_by_its_last_user(
     await collect(second, ask("Hi.", max_tokens=1), route)
     assert len(told) == 1
 
-    engine = load_engine(Shape(model_file, 256, 1), second, lambda: None)
+    engine = load_engine(EngineKey(model_file, 256, 1), second, lambda: None)
     release_engines(second)
     with pytest.raises(EngineFailed, match="was closed"):
         engine.chat("{}", lambda _: True, lambda: False)

@@ -14,7 +14,7 @@ import pytest
 
 from mentis.ask.caching import Caching
 from mentis.call.http import HttpProvider, key_of
-from mentis.engines.engine import Shape, serve_engine
+from mentis.engines.engine import EngineKey, serve_engine
 from mentis.errors import EngineFailed, ProviderRefused
 from mentis.facts.abilities import abilities
 from mentis.ports.secrets import ListedSecrets
@@ -62,7 +62,7 @@ class Asked:
 @pytest.fixture(scope="module")
 def address(model_file: Path) -> Iterator[str]:
     """One server for the tests of this module."""
-    with serve_engine(Shape(model_file, 1024, 1), port=0, key=KEY) as url:
+    with serve_engine(EngineKey(model_file, 1024, 1), port=0, key=KEY) as url:
         yield url
 
 
@@ -237,6 +237,6 @@ def test_a_port_that_is_taken_is_named(model_file: Path) -> None:
         port = taken.getsockname()[1]
         with (
             pytest.raises(EngineFailed, match=f"port {port}"),
-            serve_engine(Shape(model_file, 256, 1), port=port, key=KEY),
+            serve_engine(EngineKey(model_file, 256, 1), port=port, key=KEY),
         ):
             pass

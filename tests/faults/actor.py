@@ -27,7 +27,7 @@ import mentis
 from mentis.act import entries
 from mentis.act.dispatch import Dispatcher
 from mentis.act.journal import Journal
-from mentis.act.recovery import Caught, Recovery
+from mentis.act.recovery import Recovery, RecoveryResult
 from mentis.act.registry import Registry
 from mentis.home.system import RandomIds, SystemClock
 from mentis.ledger.chain import make_stamp
@@ -122,7 +122,7 @@ class Life:
             self.dispatcher, self.owners.alive, judge=lambda call, spec: Decision("allow")
         )
 
-    async def start(self) -> list[Caught]:
+    async def start(self) -> list[RecoveryResult]:
         return [await self.recovery.recover(), await self.recovery.run_approved()]
 
     async def act(self) -> list[Outcome]:

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from mentis.ledger.channel.folder import StatusFolder
-from mentis.ledger.keeping import Keeping
+from mentis.ledger.keeping import LedgerHandle
 from mentis.ports.ledger_store import LedgerStore
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
@@ -37,7 +37,7 @@ def check(folder: Path, act: str, told: Told, *, about: object) -> None:
 
 def _whole(store: LedgerStore, about: str) -> list[Entry]:
     entries = list(store.entries("ada"))
-    verdict = verify_store(Keeping(store, "ada", PIN))
+    verdict = verify_store(LedgerHandle(store, "ada", PIN))
     assert verdict.intact, f"{about} {verdict.findings}"
     times = Counter(entry.delivery for entry in entries if entry.delivery)
     assert set(times.values()) == {1}, about

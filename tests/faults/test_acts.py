@@ -70,7 +70,7 @@ def new_folder(tmp_path: Path) -> Callable[[], Path]:
     )
     asked, mark = entries.waiting_draft(waiting), entries.waiting_mark(waiting)
     life.ledger.append(AGENT, [asked], life.stamp, marks=[mark])
-    said = entries.decided_draft(waiting, "approved", entries.Decided("d1", "owner"))
+    said = entries.decided_draft(waiting, "approved", entries.ApprovalDecision("d1", "owner"))
     life.ledger.append(AGENT, [said], life.stamp, marks=entries.approved_marks(waiting))
     life.close()
 

@@ -10,11 +10,11 @@ import pytest
 
 from mentis.errors import MentisError, RolledBack
 from mentis.ledger import keeping
-from mentis.ledger.keeping import Keeping
+from mentis.ledger.keeping import LedgerHandle
 from mentis.ports.entries import Stamp
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
-from mentis.values.checkpoint import Kept, KeptNote
+from mentis.values.checkpoint import KeptCheckpoint, KeptNote
 from mentis.values.entry import Draft, Entry, Verdict
 
 from .conftest import first_then_slow
@@ -34,16 +34,16 @@ def fill(path: Path, stamp: Stamp, count: int, *, name: str = "mail") -> tuple[l
             for n in range(count)
         ]
         entries = list(ledger.append("ada", drafts, stamp))
-        note, _ = keeping.checkpoint(Keeping(ledger, "ada", PIN), SIGNER)
+        note, _ = keeping.checkpoint(LedgerHandle(ledger, "ada", PIN), SIGNER)
         return entries, note
 
 
-def leave_log(path: Path, to: Path, stamp: Stamp) -> Kept:
+def leave_log(path: Path, to: Path, stamp: Stamp) -> KeptCheckpoint:
     """What a killed process leaves: one more entry that is only in the -wal file."""
     with Database(path) as database:
         ledger = SqliteLedger(database)
         ledger.append("ada", [Draft("note", "test", {"last": True})], stamp)
-        kept = Kept(*keeping.checkpoint(Keeping(ledger, "ada", PIN), SIGNER))
+        kept = KeptCheckpoint(*keeping.checkpoint(LedgerHandle(ledger, "ada", PIN), SIGNER))
         for name in ("mentis.db", "mentis.db-wal"):
             shutil.copy(path.with_name(name), to / name)
     return kept
@@ -53,7 +53,7 @@ def verdict_of(path: Path, outside: str | None = None) -> Verdict | MentisError:
     notes = [KeptNote(outside, "elsewhere", outside=True)] if outside else []
     try:
         with Database(path) as database:
-            return verify_store(Keeping(SqliteLedger(database), "ada", PIN), notes)
+            return verify_store(LedgerHandle(SqliteLedger(database), "ada", PIN), notes)
     except MentisError as error:
         return error
 
@@ -131,7 +131,7 @@ def test_a_log_that_is_gone_is_told_by_the_checkpoint_and_the_start_is_refused(
     assert isinstance(found, Verdict)
     assert [(f.index, f.attack) for f in found.findings] == [(5, "rolled-back")]
     with Database(left / "mentis.db") as database:
-        ledger = Keeping(SqliteLedger(database), "ada", PIN)
+        ledger = LedgerHandle(SqliteLedger(database), "ada", PIN)
         with pytest.raises(RolledBack):
             keeping.start(ledger, kept)
         # Nobody can tell without a checkpoint from outside, and that is said.
@@ -211,4 +211,4 @@ def test_the_largest_entry_there_may_be_goes_in_and_one_byte_more_stays_out(
         too_large = Draft("note", "test", {"text": "x" * (largest + 1)})
         with pytest.raises(MentisError, match="1048576"):
             ledger.append("ada", [too_large], stamp)
-        assert verify_store(Keeping(ledger, "ada", PIN)).entries == 1
+        assert verify_store(LedgerHandle(ledger, "ada", PIN)).entries == 1

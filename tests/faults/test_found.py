@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mentis.ledger import keeping
-from mentis.ledger.keeping import Keeping
+from mentis.ledger.keeping import LedgerHandle
 from mentis.ledger.signature import encode_key
 from mentis.ports.entries import Stamp
 from mentis.ports.signer import SeededSigner, Signer
@@ -18,8 +18,8 @@ from .verifying import verify_store
 OLD, NEW = SeededSigner(bytes([1] * 32)), SeededSigner(bytes([2] * 32))
 
 
-def pinned(store: LedgerInMemory, signer: Signer) -> Keeping:
-    return Keeping(store, "ada", Pin("example.org/test", encode_key(signer.public)))
+def pinned(store: LedgerInMemory, signer: Signer) -> LedgerHandle:
+    return LedgerHandle(store, "ada", Pin("example.org/test", encode_key(signer.public)))
 
 
 @pytest.fixture

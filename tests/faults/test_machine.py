@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 from mentis.errors import LeaseHeld, StoreConflict
 from mentis.ledger import keeping
 from mentis.ledger.chain import make_stamp
-from mentis.ledger.keeping import Keeping
+from mentis.ledger.keeping import LedgerHandle
 from mentis.ledger.signature import encode_key
 from mentis.ports.ids import CountingIds
 from mentis.ports.ledger_store import LedgerStore
@@ -32,7 +32,7 @@ from mentis.stores.postgres.database import PostgresDatabase
 from mentis.stores.postgres.ledger import PostgresLedger
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
-from mentis.values.checkpoint import Kept, KeptNote, Pin
+from mentis.values.checkpoint import KeptCheckpoint, KeptNote, Pin
 from mentis.values.entry import Draft, Entry
 from mentis.values.lease import Lease
 
@@ -59,7 +59,7 @@ class Machine(RuleBasedStateMachine):
         self.segments: list[Entry] = []
         self.erased: set[int] = set()
         self.outside: list[KeptNote] = []
-        self.kept: Kept | None = None
+        self.kept: KeptCheckpoint | None = None
         self.leases: dict[str, Lease] = {}
         self.holder: Lease | None = None
 
@@ -74,8 +74,8 @@ class Machine(RuleBasedStateMachine):
         return self.now
 
     @property
-    def ledger(self) -> Keeping:
-        return Keeping(self.store, "ada", self.pin)
+    def ledger(self) -> LedgerHandle:
+        return LedgerHandle(self.store, "ada", self.pin)
 
     @rule(texts=st.lists(TEXTS, min_size=1, max_size=3), known=st.booleans())
     def append(self, texts: list[str], *, known: bool) -> None:
@@ -122,7 +122,7 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.chain)
     @rule()
     def checkpoint(self) -> None:
-        self.kept = Kept(*keeping.checkpoint(self.ledger, self.signer))
+        self.kept = KeptCheckpoint(*keeping.checkpoint(self.ledger, self.signer))
         self.outside.append(KeptNote(self.kept.note, "elsewhere", outside=True))
 
     @precondition(lambda self: self.chain)

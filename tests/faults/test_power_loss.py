@@ -10,7 +10,7 @@ import pytest
 
 from mentis.errors import MentisError
 from mentis.ledger import keeping
-from mentis.ledger.keeping import Keeping
+from mentis.ledger.keeping import LedgerHandle
 from mentis.ports.entries import Stamp
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
@@ -32,7 +32,7 @@ def record(path: Path, stamp: Stamp) -> tuple[Tape, list[int]]:
 
     with RecordedDatabase(path, tape) as database:
         ledger = SqliteLedger(database)
-        kept = Keeping(ledger, "ada", PIN)
+        kept = LedgerHandle(ledger, "ada", PIN)
         for n in range(3):
             ledger.append("ada", [Draft("note", "test", {"text": f"{n} " * 1500})], stamp)
             acknowledge(ledger)
@@ -85,7 +85,7 @@ def survivors(path: Path) -> int | str:
     """How many entries there are; or what is wrong."""
     try:
         with Database(path) as database:
-            verdict = verify_store(Keeping(SqliteLedger(database), "ada", PIN))
+            verdict = verify_store(LedgerHandle(SqliteLedger(database), "ada", PIN))
             damage = database.read("PRAGMA integrity_check")
     except MentisError as error:
         return error.message

@@ -27,7 +27,7 @@ from mentis.ledger.channel.consumer import Consumer, Refusal
 from mentis.ledger.channel.folder import StatusFolder
 from mentis.ledger.channel.operations import OperationsLog
 from mentis.ledger.channel.writer import write_draft, write_pending
-from mentis.ledger.keeping import Keeping
+from mentis.ledger.keeping import LedgerHandle
 from mentis.ledger.signature import encode_key
 from mentis.ledger.tenure import Tenure
 from mentis.ports.clock import FixedClock
@@ -124,7 +124,7 @@ def erase(path: Path) -> Generator[None]:
         store = SqliteLedger(database)
         clock, ids = later()
         stamp = make_stamp(clock.now, ids.salt)
-        ledger = Keeping(store, "ada", PIN)
+        ledger = LedgerHandle(store, "ada", PIN)
         store.count("ada")
         yield
 

@@ -11,11 +11,11 @@ from typing import Any
 
 from mentis.app.agent import Agent
 from mentis.stores import turn_move
-from mentis.stores.session import Session
+from mentis.stores.session import SqlTransaction
 from mentis.stores.sql_ledger import SqlLedger
 
 PLACES: dict[str, tuple[Any, str, int]] = {
-    "inside the copy": (Session, "finish", 1),
+    "inside the copy": (SqlTransaction, "finish", 1),
     "copy": (SqlLedger, "unit", 1),
     "removal": (turn_move, "_remove", 1),
     "clearing": (SqlLedger, "unit", 2),

@@ -12,7 +12,7 @@ import pytest
 from mentis.ledger import keeping
 from mentis.ledger.chain import commit_field, hash_entry, make_stamp
 from mentis.ledger.checkpoint import sign_checkpoint
-from mentis.ledger.keeping import Keeping
+from mentis.ledger.keeping import LedgerHandle
 from mentis.ledger.merkle import tree_of
 from mentis.ledger.segments import read_segment
 from mentis.ledger.signature import encode_key
@@ -21,7 +21,7 @@ from mentis.ports.clock import FixedClock
 from mentis.ports.entries import Stamp
 from mentis.ports.ids import CountingIds
 from mentis.ports.signer import SeededSigner, Signer
-from mentis.record.verify import Asked, verify_agent
+from mentis.record.verify import VerifyEvidence, verify_agent
 from mentis.stores.memory import LedgerInMemory
 from mentis.values.checkpoint import Checkpoint, KeptNote, Pin
 from mentis.values.entry import Draft, Entry, Verdict
@@ -48,8 +48,8 @@ class Ledger:
         return Pin(ORIGIN, encode_key(self.signer.public))
 
     @property
-    def keeping(self) -> Keeping:
-        return Keeping(self.store, self.agent, self.pin)
+    def keeping(self) -> LedgerHandle:
+        return LedgerHandle(self.store, self.agent, self.pin)
 
     @property
     def entries(self) -> list[Entry]:
@@ -92,11 +92,11 @@ class Ledger:
 
 
 def verify_store(
-    ledger: Keeping, outside: Iterable[KeptNote] = (), *, before: Iterable[Entry] | None = None
+    ledger: LedgerHandle, outside: Iterable[KeptNote] = (), *, before: Iterable[Entry] | None = None
 ) -> Verdict:
     """As `mentis status verify` does it; `before` are entries of segments."""
     if before is None:
-        asked = Asked(pin=ledger.pin, outside=tuple(outside))
+        asked = VerifyEvidence(pin=ledger.pin, outside=tuple(outside))
         return verify_agent(ledger.agent, ledger.store, ledger.store, asked)
     own = [
         KeptNote(note, "the ledger", outside=False)

@@ -22,8 +22,8 @@ from mentis.ledger.verify import verify_chain
 from mentis.ports.entries import Stamp
 from mentis.ports.signer import SeededSigner, Signer
 from mentis.stores.memory import LedgerInMemory
-from mentis.values.checkpoint import Kept, KeptNote, Pin
-from mentis.values.entry import Draft, Entry, Erased, Verdict
+from mentis.values.checkpoint import KeptCheckpoint, KeptNote, Pin
+from mentis.values.entry import Draft, Entry, ErasedFields, Verdict
 from mentis.values.json import JsonObject
 from mentis.values.lease import Lease
 from mentis.values.mark import Mark
@@ -77,7 +77,7 @@ def test_a_ledger_starts_where_its_last_checkpoint_saw_it_or_later(filled: Ledge
     note, standing = keeping.checkpoint(filled.keeping, filled.signer)
     filled.fill(2)
     assert keeping.start(filled.keeping).size == 12
-    assert keeping.start(filled.keeping, Kept(note, standing)).size == 12
+    assert keeping.start(filled.keeping, KeptCheckpoint(note, standing)).size == 12
 
 
 @pytest.mark.parametrize("kept", [7, 0])
@@ -85,7 +85,7 @@ def test_a_shorter_ledger_refuses_to_start(filled: Ledger, kept: int) -> None:
     note, standing = keeping.checkpoint(filled.keeping, filled.signer)
     short = replace(filled.keeping, store=store_of(filled.entries[:kept]))
     with pytest.raises(RolledBack, match="entry 9 is not what it was"):
-        keeping.start(short, Kept(note, standing))
+        keeping.start(short, KeptCheckpoint(note, standing))
     short.store.keep_checkpoint("ada", 10, note)
     with pytest.raises(RolledBack, match=f"it has {kept} entries"):
         keeping.start(short)
@@ -97,7 +97,7 @@ def test_another_ledger_of_the_same_length_refuses_to_start(filled: Ledger) -> N
     chain[3] = replace(chain[3], source="somebody else")
     other = replace(filled.keeping, store=store_of(rechained(chain, 3)))
     with pytest.raises(RolledBack, match="entry 9 is not what it was"):
-        keeping.start(other, Kept(note, standing))
+        keeping.start(other, KeptCheckpoint(note, standing))
     other.store.keep_checkpoint("ada", 10, note)
     with pytest.raises(RolledBack, match="not those the last checkpoint saw") as caught:
         keeping.start(other)
@@ -193,7 +193,7 @@ def test_an_erased_field_leaves_a_ledger_that_verifies_and_says_so(filled: Ledge
     assert "text" in entry.fields
     verdict = verify_store(filled.keeping, [outside(note)])
     assert verdict.findings == ()
-    assert verdict.erased == (Erased(4, ("text",), "asked by the person", tombstone.index),)
+    assert verdict.erased == (ErasedFields(4, ("text",), "asked by the person", tombstone.index),)
 
 
 def test_of_a_whole_entry_that_is_erased_only_the_delivery_stays(filled: Ledger) -> None:

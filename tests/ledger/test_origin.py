@@ -12,7 +12,7 @@ import pytest
 from mentis.errors import HistoryBroken, NotCanonical
 from mentis.ledger import keeping
 from mentis.ledger.origin import (
-    History,
+    OriginHistory,
     fresh_drafts,
     hash_window,
     import_history,
@@ -130,7 +130,7 @@ def test_a_rotated_history_says_what_it_begins_after() -> None:
 
 
 def test_an_empty_history_is_no_drafts() -> None:
-    assert import_history(b'{"entries": []}') == History((), None, None)
+    assert import_history(b'{"entries": []}') == OriginHistory((), None, None)
 
 
 Bend = Callable[[dict[str, Any]], None]

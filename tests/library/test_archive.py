@@ -20,7 +20,7 @@ from mentis.errors import LibraryError
 from mentis.library.archive import export_set, plan_import, read_archive
 from mentis.library.edit import Editor
 from mentis.library.layer import Layer, read_layer
-from mentis.library.load import Loaded, load_layers, shipped_layer
+from mentis.library.load import LoadedLibrary, load_layers, shipped_layer
 from mentis.library.overlay import digest_of
 from mentis.library.shelf import Shelf
 from mentis.ports.clock import FixedClock
@@ -74,7 +74,7 @@ def home(shipped: Layer) -> Generator[tuple[Shelf, Editor]]:
         yield shelf, Editor(shelf, RevisionsInMemory(), FixedClock())
 
 
-def imported(data: bytes, shipped: Layer) -> tuple[Loaded, bytes]:
+def imported(data: bytes, shipped: Layer) -> tuple[LoadedLibrary, bytes]:
     """What an empty home has after the import, and what it exports then."""
     with home(shipped) as (shelf, editor):
         plan = plan_import(shelf.current(), read_archive(data), "replace", force=True)

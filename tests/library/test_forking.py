@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mentis.errors import LibraryError
-from mentis.library.forking import reworded
+from mentis.library.forking import reword_block
 from mentis.values.block import Block, Message, Variant
 from mentis.values.library import Library
 from mentis.values.placeholder import Placeholder
@@ -35,7 +35,7 @@ LIBRARY = Library("sha256:0", (STYLE, DIALOGUE, NAMED), {"clock": CLOCK}, {})
 
 
 def changed(block: str, text: str, variant: str = "default") -> Library:
-    return reworded(LIBRARY, block, text, variant=variant, language="english")
+    return reword_block(LIBRARY, block, text, variant=variant, language="english")
 
 
 def test_only_the_wording_that_serves_is_changed_and_the_revision_is_new() -> None:

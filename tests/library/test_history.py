@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from mentis.errors import LibraryError
 from mentis.library.edit import Editor
-from mentis.library.history import History, redo_target, undo_target
+from mentis.library.history import RevisionHistory, redo_target, undo_target
 from mentis.ports.clock import FixedClock
 from mentis.stores.memory import RevisionsInMemory
 from mentis.stores.sqlite.database import Database
@@ -186,7 +186,7 @@ def test_history_survives_in_a_real_database(tmp_path: Path) -> None:
 
 def test_revisions_of_other_makers_do_not_confuse_going_back() -> None:
     revisions = RevisionsInMemory()
-    history = History(revisions, FixedClock())
+    history = RevisionHistory(revisions, FixedClock())
     for said in ("undo 7", "redo 9", "undo 1", "redo 1", "undo 3"):
         history.append("prompt:x", "null", said)
     known = history.of("prompt:x")

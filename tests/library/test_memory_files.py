@@ -18,7 +18,7 @@ from mentis.library.memory.text import NAMES, drops_most, is_empty, template
 from mentis.ports.clock import FixedClock
 from mentis.stores.memory.revisions import RevisionsInMemory
 from mentis.values.cognition import Revision
-from mentis.values.given import Given
+from mentis.values.given import GivenText
 from mentis.values.stability import Stability
 from mentis.values.trust import Trust
 
@@ -87,7 +87,7 @@ def test_values_say_that_they_are_the_personas_own_words(desk: Desk) -> None:
     desk.put("soul.md", "- Patient.")
     remembered = desk.open().remember()
     where = ("soul.md", Trust.SELF, Stability.SESSION)
-    soul = Given("- Patient.", *where, head="### Identity & Inner Self")
+    soul = GivenText("- Patient.", *where, head="### Identity & Inner Self")
     assert remembered.values["cortex_soul"] == soul
     assert list(remembered.values) == ["cortex_memory", "cortex_soul", "cortex_relationship"]
     assert remembered.problems == ()

@@ -26,7 +26,7 @@ from mentis.act.functions import act
 from mentis.app.agent import Agent
 from mentis.call.scripted import ScriptedProvider
 from mentis.home.parts import Parts
-from mentis.loop.folder import Folder
+from mentis.loop.folder import SenseFolder
 from mentis.loop.sources import LoopChoice
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.values.rendering import Rendering
@@ -77,7 +77,7 @@ def arm(moment: str) -> None:
         place = APPENDS.index(what) + 1
         SqliteLedger.append = dying(SqliteLedger.append, place, before=before)
     elif what == "letting go":
-        Folder._let_go = dying(Folder._let_go, 1, before=before)  # pyright: ignore[reportPrivateUsage]  # the moment
+        SenseFolder._let_go = dying(SenseFolder._let_go, 1, before=before)  # pyright: ignore[reportPrivateUsage]  # the moment
 
 
 async def live(home: Path, moment: str) -> dict[str, object]:

@@ -10,8 +10,8 @@ import pytest
 from anyio import connect_unix, create_task_group, fail_after
 
 from mentis.home.system import RandomIds
-from mentis.loop.folder import Folder
-from mentis.loop.socket import Socket
+from mentis.loop.folder import SenseFolder
+from mentis.loop.socket import SenseSocket
 from mentis.values.trust import Trust
 
 pytestmark = pytest.mark.anyio
@@ -21,7 +21,7 @@ async def test_a_client_that_goes_away_in_the_middle_ends_its_own_talk_and_nothi
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "s"
-    source = Socket(path, RandomIds())
+    source = SenseSocket(path, RandomIds())
     with fail_after(60):
         async with create_task_group() as tasks:
             await tasks.start(source.serve)
@@ -42,7 +42,7 @@ async def test_who_would_stop_the_loop_unvouched_for_is_refused_at_the_door(
     tmp_path: Path,
 ) -> None:
     stop = b'{"kind": "hibernate", "payload": {}, "id": "stop"}\n'
-    source = Socket(tmp_path / "s", RandomIds())
+    source = SenseSocket(tmp_path / "s", RandomIds())
     with fail_after(60):
         async with create_task_group() as tasks:
             await tasks.start(source.serve)
@@ -53,8 +53,8 @@ async def test_who_would_stop_the_loop_unvouched_for_is_refused_at_the_door(
     (tmp_path / "box").mkdir()
     file = tmp_path / "box" / "stop.json"
     file.write_text('{"kind": "hibernate", "payload": {}}', encoding="utf-8")
-    assert await Folder(tmp_path / "box").take(9) == ()
+    assert await SenseFolder(tmp_path / "box").take(9) == ()
     assert (tmp_path / "box" / "refused" / "stop.json").exists()
     file.write_text('{"kind": "hibernate", "payload": {}}', encoding="utf-8")
-    (taken,) = await Folder(tmp_path / "box", trust=Trust.OWNER).take(9)
+    (taken,) = await SenseFolder(tmp_path / "box", trust=Trust.OWNER).take(9)
     assert taken.kind == "hibernate"

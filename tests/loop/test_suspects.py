@@ -16,7 +16,7 @@ from mentis.call.scripted import ScriptedProvider
 from mentis.errors import MentisError, ProviderRefused, ProviderUnreachable, StoreFull
 from mentis.home.parts import Parts
 from mentis.loop.sources import LoopChoice
-from mentis.loop.suspects import Suspects, Trial
+from mentis.loop.suspects import SenseTrial, Suspects
 from mentis.ports.sense_source import ListedSenses
 from mentis.prompts.prompts import Prompts
 from mentis.stores.sqlite.ledger import SqliteLedger
@@ -293,34 +293,34 @@ async def test_an_outcome_is_told_again_only_if_nothing_came_of_the_tick_that_wa
 def test_suspects_are_tried_by_themselves_the_least_tried_first() -> None:
     one, two = sense("one"), sense("two")
     suspects = Suspects(2)
-    assert suspects.trial([one, two], ["left"]) == Trial((one, two))
+    assert suspects.trial([one, two], ["left"]) == SenseTrial((one, two))
     suspects.failed([one, Sense("left", "act.result", {})], "no")
-    assert suspects.trial([one, two], ["left"]) == Trial((one,), ())
+    assert suspects.trial([one, two], ["left"]) == SenseTrial((one,), ())
     suspects.failed([one], "no")
-    assert suspects.trial([one, two], ["left"]) == Trial((), ("left",))
+    assert suspects.trial([one, two], ["left"]) == SenseTrial((), ("left",))
     assert suspects.found_out(["one", "left"]) == ()  # nothing was heard without it
     suspects.failed([Sense("left", "act.result", {})], "no")
-    assert suspects.trial([one, two], ["left", "more"]) == Trial((two,), ("more",))
+    assert suspects.trial([one, two], ["left", "more"]) == SenseTrial((two,), ("more",))
     suspects.heard(["left"])
     ((found, why),) = suspects.found_out(["one", "left"])
     assert (found, why.failures, why.reason) == (one, 2, "no")
     assert suspects.found_out(["left"]) == ()  # somebody took it away
     suspects.failed((), "no")
-    assert suspects.trial([one, two], []) == Trial((one, two))
+    assert suspects.trial([one, two], []) == SenseTrial((one, two))
 
 
 def test_without_tries_nothing_is_suspected() -> None:
     suspects = Suspects(0)
     suspects.failed([sense("one")], "no")
     suspects.heard([])
-    assert suspects.trial([sense("one")], []) == Trial((sense("one"),))
+    assert suspects.trial([sense("one")], []) == SenseTrial((sense("one"),))
     assert suspects.found_out(["one"]) == ()
 
 
 def test_a_sense_with_which_no_tick_comes_to_an_end_is_told_from_a_provider_that_is_slow() -> None:
     batch = [sense("one"), sense("endless"), sense("two")]
 
-    def lived(late: Callable[[int, Trial], bool]) -> tuple[list[str], list[str]]:
+    def lived(late: Callable[[int, SenseTrial], bool]) -> tuple[list[str], list[str]]:
         """What was heard, and what was found out, in so many ticks."""
         suspects, heard, out = Suspects(3), list[str](), list[str]()
         for number in range(20):

@@ -9,14 +9,14 @@ from datetime import timedelta
 
 import pytest
 
-from mentis.memories.memories import Memories, Tools
+from mentis.memories.memories import Memories, MemoryParts
 from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.ports.screener import ListedScreener
 from mentis.settings.sections import MemoriesSettings
 from mentis.stores.memory import LedgerInMemory, MemoriesInMemory
 from mentis.values.cognition import Memory
-from mentis.values.memories import Found, MemoryDraft, Vector, text_digest
+from mentis.values.memories import FoundMemories, MemoryDraft, Vector, text_digest
 from mentis.values.trust import Trust
 
 pytestmark = pytest.mark.anyio
@@ -50,7 +50,7 @@ def filled(width: float) -> MemoriesInMemory:
 
 
 def opened(store: MemoriesInMemory, width: float, exact_up_to: int = 500) -> Memories:
-    tools = Tools(
+    tools = MemoryParts(
         store=store,
         clock=FixedClock(step=timedelta(seconds=1)),
         ids=CountingIds(),
@@ -62,11 +62,11 @@ def opened(store: MemoriesInMemory, width: float, exact_up_to: int = 500) -> Mem
     return Memories(AGENT, tools)
 
 
-async def search(memories: Memories, number: int) -> Found:
+async def search(memories: Memories, number: int) -> FoundMemories:
     return await memories.search(str(number), way="semantic", limit=5)
 
 
-def names(found: Found) -> list[str]:
+def names(found: FoundMemories) -> list[str]:
     return [row.memory.id for row in found.hits]
 
 

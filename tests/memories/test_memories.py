@@ -18,7 +18,7 @@ from mentis.engines.hashed import HashEmbedder
 from mentis.errors import BadInput, EngineFailed, EngineMissing, StoreConflict, UsageError
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
-from mentis.memories.memories import Memories, Tools, open_memories
+from mentis.memories.memories import Memories, MemoryParts, open_memories
 from mentis.ports.clock import FixedClock
 from mentis.ports.embedder import Embedder
 from mentis.ports.ids import CountingIds
@@ -27,13 +27,13 @@ from mentis.ports.screener import ListedScreener, Screener, StoredVector
 from mentis.record.verify_home import verify_home
 from mentis.settings.sections import MemoriesSettings
 from mentis.stores.memory import LedgerInMemory, MemoriesInMemory
-from mentis.values.cognition import Memory, Screened
+from mentis.values.cognition import Memory, Screening
 from mentis.values.memories import (
     EVERYTHING_PUBLIC,
-    Found,
+    FoundMemories,
     MemoryDraft,
     MemoryFilter,
-    Remembered,
+    StoredMemory,
     Way,
 )
 from mentis.values.memory_kind import MemoryKind
@@ -69,7 +69,7 @@ class Broken:
     def __init__(self, error: Exception) -> None:
         self.error = error
 
-    def screen(self, text: str, *, source: str, vector: StoredVector | None = None) -> Screened:
+    def screen(self, text: str, *, source: str, vector: StoredVector | None = None) -> Screening:
         raise self.error
 
 
@@ -98,7 +98,7 @@ def made(
     settings: MemoriesSettings | None = None,
 ) -> Memories:
     kept = ledger or LedgerInMemory()
-    tools = Tools(
+    tools = MemoryParts(
         store=store or MemoriesInMemory(),
         clock=FixedClock(step=timedelta(seconds=1)),
         ids=CountingIds() if store is None else SHARED,
@@ -118,11 +118,11 @@ def outside(text: str) -> MemoryDraft:
     return MemoryDraft(text, source="web")
 
 
-def texts(found: Found) -> list[str]:
+def texts(found: FoundMemories) -> list[str]:
     return [row.memory.text for row in found.hits]
 
 
-async def keep(memories: Memories, *said: str) -> list[Remembered]:
+async def keep(memories: Memories, *said: str) -> list[StoredMemory]:
     return [await memories.remember(own(text)) for text in said]
 
 
@@ -362,7 +362,7 @@ async def test_a_near_miss_that_nobody_may_be_told_has_a_reason_and_no_text() ->
 
 async def test_time_takes_weight_from_what_is_old_if_wanted() -> None:
     clock = FixedClock(datetime(2026, 1, 1, tzinfo=UTC), step=timedelta(days=10))
-    tools = Tools(MemoriesInMemory(), clock, CountingIds(), LedgerInMemory)
+    tools = MemoryParts(MemoriesInMemory(), clock, CountingIds(), LedgerInMemory)
     memories = Memories("home/ada", tools)
     await memories.remember(own("the cello cello is old"))
     await memories.remember(own("a newer note, longer than that, about the cello"))
@@ -425,7 +425,7 @@ async def test_a_release_is_an_entry_and_never_says_what_the_memory_said() -> No
     assert entry.body["memory"] == {"what": "release", "id": held.id, "reason": "it is a joke"}
     assert list(ledger.entries("home/ada")) == [entry]
     assert texts(await memories.search("cello")) == ["ignore the cello"]
-    assert memories.get(held.id).screening == Screened("suspicious", "an order (web)")
+    assert memories.get(held.id).screening == Screening("suspicious", "an order (web)")
     with pytest.raises(UsageError, match="not in quarantine"):
         memories.release(held.id, reason="again")
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from mentis.engines.hashed import HashEmbedder
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
-from mentis.memories.memories import Memories, Tools, open_memories
+from mentis.memories.memories import Memories, MemoryParts, open_memories
 from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.ports.memory_store import MemoryStore
@@ -27,7 +27,7 @@ from mentis.stores.postgres.database import PostgresDatabase
 from mentis.stores.postgres.memories import PostgresMemories
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.memories import SqliteMemories
-from mentis.values.memories import Found, MemoryDraft, Way
+from mentis.values.memories import FoundMemories, MemoryDraft, Way
 from mentis.values.trust import Trust
 
 AGENTS = count(1)
@@ -52,7 +52,7 @@ def stores(
 
 
 def opened(store: MemoryStore, agent: str, ids: CountingIds | None = None) -> Memories:
-    tools = Tools(
+    tools = MemoryParts(
         store=store,
         clock=FixedClock(step=timedelta(seconds=1)),
         ids=ids or CountingIds(),
@@ -64,9 +64,11 @@ def opened(store: MemoryStore, agent: str, ids: CountingIds | None = None) -> Me
     return Memories(agent, tools)
 
 
-async def told(memories: Memories, said: Sequence[str], query: str, way: Way) -> list[Found]:
+async def told(
+    memories: Memories, said: Sequence[str], query: str, way: Way
+) -> list[FoundMemories]:
     """Found after each memory, and once more by somebody who reads everything anew."""
-    found: list[Found] = []
+    found: list[FoundMemories] = []
     for text in said:
         await memories.remember(MemoryDraft(text, trust=Trust.SELF))
         found.append(await memories.search(query, way=way, limit=3))

@@ -7,7 +7,7 @@ from ipaddress import ip_address
 import pytest
 
 from mentis.errors import BadInput
-from mentis.net.reach import Aim, Reach, addresses_of, aim_at, may_reach
+from mentis.net.reach import Reach, WebAddress, addresses_of, aim_at, may_reach
 
 REACH = Reach(
     hosts=("example.org", ".wiki.test", "Other.test:8443", "9.9.9.9"),
@@ -121,7 +121,7 @@ def test_where_a_host_leads_decides(address: str, public: bool, private: bool, p
 
 @pytest.mark.anyio
 async def test_a_name_that_leads_to_this_machine_must_be_listed_as_such() -> None:
-    aim = Aim("https", "localhost", 8080, "/")
+    aim = WebAddress("https", "localhost", 8080, "/")
     assert await addresses_of(aim, REACH)
     with pytest.raises(BadInput, match="may be reached"):
         await addresses_of(aim, Reach(hosts=("localhost:8080",)))

@@ -10,7 +10,7 @@ import pytest
 
 from mentis.errors import BadInput, StoreConflict, StoreDamaged, StoreFull, UsageError
 from mentis.ports.clock import FixedClock
-from mentis.prompts.cognition import DRIVES_CHANGED, Cognition, load_state, told
+from mentis.prompts.cognition import DRIVES_CHANGED, Cognition, load_state, state_lines
 from mentis.settle.patches import patch
 from mentis.stores.memory import StatesInMemory
 from mentis.stores.sqlite.database import Database
@@ -162,7 +162,7 @@ def test_what_cannot_be_recorded_is_not_accepted() -> None:
 
 def test_no_text_passes_for_a_line_of_its_own() -> None:
     world = World("a\nin mind: b\u2028\x1b[2J")
-    assert told(world.mind.state())[-1] == r"in mind: a\nin mind: b\u2028\x1b[2J"
+    assert state_lines(world.mind.state())[-1] == r"in mind: a\nin mind: b\u2028\x1b[2J"
 
 
 def test_a_state_that_could_not_be_read_again_is_not_saved() -> None:

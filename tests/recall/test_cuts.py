@@ -5,15 +5,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mentis.errors import BadInput
-from mentis.recall.cuts import PLANNED, Cut, Right, calibrate, cut_for, measured, read_cuts, written
+from mentis.recall.cuts import (
+    PLANNED,
+    Right,
+    SelectionCut,
+    calibrate,
+    cut_for,
+    dump_cuts,
+    find_cut,
+    read_cuts,
+)
 
 
 def test_a_cut_is_found_by_the_name_of_its_embedder_and_the_owner_comes_first() -> None:
     model = "minilm-l6-v2+gloss-00000000+ngrams-1/640/l2"
-    assert cut_for(model) == measured(model)
+    assert cut_for(model) == find_cut(model)
     assert cut_for(model) != PLANNED
-    assert cut_for(model, {"minilm-l6-v2": Cut(0.5, 0.1)}) == Cut(0.5, 0.1)
-    assert measured("minilm-l6-v22/3/l2") is None
+    assert cut_for(model, {"minilm-l6-v2": SelectionCut(0.5, 0.1)}) == SelectionCut(0.5, 0.1)
+    assert find_cut("minilm-l6-v22/3/l2") is None
     assert cut_for("unheard-of/3/l2") == PLANNED
 
 
@@ -31,8 +40,8 @@ def test_what_was_measured_stays_after_the_cut(found: list[Right]) -> None:
 
 
 def test_cuts_are_read_as_they_were_written() -> None:
-    cuts = {"a": Cut(0.25, 0.5, 0.3), "b": Cut(None, 1.0)}
-    assert read_cuts(written(cuts, "note"), where="here") == cuts
+    cuts = {"a": SelectionCut(0.25, 0.5, 0.3), "b": SelectionCut(None, 1.0)}
+    assert read_cuts(dump_cuts(cuts, "note"), where="here") == cuts
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mentis.recall.epochs import MOST, Told, memory_id, tell
-from mentis.recall.resident import Economy, Item
+from mentis.recall.epochs import MOST, EpochMemories, memory_id, tell
+from mentis.recall.resident import Economy, ResidentItem
 from mentis.values.residency import Residents
 from mentis.values.span import Span
 from mentis.values.stability import Stability
@@ -14,16 +14,16 @@ def memory(name: str, text: str = "") -> Span:
     return Span(text or f"About {name}.", source=f"memory {name}", trust=Trust.SELF)
 
 
-def told(kept: Residents, spans: list[Span], wanted: list[str], *, turns: int = 5) -> Told:
+def told(kept: Residents, spans: list[Span], wanted: list[str], *, turns: int = 5) -> EpochMemories:
     economy = Economy(1000 if turns else 0, 0.1, 1.25, turns)
-    return tell(kept, spans, wanted, item=lambda one: Item(40, one.text), economy=economy)
+    return tell(kept, spans, wanted, item=lambda one: ResidentItem(40, one.text), economy=economy)
 
 
-def lasting(one: Told) -> list[str]:
+def lasting(one: EpochMemories) -> list[str]:
     return [memory_id(span) for span in one.spans if span.stability is Stability.SESSION]
 
 
-def fleeting(one: Told) -> list[str]:
+def fleeting(one: EpochMemories) -> list[str]:
     return [memory_id(span) for span in one.spans if span.stability is Stability.TURN]
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from mentis.errors import BadInput
 from mentis.recall.evaluation import figures, overlap
-from mentis.recall.evaluation_set import Source, Task, load_set
-from mentis.recall.phrasebook import asked
+from mentis.recall.evaluation_set import EvaluationSource, Task, load_set
+from mentis.recall.phrasebook import load_phrases
 
 # The tasks were written before examples and tuning. Whoever changes one measures another thing.
 TASKS = "607eab1a874aa1a7c85dec7ad45a1ba3b4f4404bd9f63818424081f90a0c4c45"
@@ -58,22 +58,24 @@ TASK: dict[str, object] = {
 
 
 def test_a_set_of_your_own_is_read_and_its_overlap_is_found(tmp_path: Path) -> None:
-    found = load_set(Source(write(tmp_path, tools=[TOOL], tasks=[TASK])))
+    found = load_set(EvaluationSource(write(tmp_path, tools=[TOOL], tasks=[TASK])))
     assert overlap(found) == (("please open my garden door now", "open garden door"),)
 
 
 def test_a_task_that_expects_what_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="not in the set"):
-        load_set(Source(write(tmp_path, tools=[TOOL], tasks=[{**TASK, "tools": ["b"]}])))
+        load_set(EvaluationSource(write(tmp_path, tools=[TOOL], tasks=[{**TASK, "tools": ["b"]}])))
     with pytest.raises(BadInput, match="is 'none' and expects"):
-        load_set(Source(write(tmp_path, tools=[TOOL], tasks=[{**TASK, "difficulty": "none"}])))
+        load_set(
+            EvaluationSource(write(tmp_path, tools=[TOOL], tasks=[{**TASK, "difficulty": "none"}]))
+        )
     with pytest.raises(BadInput, match="has no task"):
-        load_set(Source(write(tmp_path, tools=[TOOL], tasks=[{"language": "en"}])))
+        load_set(EvaluationSource(write(tmp_path, tools=[TOOL], tasks=[{"language": "en"}])))
 
 
 def test_a_folder_without_tasks_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"no tasks\.jsonl"):
-        load_set(Source(tmp_path))
+        load_set(EvaluationSource(tmp_path))
 
 
 def test_files_of_your_own_need_names_descriptions_and_tasks_only(tmp_path: Path) -> None:
@@ -87,7 +89,7 @@ def test_files_of_your_own_need_names_descriptions_and_tasks_only(tmp_path: Path
         {"language": "en", "task": "hm"},
     ]
     tasks.write_text("\n".join(map(json.dumps, rows)) + "\n\n", encoding="utf-8")
-    found = load_set(Source(tasks=tasks, tools=tools))
+    found = load_set(EvaluationSource(tasks=tasks, tools=tools))
     assert [(one.name, one.examples) for one in found.capabilities] == [
         ("a", ()),
         ("b", ("close the gate",)),
@@ -96,8 +98,10 @@ def test_files_of_your_own_need_names_descriptions_and_tasks_only(tmp_path: Path
 
 
 def test_a_phrase_that_ships_counts_as_shared_wording(tmp_path: Path) -> None:
-    spoken = next(text for one in asked() for text in one.phrases if len(text.split()) > 6)
-    found = load_set(Source(write(tmp_path, tools=[TOOL], tasks=[{**TASK, "task": spoken}])))
+    spoken = next(text for one in load_phrases() for text in one.phrases if len(text.split()) > 6)
+    found = load_set(
+        EvaluationSource(write(tmp_path, tools=[TOOL], tasks=[{**TASK, "task": spoken}]))
+    )
     assert overlap(found)
 
 

@@ -8,7 +8,7 @@ import pytest
 from mentis.engines.hashed import HashEmbedder
 from mentis.errors import BadInput
 from mentis.recall.manifest import (
-    Reader,
+    WordReader,
     build_manifest,
     check_manifest,
     content_digest,
@@ -20,7 +20,7 @@ from mentis.recall.selecting import Sight, choose
 from mentis.values.selection import Capability, Manifest
 
 Damage = Callable[[bytes], bytes]
-READER = Reader("as-it-is", lambda text: text)
+READER = WordReader("as-it-is", lambda text: text)
 TOOLS = (
     Capability("read_file", "tool", "Open a file.", examples=("show notes.txt",)),
     Capability("call", "tool", "Dial a number."),

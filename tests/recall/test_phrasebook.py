@@ -5,13 +5,13 @@ import pytest
 
 from mentis.engines.embedders import open_embedder
 from mentis.engines.weights import install_weights
-from mentis.recall.phrasebook import CHATTER, Phrasebook, asked, phrasebook_for, small_talk
+from mentis.recall.phrasebook import CHATTER, Phrasebook, load_phrases, phrasebook_for, small_talk
 
 MODEL = "minilm-l6-v2+gloss-00000000+ngrams-1/640/l2"
 
 
 def test_what_ships_is_whole_and_says_each_thing_once() -> None:
-    entries = asked()
+    entries = load_phrases()
     assert len({one.name for one in entries}) == len(entries) > 150
     assert all(one.description and len(one.phrases) > 1 for one in entries)
     assert len(set(small_talk())) == len(small_talk()) > 100
@@ -56,7 +56,7 @@ async def test_the_vectors_that_ship_are_those_of_the_embedder() -> None:
     embedder, _ = open_embedder("minilm")
     phrases = phrasebook_for(embedder.fingerprint)
     assert phrases is not None
-    texts = [*(text for one in asked() for text in one.texts), *small_talk()]
+    texts = [*(text for one in load_phrases() for text in one.texts), *small_talk()]
     chosen = range(0, len(texts), 97)
     for number, vector in zip(
         chosen, await embedder.embed([texts[number] for number in chosen]), strict=True

@@ -8,21 +8,21 @@ import pytest
 from mentis.engines.cached import CachedEmbedder
 from mentis.engines.hashed import HashEmbedder
 from mentis.errors import BadInput, EngineFailed
-from mentis.recall.catalogue import as_known, unknown, words_manifest
+from mentis.recall.catalogue import as_known, missing_vectors, words_manifest
 from mentis.recall.embedding import LONGEST, embed_once
-from mentis.recall.manifest import Reader, build_manifest
+from mentis.recall.manifest import WordReader, build_manifest
 from mentis.recall.ranking import Ranking
-from mentis.recall.recall import Aim, recall
-from mentis.values.cognition import Memory, Screened
-from mentis.values.memories import Found, Scored
+from mentis.recall.recall import RecallAim, recall
+from mentis.values.cognition import Memory, Screening
+from mentis.values.memories import FoundMemories, ScoredMemory
 from mentis.values.memory_kind import MemoryKind
-from mentis.values.recalled import Embedded, Stimulus
+from mentis.values.recalled import EmbeddedText, Stimulus
 from mentis.values.selection import Capability, SelectionLimits
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trust import Trust
 
 pytestmark = pytest.mark.anyio
-READER = Reader("as-it-is", lambda text: text)
+READER = WordReader("as-it-is", lambda text: text)
 CALL = Capability("make_call", "tool", "Dial a telephone number.")
 READ = Capability("read_file", "tool", "Open a file and show it.")
 POEMS = Capability("poetry", "skill", "Write a poem that rhymes.")
@@ -37,16 +37,16 @@ class Broken:
         raise EngineFailed("it broke")
 
 
-def wordy(text: str) -> Embedded:
-    return Embedded(text, text)
+def wordy(text: str) -> EmbeddedText:
+    return EmbeddedText(text, text)
 
 
 def row(
     name: str, kind: MemoryKind = "fact", *, chosen: bool = True, dropped: bool = False
-) -> Scored:
-    screening = Screened("dropped") if dropped else None
+) -> ScoredMemory:
+    screening = Screening("dropped") if dropped else None
     memory = Memory(name, f"number {name}", kind=kind, trust=Trust.OWNER, screening=screening)
-    return Scored(memory, 1.0, chosen, "lexical place 1", lexical_rank=1)
+    return ScoredMemory(memory, 1.0, chosen, "lexical place 1", lexical_rank=1)
 
 
 async def test_a_text_is_embedded_once_and_a_cache_says_that_it_knew() -> None:
@@ -80,11 +80,13 @@ async def test_only_the_beginning_of_a_huge_text_is_compared() -> None:
 
 
 def test_tools_skills_and_memories_come_from_one_text() -> None:
-    asked: list[Embedded] = []
+    asked: list[EmbeddedText] = []
 
-    def search(embedded: Embedded) -> Found:
+    def search(embedded: EmbeddedText) -> FoundMemories:
         asked.append(embedded)
-        return Found(embedded.text, "lexical", hits=(row("a"), row("b"), row("c"), row("d")))
+        return FoundMemories(
+            embedded.text, "lexical", hits=(row("a"), row("b"), row("c"), row("d"))
+        )
 
     embedded = wordy("dial a number and write a poem")
     found = recall(
@@ -93,7 +95,7 @@ def test_tools_skills_and_memories_come_from_one_text() -> None:
         tools=TOOLS,
         ranking=RANKING,
         search=search,
-        aim=Aim(base=("memory", "unknown")),
+        aim=RecallAim(base=("memory", "unknown")),
     )
     assert asked == [embedded]
     assert [tool.name for tool in found.tools] == ["memory", "make_call"]
@@ -103,21 +105,23 @@ def test_tools_skills_and_memories_come_from_one_text() -> None:
 
 
 def test_what_may_not_be_told_is_counted_wherever_it_was_kept_out() -> None:
-    def search(embedded: Embedded) -> Found:
+    def search(embedded: EmbeddedText) -> FoundMemories:
         near = (row("b", "system", chosen=False), row("c", chosen=False, dropped=True))
-        return Found(embedded.text, "lexical", hits=(row("a", "override"),), near=near, filtered=2)
+        return FoundMemories(
+            embedded.text, "lexical", hits=(row("a", "override"),), near=near, filtered=2
+        )
 
     found = recall(Stimulus("x"), embedded=wordy("x"), tools={}, search=search)
     assert (found.memories, found.filtered) == ((), 5)
 
 
 def test_without_room_for_memories_none_are_searched() -> None:
-    def search(embedded: Embedded) -> Found:
+    def search(embedded: EmbeddedText) -> FoundMemories:
         raise AssertionError(embedded)
 
     limits = SelectionLimits(max_memories=0)
     found = recall(
-        Stimulus("x"), embedded=wordy("x"), tools={}, search=search, aim=Aim(limits=limits)
+        Stimulus("x"), embedded=wordy("x"), tools={}, search=search, aim=RecallAim(limits=limits)
     )
     assert found.found is None
 
@@ -129,7 +133,7 @@ async def test_a_tool_that_is_gone_is_not_selected_and_a_changed_one_is_unknown(
     there = as_known((POEMS, CALL, replace(READ, description="Reads.")), manifest)
     assert [one.name for one in there] == ["poetry", "make_call", "read_file"]
     assert there[1].examples == ("ring them",)
-    missing = unknown(there, manifest, model="hash-sha256/4/l2", reading="as-it-is")
+    missing = missing_vectors(there, manifest, model="hash-sha256/4/l2", reading="as-it-is")
     assert [one.name for one in missing] == ["poetry", "read_file"]
 
 

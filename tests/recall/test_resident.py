@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mentis.recall.resident import WINDOW, Economy, Item, place
+from mentis.recall.resident import WINDOW, Economy, ResidentItem, place
 from mentis.values.residency import Placement, Residents
 
 NAMES = [f"tool_{number:02}" for number in range(12)]
-ITEMS = {name: Item(100, f"print of {name}") for name in NAMES}
+ITEMS = {name: ResidentItem(100, f"print of {name}") for name in NAMES}
 BASE = ("tool_00",)
 MOST = 4
 wishes = st.lists(st.lists(st.sampled_from(NAMES), max_size=3, unique=True), max_size=30)
@@ -90,7 +90,7 @@ def test_few_enough_all_stay_whatever_is_needed_and_nothing_is_chosen() -> None:
 def test_what_is_gone_or_changed_leaves_at_once_and_the_price_is_told() -> None:
     kept, _ = step(Residents(), ["tool_01", "tool_02"], Economy(0, 0.1, 1.25, 0))
     less = {name: item for name, item in ITEMS.items() if name != "tool_01"}
-    changed = {**less, "tool_02": Item(100, "another print")}
+    changed = {**less, "tool_02": ResidentItem(100, "another print")}
     economy = Economy(1000, 0.1, 1.25, 1)
     _, placed = place("tools", kept, ["tool_03"], items=changed, base=BASE, most=4, economy=economy)
     assert placed.changed

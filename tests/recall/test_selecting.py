@@ -12,13 +12,13 @@ from mentis.engines.ngrams import NgramEmbedder
 from mentis.engines.weights import install_weights
 from mentis.errors import EngineFailed
 from mentis.ports.embedder import Embedder
-from mentis.recall.cuts import Cut
-from mentis.recall.manifest import Reader, build_manifest
+from mentis.recall.cuts import SelectionCut
+from mentis.recall.manifest import WordReader, build_manifest
 from mentis.recall.ranking import Ranking
 from mentis.recall.selecting import select
 from mentis.values.selection import Capability, Selection, SelectionLimits
 
-READER = Reader("gloss", gloss)
+READER = WordReader("gloss", gloss)
 LETTERS = NgramEmbedder(read=gloss, name="ngrams-1")
 CAPABILITIES = (
     Capability("read_file", "tool", "Open a file and return its contents."),
@@ -175,7 +175,7 @@ async def test_an_embedder_nobody_measured_is_cut_as_planned_and_that_is_recorde
     assert found.tools == ("make_call",)
     assert [step.part for step in found.degraded] == ["cut"]
     assert "0.58" in found.degraded[0].reason
-    own = Ranking(manifest, {"unheard-of": Cut(0.0, 2.0)})
+    own = Ranking(manifest, {"unheard-of": SelectionCut(0.0, 2.0)})
     found = await select("dial a phone number", ranking=own, embedder=unheard, reader=READER)
     assert len(found.tools) > 1
     assert found.degraded == ()
@@ -185,7 +185,7 @@ async def test_a_skill_has_a_floor_of_its_own() -> None:
     manifest = (await ranking_of(*CAPABILITIES)).manifest
     task = "write poems in rhyme about rain and temperature"
     for floor, skills in ((0.01, ("poetry",)), (0.99, ())):
-        ranking = Ranking(manifest, {"ngrams-1": Cut(0.01, 2.0, floor)})
+        ranking = Ranking(manifest, {"ngrams-1": SelectionCut(0.01, 2.0, floor)})
         found = await select(task, ranking=ranking, embedder=LETTERS, reader=READER)
         assert found.skills == skills
         assert "get_weather" in found.tools

@@ -8,8 +8,8 @@ from mentis.errors import BadInput, UsageError
 from mentis.recall.suite import (
     CHECKS,
     Assertion,
-    Case,
     Suite,
+    SuiteCase,
     find_suite,
     judge,
     read_suite,
@@ -51,18 +51,18 @@ OUTPUT = json.dumps(
 def test_an_assertion_holds_or_says_why_not(
     kind: str, path: str, value: object, *, passed: bool
 ) -> None:
-    (found,) = judge(Case("case", "task", (Assertion(kind, path, value),)), OUTPUT)
+    (found,) = judge(SuiteCase("case", "task", (Assertion(kind, path, value),)), OUTPUT)
     assert found.passed is passed
     assert bool(found.reason) is not passed
 
 
 def test_what_is_not_json_fails_every_assertion() -> None:
-    case = Case("case", "task", tuple(Assertion(kind) for kind in CHECKS))
+    case = SuiteCase("case", "task", tuple(Assertion(kind) for kind in CHECKS))
     assert {one.reason for one in judge(case, "{")} == {"is not JSON"}
 
 
 def test_the_score_is_passed_over_total() -> None:
-    case = Case("c", "t", (Assertion("is_valid_json"), Assertion("has_property", "gone")))
+    case = SuiteCase("c", "t", (Assertion("is_valid_json"), Assertion("has_property", "gone")))
     found = report(Suite("s", (case,)), list(judge(case, "{}")))
     assert (found.passed, found.total, found.score) == (1, 2, 0.5)
 

@@ -10,7 +10,7 @@ import pytest
 
 from mentis.act import entries
 from mentis.act.approvals import Approvals
-from mentis.act.journal import Begun, Journal, Sizes
+from mentis.act.journal import ActIntent, Journal, Sizes
 from mentis.errors import UsageError
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
@@ -45,9 +45,9 @@ def journal(record: Record) -> Journal:
     )
 
 
-def begun(record: Record, key: str) -> Begun:
+def begun(record: Record, key: str) -> ActIntent:
     call = ActCall(Action("send", {"text": WORDS}), key, record.agent)
-    return Begun(call, SPEC, "sha256:1")
+    return ActIntent(call, SPEC, "sha256:1")
 
 
 def waiting(record: Record, key: str) -> WaitingAct:

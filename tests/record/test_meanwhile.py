@@ -27,7 +27,7 @@ from mentis.record import export as record_export
 from mentis.record import rotation as record_rotation
 from mentis.record.record import Record, open_record
 from mentis.record.segments import SegmentFolder
-from mentis.record.verify import Asked, verify_agent
+from mentis.record.verify import VerifyEvidence, verify_agent
 from mentis.record.verify_home import verify_home
 from mentis.stores import sql_ledger
 from mentis.stores.sql_ledger import SqlLedger
@@ -119,7 +119,7 @@ def verify(owned: Owned, *, late: bool) -> Verdict:
     with owned.open() as record:
         ledger = Overtaken(record.database)
         ledger.owned, ledger.late = owned, late
-        asked = replace(Asked(), pin=record.sealed().pin, segments=record.segments)
+        asked = replace(VerifyEvidence(), pin=record.sealed().pin, segments=record.segments)
         return verify_agent(record.agent, ledger, record.talk, asked)
 
 
@@ -169,7 +169,7 @@ def export(owned: Owned, path: Path, monkeypatch: pytest.MonkeyPatch) -> list[st
         return audit(record_export.export_record(record, path))
 
 
-def audit(done: record_export.Exported) -> list[str]:
+def audit(done: record_export.RecordExport) -> list[str]:
     pin = done.pin
     told = auditor.audit(str(done.path), key=pin.public_key, origin=pin.origin, checkpoints=[])
     return [str(finding) for finding in told["findings"]]

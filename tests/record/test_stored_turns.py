@@ -18,7 +18,7 @@ from mentis.codec.forms import to_json
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
 from mentis.ports.act_handler import RecordingHandler
-from mentis.record.stored_turns import answered, asked
+from mentis.record.stored_turns import answer_turns, question_turn
 from mentis.values.action import Action, Outcome
 from mentis.values.part import (
     ProviderState,
@@ -44,7 +44,7 @@ DONE = Outcome(Action("look", {"at": "sky"}, call_id="c1"), "done", text="blue")
 def test_an_answer_is_kept_with_its_calls_its_state_and_its_results() -> None:
     thought = ReasoningPart("hm", STATE)
     reply = Reply("Let me see.", "tool_use", parts=(thought, TextPart("Let me see."), CALL))
-    assert answered(reply, [DONE], at_once=True) == (
+    assert answer_turns(reply, [DONE], at_once=True) == (
         Turn("assistant", (thought, TextPart("Let me see."), CALL), Trust.SELF),
         Turn("user", (ToolResultPart("c1", "look", "blue"),), Trust.UNTRUSTED),
     )
@@ -53,7 +53,7 @@ def test_an_answer_is_kept_with_its_calls_its_state_and_its_results() -> None:
 def test_a_result_keeps_the_trust_of_what_was_answered() -> None:
     reply = Reply("", "tool_use", parts=(CALL,))
     for trust in Trust:
-        (_, results) = answered(reply, [replace(DONE, trust=trust)], at_once=True)
+        (_, results) = answer_turns(reply, [replace(DONE, trust=trust)], at_once=True)
         assert results.parts == (ToolResultPart("c1", "look", "blue", trust=trust),)
         assert results.lineage is Trust.UNTRUSTED
 
@@ -70,13 +70,13 @@ def test_what_failed_is_told_with_its_state_its_reason_and_what_came(
     reason: str, text: str, told: str
 ) -> None:
     failed = Outcome(DONE.action, "crashed", reason=reason, text=text)
-    (_, results) = answered(Reply("", "tool_use", parts=(CALL,)), [failed], at_once=True)
+    (_, results) = answer_turns(Reply("", "tool_use", parts=(CALL,)), [failed], at_once=True)
     assert results.parts == (ToolResultPart("c1", "look", told, failed=True),)
 
 
 def test_what_waits_has_not_failed_and_is_told_with_its_key() -> None:
     waits = Outcome(DONE.action, "waiting", reason="ask first", key="k1")
-    (_, results) = answered(Reply("", "tool_use", parts=(CALL,)), [waits], at_once=True)
+    (_, results) = answer_turns(Reply("", "tool_use", parts=(CALL,)), [waits], at_once=True)
     assert results.parts == (ToolResultPart("c1", "look", "waiting: ask first\nact: k1"),)
 
 
@@ -84,34 +84,36 @@ def test_a_call_that_was_never_judged_and_a_broken_thought_are_left_out() -> Non
     parts = (ReasoningPart("hm", STATE), TextPart("Let me"), CALL)
     reply = Reply("Let me", "interrupted", parts=parts)
     turn = Turn("assistant", (TextPart("Let me"),), Trust.SELF, "interrupted")
-    assert answered(reply, [], at_once=True) == (turn,)
-    assert answered(Reply("", "interrupted", parts=parts[::2]), [], at_once=True) == ()
+    assert answer_turns(reply, [], at_once=True) == (turn,)
+    assert answer_turns(Reply("", "interrupted", parts=parts[::2]), [], at_once=True) == ()
 
 
 def test_the_text_of_the_turn_is_the_text_of_the_reply_whatever_its_parts_are() -> None:
     reply = Reply("One.\n\nTwo.", "end", parts=(TextPart("One."), TextPart("Two."), CALL))
     for at_once in (True, False):
-        said, _ = answered(reply, [DONE], at_once=at_once)
+        said, _ = answer_turns(reply, [DONE], at_once=at_once)
         assert said.text == reply.text
         assert said.parts[-1] == CALL
 
 
 def test_a_message_is_kept_with_what_it_answers() -> None:
     stimulus = Stimulus("Yes.", reply_to=ReplyTo("The blue\nbike?", author="Lena"))
-    turn = asked(stimulus, "complete")
+    turn = question_turn(stimulus, "complete")
     assert turn.text == "> Lena: The blue\n> bike?\n\nYes."
     assert turn.lineage is Trust.UNTRUSTED
-    assert asked(Stimulus("Yes."), "complete").lineage is Trust.OWNER
+    assert question_turn(Stimulus("Yes."), "complete").lineage is Trust.OWNER
 
 
 def test_the_lineage_of_an_answer_is_that_of_what_it_was_made_from() -> None:
     reply = Reply("It is blue.", "end", parts=(TextPart("It is blue."),))
-    (said,) = answered(reply, [], at_once=True, lineage=Trust.UNTRUSTED)
+    (said,) = answer_turns(reply, [], at_once=True, lineage=Trust.UNTRUSTED)
     assert said == Turn("assistant", (TextPart("It is blue."),), Trust.UNTRUSTED)
 
 
 def test_a_guests_message_is_kept_as_untrusted() -> None:
-    assert asked(Stimulus("Hi", trust=Trust.UNTRUSTED), "complete").lineage is Trust.UNTRUSTED
+    assert (
+        question_turn(Stimulus("Hi", trust=Trust.UNTRUSTED), "complete").lineage is Trust.UNTRUSTED
+    )
 
 
 LOOK = ToolDeclaration("look", "Looks.", {"type": "object", "properties": {"at": {}}})

@@ -17,12 +17,12 @@ from mentis.call.scripted import ScriptedProvider
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
 from mentis.ledger import keeping
-from mentis.record.claims import Claim
+from mentis.record.claims import TurnClaim
 from mentis.record.erasure_turns import what_remains
 from mentis.record.media_digest import media_digest
 from mentis.record.record import open_record
 from mentis.record.verify_home import verify_home
-from mentis.record.verify_turns import Turns
+from mentis.record.verify_turns import SessionTurns
 from mentis.values.digest import digest
 from mentis.values.entry import Verdict
 from mentis.values.part import MediaPart, Part, ReasoningPart, TextPart, ToolResultPart
@@ -115,7 +115,7 @@ async def test_nothing_of_any_turn_can_be_changed_unseen(home: Path) -> None:
 
 QUESTION = Turn("user", (NOTE, TextPart("Why?")))
 ANSWER = Turn("assistant", (TextPart("So."),), Trust.UNTRUSTED)
-OLD = Claim(
+OLD = TurnClaim(
     index=0,
     number=0,
     message=digest(b"Why?"),
@@ -148,18 +148,18 @@ def with_part(turn: Turn, part: Part) -> Turn:
     ],
 )
 async def test_what_an_older_entry_implies_is_held_against_it(turns: tuple[Turn, ...]) -> None:
-    assert Turns([QUESTION, ANSWER]).check([OLD]) == []
-    (finding,) = Turns(turns).check([OLD])
+    assert SessionTurns([QUESTION, ANSWER]).check([OLD]) == []
+    (finding,) = SessionTurns(turns).check([OLD])
     assert (finding.index, finding.attack) == (0, "edited")
 
 
 async def test_what_an_older_entry_does_not_bind_is_said_and_not_broken() -> None:
     told = replace(QUESTION, lineage=Trust.UNTRUSTED)
-    assert (Turns([told, ANSWER]).check([OLD]), OLD.whole) == ([], False)
+    assert (SessionTurns([told, ANSWER]).check([OLD]), OLD.whole) == ([], False)
     left = replace(OLD, index=1, answer=None, stop="", failure=True)
     unanswered = replace(OLD, answer=None)
     failed = replace(QUESTION, state="failed")
-    assert Turns([failed]).check([unanswered, left]) == []  # it was left behind after that
+    assert SessionTurns([failed]).check([unanswered, left]) == []  # it was left behind after that
 
 
 # What was erased

@@ -10,7 +10,7 @@ import pytest
 
 from mentis.act import entries
 from mentis.act.approvals import Approvals
-from mentis.act.journal import Begun, Journal
+from mentis.act.journal import ActIntent, Journal
 from mentis.act.news import blank
 from mentis.app.agent import Agent
 from mentis.call.scripted import ScriptedProvider
@@ -42,7 +42,7 @@ PUT = Draft("note", "test", {})
 def record(tmp_path: Path) -> Iterator[Record]:
     with open_record(create_home(tmp_path / "home"), parts=Parts(clock=FixedClock())) as record:
         call = ActCall(ACTION, "genuine", record.agent)
-        begun = Begun(call, SPEC, "sha256:1")
+        begun = ActIntent(call, SPEC, "sha256:1")
         journal = Journal(
             record.ledger,
             record.stamp(),

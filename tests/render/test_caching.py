@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mentis.render.compare import compare, first_difference, read_before
-from mentis.render.cuts import cuts_of, digests_at, unmarked
+from mentis.render.cuts import cuts_of, digests_at, strip_marks
 from mentis.render.gemini_cache import cache_request, with_cached_content
 from mentis.render.wires import RENDERERS, render_for
 from mentis.values.part import ToolCallPart, ToolResultPart
@@ -83,7 +83,7 @@ def test_consecutive_turns_extend_the_same_prefix(wire: str, texts: list[str]) -
             assert divergence.lost == (), divergence
             assert divergence.kept == len(before.cache_plan.boundaries) > 0
             cached = [cut for cut in cuts_of(before) if cut.region != "turn"][-1]
-            old, new = unmarked(before).body(), unmarked(rendering).body()
+            old, new = strip_marks(before).body(), strip_marks(rendering).body()
             assert old[: cached.end] == new[: cached.end], "byte by byte"
             assert digests_at(rendering, [cached.end])[cached.end] == cached.digest
         before = rendering
@@ -111,7 +111,7 @@ def test_what_breaks_the_prefix_is_named(
     assert divergence.span.block == source
     assert len(divergence.lost) == lost
     assert all(cut.text for cut in divergence.lost)
-    old, new = unmarked(before).body(), unmarked(after).body()
+    old, new = strip_marks(before).body(), strip_marks(after).body()
     assert old[: divergence.byte] == new[: divergence.byte]
     assert old[divergence.byte] != new[divergence.byte]
 

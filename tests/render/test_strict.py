@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from mentis.render.schemas import Dialect, lower_schema
-from mentis.render.strict import enforced
+from mentis.render.strict import enforce_schemas
 from mentis.render.wires import render_for
 from mentis.settle.optionals import without_nulls
 from mentis.values.request import PromptRequest
@@ -37,7 +37,7 @@ def tool(schema: object, *, strict: bool | None = True, name: str = "t") -> Tool
 def lowered(
     *tools: ToolDeclaration, dialect: Dialect = "openai"
 ) -> tuple[dict[str, Any], list[str]]:
-    made = enforced([(one, lower_schema(one, dialect)) for one in tools], dialect, able=True)
+    made = enforce_schemas([(one, lower_schema(one, dialect)) for one in tools], dialect, able=True)
     return made.schemas, [loss.message for loss in made.losses]
 
 

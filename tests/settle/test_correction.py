@@ -9,7 +9,7 @@ import pytest
 
 from mentis.library.load import load_shipped
 from mentis.settle.correction import (
-    Asked,
+    AskedMessage,
     Attempts,
     Correction,
     Failure,
@@ -26,7 +26,7 @@ from mentis.values.tool import ToolDeclaration
 SCHEMA = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
 SEND = ToolDeclaration("send", "Send it.", SCHEMA)
 LOOK = ToolDeclaration("look", "Look.")
-ASKED = Asked("Tell Bo and Cy.", (SEND, LOOK))
+ASKED = AskedMessage("Tell Bo and Cy.", (SEND, LOOK))
 FIRST = Action("send", {"to": "Bo"}, call_id="c1")
 SECOND = Action("send", {"tu": "Cy"}, call_id="c2")
 REPLY = Reply("Sending.", "tool_use", (FIRST, SECOND))
@@ -92,7 +92,7 @@ def test_a_broken_rule_goes_through_the_same_plan() -> None:
 
 
 def test_only_allowed_names_are_offered_again() -> None:
-    asked = Asked("x", (SEND, LOOK), allowed=("look",))
+    asked = AskedMessage("x", (SEND, LOOK), allowed=("look",))
     failure = Failure("action", "not here", "c2", "send")
     planned = plan_correction(REPLY, [failure], asked=asked, attempts=Attempts(3))
     assert correction(planned).values["allowed_actions"] == ("look",)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mentis.codec.forms import from_json, to_json
 from mentis.facts.ability import Calls
 from mentis.settle.actions import to_actions
-from mentis.settle.correction import Asked, Attempts, failures_of, plan_correction
+from mentis.settle.correction import AskedMessage, Attempts, failures_of, plan_correction
 from mentis.settle.readers import READERS, read_all, reader_for
 from mentis.values.reply import Reply
 from mentis.values.tool import ToolDeclaration
@@ -100,7 +100,9 @@ def check(reply: Reply, events: list[str]) -> None:
     assert from_json(Reply, to_json(reply)) == reply
     json.dumps(to_actions(reply), allow_nan=False).encode()
     assert len({action.call_id for action in reply.actions}) == len(reply.actions)
-    plan_correction(reply, failures_of(reply, ()), asked=Asked("x", TOOLS), attempts=Attempts(2))
+    plan_correction(
+        reply, failures_of(reply, ()), asked=AskedMessage("x", TOOLS), attempts=Attempts(2)
+    )
 
 
 @pytest.mark.parametrize("wire", [wire for wire in READERS if wire != "text"])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mentis.settle.expected import Expected
+from mentis.settle.expected import Expectation
 from mentis.settle.openai_chat import ChatReader
 from mentis.settle.readers import read_all, reader_for
 from mentis.settle.text import interpret
@@ -227,7 +227,7 @@ def test_a_chat_server_that_carries_text_calls_is_read_as_one() -> None:
     assert wanted(reply) == [("look", {"n": 1}, "json")]
     assert reply.usage is not None
     plain = read_all(ChatReader(), events)
-    assert interpret(plain, Expected(tools=(LOOK,))) == reply
+    assert interpret(plain, Expectation(tools=(LOOK,))) == reply
 
 
 def test_giving_up_on_a_text_full_of_brackets_is_said() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mentis.settle.claims import claims
 from mentis.settle.readers import reader_for
-from mentis.settle.window import MOST_HELD, Opening, split_window
+from mentis.settle.window import MOST_HELD, WindowHoldback, split_window
 from mentis.values.action import Action, Outcome, OutcomeState
 from mentis.values.part import TextPart
 from mentis.values.reply import TextDelta
@@ -46,7 +46,7 @@ TEXTS = st.builds("".join, st.tuples(LEADS, OBJECTS, ENDS, WORDS))
 def test_what_is_told_does_not_depend_on_where_the_pieces_are_cut(
     text: str, cuts: list[int]
 ) -> None:
-    opening = Opening()
+    opening = WindowHoldback()
     told = "".join(opening.feed(piece) for piece in pieces(text, cuts)) + opening.rest()
     split = split_window(text)
     assert (opening.withheld, told) == (split.withheld, split.text)
@@ -90,7 +90,7 @@ def test_a_window_may_say_by_its_wrapping_that_it_is_one() -> None:
 
 
 def test_a_reader_gives_text_parts_and_calls_without_the_window() -> None:
-    opening = Opening()
+    opening = WindowHoldback()
     reader = reader_for("text", tools=(), calls="text", opening=opening)
     told = [
         delta for piece in pieces(f"{TEXT}\nHello", [7, 20, 60]) for delta in reader.feed(piece)

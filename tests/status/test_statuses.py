@@ -41,7 +41,7 @@ from mentis.ports.ledger_store import LedgerStore
 from mentis.record import rotation as record_rotation
 from mentis.record.export import export_record
 from mentis.record.record import open_record
-from mentis.status.desk import Desk, Opened
+from mentis.status.desk import OpenLedger, StatusWorkspace
 from mentis.status.statuses import Statuses, open_statuses
 from mentis.stores.memory import LedgerInMemory
 from mentis.stores.postgres.database import PostgresDatabase
@@ -68,7 +68,7 @@ class World:
         self.fault: Exception | None = None
 
     def open(self, profile: str = "mentis") -> Statuses:
-        desk = Desk(
+        desk = StatusWorkspace(
             "home/ada",
             self.folder,
             open_store=self._opened,
@@ -78,10 +78,10 @@ class World:
         )
         return Statuses(desk, verified=self.folder.path / "verified.json")
 
-    def _opened(self) -> Opened:
+    def _opened(self) -> OpenLedger:
         if self.fault is not None:
             raise self.fault
-        return Opened(self.ledger, self.ledger)
+        return OpenLedger(self.ledger, self.ledger)
 
     def reasons(self) -> list[dict[str, Any]]:
         files = sorted(self.folder.quarantine.glob("*.reason.json"))

@@ -11,8 +11,8 @@ import pytest
 
 from mentis.errors import BadInput, StoreConflict
 from mentis.ports.memory_store import MemoryStore
-from mentis.values.cognition import Memory, Screened
-from mentis.values.memories import Standing, Vector, text_digest
+from mentis.values.cognition import Memory, Screening
+from mentis.values.memories import MemoryStanding, Vector, text_digest
 from mentis.values.trust import Trust
 
 
@@ -65,7 +65,7 @@ def test_everything_a_memory_says_comes_back(memories: MemoryStore) -> None:
         valid_from="2026-01-01T00:00:00.000000Z",
         valid_until="2027-01-01T00:00:00.000000Z",
         superseded_by="b",
-        screening=Screened("suspicious", "odd"),
+        screening=Screening("suspicious", "odd"),
         released="2026-01-03T00:00:00.000000Z",
         session="main",
     )
@@ -107,7 +107,7 @@ def test_an_id_of_another_memory_is_refused_and_nothing_is_added(memories: Memor
 
 
 def test_a_standing_tells_what_is_new_and_that_something_is_gone(memories: MemoryStore) -> None:
-    assert memories.standing("ada") == Standing(0, 0)
+    assert memories.standing("ada") == MemoryStanding(0, 0)
     memories.add("ada", [Memory("a", "one")])
     before = memories.standing("ada")
     memories.add("ada", [Memory("b", "two")])
@@ -119,7 +119,7 @@ def test_a_standing_tells_what_is_new_and_that_something_is_gone(memories: Memor
     assert memories.memories("ada", since=after.revision) == ()
     memories.forget("ada", "b")
     assert memories.standing("ada").forgotten == after.forgotten + 1
-    assert memories.standing("bob") == Standing(0, 0)
+    assert memories.standing("bob") == MemoryStanding(0, 0)
 
 
 def test_vectors_are_kept_exactly_and_apart_by_embedder(memories: MemoryStore) -> None:
@@ -162,7 +162,7 @@ def test_a_new_text_lets_the_vectors_go_and_a_new_tag_does_not(memories: MemoryS
 
 
 def test_a_change_holds_only_while_everything_is_as_it_was(memories: MemoryStore) -> None:
-    a, b = Memory("a", "one"), Memory("b", "two", screening=Screened("clean", ""))
+    a, b = Memory("a", "one"), Memory("b", "two", screening=Screening("clean", ""))
     memories.add("ada", [a, b])
     memories.keep_vectors("ada", "f", [vector(a, 1, 2)])
     marked = replace(a, superseded_by="b")

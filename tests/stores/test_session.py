@@ -9,11 +9,11 @@ import pytest
 from mentis.errors import StoreDamaged
 from mentis.ports.entries import Stamp
 from mentis.stores.rows import Row, to_row
-from mentis.stores.session import ADD_TURN, HEAD, REPLACE_TURN, Session
+from mentis.stores.session import ADD_TURN, HEAD, REPLACE_TURN, SqlTransaction
 from mentis.values.entry import Draft, Entry
 
 
-class Told(Session):
+class Told(SqlTransaction):
     """Says what the database was asked, in order."""
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Told(Session):
         self.asked.append([row[1] for row in rows])
 
 
-def fail(session: Session, work: Callable[[], object]) -> None:
+def fail(session: SqlTransaction, work: Callable[[], object]) -> None:
     """A part that does this and then breaks."""
     with session.part():
         work()

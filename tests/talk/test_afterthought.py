@@ -26,9 +26,9 @@ from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.settings.sources import load_settings
 from mentis.talk.afterthought import Afterthought, decide
-from mentis.talk.idle_plan import EVERY, PHASES, Mode, Plan, Quiet
-from mentis.talk.talking import mode_of
-from mentis.turn.ending import Keeper
+from mentis.talk.idle_plan import EVERY, PHASES, IdleCycle, IdlePlan, Mode
+from mentis.talk.talking import afterthought_mode
+from mentis.turn.ending import TurnRecorder
 from mentis.values.entry import Entry
 from mentis.values.part import TextPart
 from mentis.values.recalled import Stimulus
@@ -148,15 +148,15 @@ async def test_what_was_thought_about_a_guests_words_is_never_the_owners(
     parts = Parts(provider=provider, clock=FixedClock(), ids=CountingIds(), handlers=(pay,))
     async with Agent.open(made, parts=parts) as agent:
         await agent.chat(Stimulus("Pay me", trust=Trust.UNTRUSTED), session="race")
-        note = Keeper.note
+        note = TurnRecorder.note
 
-        def and_more(self: Keeper, *given: Any, **named: Any) -> Entry:  # noqa: ANN401  # passed on
+        def and_more(self: TurnRecorder, *given: Any, **named: Any) -> Entry:  # noqa: ANN401  # passed on
             entry = note(self, *given, **named)
             said = Turn("user", (TextPart("Hi"),), state="pending")
             self.record.ledger.add_turn(self.record.agent, self.session, said)
             return entry
 
-        monkeypatch.setattr(Keeper, "note", and_more)
+        monkeypatch.setattr(TurnRecorder, "note", and_more)
         thought = await agent.afterthought(session="race")
     assert thought.followup is not None
     assert [one.state for one in thought.followup.outcomes] == ["waiting"]
@@ -221,8 +221,8 @@ async def test_a_decision_that_fails_is_recorded_and_nothing_is_written(made: Pa
 # When
 
 
-def plan(mode: Mode) -> Plan:
-    return Plan(mode, ListedChance((0.0, 0.5, 1.0)))
+def plan(mode: Mode) -> IdlePlan:
+    return IdlePlan(mode, ListedChance((0.0, 0.5, 1.0)))
 
 
 @pytest.mark.parametrize(("mode", "starts"), [("off", []), ("selten", [3]), ("mittel", [2, 4]),
@@ -270,7 +270,7 @@ def test_another_session_or_switching_it_off_ends_the_cycle() -> None:
 
 @given(st.sampled_from(sorted(EVERY)), st.lists(st.sampled_from(["heard", "waited", "wrote"])))
 def test_what_is_due_lies_inside_its_phase(mode: Mode, steps: list[str]) -> None:
-    made, now = Plan(mode, ListedChance((0.0, 0.3, 1.0))), 0.0
+    made, now = IdlePlan(mode, ListedChance((0.0, 0.3, 1.0))), 0.0
     for step in steps:
         made.heard("main", now) if step == "heard" else getattr(made, step)(now)
         if made.due is not None:
@@ -306,8 +306,10 @@ class Silence:
     thinking: anyio.Event = field(default_factory=anyio.Event)
     hold: bool = False
 
-    def quiet(self) -> Quiet:
-        return Quiet(self._think, plan("hoch"), self.time, tell=self._tell, wait=self.time.sleep)
+    def quiet(self) -> IdleCycle:
+        return IdleCycle(
+            self._think, plan("hoch"), self.time, tell=self._tell, wait=self.time.sleep
+        )
 
     async def _think(self, session: str) -> Afterthought:
         self.thinking.set()
@@ -360,7 +362,7 @@ async def test_a_thought_is_broken_off_when_somebody_writes(made: Path) -> None:
 
 def test_the_switch_comes_before_the_mode(made: Path) -> None:
     toml = (made / "mentis.toml").read_text(encoding="utf-8")
-    assert mode_of(load_settings(made, {})) == "off"
+    assert afterthought_mode(load_settings(made, {})) == "off"
     other = made.parent / "other"
     other.mkdir()
     (other / "mentis.toml").write_text(
@@ -369,5 +371,5 @@ def test_the_switch_comes_before_the_mode(made: Path) -> None:
         encoding="utf-8",
     )
     settings = load_settings(other, {})
-    assert mode_of(settings) == "selten"
+    assert afterthought_mode(settings) == "selten"
     assert settings.route("openai/x").variant == "experimental"

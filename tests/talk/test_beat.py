@@ -31,8 +31,8 @@ from mentis.prompts.prompts import Prompts
 from mentis.settings.beats import WEIGHTS
 from mentis.settings.sources import load_settings
 from mentis.talk.beat import choose
-from mentis.talk.schedule import Waiting, next_due
-from mentis.turn.lock import alone
+from mentis.talk.schedule import PendingWork, next_due
+from mentis.turn.lock import exclusive
 from mentis.turn.replay.recorded_turn import load_turn
 from mentis.values.act import ActCall, ActSpec
 from mentis.values.action import Action
@@ -168,7 +168,7 @@ async def test_no_model_is_asked_before_a_beat_is_due(home: Path) -> None:
     provider = ScriptedProvider(["One.", "Two."])
     clock = FixedClock()
     async with Agent.open(home, parts=parts(provider, clock)) as agent:
-        assert next_due(0.0, [], agent.pulse()).what == Waiting("beat", 0.0)
+        assert next_due(0.0, [], agent.pulse()).what == PendingWork("beat", 0.0)
         await agent.beat("curiosity")
         assert next_due(0.0, [], agent.pulse()).again == 600.0
         assert agent.next_beat() - clock.now() == timedelta(seconds=600)
@@ -181,7 +181,7 @@ async def test_there_is_one_at_a_time_also_of_another_process(home: Path) -> Non
         home, persona=None, route="default", parts=parts(provider)
     )
     async with Agent.open(home, parts=parts(provider)) as agent:
-        async with alone(agent_parts.record, agent_parts.who, "beat"):
+        async with exclusive(agent_parts.record, agent_parts.who, "beat"):
             with pytest.raises(UsageError, match="going on already"):
                 await agent.beat()
         assert provider.sent == []

@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 
 from mentis.app.agent import Agent
-from mentis.compose.compose import Composed
+from mentis.compose.compose import Composition
 from mentis.errors import MentisError, ProviderRefused, UsageError
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
@@ -103,7 +103,7 @@ def facts(entry: Entry) -> dict[str, object]:
     return cast("dict[str, object]", entry.body["turn"])
 
 
-def told_news(composed: Composed) -> str:
+def told_news(composed: Composition) -> str:
     spans = composed.request.runtime_ctx.spans
     return "".join(span.text for span in spans if "act.result" in span.text)
 

@@ -18,7 +18,7 @@ from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.render.wires import render_for
 from mentis.values.digest import digest
-from mentis.values.recalled import Recalled, Stimulus
+from mentis.values.recalled import RecalledContext, Stimulus
 from mentis.values.surroundings import Person, Surroundings
 
 pytestmark = pytest.mark.anyio
@@ -51,7 +51,7 @@ async def test_the_instructions_are_what_the_builder_and_the_renderer_make(home:
         counter=EstimatingCounter(),
         variant=route.variant,
     )
-    request = builder.build_live_prompt_request(Recalled(Stimulus(""))).request
+    request = builder.build_live_prompt_request(RecalledContext(Stimulus(""))).request
     wanted = render_for("live", request, route)
     assert live.instructions == wanted.payload["instructions"]
     assert "Speaking aloud" in live.instructions

@@ -24,7 +24,7 @@ from mentis.home.parts import Parts
 from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.ports.provider import Provider
-from mentis.record.threads import standing, told
+from mentis.record.threads import standing_numbers, told_turns
 from mentis.values.entry import Entry
 from mentis.values.part import MediaPart, TextPart
 from mentis.values.recalled import Stimulus
@@ -124,7 +124,7 @@ async def test_an_attempt_that_fails_replaces_nothing(home: Path) -> None:
         await agent.chat("a")
         with pytest.raises(RouteError, match="script"):
             await agent.regenerate()
-        assert [turn.text for turn in told(agent.history())] == ["a", "one", "a"]
+        assert [turn.text for turn in told_turns(agent.history())] == ["a", "one", "a"]
         assert agent.history()[2].state == "failed"
         verdict = agent.verify()
     assert verdict.intact
@@ -379,14 +379,14 @@ def talks(draw: st.DrawFn) -> tuple[Turn, ...]:
 @given(talks())
 @settings(max_examples=100)
 def test_what_counts_is_in_order_and_ends_with_the_newest(turns: tuple[Turn, ...]) -> None:
-    kept = standing(turns)
+    kept = standing_numbers(turns)
     assert kept == sorted(set(kept))
     assert not turns or kept[-1] == len(turns) - 1
     for number, turn in enumerate(turns):
         if turn.replaces is not None and turn.state == "complete" and number in kept:
             between = range(turn.replaces, number)
             assert not any(n in kept and turns[n].kind in ("said", "thought") for n in between)
-    shown = told(turns)
+    shown = told_turns(turns)
     assert sum(turn.kind == "summary" for turn in shown) <= 1
     assert not any(turn.kind == "title" for turn in shown)
     assert all(any(one is turn for one in turns) for turn in shown)

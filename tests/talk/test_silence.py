@@ -11,7 +11,7 @@ from anyio import Event, fail_after, to_thread
 from mentis.errors import MentisError, StoreDamaged, StoreLocked
 from mentis.record.agent_record import AgentRecord
 from mentis.talk import silence
-from mentis.talk.silence import unless_spoken
+from mentis.talk.silence import unless_somebody_speaks
 
 pytestmark = pytest.mark.anyio
 RECORD = cast("AgentRecord", None)  # which only `spoken` reads
@@ -39,7 +39,7 @@ async def thought_until_broken_off() -> str:
         return "broken off"
 
     with fail_after(20):
-        return await unless_spoken(RECORD, "main", think, break_off=broken.set, poll=0.0)
+        return await unless_somebody_speaks(RECORD, "main", think, break_off=broken.set, poll=0.0)
 
 
 async def test_a_busy_store_is_looked_at_again_and_ends_no_thought(
@@ -64,7 +64,7 @@ async def test_a_look_that_ends_after_the_thought_breaks_nothing_off(
     monkeypatch: pytest.MonkeyPatch, found: int | MentisError
 ) -> None:
     left, began, over = looks(monkeypatch, 1, found), threading.Event(), threading.Event()
-    real, broken = silence.spoken, list[str]()
+    real, broken = silence.count_messages, list[str]()
 
     def slow(record: AgentRecord, session: str) -> int | None:
         if len(left) == 1:
@@ -78,7 +78,7 @@ async def test_a_look_that_ends_after_the_thought_breaks_nothing_off(
         return "thought"
 
     monkeypatch.setattr(silence, "spoken", slow)
-    thought = await unless_spoken(
+    thought = await unless_somebody_speaks(
         RECORD, "main", think, break_off=lambda: broken.append("all"), poll=0.0
     )
     assert (thought, broken, left) == ("thought", [], [])

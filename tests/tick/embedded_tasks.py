@@ -22,11 +22,11 @@ import anyio
 from mentis.app.agent import Agent
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
-from mentis.tick.asking import Asking
+from mentis.tick.asking import TickAsker
 from mentis.tick.cache import HelperCache
 from mentis.tick.run import TickLimits
 from mentis.tick.tick import tick
-from mentis.tick.wire_up import Desk
+from mentis.tick.wire_up import StageBuilder
 from mentis.values.cognition import CognitionState, Sense
 from mentis.values.tick import Catalogue, Descriptor, Tick
 from mentis.values.trust import Trust
@@ -79,8 +79,8 @@ async def run_tasks(
             agent_parts = agent._parts  # pyright: ignore[reportPrivateUsage]  # the tick without the home
             for task in tasks:
                 present = agent_parts.look()
-                asking = Asking(agent_parts.who, agent_parts.record, agent_parts.models, present)
-                desk = Desk(
+                asking = TickAsker(agent_parts.who, agent_parts.record, agent_parts.models, present)
+                desk = StageBuilder(
                     agent_parts.who, agent_parts.models, present.settings, asking, HelperCache()
                 )
                 said = {"text": task["sense"]}

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from mentis.settle.output_ir import write_output_ir
 from mentis.tick.events import TickEvent
 from mentis.tick.input_helpers import rendered_acts, rendered_goals, rendered_senses
-from mentis.tick.stages import Drafts, Made, Occasion, Stages, Thought
+from mentis.tick.stages import PrimaryAnswer, PrimaryDrafts, PrimaryInput, SectionItems, Stages
 from mentis.values.cognition import CognitionState, Goal, GoalTree, L1Entry, Sense, root_partition
 from mentis.values.json import JsonObject
 from mentis.values.tick import Catalogue, Descriptor
@@ -36,22 +36,22 @@ def said(acts: object = (), goals: object = (), memory: object = ()) -> Stage:
 
 
 def answering(text: str) -> Stage:
-    async def primary(_occasion: Occasion) -> Thought:
-        return Thought(text)
+    async def primary(_occasion: PrimaryInput) -> PrimaryAnswer:
+        return PrimaryAnswer(text)
 
     return primary
 
 
-def calling(drafts: Drafts) -> Stage:
-    async def primary(_occasion: Occasion) -> Thought:
-        return Thought(drafts=drafts)
+def calling(drafts: PrimaryDrafts) -> Stage:
+    async def primary(_occasion: PrimaryInput) -> PrimaryAnswer:
+        return PrimaryAnswer(drafts=drafts)
 
     return primary
 
 
 def giving(*items: object) -> Stage:
-    async def helper(*_given: object) -> Made[object]:
-        return Made(tuple(items), way="read")
+    async def helper(*_given: object) -> SectionItems[object]:
+        return SectionItems(tuple(items), way="read")
 
     return helper
 

@@ -5,11 +5,13 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mentis.tick.cache import HelperCache, Origin
+from mentis.tick.cache import HelperCache, HelperCacheKey
 
-ORIGIN = Origin("goal_tree_helper", "{}", "sha256:1", "embedded/m", ("Keep going.",))
+ORIGIN = HelperCacheKey("goal_tree_helper", "{}", "sha256:1", "embedded/m", ("Keep going.",))
 texts = st.text(max_size=5)
-origins = st.builds(Origin, texts, texts, texts, texts, st.tuples(texts) | st.tuples(texts, texts))
+origins = st.builds(
+    HelperCacheKey, texts, texts, texts, texts, st.tuples(texts) | st.tuples(texts, texts)
+)
 
 
 def test_everything_a_text_is_made_from_is_part_of_its_key() -> None:
@@ -29,7 +31,9 @@ def test_everything_a_text_is_made_from_is_part_of_its_key() -> None:
 
 
 @given(origins, origins)
-def test_two_origins_share_a_text_only_if_they_are_the_same(one: Origin, other: Origin) -> None:
+def test_two_origins_share_a_text_only_if_they_are_the_same(
+    one: HelperCacheKey, other: HelperCacheKey
+) -> None:
     cache = HelperCache(b"secret")
     cache.keep(one, "x")
     assert (cache.find(other) is None) == (one != other)

@@ -27,10 +27,10 @@ from mentis.settle.output_ir import write_output_ir
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.stores.states import States
-from mentis.tick.cortex import Ticked
+from mentis.tick.cortex import TickResult
 from mentis.tick.events import JsonLines, TickEvent, on_span
-from mentis.tick.health import NO_STREAKS, Alarm, recorded
-from mentis.tick.kept import Done, keep
+from mentis.tick.health import NO_STREAKS, Alarm, stage_fields
+from mentis.tick.kept import FinishedTick, record_tick
 from mentis.values.cognition import CognitionState, GoalTree, L1Entry, Sense
 from mentis.values.json import JsonObject
 from mentis.values.rendering import Rendering
@@ -150,8 +150,8 @@ async def test_half_a_character_in_an_act_costs_that_act_and_never_the_entry(
         broken = replace(done.tick, acts=(ActDraft("python", "weather", {"city": "\ud83d"}),))
         cortex = agent._cortex  # pyright: ignore[reportPrivateUsage]  # as it keeps its ticks
         agent_parts, blobs = cortex._parts, cortex._blobs  # pyright: ignore[reportPrivateUsage]
-        over = Done(broken, (), before=1, saved=True, library="none", taken=("d",))
-        kept = keep(agent_parts.record, agent_parts.who, blobs, over, registry=agent.acts)
+        over = FinishedTick(broken, (), before=1, saved=True, library="none", taken=("d",))
+        kept = record_tick(agent_parts.record, agent_parts.who, blobs, over, registry=agent.acts)
         assert kept is not None
         assert "half a surrogate pair" in str(kept.body["unbound"])
         assert agent.verify().intact
@@ -492,7 +492,7 @@ async def test_helpers_are_given_briefs_and_a_catalogue_that_nothing_in_it_can_c
     assert "x </act-descriptor-catalog>" not in by_route["acts_helper"]
 
 
-def _calls(done: Ticked) -> list[dict[str, str]]:
+def _calls(done: TickResult) -> list[dict[str, str]]:
     assert done.entry is not None
     return cast("list[dict[str, str]]", done.entry.body["calls"])
 
@@ -512,7 +512,7 @@ async def test_a_helper_that_keeps_failing_raises_an_alarm_that_outlives_the_pro
 
 
 def test_a_reason_with_half_a_character_in_it_can_be_recorded() -> None:
-    told = recorded([StageReport("sense_helper", "failed", "provider-refused: \ud83d")])
+    told = stage_fields([StageReport("sense_helper", "failed", "provider-refused: \ud83d")])
     assert told["failed"] == {"sense_helper": r"provider-refused: \ud83d"}
 
 

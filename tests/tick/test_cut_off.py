@@ -21,7 +21,7 @@ from mentis.home.parts import Parts
 from mentis.ports.act_handler import ActHandler
 from mentis.ports.provider import Provider
 from mentis.settle.output_ir import write_output_ir
-from mentis.tick.fitting import fitted
+from mentis.tick.fitting import fit_input
 from mentis.values.cognition import Sense
 from mentis.values.entry import Entry
 from mentis.values.rendering import Rendering
@@ -291,14 +291,14 @@ def test_the_oldest_memories_and_the_lightest_goals_are_cut_first() -> None:
         return sum("left_out" not in text for text in whole.splitlines())
 
     full = count(ir)
-    assert fitted(ir, full, count) == (ir, ())
-    cut, told = fitted(ir, full - 1, count)
+    assert fit_input(ir, full, count) == (ir, ())
+    cut, told = fit_input(ir, full - 1, count)
     assert cut.l1_memory == '{"left_out": 1}\n1 bb "new"'
     assert told == (LeftOut("l1_memory", 1),)
-    cut, told = fitted(ir, full - 3, count)
+    cut, told = fit_input(ir, full - 3, count)
     assert told == (LeftOut("l1_memory", 2), LeftOut("goal_tree", 1))
     assert "a: A" in cut.goal_tree
     assert "b: B" not in cut.goal_tree
-    cut, told = fitted(ir, 0, count)
+    cut, told = fit_input(ir, 0, count)
     assert told[-1] == LeftOut("senses", 2)
     assert "- Live" in cut.goal_tree

@@ -15,11 +15,11 @@ import pytest
 from mentis.app.agent import Agent
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
-from mentis.tick.asking import Asking
+from mentis.tick.asking import TickAsker
 from mentis.tick.cache import HelperCache
 from mentis.tick.run import TickLimits
 from mentis.tick.tick import tick
-from mentis.tick.wire_up import Desk
+from mentis.tick.wire_up import StageBuilder
 from mentis.values.tick import Catalogue
 
 from .injected import KNOCKED, READ, STATE, answering, said
@@ -47,8 +47,8 @@ async def test_each_helper_runs_on_the_embedded_model_and_two_are_cached(tmp_pat
     async with Agent.open(home, parts=Parts(environ={**os.environ, **HELPED})) as agent:
         agent_parts = agent._parts  # pyright: ignore[reportPrivateUsage]  # the stages as they are wired
         present, cache = agent_parts.look(), HelperCache(agent_parts.who.secret)
-        asking = Asking(agent_parts.who, agent_parts.record, agent_parts.models, present)
-        desk = Desk(agent_parts.who, agent_parts.models, present.settings, asking, cache)
+        asking = TickAsker(agent_parts.who, agent_parts.record, agent_parts.models, present)
+        desk = StageBuilder(agent_parts.who, agent_parts.models, present.settings, asking, cache)
         catalogue, limits = Catalogue("v", (READ,)), TickLimits(seconds=600)
         vague = replace(desk.stages(), primary=answering(VAGUE))
         first = await tick([KNOCKED], catalogue, STATE, stages=vague, limits=limits)

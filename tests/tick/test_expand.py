@@ -8,7 +8,7 @@ from mentis.compose.input_ir import brief_of, line
 from mentis.library.acts import load_cortex_tools
 from mentis.tick.expand import PART
 from mentis.tick.run import TickLimits
-from mentis.tick.stages import Occasion, Thought
+from mentis.tick.stages import PrimaryAnswer, PrimaryInput
 from mentis.tick.tick import tick
 from mentis.values.cognition import Sense
 from mentis.values.tick import ActDraft, Descriptor
@@ -23,9 +23,9 @@ LETTER = Sense("l", "mail", {"from": "bo", "text": 'Grüße "und" \\ mehr. ' * 2
 
 
 async def test_a_large_payload_is_told_as_a_brief_with_a_tool_that_reads_on() -> None:
-    seen: list[Occasion] = []
+    seen: list[PrimaryInput] = []
 
-    async def primary(occasion: Occasion) -> Thought:
+    async def primary(occasion: PrimaryInput) -> PrimaryAnswer:
         seen.append(occasion)
         return await said()(occasion)
 

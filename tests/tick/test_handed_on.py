@@ -20,7 +20,7 @@ from mentis.home.parts import Parts
 from mentis.settle.output_ir import write_output_ir
 from mentis.stores.memory.blobs import BlobsInMemory
 from mentis.stores.sqlite.ledger import SqliteLedger
-from mentis.tick.handed_on import kept_senses, read, seal, written
+from mentis.tick.handed_on import kept_senses, read_senses, seal_senses, write_senses
 from mentis.values.cognition import Sense
 from mentis.values.rendering import Rendering
 from mentis.values.route import Route
@@ -150,15 +150,20 @@ def test_senses_without_our_seal_are_nobodys(tmp_path: Path) -> None:
     home = create_home(tmp_path / "home")
     agent_parts, database, _ = open_agent_parts(home, persona=None, route="default", parts=Parts())
     with database:
-        content, blobs = written([KEEP]), BlobsInMemory()
-        assert read(agent_parts.who, content, seal(agent_parts.who, content)) == (KEEP,)
-        assert [one.trust for one in read(agent_parts.who, content, "")] == [Trust.UNTRUSTED]
+        content, blobs = write_senses([KEEP]), BlobsInMemory()
+        assert read_senses(agent_parts.who, content, seal_senses(agent_parts.who, content)) == (
+            KEEP,
+        )
+        assert [one.trust for one in read_senses(agent_parts.who, content, "")] == [Trust.UNTRUSTED]
         (forged,) = kept_senses(
             agent_parts.who, blobs, {"blob": blobs.keep(content), "seal": "0" * 64}
         )
         assert forged.trust is Trust.UNTRUSTED
         assert kept_senses(agent_parts.who, blobs, {"blob": "sha256:0"})[0].kind == "senses.lost"
         unsayable = Sense("s", "mail", {"text": "\ud800"}, Trust.OWNER)
-        assert read(agent_parts.who, written([unsayable, KEEP]), "")[0].kind == "senses.lost"
+        assert (
+            read_senses(agent_parts.who, write_senses([unsayable, KEEP]), "")[0].kind
+            == "senses.lost"
+        )
         agent_parts.acting.close()
         agent_parts.record.ledger.close()

@@ -18,7 +18,14 @@ from mentis.tick.deadline import Shares
 from mentis.tick.input_helpers import rendered_goals
 from mentis.tick.output_helpers import OutputHelper
 from mentis.tick.run import TickLimits
-from mentis.tick.stages import Drafts, Goals, Made, Occasion, Thought, Told
+from mentis.tick.stages import (
+    GoalTreeInput,
+    PrimaryAnswer,
+    PrimaryDrafts,
+    PrimaryInput,
+    SectionItems,
+    SectionText,
+)
 from mentis.tick.tick import tick
 from mentis.values.act import Policy
 from mentis.values.cognition import CognitionState, Goal, GoalTree, L1Entry, Sense
@@ -29,7 +36,7 @@ from mentis.values.tick import (
     Append,
     Catalogue,
     Descriptor,
-    Dropped,
+    DroppedElement,
     LeftOut,
     Prune,
     Remove,
@@ -81,8 +88,8 @@ async def late(*_given: object) -> None:
     await sleep_forever()
 
 
-async def blank(*_given: object) -> Told:
-    return Told(" \n")
+async def blank(*_given: object) -> SectionText:
+    return SectionText(" \n")
 
 
 def states(report: TickReport) -> dict[str, str]:
@@ -132,7 +139,7 @@ async def test_a_hibernate_sense_is_refused() -> None:
 async def test_the_primary_is_shown_the_four_sections_in_their_order() -> None:
     seen: list[str] = []
 
-    async def primary(occasion: Occasion) -> Thought:
+    async def primary(occasion: PrimaryInput) -> PrimaryAnswer:
         seen.append(occasion.text)
         return await said()(occasion)
 
@@ -147,12 +154,12 @@ async def test_the_primary_is_shown_the_four_sections_in_their_order() -> None:
 
 
 async def test_the_goal_helper_never_sees_the_drives_and_the_primary_does_as_they_are() -> None:
-    given: list[Goals] = []
+    given: list[GoalTreeInput] = []
     heard = Heard()
 
-    async def helper(goals: Goals) -> Told:
+    async def helper(goals: GoalTreeInput) -> SectionText:
         given.append(goals)
-        return Told("my goals")
+        return SectionText("my goals")
 
     await tick([], CATALOGUE, STATE, stages=stages(goal_tree_helper=helper), emit=heard)
     assert given[0].user == STATE.goals.user
@@ -253,8 +260,8 @@ async def test_text_around_the_output_is_noted_and_in_strict_mode_a_no_op() -> N
 
 
 async def test_words_beside_tool_calls_are_told_without_control_characters() -> None:
-    async def primary(_occasion: Occasion) -> Thought:
-        return Thought("Well\x1b[2J\nthen", Drafts())
+    async def primary(_occasion: PrimaryInput) -> PrimaryAnswer:
+        return PrimaryAnswer("Well\x1b[2J\nthen", PrimaryDrafts())
 
     done = await tick([], CATALOGUE, STATE, stages=stages(primary=primary))
     assert [one.detail for one in done.report.violations] == ["Well\\x1b[2J then"]
@@ -274,11 +281,11 @@ async def test_drafts_that_fit_nothing_come_back_as_senses() -> None:
 
 
 async def test_tool_calls_come_to_the_same_as_the_sections() -> None:
-    drafts = Drafts(
+    drafts = PrimaryDrafts(
         (DRAFT,),
         (Tilt("g1", 3),),
         (Append("x"),),
-        (Dropped("acts", 1, "shape", "cut off"),),
+        (DroppedElement("acts", 1, "shape", "cut off"),),
     )
     by_text = stages(
         primary=said(SOME, SOME, SOME),
@@ -328,13 +335,13 @@ async def test_helpers_run_at_the_same_time() -> None:
         return helper
 
     chosen = stages(
-        sense_helper=meeting("a", "b", Told("senses")),
-        act_descriptor_helper=meeting("b", "c", Told("acts")),
-        goal_tree_helper=meeting("c", "a", Told("goals")),
+        sense_helper=meeting("a", "b", SectionText("senses")),
+        act_descriptor_helper=meeting("b", "c", SectionText("acts")),
+        goal_tree_helper=meeting("c", "a", SectionText("goals")),
         primary=said(SOME, SOME, SOME),
-        acts_helper=meeting("x", "y", Made((DRAFT,))),
-        goal_tree_patch_helper=meeting("y", "z", Made((Tilt("g1", 3),))),
-        l1_memory_patch_helper=meeting("z", "x", Made((Append("x"),))),
+        acts_helper=meeting("x", "y", SectionItems((DRAFT,))),
+        goal_tree_patch_helper=meeting("y", "z", SectionItems((Tilt("g1", 3),))),
+        l1_memory_patch_helper=meeting("z", "x", SectionItems((Append("x"),))),
     )
     limits = TickLimits(seconds=5)
     done = await tick([KNOCKED], CATALOGUE, STATE, stages=chosen, limits=limits)
@@ -506,11 +513,11 @@ async def test_whatever_a_primary_says_a_tick_ends_and_never_changes_the_drives(
 
 
 async def test_a_refusal_inside_a_stage_is_named_in_the_report() -> None:
-    async def refuses(_occasion: Occasion) -> NoReturn:
+    async def refuses(_occasion: PrimaryInput) -> NoReturn:
         raise ReplyError("it makes no sense")
 
     done = await tick([], CATALOGUE, STATE, stages=stages(primary=refuses))
     (primary,) = [one for one in done.report.stages if one.stage == "primary"]
     assert primary.reason == "reply: it makes no sense"
     assert READ in CATALOGUE.acts
-    assert (await rendered_goals(Goals(STATE.goals.user))).way == "rendered"
+    assert (await rendered_goals(GoalTreeInput(STATE.goals.user))).way == "rendered"

@@ -20,9 +20,9 @@ from mentis.ledger.guardian.examples import good_window
 from mentis.ports.act_handler import ActHandler
 from mentis.settle.correction import Attempts
 from mentis.settle.output_ir import write_output_ir
-from mentis.tick.cortex import Ticked
+from mentis.tick.cortex import TickResult
 from mentis.tick.run import TickLimits
-from mentis.tick.stages import Again, Occasion, Thought
+from mentis.tick.stages import PrimaryAnswer, PrimaryCorrection, PrimaryInput
 from mentis.tick.tick import tick
 from mentis.values.cognition import Sense
 from mentis.values.rendering import Rendering
@@ -117,7 +117,7 @@ def opened(
     return Agent.open(home, parts=parts)
 
 
-def told(done: Ticked) -> dict[str, Any]:
+def told(done: TickResult) -> dict[str, Any]:
     assert done.entry is not None
     return dict(done.entry.body)
 
@@ -214,10 +214,10 @@ async def test_a_correction_that_comes_to_nothing_leaves_the_answer_before_it(
 async def test_a_correction_that_is_too_late_leaves_the_answer_before_it() -> None:
     route = Route("r", "scripted", "m")
 
-    async def primary(occasion: Occasion) -> Thought:
+    async def primary(occasion: PrimaryInput) -> PrimaryAnswer:
         if occasion.again is not None:
             await anyio.sleep_forever()
-        return Thought(NOTHING, again=Again("Once more.", route, Attempts(2)))
+        return PrimaryAnswer(NOTHING, again=PrimaryCorrection("Once more.", route, Attempts(2)))
 
     limits = TickLimits(seconds=0.2)
     done = await tick([], CATALOGUE, STATE, stages=stages(primary=primary), limits=limits)

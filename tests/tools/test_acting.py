@@ -14,7 +14,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from mentis.act.journal import Begun
+from mentis.act.journal import ActIntent
 from mentis.app.agent import Agent
 from mentis.app.wiring import open_agent_parts
 from mentis.errors import StoreFull
@@ -246,7 +246,7 @@ async def leave_open(home: Path, handler: RecordingHandler) -> None:
     assert spec is not None
     assert digest is not None
     call = ActCall(Action(name, {"text": "hi"}), "k1", agent_parts.who.agent, "main")
-    assert bench.journal.begin([Begun(call, spec, digest)]) == (None,)
+    assert bench.journal.begin([ActIntent(call, spec, digest)]) == (None,)
     await agent_parts.acting.aclose()
     agent_parts.record.ledger.close()
     database.close()

@@ -15,19 +15,19 @@ from anyio import run as run_async
 from mentis.act.dispatch import Dispatcher, DispatchLimits
 from mentis.act.functions import act
 from mentis.act.gate import Gate, GateRules
-from mentis.act.journal import Begun, Journal
+from mentis.act.journal import ActIntent, Journal
 from mentis.act.registry import Registry, spec_digest
-from mentis.act.seen import Seen, seen_of
+from mentis.act.seen import SeenRequest, seen_of
 from mentis.errors import BadInput, StoreDamaged, UsageError
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
 from mentis.ports.act_handler import ActHandler
 from mentis.ports.clock import FixedClock
-from mentis.record.act_stories import ActStory, stories
+from mentis.record.act_stories import ActStory, act_stories
 from mentis.record.record import open_record
 from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.files.owners import Owners
-from mentis.tools.acts import Acts, Ran, open_acts
+from mentis.tools.acts import ActRun, Acts, open_acts
 from mentis.values.act import ActCall
 from mentis.values.action import Action, Outcome
 from mentis.values.trust import Trust
@@ -65,7 +65,7 @@ def stack() -> Iterator[ExitStack]:
 
 
 def ask(
-    home: Path, *actions: Action, handlers: tuple[ActHandler, ...], seen: Seen | None = SEEN
+    home: Path, *actions: Action, handlers: tuple[ActHandler, ...], seen: SeenRequest | None = SEEN
 ) -> list[Outcome]:
     """What a turn would do with these actions."""
     gate, outcomes = Gate(GateRules()), list[Outcome]()
@@ -99,7 +99,7 @@ def opened(home: Path, *handlers: ActHandler, later: timedelta = timedelta(minut
     return open_acts(home, parts=Parts(handlers=handlers, clock=FixedClock(START + later)))
 
 
-def run(acts: Acts, *keys: str) -> Ran:
+def run(acts: Acts, *keys: str) -> ActRun:
     return run_async(acts.run, set(keys) if keys else None)
 
 
@@ -221,7 +221,7 @@ def test_an_act_that_a_dead_process_left_open_becomes_unknown(home: Path, pay: A
         journal = Journal(
             record.ledger, record.stamp(), blobs, agent=record.agent, owner=owner.name
         )
-        journal.begin([Begun(ActCall(PAY, "k1"), pay.spec, spec_digest(pay.spec))])
+        journal.begin([ActIntent(ActCall(PAY, "k1"), pay.spec, spec_digest(pay.spec))])
         with opened(home, pay) as acts:
             assert [one.alive for one in acts.open()[0]] == [True]
     with opened(home, pay) as acts:
@@ -294,6 +294,6 @@ def test_an_act_whose_head_is_erased_is_still_counted(home: Path, pay: ActHandle
     (outcome,) = ask(home, Action("nothing", {}), handlers=(pay,))
     with open_record(home) as record:
         record.erase(0, ["act"], reason="asked for")
-        (story,) = stories(record.store.entries(record.agent))
+        (story,) = act_stories(record.store.entries(record.agent))
     assert isinstance(story, ActStory)
     assert (story.key, story.type, story.state) == (outcome.key, "", "outcome")

@@ -13,7 +13,7 @@ from mentis.call.scripted import ScriptedProvider
 from mentis.errors import ComposeError
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
-from mentis.tools.acting import Acting
+from mentis.tools.acting import ActRunner
 from mentis.values.entry import Entry
 
 pytestmark = pytest.mark.anyio
@@ -64,11 +64,11 @@ async def test_a_message_that_was_broken_off_while_tools_start_is_kept(
     async with opened(home, "Here I am.") as agent:
         with monkeypatch.context() as patched, anyio.CancelScope() as scope:
 
-            async def never(_acting: Acting) -> None:
+            async def never(_acting: ActRunner) -> None:
                 scope.cancel()
                 await anyio.sleep_forever()
 
-            patched.setattr(Acting, "begin", never)
+            patched.setattr(ActRunner, "begin", never)
             await agent.chat("Will I be kept?")
         (turn,) = agent.history()
         assert (turn.text, turn.state) == ("Will I be kept?", "failed")

@@ -15,7 +15,7 @@ import pytest
 
 from mentis.app.agent import Agent
 from mentis.call.scripted import ScriptedProvider
-from mentis.compose.compose import Composed
+from mentis.compose.compose import Composition
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
 from mentis.ports.clock import FixedClock
@@ -60,17 +60,17 @@ def set_to(home: Path, text: str) -> None:
     marker.write_text(f"format = 1\n{text}\n{kept}", encoding="utf-8")
 
 
-def told(composed: Composed) -> str:
+def told(composed: Composition) -> str:
     spans = composed.request.system_instruction
     return join_spans(span for span in spans if span.block == BLOCK)
 
 
-def steps(composed: Composed) -> list[Degradation]:
+def steps(composed: Composition) -> list[Degradation]:
     """The steps down that have to do with files; an embedder is a matter of its own."""
     return [step for step in composed.trace.degraded if step.part != "embedder"]
 
 
-def fate(composed: Composed) -> BlockTrace:
+def fate(composed: Composition) -> BlockTrace:
     return next(block for block in composed.trace.blocks if block.block == BLOCK)
 
 

@@ -26,7 +26,7 @@ from mentis.ports.screener import ListedScreener
 from mentis.render.compare import compare
 from mentis.render.wires import render_for
 from mentis.turn.turn import TurnResult
-from mentis.values.cognition import Memory, Screened
+from mentis.values.cognition import Memory, Screening
 from mentis.values.entry import Draft
 from mentis.values.mark import Mark
 from mentis.values.memories import MemoryDraft
@@ -255,7 +255,7 @@ async def test_instruction_like_private_quarantined_and_superseded_memories_are_
         for kind in ("system", "meta", "override", "thought"):
             text = f"The cello of {kind} is in the attic."
             store.remember(agent, Memory(kind, text, kind, Trust.OWNER, lineage=Trust.OWNER))
-        dropped = Screened("dropped", "an instruction")
+        dropped = Screening("dropped", "an instruction")
         text = "The cello in quarantine is in the attic."
         store.remember(agent, Memory("q", text, trust=Trust.OWNER, screening=dropped))
         old = Memory("old", "The old cello is in the attic.", superseded_by="new")

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mentis.act.budget import Tally, begun_in
+from mentis.act.budget import ActTally, begun_in
 from mentis.act.entries import intent_draft
 from mentis.app.agent import Agent
-from mentis.ask.budgets import day_of, spent_by
+from mentis.ask.budgets import day_of, spending_in
 from mentis.call.scripted import ScriptedProvider
 from mentis.errors import BudgetReached
 from mentis.home.create import create_home
@@ -254,12 +254,12 @@ def test_whatever_the_clock_shows_no_hour_has_too_many_acts_and_the_next_one_is_
 ) -> None:
     chain = Chain()
     clock, spec = chain.clock, ActSpec(NOTE)
-    tally, counted = Tally(clock), 0
+    tally, counted = ActTally(clock), 0
     for passing, jump, restarted in steps:
         clock.pass_by(passing)
         clock.jump(jump)
         if restarted:
-            tally, counted = Tally(clock), 0
+            tally, counted = ActTally(clock), 0
         for _ in range(2):
             tally.learn(begun_in(chain.ledger.entries("ada", start=counted)))
             counted = chain.ledger.count("ada")
@@ -274,7 +274,7 @@ def test_whatever_the_clock_shows_no_hour_has_too_many_acts_and_the_next_one_is_
     clock.pass_by(HOUR)
     tally.learn(begun_in(chain.ledger.entries("ada", start=counted)))
     assert tally.spent(0).in_hour <= chain.shown(since)
-    fresh = Tally(clock, begun_in(chain.ledger.entries("ada")))
+    fresh = ActTally(clock, begun_in(chain.ledger.entries("ada")))
     assert fresh.spent(0).in_hour == chain.shown(since)
 
 
@@ -286,7 +286,7 @@ def test_whatever_the_clock_shows_no_day_has_too_many_chats_and_the_next_one_is_
     clock = chain.clock
 
     def today() -> int:
-        return spent_by(chain.ledger.entries("ada"), clock.now(), priced=False).day_tokens
+        return spending_in(chain.ledger.entries("ada"), clock.now(), priced=False).day_tokens
 
     for passing, jump, _ in steps:
         clock.pass_by(passing)

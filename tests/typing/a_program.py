@@ -23,7 +23,7 @@ from mentis import (
     Rendering,
     Reply,
     Sense,
-    Ticked,
+    TickResult,
     ToolDeclaration,
     TurnResult,
     Verdict,
@@ -79,7 +79,7 @@ async def talk(home: Path) -> str:
         assert_type(result.outcomes, tuple[Outcome, ...])
         assert_type(agent.verify(), Verdict)
         assert_type(agent.render("And now?"), Rendering)
-        assert_type(await agent.tick([Sense("1", "door", {"text": "It rang."})]), Ticked)
+        assert_type(await agent.tick([Sense("1", "door", {"text": "It rang."})]), TickResult)
         await agent.loop(choice=LoopChoice(ticks=1)).run()
         assert_type(script.sent[0], Rendering)
         assert_type(script.sent[0].body(), bytes)

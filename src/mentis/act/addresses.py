@@ -84,7 +84,7 @@ def numbers(normalised: str) -> Iterator[str]:
         return
     for found in _ACCOUNT.findall(normalised):
         if sum(map(str.isdecimal, found)) >= _ACCOUNT_DIGITS:
-            yield ungrouped(found)
+            yield strip_grouping(found)
     for found in _RUN.findall(normalised):
         if len(found) > _MOST_RUN:
             raise TooMuch(f"it holds more than {_MOST_RUN} digits in a row")
@@ -97,7 +97,7 @@ def numbers(normalised: str) -> Iterator[str]:
                     yield number
 
 
-def ungrouped(normalised: str) -> str:
+def strip_grouping(normalised: str) -> str:
     for mark in " -./(),'_":
         normalised = normalised.replace(mark, "")
     return normalised

@@ -25,7 +25,7 @@ from mentis.values.entry import Entry
 from mentis.values.mark import Mark
 
 from . import entries
-from .entries import APPROVED, DECIDED, WAITING, Decided, Stage, moment
+from .entries import APPROVED, DECIDED, WAITING, ApprovalDecision, Stage, moment
 
 _MOST_CLOSE = 3
 
@@ -95,9 +95,9 @@ class Approvals:
         if shown not in (None, waiting):
             raise _unbound(waiting.call.key, "waiting")
         if waiting.expires <= moment(self._clock.now()):
-            self._decline(waiting, WAITING, "expired", Decided(self._ids.new_id(), ""))
+            self._decline(waiting, WAITING, "expired", ApprovalDecision(self._ids.new_id(), ""))
             raise self._late(waiting.call.key)
-        decided = Decided(self._ids.new_id(), by, words)
+        decided = ApprovalDecision(self._ids.new_id(), by, words)
         self._decide(waiting, "approved", decided, entries.approved_marks(waiting))
         # Afterwards: only one of two who say yes comes here. What is lost in between is not done.
         self._accepted.accept(self._agent, waiting.call.key, entries.waiting_digest(waiting))
@@ -109,7 +109,7 @@ class Approvals:
         """
         mark = self._mark(key, APPROVED, WAITING)
         waiting = entries.waiting_act(mark)
-        self._decline(waiting, mark.kind, "denied", Decided(self._ids.new_id(), by, words))
+        self._decline(waiting, mark.kind, "denied", ApprovalDecision(self._ids.new_id(), by, words))
         return waiting
 
     def expire(self, now: datetime) -> tuple[WaitingAct, ...]:
@@ -123,11 +123,15 @@ class Approvals:
             with suppress(UsageError, StoreDamaged):
                 act = entries.waiting_act(mark)
                 if act.expires <= moment(now):
-                    self._decline(act, mark.kind, "expired", Decided(self._ids.new_id(), ""))
+                    self._decline(
+                        act, mark.kind, "expired", ApprovalDecision(self._ids.new_id(), "")
+                    )
                     given_up.append(act)
         return tuple(given_up)
 
-    def _decline(self, waiting: WaitingAct, kind: str, stage: Stage, decided: Decided) -> None:
+    def _decline(
+        self, waiting: WaitingAct, kind: str, stage: Stage, decided: ApprovalDecision
+    ) -> None:
         outcome = _declined(waiting, kind, stage, decided)
         if kind == APPROVED:
             self._accepted.forget(self._agent, waiting.call.key)
@@ -135,7 +139,7 @@ class Approvals:
         self._decide(waiting, stage, decided, marks)
 
     def _decide(
-        self, waiting: WaitingAct, stage: Stage, decided: Decided, marks: Sequence[Mark]
+        self, waiting: WaitingAct, stage: Stage, decided: ApprovalDecision, marks: Sequence[Mark]
     ) -> None:
         draft = entries.decided_draft(waiting, stage, decided)
         try:
@@ -192,7 +196,7 @@ def _unbound(key: str, stage: Stage) -> StoreDamaged:
     )
 
 
-def _declined(waiting: WaitingAct, kind: str, stage: Stage, decided: Decided) -> Outcome:
+def _declined(waiting: WaitingAct, kind: str, stage: Stage, decided: ApprovalDecision) -> Outcome:
     did = "began" if kind == APPROVED else "approved"
     late = f"nobody {did} it until {waiting.expires}"
     said = f"denied by {decided.by}" if stage == "denied" else late

@@ -47,5 +47,5 @@ def short(reason: str) -> str:
     return f"{said[:_MOST_REASON]}… ({len(said)} characters)"
 
 
-def joined(*reasons: str) -> str:
+def join_reasons(*reasons: str) -> str:
     return "; ".join(reason for reason in reasons if reason)

@@ -33,7 +33,7 @@ class ActBudget(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Spent(Value):
+class ActCounts(Value):
     """What was let through or set to wait so far."""
 
     in_turn: int = 0
@@ -41,7 +41,7 @@ class Spent(Value):
     of_act: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
-def exceeded(budget: ActBudget, spent: Spent, name: str) -> str:
+def exceeded_limit(budget: ActBudget, spent: ActCounts, name: str) -> str:
     """Which limit one more act of this name would break; "" if none."""
     if 0 < budget.per_turn <= spent.in_turn:
         return f"{_acts(budget.per_turn)} allowed in one turn, and there were {spent.in_turn}"
@@ -61,7 +61,7 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-class Tally:
+class ActTally:
     """Counts the acts of the last hour, each once by its key: those that were let through here, and
     those of others once it has learned of them.
     """
@@ -85,7 +85,7 @@ class Tally:
             if key:
                 self._moments.setdefault(key, moment)
 
-    def spent(self, in_turn: int, *, without: str = "") -> Spent:
+    def spent(self, in_turn: int, *, without: str = "") -> ActCounts:
         """`without`: the act with this key is not counted against itself."""
         now = self._clock.now()
         hour = Timeline[tuple[str, str]](now - _HOUR + timedelta.resolution, now)
@@ -94,7 +94,7 @@ class Tally:
         counted = dict(act for _, act in hour.counted())
         self._forget(counted)
         names = Counter(name for key, name in counted.items() if key != without)
-        return Spent(in_turn, names.total(), names)
+        return ActCounts(in_turn, names.total(), names)
 
     def _put(self, one: Heard) -> None:
         """Of what the clock showed between two acts only the earliest matters."""

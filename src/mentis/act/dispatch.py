@@ -36,18 +36,18 @@ from mentis.values.trust import Trust
 from mentis.values.value import Value
 
 from .batch import Batch, Slot
-from .doing import do, failed
+from .doing import do, failed_outcome
 from .entries import moment
 from .gate import state_of
-from .journal import Asked, Begun, Journal, Settled, unrecorded
-from .threads import HERE, Left
+from .journal import ActIntent, Asked, Journal, SettledAct, note_unrecorded
+from .threads import HERE, AbandonedWork
 
 Judge: TypeAlias = Callable[[ActCall, ActSpec], Decision]
 T = TypeVar("T")
 _UNSURE = "how far it came is not known"
 
 
-class Known(Protocol):
+class ActLookup(Protocol):
     """What the dispatcher asks the registry."""
 
     def handler(self, name: str) -> ActHandler | None: ...
@@ -72,13 +72,13 @@ class _Endpoint:
     """One act at a time; `left` counts what was cut off there and goes on by itself."""
 
     lock: Lock = field(default_factory=Lock)
-    left: Left = field(default_factory=Left)
+    left: AbandonedWork = field(default_factory=AbandonedWork)
 
 
 class Dispatcher:
     def __init__(
         self,
-        registry: Known,
+        registry: ActLookup,
         journal: Journal,
         *,
         clock: Clock,
@@ -122,7 +122,7 @@ class Dispatcher:
             await self.run(batch, await self._begin(batch.slots, asked))
 
     async def run(
-        self, batch: Batch, ready: Sequence[tuple[Slot, Begun]], *, news: bool = False
+        self, batch: Batch, ready: Sequence[tuple[Slot, ActIntent]], *, news: bool = False
     ) -> None:
         """Do what is written down. `news`: the next turn is told what came of it."""
         if not ready:
@@ -152,20 +152,20 @@ class Dispatcher:
         handler, spec = self.registry.handler(name), self.registry.spec(name)
         digest = self.registry.digest(name)
         if handler is None or spec is None or digest is None:
-            return Settled(call, _missing(call, self.registry.away(name)))
+            return SettledAct(call, _missing(call, self.registry.away(name)))
         if place and place != spec.place:
-            return Settled(call, _missing(call, "", f"{place}/{name}"))
+            return SettledAct(call, _missing(call, "", f"{place}/{name}"))
         if reason := self.registry.blocked(name):
-            return _settled(Begun(call, spec, digest), "unavailable", reason)
-        decision = judged(judge, call, spec)
+            return _settled(ActIntent(call, spec, digest), "unavailable", reason)
+        decision = judge_safely(judge, call, spec)
         if decision.verdict == "refuse":
-            begun = Begun(call, spec, digest, decision)
+            begun = ActIntent(call, spec, digest, decision)
             return _settled(begun, state_of(decision), decision.reason)
         doubtful = decision.tainted or decision.review
         call = replace(call, lineage=Trust.UNTRUSTED if doubtful else decision.lineage)
         if decision.verdict == "wait":
             return self._waiting(call, spec, digest, decision)
-        return Begun(call, spec, digest, decision)
+        return ActIntent(call, spec, digest, decision)
 
     def _waiting(
         self, call: ActCall, spec: ActSpec, digest: Digest, decision: Decision
@@ -184,16 +184,16 @@ class Dispatcher:
 
     async def _begin(
         self, slots: Sequence[Slot], asked: Sequence[Asked]
-    ) -> list[tuple[Slot, Begun]]:
+    ) -> list[tuple[Slot, ActIntent]]:
         """Write all of it down at once; what could not be is not done."""
         faults = await self.record(partial(self.journal.begin, asked))
-        ready: list[tuple[Slot, Begun]] = []
-        invalid: list[tuple[Slot, Settled]] = []
+        ready: list[tuple[Slot, ActIntent]] = []
+        invalid: list[tuple[Slot, SettledAct]] = []
         for slot, one, fault in zip(slots, asked, faults, strict=True):
-            if isinstance(fault, BadInput | NotCanonical) and not isinstance(one, Settled):
+            if isinstance(fault, BadInput | NotCanonical) and not isinstance(one, SettledAct):
                 reason = f"the payload cannot be recorded: {fault.message}"
                 invalid.append((slot, _unfit(one, reason)))
-            elif fault is None and isinstance(one, Begun):
+            elif fault is None and isinstance(one, ActIntent):
                 ready.append((slot, one))
             else:
                 slot.settle(_not_begun(one, fault))
@@ -208,7 +208,7 @@ class Dispatcher:
     async def _lane(
         self,
         batch: Batch,
-        lane: Sequence[tuple[Slot, Begun]],
+        lane: Sequence[tuple[Slot, ActIntent]],
         *,
         whole: CancelScope,
         news: bool,
@@ -222,7 +222,13 @@ class Dispatcher:
                 raise cancelled
 
     async def _act(
-        self, batch: Batch, slot: Slot, begun: Begun, *, turn: AsyncExitStack, whole: CancelScope
+        self,
+        batch: Batch,
+        slot: Slot,
+        begun: ActIntent,
+        *,
+        turn: AsyncExitStack,
+        whole: CancelScope,
     ) -> tuple[Outcome, BaseException | None]:
         """What came of it, and what cancelled it. Cancelled before it began, it is not begun."""
         try:
@@ -235,22 +241,26 @@ class Dispatcher:
             return _cut_short(begun, over=whole.cancel_called), error
         except KeyboardInterrupt as error:
             batch.stop(error)
-            return failed(begun.call, begun.spec, "unknown", f"interrupted; {_UNSURE}"), None
+            return failed_outcome(
+                begun.call, begun.spec, "unknown", f"interrupted; {_UNSURE}"
+            ), None
         except Exception as error:  # noqa: BLE001  # one act must not take the others down
             return _broken(slot, begun, error), None
 
-    async def _do(self, begun: Begun) -> Outcome:
+    async def _do(self, begun: ActIntent) -> Outcome:
         here = HERE.get()
         if here is not None and here.count:
             reason = f"an act of {begun.spec.endpoint!r} was cut off and is still being done"
-            return failed(begun.call, begun.spec, "unavailable", reason)
+            return failed_outcome(begun.call, begun.spec, "unavailable", reason)
         handler = self.registry.handler(begun.spec.name)
         if handler is None or self.registry.digest(begun.spec.name) != begun.digest:
             reason = "it was taken away, or changed, before it began"
-            return failed(begun.call, begun.spec, "unavailable", reason)
+            return failed_outcome(begun.call, begun.spec, "unavailable", reason)
         return await do(handler, begun.call, begun.spec)
 
-    async def _leave(self, ready: Sequence[tuple[Slot, Begun]], *, over: bool, news: bool) -> None:
+    async def _leave(
+        self, ready: Sequence[tuple[Slot, ActIntent]], *, over: bool, news: bool
+    ) -> None:
         """What was written down and never begun will not be: one entry each, one append."""
         rest = [(slot, begun) for slot, begun in ready if slot.outcome is None]
         if not rest:
@@ -274,9 +284,9 @@ class Dispatcher:
         await turn.enter_async_context(self._at_once)
 
 
-def _lanes(ready: Sequence[tuple[Slot, Begun]]) -> list[list[tuple[Slot, Begun]]]:
+def _lanes(ready: Sequence[tuple[Slot, ActIntent]]) -> list[list[tuple[Slot, ActIntent]]]:
     """Those of one endpoint in the order they were asked for; each other one on its own."""
-    lanes: dict[object, list[tuple[Slot, Begun]]] = {}
+    lanes: dict[object, list[tuple[Slot, ActIntent]]] = {}
     for slot, begun in ready:
         spec = begun.spec
         lane = (spec.source, spec.endpoint) if spec.endpoint else slot
@@ -284,7 +294,7 @@ def _lanes(ready: Sequence[tuple[Slot, Begun]]) -> list[list[tuple[Slot, Begun]]
     return list(lanes.values())
 
 
-def judged(judge: Judge, call: ActCall, spec: ActSpec) -> Decision:
+def judge_safely(judge: Judge, call: ActCall, spec: ActSpec) -> Decision:
     """What the judge says; what cannot be judged waits."""
     try:
         return judge(call, spec)
@@ -293,9 +303,9 @@ def judged(judge: Judge, call: ActCall, spec: ActSpec) -> Decision:
         return Decision("wait", "unjudged", reason, lineage=Trust.UNTRUSTED)
 
 
-def _settled(begun: Begun, state: OutcomeState, reason: str) -> Settled:
-    outcome = failed(begun.call, begun.spec, state, reason)
-    return Settled(begun.call, outcome, begun.decision, begun.digest, begun.spec.endpoint)
+def _settled(begun: ActIntent, state: OutcomeState, reason: str) -> SettledAct:
+    outcome = failed_outcome(begun.call, begun.spec, state, reason)
+    return SettledAct(begun.call, outcome, begun.decision, begun.digest, begun.spec.endpoint)
 
 
 def _missing(call: ActCall, away: str, wanted: str = "") -> Outcome:
@@ -305,20 +315,20 @@ def _missing(call: ActCall, away: str, wanted: str = "") -> Outcome:
     return Outcome(call.action, "not_found", reason=reason, key=call.key)
 
 
-def _unfit(asked: Begun | WaitingAct, reason: str) -> Settled:
-    if isinstance(asked, Begun):
+def _unfit(asked: ActIntent | WaitingAct, reason: str) -> SettledAct:
+    if isinstance(asked, ActIntent):
         return _settled(asked, "invalid", reason)
     call = asked.call
     outcome = Outcome(call.action, "invalid", reason=reason, key=call.key, source=asked.source)
-    return Settled(call, outcome, digest=asked.spec)
+    return SettledAct(call, outcome, digest=asked.spec)
 
 
 def _not_begun(asked: Asked, fault: MentisError | None) -> Outcome:
     call = asked.call
     match asked:
-        case Settled():
-            return unrecorded(asked.outcome, fault) if fault else asked.outcome
-        case Begun():
+        case SettledAct():
+            return note_unrecorded(asked.outcome, fault) if fault else asked.outcome
+        case ActIntent():
             source = asked.spec.source
         case WaitingAct():
             source = asked.source
@@ -331,22 +341,22 @@ def _not_begun(asked: Asked, fault: MentisError | None) -> Outcome:
     return Outcome(call.action, "unavailable", reason=reason, key=call.key, source=source)
 
 
-def _cut_short(begun: Begun, *, over: bool) -> Outcome:
+def _cut_short(begun: ActIntent, *, over: bool) -> Outcome:
     if over:
         reason = f"the time for all acts was over while it ran; {_UNSURE}"
-        return failed(begun.call, begun.spec, "timeout", reason)
-    return failed(begun.call, begun.spec, "unknown", f"cancelled while it ran; {_UNSURE}")
+        return failed_outcome(begun.call, begun.spec, "timeout", reason)
+    return failed_outcome(begun.call, begun.spec, "unknown", f"cancelled while it ran; {_UNSURE}")
 
 
-def _broken(slot: Slot, begun: Begun, error: Exception) -> Outcome:
+def _broken(slot: Slot, begun: ActIntent, error: Exception) -> Outcome:
     said = f"{type(error).__name__}: {error}"
     if slot.running:
-        return failed(begun.call, begun.spec, "unknown", f"it broke off: {said}; {_UNSURE}")
-    return failed(begun.call, begun.spec, "crashed", f"it could not be begun: {said}")
+        return failed_outcome(begun.call, begun.spec, "unknown", f"it broke off: {said}; {_UNSURE}")
+    return failed_outcome(begun.call, begun.spec, "crashed", f"it could not be begun: {said}")
 
 
-def _never(slot: Slot, begun: Begun, *, over: bool) -> Outcome:
+def _never(slot: Slot, begun: ActIntent, *, over: bool) -> Outcome:
     if slot.running:
-        return failed(begun.call, begun.spec, "unknown", f"cut off while it ran; {_UNSURE}")
+        return failed_outcome(begun.call, begun.spec, "unknown", f"cut off while it ran; {_UNSURE}")
     why = "the time for all acts was over" if over else "cancelled"
-    return failed(begun.call, begun.spec, "refused", f"{why} before it began")
+    return failed_outcome(begun.call, begun.spec, "refused", f"{why} before it began")

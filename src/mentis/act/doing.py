@@ -16,7 +16,7 @@ from mentis.values.act import ActCall, ActSpec
 from mentis.values.action import Outcome, OutcomeState
 from mentis.values.trust import Trust
 
-from .briefs import clean, joined, short
+from .briefs import clean, join_reasons, short
 
 _STATES = frozenset(get_args(OutcomeState)) - {"waiting"}  # that is for the gate to say
 
@@ -32,21 +32,21 @@ async def do(handler: ActHandler, call: ActCall, spec: ActSpec) -> Outcome:
             # What it says while it is being cancelled does not count.
             await checkpoint_if_cancelled()
             _let_through(error)
-            return failed(call, spec, "crashed", _told(error))
+            return failed_outcome(call, spec, "crashed", _told(error))
         outcome = _checked(answer, call, spec)
         # It held up the whole loop, or would not be cancelled: that it came to an end after all
         # does not make it one that kept its time.
         return _late(outcome, spec) if current_time() >= time.deadline else outcome
     limit = f"it was ended after {spec.timeout_seconds:g} seconds; how far it came is not known"
-    return failed(call, spec, "timeout", limit)
+    return failed_outcome(call, spec, "timeout", limit)
 
 
 def _late(outcome: Outcome, spec: ActSpec) -> Outcome:
     note = f"it answered {outcome.state!r}, but only after its {spec.timeout_seconds:g} seconds"
-    return replace(outcome, state="timeout", reason=short(joined(note, outcome.reason)))
+    return replace(outcome, state="timeout", reason=short(join_reasons(note, outcome.reason)))
 
 
-def failed(call: ActCall, spec: ActSpec, state: OutcomeState, reason: str) -> Outcome:
+def failed_outcome(call: ActCall, spec: ActSpec, state: OutcomeState, reason: str) -> Outcome:
     return Outcome(call.action, state, reason=short(reason), key=call.key, source=spec.source)
 
 
@@ -75,16 +75,16 @@ def _told(error: BaseException) -> str:
 def _checked(answer: object, call: ActCall, spec: ActSpec) -> Outcome:
     """The handler's answer, if it is one; who asked for what is not for the handler to say."""
     if not isinstance(answer, Outcome):
-        return failed(call, spec, "crashed", f"it answered with {type(answer).__name__}")
+        return failed_outcome(call, spec, "crashed", f"it answered with {type(answer).__name__}")
     fault = _fault(answer)
     if fault:
-        return failed(call, spec, "crashed", fault)
+        return failed_outcome(call, spec, "crashed", fault)
     text, note = clean(answer.text)
     return replace(
         answer,
         action=call.action,
         text=text,
-        reason=short(joined(answer.reason, note)),
+        reason=short(join_reasons(answer.reason, note)),
         # What comes from outside is untrusted, whatever it says of itself.
         trust=answer.trust if spec.source == "builtin" else Trust.UNTRUSTED,
         key=call.key,

@@ -21,7 +21,7 @@ _ITEMS = ("items", "additionalItems", "unevaluatedItems", "contains")
 _ELSEWHERE = ("$dynamicRef", "$recursiveRef", "$anchor", "$dynamicAnchor", "$recursiveAnchor")
 
 
-class Entangled(ValueError):
+class UncheckableSchema(ValueError):
     """Why a schema is not checked against."""
 
 
@@ -37,9 +37,9 @@ def refers(schema: JsonObject) -> bool:
         part = cast("dict[str, object]", node)
         for name in _ELSEWHERE:
             if isinstance(part.get(name), (str, bool)):
-                raise Entangled(f"{name} is not followed")
+                raise UncheckableSchema(f"{name} is not followed")
         if part is not schema and isinstance(part.get("$id"), str):
-            raise Entangled("$id inside a schema is not followed")
+            raise UncheckableSchema("$id inside a schema is not followed")
         if isinstance(part.get("$ref"), str):
             _target(schema, cast("str", part["$ref"]))
             found = True
@@ -57,7 +57,7 @@ def effort_of(schema: JsonObject, payload: object) -> int:
     walk = _Walk(schema)
     total = walk.effort(schema, payload)
     if total > max(_MOST, _MOST_EACH * len(walk.values)):
-        raise Entangled("its references multiply into more work than one call is worth")
+        raise UncheckableSchema("its references multiply into more work than one call is worth")
     return total
 
 
@@ -71,7 +71,9 @@ def refuse_circles(schema: JsonObject) -> None:
         elif isinstance(node, dict):
             part = cast("dict[str, object]", node)
             if walk.effort(part, None) > _MOST:
-                raise Entangled("its references multiply into more work than one call is worth")
+                raise UncheckableSchema(
+                    "its references multiply into more work than one call is worth"
+                )
             left.extend(value for name, value in part.items() if not _data(name, value))
 
 
@@ -94,7 +96,7 @@ class _Walk:
             self._known[key] = 1 + here + inside
         known = self._known[key]
         if known is None:
-            raise Entangled("a $ref leads back to itself")
+            raise UncheckableSchema("a $ref leads back to itself")
         return known
 
     def _in_place(self, part: JsonObject) -> Iterator[object]:
@@ -126,7 +128,7 @@ def _within(part: JsonObject, value: object) -> Iterator[tuple[object, object]]:
 
 def _target(root: JsonObject, reference: str) -> object:
     if reference != "#" and not reference.startswith("#/"):
-        raise Entangled(f"$ref {reference[:100]!r} points outside of it")
+        raise UncheckableSchema(f"$ref {reference[:100]!r} points outside of it")
     found: object = root
     for step in reference[2:].split("/") if reference != "#" else ():
         name = step.replace("~1", "/").replace("~0", "~")
@@ -139,7 +141,7 @@ def _target(root: JsonObject, reference: str) -> object:
         ):
             found = cast("list[object]", found)[int(name)]
         else:
-            raise Entangled(f"$ref {reference[:100]!r} points at nothing")
+            raise UncheckableSchema(f"$ref {reference[:100]!r} points at nothing")
     return found
 
 

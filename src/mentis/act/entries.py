@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias, TypeVar, cast
 
 from mentis.codec.forms import from_json, to_object
 from mentis.errors import BadInput, StoreDamaged
-from mentis.values.act import ActCall, ActSpec, Decision, Tainted, WaitingAct
+from mentis.values.act import ActCall, ActSpec, Decision, TaintedValue, WaitingAct
 from mentis.values.action import Outcome
 from mentis.values.digest import Digest, digest
 from mentis.values.entry import Draft, Entry
@@ -47,7 +47,7 @@ class OpenAct(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Decided(Value):
+class ApprovalDecision(Value):
     """Who said yes or no to what waits, in which words; `id` tells two of them apart."""
 
     id: str
@@ -134,7 +134,7 @@ def waiting_mark(waiting: WaitingAct) -> Mark:
     return Mark(WAITING, waiting.call.key, to_object(waiting), "nothing")
 
 
-def decided_draft(waiting: WaitingAct, stage: Stage, decided: Decided) -> Draft:
+def decided_draft(waiting: WaitingAct, stage: Stage, decided: ApprovalDecision) -> Draft:
     """Binds what was decided on: the digests of the declaration and of the payload."""
     extra = {"source": waiting.source, "spec": waiting.spec}
     extra["payload"] = payload_digest(waiting.call.action.payload)
@@ -265,7 +265,7 @@ def _judged(decision: Decision) -> dict[str, object]:
     return judged | ({"review": True} if decision.review else {})
 
 
-def _tainted(values: Sequence[Tainted]) -> dict[str, object]:
+def _tainted(values: Sequence[TaintedValue]) -> dict[str, object]:
     return {"tainted": [to_object(value) for value in values]} if values else {}
 
 

@@ -24,9 +24,9 @@ from mentis.values.trust import Trust
 
 from .docstrings import read_docstring
 from .options import refuse_types
-from .printing import unprinted
+from .printing import capture_prints
 from .returned import text_of
-from .signatures import Signature, called, read_signature, unwrapped
+from .signatures import FunctionSignature, name_of, read_signature, unwrap_partial
 from .threads import Threads
 
 if TYPE_CHECKING:
@@ -63,10 +63,10 @@ class FunctionAct(Generic[P, R]):
         around: Mapping[str, object] | None = None,
     ) -> None:
         functools.update_wrapper(self, function)
-        told = read_docstring(unwrapped(function).__doc__)
+        told = read_docstring(unwrap_partial(function).__doc__)
         self._function = function
         self._waits = _is_async(function)
-        self._signature: Signature = read_signature(function, told.parameters, around or {})
+        self._signature: FunctionSignature = read_signature(function, told.parameters, around or {})
         self._spec = _spec(function, options, told.description, self._signature)
         self._threads = Threads(self._spec.name)
 
@@ -96,7 +96,7 @@ class FunctionAct(Generic[P, R]):
 
     async def _await(self, call: ActCall, arguments: dict[str, object]) -> Outcome:
         function = cast("Any", self._function)
-        with unprinted(self._spec.name):
+        with capture_prints(self._spec.name):
             try:
                 return self._answer(call, await function(**arguments))
             except (Exception, SystemExit) as error:  # noqa: BLE001  # foreign code: its failure is an outcome
@@ -106,7 +106,7 @@ class FunctionAct(Generic[P, R]):
         function = cast("Any", self._function)
 
         def work() -> Outcome:
-            with unprinted(self._spec.name):
+            with capture_prints(self._spec.name):
                 try:
                     return self._answer(call, function(**arguments))
                 except BaseException as error:  # noqa: BLE001  # the same, and the thread is ours
@@ -169,7 +169,7 @@ def act(
     given = ActOptions(**options)
 
     def made(plain: Callable[..., Any]) -> FunctionAct[..., Any]:
-        nested = "<locals>" in called(plain)
+        nested = "<locals>" in name_of(plain)
         return FunctionAct(plain, given, around if nested else None)
 
     return made if function is None else made(function)
@@ -179,17 +179,17 @@ tool = act  # its name at the root of the package
 
 
 def _spec(
-    function: Callable[..., object], options: ActOptions, told: str, signature: Signature
+    function: Callable[..., object], options: ActOptions, told: str, signature: FunctionSignature
 ) -> ActSpec:
-    refuse_types(options, called(function))
+    refuse_types(options, name_of(function))
     name = options.name or getattr(function, "__name__", "")
     description = options.description or told
     if not name.replace("<lambda>", "") or not description.strip():
         missing = "description" if name.replace("<lambda>", "") else "name"
         raise BadInput(
-            f"{called(function)} has no {missing}, and a model would have to guess what it does",
+            f"{name_of(function)} has no {missing}, and a model would have to guess what it does",
             hint=f"write a docstring, or @act({missing}=...)",
-            function=called(function),
+            function=name_of(function),
         )
     declaration = ToolDeclaration(
         name,
@@ -210,7 +210,7 @@ def _spec(
 
 
 def _is_async(function: Callable[..., object]) -> bool:
-    plain = unwrapped(function)
+    plain = unwrap_partial(function)
     own_call = getattr(type(plain), "__call__", None)  # noqa: B004  # what it is, not whether
     return inspect.iscoroutinefunction(plain) or inspect.iscoroutinefunction(own_call)
 

@@ -10,17 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from mentis.errors import BadInput
-from mentis.values.act import ActCall, ActSpec, Decision, Policy, Scope, Tainted
+from mentis.values.act import ActCall, ActSpec, Decision, Policy, Scope, TaintedValue
 from mentis.values.action import OutcomeState
 from mentis.values.block import Mode
 from mentis.values.json import JsonObject
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
-from .budget import ActBudget, Spent, Tally, exceeded
+from .budget import ActBudget, ActCounts, ActTally, exceeded_limit
 from .likeness import TooMuch
 from .payloads import fault_in
-from .seen import Seen
+from .seen import SeenRequest
 from .taint import tainted_in
 
 _MESSAGE = "message_"
@@ -31,7 +31,7 @@ _STATES: dict[str, OutcomeState] = {
     "schema": "unavailable",
     "offered": "not_found",
 }
-_NOTHING_SPENT = Spent()
+_NOTHING_SPENT = ActCounts()
 _NO_LIMITS = ActBudget()
 _ALLOWED, _HELD, _REVIEWED = Decision("allow"), Decision("wait"), Decision("allow", review=True)
 
@@ -56,15 +56,15 @@ class GateRules(Value):
 class Gate:
     """The gate of one turn or tick; a tally that outlives it counts the hour."""
 
-    def __init__(self, rules: GateRules, tally: Tally | None = None) -> None:
+    def __init__(self, rules: GateRules, tally: ActTally | None = None) -> None:
         self.rules = rules
         self._tally = tally
         self._in_turn = 0
 
-    def judge(self, call: ActCall, spec: ActSpec, seen: Seen | None) -> Decision:
+    def judge(self, call: ActCall, spec: ActSpec, seen: SeenRequest | None) -> Decision:
         """Never raises. What is allowed or set to wait counts for the budget."""
         try:
-            spent = self._tally.spent(self._in_turn) if self._tally else Spent(self._in_turn)
+            spent = self._tally.spent(self._in_turn) if self._tally else ActCounts(self._in_turn)
             decision = judge(self.rules, call, spec, seen=seen, spent=spent)
         except Exception as error:  # noqa: BLE001  # whatever it is, it must not open the gate
             reason = f"it cannot be judged: {_told(error)}"
@@ -81,8 +81,8 @@ def judge(
     call: ActCall,
     spec: ActSpec,
     *,
-    seen: Seen | None,
-    spent: Spent = _NOTHING_SPENT,
+    seen: SeenRequest | None,
+    spent: ActCounts = _NOTHING_SPENT,
 ) -> Decision:
     """What the rules say of a call, given what its request showed the model."""
     if reason := _not_in(call.mode, spec, rules):
@@ -92,7 +92,7 @@ def judge(
             return Decision("refuse", "payload", fault)
     except BadInput as error:
         return Decision("refuse", "schema", error.message)
-    if reason := exceeded(rules.budget, spent, spec.name):
+    if reason := exceeded_limit(rules.budget, spent, spec.name):
         return Decision("refuse", "budget", reason)
     decision = _by_policy(rules.policy, call, spec, seen)
     if decision.verdict == "allow" and _is_asked(rules.ask, spec):
@@ -103,7 +103,7 @@ def judge(
 
 
 def judge_again(
-    rules: GateRules, call: ActCall, spec: ActSpec, *, spent: Spent = _NOTHING_SPENT
+    rules: GateRules, call: ActCall, spec: ActSpec, *, spent: ActCounts = _NOTHING_SPENT
 ) -> Decision:
     """What they say now of a call that was let through once and would be repeated.
 
@@ -112,7 +112,7 @@ def judge_again(
     """
     if reason := _not_in(call.mode, spec, rules):
         return Decision("refuse", "mode", reason)
-    if reason := exceeded(rules.budget, spent, spec.name):
+    if reason := exceeded_limit(rules.budget, spent, spec.name):
         return Decision("refuse", "budget", reason)
     doubtful = rules.policy == "strict" or call.lineage is Trust.UNTRUSTED
     if spec.declaration.external_effects and rules.policy != "open" and doubtful:
@@ -151,7 +151,7 @@ def _not_in(mode: Mode, spec: ActSpec, rules: GateRules) -> str:
     return ""
 
 
-def _by_policy(policy: Policy, call: ActCall, spec: ActSpec, seen: Seen | None) -> Decision:
+def _by_policy(policy: Policy, call: ActCall, spec: ActSpec, seen: SeenRequest | None) -> Decision:
     """Only what reaches outside, or stays in the mind, depends on where its arguments came from."""
     outside, kept = spec.declaration.external_effects, scope_of(spec) in ("memory", "goal")
     if not (outside or kept):
@@ -166,7 +166,7 @@ def _by_policy(policy: Policy, call: ActCall, spec: ActSpec, seen: Seen | None) 
 
 
 def _by_values(
-    policy: Policy, call: ActCall, spec: ActSpec, *, seen: Seen, held: Decision
+    policy: Policy, call: ActCall, spec: ActSpec, *, seen: SeenRequest, held: Decision
 ) -> Decision:
     try:
         tainted = tainted_in(_judged(call, spec, seen), seen)
@@ -180,7 +180,7 @@ def _by_values(
     return replace(held, rule="policy", reason=reason, tainted=tainted)
 
 
-def _judged(call: ActCall, spec: ActSpec, seen: Seen) -> JsonObject:
+def _judged(call: ActCall, spec: ActSpec, seen: SeenRequest) -> JsonObject:
     """All of the payload, but for where a message of ours goes when that is where it is answered:
     whoever speaks has named the place, and is heard there."""
     payload = call.action.payload
@@ -193,7 +193,7 @@ def _judged(call: ActCall, spec: ActSpec, seen: Seen) -> JsonObject:
     }
 
 
-def _suspicion(policy: Policy, tainted: tuple[Tainted, ...], seen: Seen) -> str:
+def _suspicion(policy: Policy, tainted: tuple[TaintedValue, ...], seen: SeenRequest) -> str:
     if tainted:
         first = tainted[0]
         return f"{first.path} came from untrusted text: {first.source}"

@@ -29,13 +29,13 @@ from mentis.values.value import Value
 
 from . import entries
 from .approvals import check_bound
-from .briefs import brief, clean, cut, joined, short
+from .briefs import brief, clean, cut, join_reasons, short
 
 Written: TypeAlias = tuple[Draft, tuple[Mark, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Begun(Value):
+class ActIntent(Value):
     """To be done once this is on disk. `approved`: it waited, and a person said yes."""
 
     call: ActCall
@@ -46,7 +46,7 @@ class Begun(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Settled(Value):
+class SettledAct(Value):
     """Never begun, and why. `approved`: a person had said yes, so that its mark goes as well."""
 
     call: ActCall
@@ -57,7 +57,7 @@ class Settled(Value):
     approved: bool = False
 
 
-Asked: TypeAlias = Begun | WaitingAct | Settled
+Asked: TypeAlias = ActIntent | WaitingAct | SettledAct
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Journal:
         return faults
 
     def end(
-        self, ended: Sequence[tuple[Begun, Outcome]], *, news: bool = False
+        self, ended: Sequence[tuple[ActIntent, Outcome]], *, news: bool = False
     ) -> tuple[Outcome, ...]:
         """The outcomes as they are recorded, all in one append; large results are kept apart.
 
@@ -121,7 +121,7 @@ class Journal:
         elif _passes(fault) or len(endings) > 1:  # of several, one may have kept out the others
             with self._owed_lock:
                 self._owed |= endings
-        return tuple(unrecorded(outcome, fault) if fault else outcome for _, outcome in kept)
+        return tuple(note_unrecorded(outcome, fault) if fault else outcome for _, outcome in kept)
 
     def catch_up(self) -> MentisError | None:
         """Record the endings that could not be recorded before; or what still keeps them out."""
@@ -226,18 +226,18 @@ class Journal:
     def _written(self, asked: Asked) -> Written | MentisError:
         try:
             match asked:
-                case Begun():
+                case ActIntent():
                     return self._intent(asked)
                 case WaitingAct():
                     return entries.waiting_draft(asked), (entries.waiting_mark(asked),)
-                case Settled():
+                case SettledAct():
                     return _settled(asked)
                 case _:
                     assert_never(asked)
         except BadInput as fault:
             return fault
 
-    def _intent(self, begun: Begun) -> Written:
+    def _intent(self, begun: ActIntent) -> Written:
         call, spec = begun.call, begun.spec
         draft = entries.intent_draft(call, spec, begun.digest, begun.decision, owner=self.owner)
         seal = self._seal(call, begun.digest) if spec.declaration.idempotent else ""
@@ -268,10 +268,10 @@ class Journal:
         except MentisError as fault:
             notes.append(f"the whole of it could not be kept: {fault.message}")
         text = brief(outcome.text, limit=limit, size=size, blob=blob)
-        return replace(outcome, text=text, reason=short(joined(*notes)), blob=blob, size=size)
+        return replace(outcome, text=text, reason=short(join_reasons(*notes)), blob=blob, size=size)
 
 
-def _ending(begun: Begun, outcome: Outcome, *, news: bool) -> Written:
+def _ending(begun: ActIntent, outcome: Outcome, *, news: bool) -> Written:
     call = begun.call
     draft = entries.outcome_draft(
         call, outcome, spec_digest=begun.digest, endpoint=begun.spec.endpoint
@@ -280,7 +280,7 @@ def _ending(begun: Begun, outcome: Outcome, *, news: bool) -> Written:
     return draft, (closed, entries.news_mark(call.key, outcome)) if news else (closed,)
 
 
-def _settled(asked: Settled) -> Written:
+def _settled(asked: SettledAct) -> Written:
     call, outcome = asked.call, asked.outcome
     # A name made of anything at all is recorded as far as it can be said.
     action = replace(call.action, type=short(clean(call.action.type)[0]), payload={})
@@ -310,7 +310,7 @@ def _taken(known: Entry) -> StoreConflict:
     )
 
 
-def unrecorded(outcome: Outcome, fault: MentisError) -> Outcome:
+def note_unrecorded(outcome: Outcome, fault: MentisError) -> Outcome:
     """What happened, happened, and the record does not say so."""
     note = f"this could not be recorded: {fault.message}"
-    return replace(outcome, reason=short(joined(outcome.reason, note)))
+    return replace(outcome, reason=short(join_reasons(outcome.reason, note)))

@@ -19,7 +19,7 @@ from mentis.errors import BadInput
 from mentis.values.json import JsonObject
 from mentis.values.tool import ToolDeclaration
 
-from .effort import Entangled, effort_of, refers, refuse_circles
+from .effort import UncheckableSchema, effort_of, refers, refuse_circles
 
 _MOST_CHARS = 256 * 1024
 _MOST_KEPT = 256
@@ -65,7 +65,7 @@ def fault_in(payload: JsonObject, tool: ToolDeclaration) -> str:
         if check.is_valid(payload):
             return ""
         return "; ".join(_told(fault, check.schema, payload) for fault in check.faults(payload))
-    except Entangled as error:
+    except UncheckableSchema as error:
         raise _unusable(tool, error) from error
     except (ValueError, RecursionError) as error:
         return f"arguments: they cannot be checked: {_first_line(error)}"
@@ -106,7 +106,7 @@ def _unusable(tool: ToolDeclaration, why: Exception) -> BadInput:
 @lru_cache(maxsize=_MOST_KEPT)
 def _compiled(text: str) -> _Check:
     if len(text) > _MOST_CHARS:
-        raise Entangled(f"it has {len(text)} characters, and {_MOST_CHARS} are allowed")
+        raise UncheckableSchema(f"it has {len(text)} characters, and {_MOST_CHARS} are allowed")
     import jsonschema_rs  # heavy, and not every turn acts
 
     schema = cast("dict[str, object]", json.loads(text))

@@ -75,7 +75,7 @@ class _Standin(TextIOBase):
 
 
 @contextmanager
-def unprinted(name: str) -> Generator[None]:
+def capture_prints(name: str) -> Generator[None]:
     """What this context prints until it leaves is logged under the act's name."""
     heard = _Heard()
     token = _HEARD.set(heard)

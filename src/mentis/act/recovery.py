@@ -19,16 +19,16 @@ from mentis.values.digest import Digest
 from mentis.values.value import Value
 
 from .batch import Batch, Slot
-from .dispatch import Dispatcher, Judge, judged
+from .dispatch import Dispatcher, Judge, judge_safely
 from .entries import OpenAct, moment
-from .journal import Begun, Settled
+from .journal import ActIntent, SettledAct
 
 _CHANGED = "what was approved is not what can be done now: it is gone, blocked or changed"
 _GONE = "the process that did it ended before it could say what came of it"
 
 
 @dataclass(frozen=True, slots=True)
-class Caught(Value):
+class RecoveryResult(Value):
     """What came of it, and what could not be looked after, in words."""
 
     outcomes: tuple[Outcome, ...] = ()
@@ -56,9 +56,9 @@ class Recovery:
         self._judge = judge
         self._one_at_a_time = Lock()
 
-    async def recover(self) -> Caught:
+    async def recover(self) -> RecoveryResult:
         """Every open act of a process that is gone gets its outcome, or one more attempt."""
-        slots: list[tuple[Slot, Begun]] = []
+        slots: list[tuple[Slot, ActIntent]] = []
         outcomes, faults = list[Outcome](), list[str]()
         async with self._one_at_a_time:
             abandoned, damaged = await self._dispatcher.record(self._abandoned)
@@ -66,19 +66,19 @@ class Recovery:
             for act, bound in abandoned:
                 again = self._again(act) if bound else ""
                 fault = await self._settle(act, again, outcomes)
-                if fault is None and isinstance(again, Begun):
+                if fault is None and isinstance(again, ActIntent):
                     slots.append((Slot(again.call), again))
                 elif fault is not None:
                     faults += _told(fault)
         await self._run(slots, outcomes)
-        return Caught(tuple(outcomes), tuple(faults))
+        return RecoveryResult(tuple(outcomes), tuple(faults))
 
-    async def run_approved(self, keys: Collection[str] | None = None) -> Caught:
+    async def run_approved(self, keys: Collection[str] | None = None) -> RecoveryResult:
         """Begin what a person has said yes to, each exactly once, whoever else looks as well.
 
         With `keys` only those: the others go on waiting for somebody to begin them.
         """
-        slots: list[tuple[Slot, Begun]] = []
+        slots: list[tuple[Slot, ActIntent]] = []
         outcomes, faults = list[Outcome](), list[str]()
         async with self._one_at_a_time:
             approved, damaged = await self._dispatcher.record(self._journal.approved)
@@ -92,14 +92,14 @@ class Recovery:
                 (fault,) = await self._dispatcher.record(begin)
                 if fault is not None:
                     faults += _told(fault)
-                elif isinstance(asked, Begun):
+                elif isinstance(asked, ActIntent):
                     slots.append((Slot(asked.call), asked))
                 else:
                     outcomes.append(asked.outcome)
         await self._run(slots, outcomes)
-        return Caught(tuple(outcomes), tuple(faults))
+        return RecoveryResult(tuple(outcomes), tuple(faults))
 
-    async def _run(self, slots: Sequence[tuple[Slot, Begun]], outcomes: list[Outcome]) -> None:
+    async def _run(self, slots: Sequence[tuple[Slot, ActIntent]], outcomes: list[Outcome]) -> None:
         batch = Batch([slot for slot, _ in slots], outcomes)
         with batch.completed():
             await self._dispatcher.run(batch, slots, news=True)
@@ -111,10 +111,10 @@ class Recovery:
         return [(act, self._journal.is_bound(act)) for act in acts if gone[act.owner]], faults
 
     async def _settle(
-        self, act: OpenAct, again: Begun | str, outcomes: list[Outcome]
+        self, act: OpenAct, again: ActIntent | str, outcomes: list[Outcome]
     ) -> MentisError | None:
         """Write down that it is tried again, or that nobody knows."""
-        if isinstance(again, Begun):
+        if isinstance(again, ActIntent):
             begin = partial(self._journal.begin, [again])
             (fault,) = await self._dispatcher.record(begin)
             return fault
@@ -124,27 +124,27 @@ class Recovery:
             outcomes.append(outcome)
         return fault
 
-    def _again(self, act: OpenAct) -> Begun | str:
+    def _again(self, act: OpenAct) -> ActIntent | str:
         """One more attempt; or why there is none, if that is not plain."""
         spec = self._unchanged(act.call.action.type, act.spec)
         if spec is None or not spec.declaration.idempotent or act.call.attempt > self._retries:
             return ""
         if self._judge is None:
             return ""
-        decision = judged(self._judge, act.call, spec)
+        decision = judge_safely(self._judge, act.call, spec)
         if decision.verdict != "allow":
             return decision.reason or decision.rule
-        return Begun(replace(act.call, attempt=act.call.attempt + 1), spec, act.spec)
+        return ActIntent(replace(act.call, attempt=act.call.attempt + 1), spec, act.spec)
 
-    def _asked(self, act: WaitingAct) -> Begun | Settled:
+    def _asked(self, act: WaitingAct) -> ActIntent | SettledAct:
         call, late = act.call, act.expires <= moment(self._dispatcher.clock.now())
         spec = self._unchanged(call.action.type, act.spec)
         if spec is not None and not late:
-            return Begun(call, spec, act.spec, act.decision, approved=True)
+            return ActIntent(call, spec, act.spec, act.decision, approved=True)
         state: OutcomeState = "refused" if late else "unavailable"
         reason = f"nobody began it until {act.expires}" if late else _CHANGED
         outcome = Outcome(call.action, state, reason=reason, key=call.key, source=act.source)
-        return Settled(call, outcome, act.decision, act.spec, approved=True)
+        return SettledAct(call, outcome, act.decision, act.spec, approved=True)
 
     def _unchanged(self, name: str, digest: Digest) -> ActSpec | None:
         """What is declared now, if that is what was declared then and may still be done."""

@@ -22,7 +22,7 @@ from mentis.values.trust import Trust, least_trusted
 from mentis.values.turn import Turn
 from mentis.values.value import Value
 
-from .addresses import MARK, addresses, numbers, ungrouped
+from .addresses import MARK, addresses, numbers, strip_grouping
 from .likeness import TooMuch, normal, readings
 
 SHORTEST = 12  # characters of a string that is more than a word
@@ -39,7 +39,7 @@ Told: TypeAlias = tuple[str, Trust, str]  # a text, who vouches for it, where it
 
 
 @dataclass(frozen=True, slots=True)
-class Untrusted(Value):
+class UntrustedText(Value):
     """`text` is all of it in one, `words` its words, sorted, `marked` those that can hold an
     address, `long` those of twelve characters and more. `pairs` are words that follow each other.
 
@@ -80,14 +80,14 @@ class Clearing(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen(Value):
+class SeenRequest(Value):
     """`too_much` says why the request cannot be judged, if it cannot.
 
     `unread` is something from outside that the model could read and we cannot: a picture, a sound.
     `here` are place and number of the message that is answered.
     """
 
-    untrusted: Untrusted = Untrusted()
+    untrusted: UntrustedText = UntrustedText()
     clearing: Clearing = Clearing()
     too_much: str = ""
     unread: str = ""
@@ -104,7 +104,7 @@ class Seen(Value):
         return Trust.UNTRUSTED if self.untrusted.sources or self.too_much else Trust.SELF
 
 
-NOTHING_SEEN = Seen()
+NOTHING_SEEN = SeenRequest()
 
 
 def seen_in(
@@ -113,7 +113,7 @@ def seen_in(
     said: Trust,
     quoted: Trust = Trust.UNTRUSTED,
     later: Iterable[str] = (),
-) -> Seen:
+) -> SeenRequest:
     """`said`: who vouches for the current message; `quoted`: for the one that it answers.
 
     `later` is what the model was shown in the same turn after that. A correction repeats what the
@@ -131,16 +131,16 @@ def lineage_of(request: PromptRequest, *, said: Trust, quoted: Trust = Trust.UNT
     return least_trusted((Trust.SELF, *levels))
 
 
-def seen_of(told: Iterable[Told]) -> Seen:
+def seen_of(told: Iterable[Told]) -> SeenRequest:
     """Of texts that are no request: what a tick starts from."""
     sides = _Sides()
     try:
         for text, trust, source in told:
             sides.add(text, trust, source)
         untrusted, clearing = _untrusted(sides.untrusted), _clearing(sides.clearing)
-        return Seen(untrusted, clearing, unread=sides.unread, here=frozenset(sides.here))
+        return SeenRequest(untrusted, clearing, unread=sides.unread, here=frozenset(sides.here))
     except TooMuch as error:
-        return Seen(too_much=f"the request cannot be looked at: {error}")
+        return SeenRequest(too_much=f"the request cannot be looked at: {error}")
 
 
 class _Sides:
@@ -256,14 +256,14 @@ def _of_tool(tool: ToolDeclaration) -> Iterator[Told]:
         yield f"{tool.description}\n{schema}", Trust.UNTRUSTED, f"the tool {tool.name}"
 
 
-def _untrusted(texts: list[tuple[str, str]]) -> Untrusted:
+def _untrusted(texts: list[tuple[str, str]]) -> UntrustedText:
     texts = [(text, source) for text, source in texts if text]
     if not texts:
-        return Untrusted()
-    digits = [ungrouped(text) for text, _ in texts]
+        return UntrustedText()
+    digits = [strip_grouping(text) for text, _ in texts]
     split = [text.split(" ") for text, _ in texts]
     words = tuple(sorted(set[str]().union(*split)))
-    return Untrusted(
+    return UntrustedText(
         _APART.join(text for text, _ in texts),
         words,
         frozenset[tuple[str, str]]().union(*map(pairwise, split)),

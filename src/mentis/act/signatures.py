@@ -24,7 +24,7 @@ _DATA = ("default", "const", "enum", "examples", "required")
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class FunctionSignature:
     """`injected` are the parameters that get the call itself, and that no model is told of."""
 
     schema: JsonObject
@@ -39,7 +39,7 @@ class Signature:
 
 def read_signature(
     function: Callable[..., object], told: Mapping[str, str], around: Mapping[str, object]
-) -> Signature:
+) -> FunctionSignature:
     """`told` describes parameters; `around` are the names its annotations may also use."""
     hints = _hints(function, around)
     parameters = [
@@ -53,32 +53,32 @@ def read_signature(
     schema = _schema(function, adapter)
     _tell_defaults(schema, defaults)
     injected = tuple(name for name, hint in hints.items() if _bare(hint) is ActCall)
-    return Signature(schema, injected, adapter)
+    return FunctionSignature(schema, injected, adapter)
 
 
-def unwrapped(function: Callable[..., object]) -> Callable[..., object]:
+def unwrap_partial(function: Callable[..., object]) -> Callable[..., object]:
     """The function inside of partial ones: it has the types and the words."""
     while isinstance(function, functools.partial):
         function = cast("functools.partial[object]", function).func
     return function
 
 
-def called(function: Callable[..., object]) -> str:
+def name_of(function: Callable[..., object]) -> str:
     """What to call it in an error."""
     return getattr(function, "__qualname__", None) or repr(function)
 
 
 def _hints(function: Callable[..., object], around: Mapping[str, object]) -> dict[str, Any]:
-    target = unwrapped(function)
+    target = unwrap_partial(function)
     if not inspect.isroutine(target):
         target = type(target).__call__
     try:
         hints = typing.get_type_hints(target, localns=dict(around), include_extras=True)
     except (NameError, TypeError, AttributeError, SyntaxError) as error:
         raise BadInput(
-            f"the types of {called(function)} cannot be read: {error}",
+            f"the types of {name_of(function)} cannot be read: {error}",
             hint="import what they name, or write it before the function",
-            function=called(function),
+            function=name_of(function),
         ) from error
     hints.pop("return", None)
     return hints
@@ -96,16 +96,16 @@ def _field(
 ) -> object:
     if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD, one.POSITIONAL_ONLY):
         raise BadInput(
-            f"{called(function)} takes {one}, which a payload has no name for",
+            f"{name_of(function)} takes {one}, which a payload has no name for",
             hint="give it parameters with names and types",
-            function=called(function),
+            function=name_of(function),
             parameter=one.name,
         )
     if one.name not in hints:
         raise BadInput(
-            f"parameter {one.name!r} of {called(function)} has no type",
+            f"parameter {one.name!r} of {name_of(function)} has no type",
             hint=f"write {one.name}: str, or what else it takes; make acts of bound methods",
-            function=called(function),
+            function=name_of(function),
             parameter=one.name,
         )
     described = _described(hints[one.name], told.get(one.name, ""))
@@ -156,9 +156,9 @@ def _schema(
 def _unusable(function: Callable[..., object], error: Exception) -> BadInput:
     said = str(error).split("\n", 1)[0][:300]
     return BadInput(
-        f"no JSON Schema can be made of the types of {called(function)}: {said}",
+        f"no JSON Schema can be made of the types of {name_of(function)}: {said}",
         hint="keep to types that JSON can say: str, int, lists, dataclasses, pydantic models ...",
-        function=called(function),
+        function=name_of(function),
     )
 
 

@@ -14,12 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias, cast
 
-from mentis.values.act import Tainted
+from mentis.values.act import TaintedValue
 from mentis.values.json import JsonObject
 
 from .addresses import addresses, leads_somewhere, numbers
 from .likeness import TooMuch, normal, readings
-from .seen import SHORTEST, Clearing, Seen, Untrusted
+from .seen import SHORTEST, Clearing, SeenRequest, UntrustedText
 
 MOST_PAYLOAD = 2 * 1024 * 1024  # characters in all
 MOST_VALUES = 50_000  # strings, keys and numbers
@@ -47,13 +47,13 @@ class _Path(NamedTuple):
     step: str | int = ""
 
 
-def tainted_in(payload: JsonObject, seen: Seen) -> tuple[Tainted, ...]:
+def tainted_in(payload: JsonObject, seen: SeenRequest) -> tuple[TaintedValue, ...]:
     """The first of them, each with the source of the text it stands in; TooMuch if it is that."""
     if seen.too_much:
         raise TooMuch(seen.too_much)
     if not seen.untrusted.sources:
         return ()
-    search, found = _Search(seen), list[Tainted]()
+    search, found = _Search(seen), list[TaintedValue]()
     leaves = list[tuple[_Path, str]]()
     for path, value, joins in _leaves(payload):
         if not _PLAIN.fullmatch(value):
@@ -70,30 +70,30 @@ def tainted_in(payload: JsonObject, seen: Seen) -> tuple[Tainted, ...]:
 class _Search:
     """Looks for pieces, and gives up when that becomes too much work."""
 
-    def __init__(self, seen: Seen) -> None:
-        self._untrusted: Untrusted = seen.untrusted
+    def __init__(self, seen: SeenRequest) -> None:
+        self._untrusted: UntrustedText = seen.untrusted
         self._clearing: Clearing = seen.clearing
         self._known: dict[_Piece, str | None] = {}
         self._work = 0
 
-    def tainted(self, path: _Path, value: str) -> Sequence[Tainted]:
+    def tainted(self, path: _Path, value: str) -> Sequence[TaintedValue]:
         """The value as a whole, or else what is in it."""
         found: dict[str, str] = {}
         for text in (value, *readings(value)):
             whole = normal(text)
             if len(whole) >= SHORTEST and (source := self._source(("words", whole))):
-                return (Tainted(_pointer(path), _shown(value), source),)
+                return (TaintedValue(_pointer(path), _shown(value), source),)
             if leads_somewhere(whole) or not text.isprintable():  # no line ends in what is
                 found |= self._inside(text, whole)
             if len(whole) >= _WORDS_LONG:
                 found |= self._in_a_row(whole)
         return [
-            Tainted(_pointer(path), _shown(one), source)
+            TaintedValue(_pointer(path), _shown(one), source)
             for one, source in found.items()
             if not any(one in other for other in found if other != one)
         ]
 
-    def joined(self, leaves: Sequence[tuple[_Path, str]]) -> Sequence[Tainted]:
+    def joined(self, leaves: Sequence[tuple[_Path, str]]) -> Sequence[TaintedValue]:
         """A command or an address that was cut into strings, each of which says too little."""
         for first, (path, value) in enumerate(leaves[:-1]):
             text = value
@@ -103,10 +103,10 @@ class _Search:
                     break
             whole = normal(text)
             if len(whole) >= _SHORTEST_JOINED and (source := self._source(("words", whole))):
-                return (Tainted(_pointer(path), _shown(text), source),)
+                return (TaintedValue(_pointer(path), _shown(text), source),)
         return self._run_together(leaves)
 
-    def _run_together(self, leaves: Sequence[tuple[_Path, str]]) -> Sequence[Tainted]:
+    def _run_together(self, leaves: Sequence[tuple[_Path, str]]) -> Sequence[TaintedValue]:
         """Those of each list, and those without a blank in them, without one between them."""
         groups: dict[object, list[tuple[_Path, str]]] = {}
         for path, value in leaves:

@@ -24,7 +24,7 @@ MOST_LEFT = 8
 _PLACES: RunVar[anyio.CapacityLimiter] = RunVar("mentis_act_threads")
 
 
-class Left:
+class AbandonedWork:
     """How much work was left behind and is still being done."""
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class Left:
 
 
 # Where work is done that has to be over before more of it begins, an endpoint, it is counted too.
-HERE: ContextVar[Left | None] = ContextVar("mentis_act_left", default=None)
+HERE: ContextVar[AbandonedWork | None] = ContextVar("mentis_act_left", default=None)
 
 
 class Threads:
@@ -50,7 +50,7 @@ class Threads:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._left = Left()
+        self._left = AbandonedWork()
 
     async def run(self, work: Callable[[], T]) -> T:
         """What `work` returns. Cancelled, it returns at once; the work may go on, unheard."""

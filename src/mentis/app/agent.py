@@ -23,7 +23,7 @@ from mentis.ask.attachments import check_words, read_attachments
 from mentis.ask.attempt import render_request
 from mentis.ask.previous import read_previous
 from mentis.codec.request_check import check_request
-from mentis.compose.compose import Composed
+from mentis.compose.compose import Composition
 from mentis.errors import BadInput, MentisError, UsageError
 from mentis.home.events import OnEvent
 from mentis.home.parts import Parts
@@ -38,7 +38,7 @@ from mentis.loop.sources import LoopChoice, open_loop
 from mentis.ports.chance import Chance
 from mentis.ports.clock import Clock
 from mentis.ports.sense_source import SenseSource
-from mentis.record.evidence import gather
+from mentis.record.evidence import gather_evidence
 from mentis.record.segments import open_segments
 from mentis.record.verify import verify_agent
 from mentis.settings.settings import Settings, Stage
@@ -46,26 +46,26 @@ from mentis.stores.files.home import Home, checked_id
 from mentis.stores.sqlite.database import Database
 from mentis.talk.afterthought import Afterthought, think_again
 from mentis.talk.beat import SESSION as BEATS
-from mentis.talk.beat import Beat, BeatRecord, beat_log, due_at, make_beat, pulse_of
+from mentis.talk.beat import Beat, BeatRecord, beat_log, beat_schedule_of, due_at, make_beat
 from mentis.talk.delivery import make_delivery
-from mentis.talk.idle_plan import Plan, Quiet, Tell
-from mentis.talk.live import Live
+from mentis.talk.idle_plan import IdleCycle, IdlePlan, Tell
+from mentis.talk.live import LiveSession
 from mentis.talk.persona_reading import progress
 from mentis.talk.persona_update import Upkeep, update_persona, updates_due
-from mentis.talk.schedule import Pulse
-from mentis.talk.sessions import anew, check_unbegun, first_message, sessions_of, set_title
-from mentis.talk.silence import Silence, silence_of, unless_spoken
-from mentis.talk.summaries import Summarised, Titled, make_title, summarise
-from mentis.talk.talking import mode_of, summary_due, with_left, with_note
-from mentis.tick.cortex import Cortex, Ticked, Waiting
+from mentis.talk.schedule import BeatSchedule
+from mentis.talk.sessions import check_unbegun, first_message, message_again, sessions_of, set_title
+from mentis.talk.silence import DueAfterthought, due_afterthought_of, unless_somebody_speaks
+from mentis.talk.summaries import SessionSummary, SessionTitle, make_title, summarise
+from mentis.talk.talking import afterthought_mode, summary_due, with_left_behind, with_note
+from mentis.tick.cortex import Backlog, Cortex, TickResult
 from mentis.tick.events import Emit, silent
 from mentis.tools.builtin_acts import open_states
 from mentis.turn.agent_parts import AgentParts
-from mentis.turn.deliveries import deliverable, news_for, place_of
-from mentis.turn.delivery_lock import teller
-from mentis.turn.lock import alone
-from mentis.turn.recaller import Brought, Outlook, nothing
-from mentis.turn.recovery import at_delivery, at_turn, following
+from mentis.turn.deliveries import deliverable_outcomes, delivery_session, news_for_turn
+from mentis.turn.delivery_lock import hold_delivery_lock
+from mentis.turn.lock import exclusive
+from mentis.turn.recaller import RecallResult, RecallScope, empty_recall
+from mentis.turn.recovery import delivery_lock, follow_talks, turn_lock
 from mentis.turn.replay.fork import (
     Fork,
     fork_turn,
@@ -74,23 +74,23 @@ from mentis.turn.replay.fork import (
     scripted_models,
     session_of,
 )
-from mentis.turn.replay.recorded_turn import KeptTurn, find_entry, load_turn
-from mentis.turn.replay.replay import Replayed, replay_turn
+from mentis.turn.replay.recorded_turn import RecordedTurn, find_entry, load_turn
+from mentis.turn.replay.replay import Replay, replay_turn
 from mentis.turn.turn import (
     TurnResult,
     compose_turn,
-    look_out,
+    recall_scope,
     run_prepared,
     run_turn,
     told_history,
 )
 from mentis.values.action import Outcome
-from mentis.values.assembly import Assembled
-from mentis.values.caching import Forecast, Reconciled
+from mentis.values.assembly import AssembledPrompt
+from mentis.values.caching import CacheReconciliation, Forecast
 from mentis.values.cognition import Sense
 from mentis.values.entry import Entry, Verdict
 from mentis.values.persona_update import PersonaUpdate, Progress, Trigger
-from mentis.values.recalled import Recalled, Stimulus
+from mentis.values.recalled import RecalledContext, Stimulus
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Delta, Usage
 from mentis.values.request import PromptRequest
@@ -104,7 +104,7 @@ from mentis.values.turn import Turn
 from .wiring import open_agent_parts
 
 if TYPE_CHECKING:
-    from mentis.assemble.assembler import Assembler
+    from mentis.assemble.assembler import TaskAssembler
 
 
 @runtime_checkable
@@ -112,7 +112,7 @@ class _Closing(Protocol):
     async def aclose(self) -> None: ...
 
 
-class Answer:
+class AnswerStream:
     """An answer on its way: iterate it for the pieces; `result` is there when it has ended."""
 
     def __init__(self, pieces: AsyncIterator[Delta]) -> None:
@@ -144,7 +144,7 @@ class Agent:
     ) -> None:
         self._parts = parts
         self._on_event = on_event
-        self._assembler: Assembler | None = None
+        self._assembler: TaskAssembler | None = None
         self._environ = environ
         self._database = database
         self._settings = settings
@@ -185,15 +185,15 @@ class Agent:
         """Servers that have not said yet what they can do: the turn that began waits for them."""
         return self._parts.acting.tools.connecting
 
-    def compose(self, message: str | Stimulus, *, session: str = "main") -> Composed:
+    def compose(self, message: str | Stimulus, *, session: str = "main") -> Composition:
         """The request and trace for this message, as if it were sent now. Nothing is sent."""
         stimulus = self._stimulus(message)
         parts = self._parts
         history = told_history(parts.record, checked_id(session, "session"), stimulus.replaces)
         present = parts.look()
-        outlook = look_out(parts.recaller, parts.acting, present, stimulus, session=session)
+        outlook = recall_scope(parts.recaller, parts.acting, present, stimulus, session=session)
         brought = self._brought(stimulus, outlook)
-        news = news_for(
+        news = news_for_turn(
             parts.record, parts.acting, parts.sources.settings, session=session, stimulus=stimulus
         )
         return compose_turn(
@@ -219,7 +219,7 @@ class Agent:
         await to_thread.run_sync(acting.tools.follow_skills)
         return acting.registry.declarations()
 
-    async def recall(self, task: str, *, mode: str = "auto") -> Recalled:
+    async def recall(self, task: str, *, mode: str = "auto") -> RecalledContext:
         """What comes to mind for a task: tools, skills and memories, each with its reason."""
         return await self._assembling().recall(task, mode=mode)
 
@@ -233,7 +233,7 @@ class Agent:
         git_changes: bool = False,
         session: str = "main",
         timings: bool = False,
-    ) -> Assembled:
+    ) -> AssembledPrompt:
         """The prompt for a task as one text, layer by layer, with what went into it and why.
 
         `mode` is `plan`, `act`, `review` or `auto`; then the two hints and the words of the task
@@ -268,7 +268,9 @@ class Agent:
         chosen, now = route or self._parts.models.route, self._parts.record.now()
         return self._parts.models.caching.forecast(rendering, chosen, now=now, before=earlier)
 
-    def reconcile(self, rendering: Rendering, usage: Usage, *, session: str = "main") -> Reconciled:
+    def reconcile(
+        self, rendering: Rendering, usage: Usage, *, session: str = "main"
+    ) -> CacheReconciliation:
         """What was expected of the cache beside what a call of your own reported. Not recorded."""
         parts = self._parts
         now = parts.record.now()
@@ -289,7 +291,7 @@ class Agent:
         """Check this agent's whole record, with every checkpoint that the home knows of."""
         parts = self._parts
         home = Home(self._database.path.parent)
-        asked = gather(home, self._settings, self._environ, persona=parts.who.persona.id)
+        asked = gather_evidence(home, self._settings, self._environ, persona=parts.who.persona.id)
         return verify_agent(parts.who.agent, parts.record.ledger, parts.record.ledger, asked)
 
     async def chat(
@@ -309,7 +311,7 @@ class Agent:
                 on_delta=on_delta or _ignore,
                 reading=reading,
             )
-        result = with_left(result, left)
+        result = with_left_behind(result, left)
         if summary_due(result, self._parts.sources.settings):
             result = await self._summed_up(result)
         return result
@@ -318,7 +320,7 @@ class Agent:
         self, *, session: str = "main", on_delta: OnDelta | None = None
     ) -> TurnResult:
         """Ask once more with the last message; the earlier answer is kept, and no longer told."""
-        again = partial(anew, self._parts.record, self._parts.inputs)
+        again = partial(message_again, self._parts.record, self._parts.inputs)
         stimulus = await to_thread.run_sync(again, checked_id(session, "session"))
         return await self.chat(stimulus, session=session, on_delta=on_delta)
 
@@ -327,7 +329,7 @@ class Agent:
     ) -> TurnResult:
         """Say message `number` in other words; what followed it is kept, and no longer told."""
         checked_id(session, "session")
-        again = partial(anew, self._parts.record, self._parts.inputs, text=text)
+        again = partial(message_again, self._parts.record, self._parts.inputs, text=text)
         stimulus = await to_thread.run_sync(again, session, number)
         return await self.chat(stimulus, session=session, on_delta=on_delta)
 
@@ -389,36 +391,40 @@ class Agent:
 
     def quiet(
         self, tell: Tell, *, chance: Chance | None = None, on_delta: OnDelta | None = None
-    ) -> Quiet:
+    ) -> IdleCycle:
         """What thinks again while nobody writes, as the settings say: `run` it beside the talk."""
-        plan = Plan(mode_of(self._parts.sources.settings.current()[0]), chance or RandomChance())
+        plan = IdlePlan(
+            afterthought_mode(self._parts.sources.settings.current()[0]), chance or RandomChance()
+        )
 
         async def think(session: str) -> Afterthought:
             return await self.afterthought(session=session, on_delta=on_delta)
 
-        follow = partial(following, self._parts.who)
-        return Quiet(think, plan, self._parts.record.clock, tell=tell, following=follow)
+        follow = partial(follow_talks, self._parts.who)
+        return IdleCycle(think, plan, self._parts.record.clock, tell=tell, following=follow)
 
-    def silence(self) -> Silence | None:
+    def silence(self) -> DueAfterthought | None:
         """The talk that is to be thought about once more, and when; for `mentis run`, which makes
         at most `run.afterthoughts` messages of it that nobody answers.
         """
         parts, live = self._parts, self._parts.sources.settings
         most = live.current()[0].model.run.afterthoughts
-        return silence_of(parts.record, parts.who, live, most=most)
+        return due_afterthought_of(parts.record, parts.who, live, most=most)
 
-    async def think_after(self, silence: Silence, *, poll: float = 1.0) -> Afterthought | None:
+    async def think_after(
+        self, silence: DueAfterthought, *, poll: float = 1.0
+    ) -> Afterthought | None:
         """The afterthought of that silence; None if it is over. Once somebody speaks, in whatever
         process, it is broken off.
         """
         if await to_thread.run_sync(self.silence) != silence:
             return None
         think = partial(self.afterthought, session=silence.session)
-        return await unless_spoken(
+        return await unless_somebody_speaks(
             self._parts.record, silence.session, think, break_off=self.interrupt, poll=poll
         )
 
-    async def title(self, *, session: str = "main") -> Titled:
+    async def title(self, *, session: str = "main") -> SessionTitle:
         """A title for the session from the model; where none comes, its first words, noted so."""
         present = await to_thread.run_sync(self._parts.look)
         async with self._answering(session) as (reading, _):
@@ -428,7 +434,7 @@ class Agent:
         """Your own title for the session."""
         return set_title(self._parts.record, checked_id(session, "session"), title)
 
-    async def summarise(self, *, session: str = "main") -> Summarised | None:
+    async def summarise(self, *, session: str = "main") -> SessionSummary | None:
         """Have all but the newest turns told as a summary from now on; None if there are none."""
         present = await to_thread.run_sync(self._parts.look)
         async with self._answering(session) as (reading, _):
@@ -459,10 +465,10 @@ class Agent:
         """One answer at a time; what another process left behind in the session is settled."""
         checked_id(session, "session")
         record, who = self._parts.record, self._parts.who
-        async with self._one_at_a_time() as reading, at_turn(record, who, session) as left:
+        async with self._one_at_a_time() as reading, turn_lock(record, who, session) as left:
             yield reading, left
 
-    def replay(self, index: int) -> Replayed:
+    def replay(self, index: int) -> Replay:
         """The prompt of a recorded turn, put together again and compared with its entry, offline.
 
         ReplayError where something it was made from is gone, or was never kept.
@@ -528,7 +534,10 @@ class Agent:
         Nothing of it goes to anybody. There is one at a time, over all processes.
         """
         parts = self._staged("beat")
-        async with self._answering(BEATS) as (reading, _), alone(parts.record, parts.who, "beat"):
+        async with (
+            self._answering(BEATS) as (reading, _),
+            exclusive(parts.record, parts.who, "beat"),
+        ):
             return await make_beat(
                 parts,
                 kind,
@@ -541,9 +550,11 @@ class Agent:
         """When a beat is due, whoever makes it; `beats.enabled` is about `mentis run` alone."""
         return due_at(self._parts.record, self._parts.sources.settings.current()[0].model.beats)
 
-    def pulse(self) -> Pulse:
+    def pulse(self) -> BeatSchedule:
         """The same for `next_due`: on the clock that only goes on, and never if not enabled."""
-        return pulse_of(self._parts.record, self._parts.sources.settings.current()[0].model.beats)
+        return beat_schedule_of(
+            self._parts.record, self._parts.sources.settings.current()[0].model.beats
+        )
 
     def beats(self, count: int = 20) -> tuple[BeatRecord, ...]:
         """The log: the last beats, the oldest first."""
@@ -558,11 +569,11 @@ class Agent:
         somebody is being answered there, or told of it: a message and its answer stay together.
         """
         parts = self._parts
-        place = session or await to_thread.run_sync(place_of, parts.record, outcome)
+        place = session or await to_thread.run_sync(delivery_session, parts.record, outcome)
         checked_id(place, "session")
-        async with self._one_at_a_time() as reading, alone(parts.record, parts.who, "delivery"):
-            with teller(parts.who):
-                async with at_delivery(parts.record, parts.who, place):
+        async with self._one_at_a_time() as reading, exclusive(parts.record, parts.who, "delivery"):
+            with hold_delivery_lock(parts.who):
+                async with delivery_lock(parts.record, parts.who, place):
                     return await make_delivery(
                         parts, outcome, session=place, on_delta=on_delta or _ignore, reading=reading
                     )
@@ -573,12 +584,14 @@ class Agent:
         """
         await self._parts.acting.begin()
         parts = self._parts
-        find = partial(deliverable, parts.record, parts.acting, parts.sources.settings)
+        find = partial(deliverable_outcomes, parts.record, parts.acting, parts.sources.settings)
         return await to_thread.run_sync(find)
 
-    async def live(self, *, session: str = "main", surroundings: Surroundings = NOWHERE) -> Live:
+    async def live(
+        self, *, session: str = "main", surroundings: Surroundings = NOWHERE
+    ) -> LiveSession:
         """Open a spoken conversation: its instructions as one text, and updates of them."""
-        return await Live.open(self._parts, checked_id(session, "session"), surroundings)
+        return await LiveSession.open(self._parts, checked_id(session, "session"), surroundings)
 
     async def tick(
         self,
@@ -588,7 +601,7 @@ class Agent:
         emit: Emit = silent,
         taken: Sequence[str] = (),
         only: Collection[str] | None = None,
-    ) -> Ticked:
+    ) -> TickResult:
         """Let it think for one moment: it may act, change its goals, keep something in mind.
 
         What an earlier tick left to be sensed is sensed too, with `only` just what has one of these
@@ -610,14 +623,14 @@ class Agent:
         emit: Emit,
         taken: Sequence[str],
         only: Collection[str] | None,
-    ) -> Ticked:
+    ) -> TickResult:
         """The tick of a loop, whose timers and folders hand over senses of the program's own."""
         async with self._one_at_a_time() as reading:
             return await self._cortex.run(
                 senses, emit=emit, strict=strict, taken=taken, only=only, reading=reading
             )
 
-    async def waiting(self) -> Waiting:
+    async def waiting(self) -> Backlog:
         """What it has to think about without a new sense; a tick with nothing costs nothing."""
         return await self._cortex.waiting()
 
@@ -696,10 +709,10 @@ class Agent:
     @asynccontextmanager
     async def stream(
         self, message: str | Stimulus, *, session: str = "main"
-    ) -> AsyncGenerator[Answer, None]:
+    ) -> AsyncGenerator[AnswerStream, None]:
         """The answer piece by piece. Leaving early interrupts it and keeps the part that came."""
         send, receive = anyio.create_memory_object_stream[Delta](math.inf)
-        answer, failures = Answer(receive), list[BaseException]()
+        answer, failures = AnswerStream(receive), list[BaseException]()
 
         async def talk() -> None:
             with send:
@@ -759,26 +772,26 @@ class Agent:
         finally:
             self._reading = None
 
-    def _kept_turn(self, index: int) -> KeptTurn:
+    def _kept_turn(self, index: int) -> RecordedTurn:
         parts, home = self._parts, Home(self._database.path.parent)
         segments = open_segments(home, self._settings, parts.who.persona.id, parts.who.agent)
         entry = find_entry(parts.record, segments, index)
         return load_turn(parts.record, parts.inputs, parts.acting.tools.notes, entry)
 
-    def _brought(self, stimulus: Stimulus, outlook: Outlook) -> Brought:
+    def _brought(self, stimulus: Stimulus, outlook: RecallScope) -> RecallResult:
         """It blocks, also where a loop runs already: embedders are asked in a loop of their own."""
         if not outlook.needed:
-            return nothing(stimulus, outlook)
+            return empty_recall(stimulus, outlook)
         with start_blocking_portal() as portal:
             return portal.call(self._parts.recaller.bring, stimulus, outlook)
 
-    def _assembling(self) -> Assembler:
+    def _assembling(self) -> TaskAssembler:
         from mentis.assemble.assembler import (
-            Assembler,  # with the whole of recall, which most agents do without
+            TaskAssembler,  # with the whole of recall, which most agents do without
         )
 
         if self._assembler is None:
-            self._assembler = Assembler(self._parts, self._environ, on_event=self._on_event)
+            self._assembler = TaskAssembler(self._parts, self._environ, on_event=self._on_event)
         return self._assembler
 
     def _stimulus(self, message: str | Stimulus) -> Stimulus:

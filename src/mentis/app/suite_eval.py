@@ -6,7 +6,15 @@ import json
 from pathlib import Path
 
 from mentis.codec.forms import to_object
-from mentis.recall.suite import Case, Outcome, Suite, SuiteReport, find_suite, judge, read_suite
+from mentis.recall.suite import (
+    AssertionOutcome,
+    Suite,
+    SuiteCase,
+    SuiteReport,
+    find_suite,
+    judge,
+    read_suite,
+)
 from mentis.recall.suite import report as reported
 
 from .agent import Agent
@@ -21,13 +29,13 @@ def load_suite(name: str) -> Suite:
 
 async def run_suite(agent: Agent, suite: Suite, *, root: Path | None = None) -> SuiteReport:
     """Every assertion of every case, in order."""
-    outcomes: list[Outcome] = []
+    outcomes: list[AssertionOutcome] = []
     for case in suite.cases:
         outcomes += judge(case, await _output(agent, case, root))
     return reported(suite, outcomes)
 
 
-async def _output(agent: Agent, case: Case, root: Path | None) -> str:
+async def _output(agent: Agent, case: SuiteCase, root: Path | None) -> str:
     made = await agent.assemble(
         case.task,
         mode=case.mode,

@@ -23,15 +23,15 @@ from mentis.home.system import RandomIds, SystemClock
 from mentis.library.shelf import Shelf
 from mentis.ports.clock import Clock
 from mentis.record.agent_record import AgentRecord
-from mentis.record.stored_inputs import KeptInputs
+from mentis.record.stored_inputs import TurnInputStore
 from mentis.settings.settings import Settings
 from mentis.settings.sources import LiveSettings
 from mentis.stores.files.home import Home, find_home
 from mentis.stores.sqlite.database import Database
 from mentis.talk.beat import check_weights
-from mentis.tools.acting import open_dispatcher
+from mentis.tools.acting import open_act_runner
 from mentis.turn.agent_parts import AgentParts
-from mentis.turn.recaller import Bringing
+from mentis.turn.recaller import Recaller
 from mentis.turn.snapshot import TurnSources
 from mentis.values.persona import Persona
 
@@ -67,7 +67,7 @@ def open_agent_parts(
         )
         ledger = ground.ledger
         try:
-            acting = open_dispatcher(ground)
+            acting = open_act_runner(ground)
         except BaseException:
             ledger.close()
             raise
@@ -87,8 +87,8 @@ def open_agent_parts(
         ),
         sources=TurnSources(live, shelf, ground.memory, noted),
         acting=acting,
-        recaller=Bringing(ground, acting.tools.notes),
-        inputs=KeptInputs(ledger, agent, secret),
+        recaller=Recaller(ground, acting.tools.notes),
+        inputs=TurnInputStore(ledger, agent, secret),
     )
     return opened, database, settings
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from mentis.compose.compose import Composed
+from mentis.compose.compose import Composition
 from mentis.facts.abilities import abilities, wire_of
-from mentis.record.inputs import Inputs
+from mentis.record.inputs import PromptInputs
 from mentis.render.wires import render_for
 from mentis.settle.readers import Reader, reader_for
-from mentis.settle.window import Opening
+from mentis.settle.window import WindowHoldback
 from mentis.values.rendering import Rendering
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
@@ -24,16 +24,16 @@ class RouteAttempt:
     """
 
     route: Route
-    composed: Composed
+    composed: Composition
     rendering: Rendering
     reader: Reader
-    inputs: Inputs | None = None
-    opening: Opening | None = None
+    inputs: PromptInputs | None = None
+    opening: WindowHoldback | None = None
 
     @property
     def offered(self) -> tuple[ToolDeclaration, ...]:
         """What the model may call: declared, or told of in the text."""
-        return offered_by(self.composed)
+        return offered_tools(self.composed)
 
     def rendered_as(self, rendering: Rendering) -> RouteAttempt:
         return replace(self, rendering=rendering)
@@ -41,10 +41,10 @@ class RouteAttempt:
 
 def attempt_on(
     route: Route,
-    composed: Composed,
+    composed: Composition,
     *,
-    inputs: Inputs | None = None,
-    opening: Opening | None = None,
+    inputs: PromptInputs | None = None,
+    opening: WindowHoldback | None = None,
     doorway: str = "",
 ) -> RouteAttempt:
     """A composed prompt in the format of its route, ready to be sent and read."""
@@ -52,7 +52,7 @@ def attempt_on(
     reader = reader_for(
         rendering.wire,
         rendering.name_map,
-        tools=offered_by(composed),
+        tools=offered_tools(composed),
         model=route.model,
         place=composed.request.runtime_ctx.interface_path,
         calls=abilities(route).calls,
@@ -64,7 +64,7 @@ def attempt_on(
 
 def attempt_with(route: Route, rendering: Rendering, reader: Reader) -> RouteAttempt:
     """A payload that was made elsewhere: nothing is known of its prompt."""
-    composed = Composed(PromptRequest(), Trace("", route.variant, ""))
+    composed = Composition(PromptRequest(), Trace("", route.variant, ""))
     return RouteAttempt(route, composed, rendering, reader)
 
 
@@ -73,5 +73,5 @@ def render_request(request: PromptRequest, route: Route) -> Rendering:
     return render_for(wire_of(route), request, route.spoken())
 
 
-def offered_by(composed: Composed) -> tuple[ToolDeclaration, ...]:
+def offered_tools(composed: Composition) -> tuple[ToolDeclaration, ...]:
     return (*composed.request.tool_declarations, *composed.revealed)

@@ -26,15 +26,15 @@ from mentis.values.reply import Usage
 from mentis.values.route import Backend, Route
 from mentis.values.timeline import Timeline, clock_time
 
-from .calls import planned
+from .calls import planned_usage
 from .inquiry import UsedOn
 from .models import Models
 from .prices import NOT_INSTALLED, call_price
-from .reservation import Reserve
+from .reservation import BudgetReservation
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class Spending:
     """Tokens read and written; dollars only where they are asked for and a price is known."""
 
     turn_tokens: int = 0
@@ -45,7 +45,7 @@ class Spent:
     agent_usd: Decimal = Decimal(0)
     under_way: int = 0  # of the tokens: what others have begun and not recorded yet
 
-    def and_others(self, tokens: int, usd: Decimal) -> Spent:
+    def and_others(self, tokens: int, usd: Decimal) -> Spending:
         """With what turns that are under way elsewhere may come to."""
         return replace(
             self,
@@ -56,9 +56,9 @@ class Spent:
             under_way=tokens,
         )
 
-    def and_now(self, tokens: int, usd: Decimal) -> Spent:
+    def and_now(self, tokens: int, usd: Decimal) -> Spending:
         """With a call of the turn that is going on, which no record knows of yet."""
-        return Spent(
+        return Spending(
             self.turn_tokens + tokens,
             self.day_tokens + tokens,
             self.agent_tokens + tokens,
@@ -78,7 +78,7 @@ class AgentBudget:
     record: AgentRecord
     models: Models
     settings: Settings
-    reserve: Reserve
+    reserve: BudgetReservation
 
     @asynccontextmanager
     async def reserving(
@@ -93,7 +93,7 @@ class AgentBudget:
         """
         budgets = self.settings.model.budgets
         priced = _in_money(budgets)
-        own = Spent()
+        own = Spending()
         for place, usage in used:
             usd = price_of(usage, place) if priced else Decimal(0)
             own = own.and_now(usage.input + usage.output, usd)
@@ -110,16 +110,16 @@ class AgentBudget:
             except BudgetReached:
                 self._record_clock()
                 raise
-            most = planned(prompt, route)
+            most = planned_usage(prompt, route)
             usd = price_of(most, route) if priced else Decimal(0)
             self.reserve.keep(own.turn_tokens + most.input + most.output, own.turn_usd + usd)
 
-    def _recorded(self, route: Route, *, priced: bool) -> Spent:
+    def _recorded(self, route: Route, *, priced: bool) -> Spending:
         models = self.models
         own = (route, *models.fallbacks, *([models.correction] if models.correction else ()))
         routes = (*own, *self.settings.every_route())
         entries = self.record.ledger.entries(self.record.agent)
-        return spent_by(entries, self.record.now(), priced=priced, routes=routes)
+        return spending_in(entries, self.record.now(), priced=priced, routes=routes)
 
     def _record_clock(self) -> None:
         """Entries that are ahead of the clock count until the record says what it showed after
@@ -140,7 +140,7 @@ def check_call(
     environ: Mapping[str, str],
 ) -> None:
     """A call outside any turn leaves no record, so it is held to what the agents spent already."""
-    budgets, spent = settings.model.budgets, [Spent()]
+    budgets, spent = settings.model.budgets, [Spending()]
     if _lasts(budgets):
         priced, routes = _in_money(budgets), (route, *settings.every_route())
         with (
@@ -149,15 +149,17 @@ def check_call(
         ):
             agents = agents_here(ledger, settings, home, None)
             records = (ledger.entries(agent) for agent in agents)
-            spent += [spent_by(entries, now, priced=priced, routes=routes) for entries in records]
+            spent += [
+                spending_in(entries, now, priced=priced, routes=routes) for entries in records
+            ]
     prompt = EstimatingCounter().count(rendering.body().decode()).tokens
     for one in spent:
         check_budgets(budgets, one, route, prompt=prompt)
 
 
-def spent_by(
+def spending_in(
     entries: Iterable[Entry], now: datetime, *, priced: bool, routes: Sequence[Route] = ()
-) -> Spent:
+) -> Spending:
     """The sums over a record: what was reported, and what was planned where nothing was.
 
     `routes` are those of today: where they set a price of their own, it holds for the record too.
@@ -173,7 +175,7 @@ def spent_by(
             used.append((tokens, usd))
             agent_tokens, agent_usd = agent_tokens + tokens, agent_usd + usd
         today.add(clock_time(entry), *used)
-    spent = Spent(agent_tokens=agent_tokens, agent_usd=agent_usd)
+    spent = Spending(agent_tokens=agent_tokens, agent_usd=agent_usd)
     for _, (tokens, usd) in today.counted():
         spent = replace(spent, day_tokens=spent.day_tokens + tokens, day_usd=spent.day_usd + usd)
     return spent
@@ -184,9 +186,9 @@ def day_of(now: datetime) -> datetime:
     return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def check_budgets(budgets: BudgetSettings, spent: Spent, route: Route, *, prompt: int) -> None:
+def check_budgets(budgets: BudgetSettings, spent: Spending, route: Route, *, prompt: int) -> None:
     """Raise BudgetReached if this call could go over a limit: its prompt and its longest answer."""
-    most = planned(prompt, route)
+    most = planned_usage(prompt, route)
     call = most.input + most.output
     for name in ("turn_tokens", "day_tokens", "agent_tokens"):
         limit, used = getattr(budgets, name), getattr(spent, name)

@@ -9,14 +9,14 @@ from mentis.facts.ability import Abilities
 from mentis.values.caching import CacheVerdict
 from mentis.values.trace import TokenCount
 
-from .footprint import Step, lifetime
+from .footprint import CacheStep, lifetime
 
 # How far off is still as expected: these tokens, or this share when it was counted, or estimated.
 _SLACK, _SHARE_EXACT, _SHARE = 128, 0.1, 0.2
 
 
-def not_kept(
-    step: Step, sent: datetime, now: datetime, *, able: Abilities, blocks: int
+def why_not_cached(
+    step: CacheStep, sent: datetime, now: datetime, *, able: Abilities, blocks: int
 ) -> str | None:
     """Why a beginning that was sent before is not expected to be found; None when it is."""
     if step.tokens < able.cache_minimum:
@@ -39,7 +39,7 @@ def verdict_of(expected: TokenCount, read: int) -> CacheVerdict:
     return "unforeseen" if read > expected.tokens + slack else "as-expected"
 
 
-def may_be(expected: TokenCount, able: Abilities) -> Iterable[str]:
+def possible_causes(expected: TokenCount, able: Abilities) -> Iterable[str]:
     if not expected.exact and expected.tokens < able.cache_minimum * (1 + _SHARE):
         yield f"the count is an estimate, and close to the minimum of {able.cache_minimum} tokens"
     if not able.cache_ttls:

@@ -17,8 +17,8 @@ from mentis.facts.abilities import abilities
 from mentis.facts.ability import Abilities
 from mentis.ports.token_counter import TokenCounter
 from mentis.render.compare import Divergence, compare
-from mentis.render.cuts import Cut, cuts_of, digests_at
-from mentis.values.caching import Broken, Forecast, Reconciled
+from mentis.render.cuts import PrefixCut, cuts_of, digests_at
+from mentis.values.caching import CacheBreak, CacheReconciliation, Forecast
 from mentis.values.calibration import Calibration
 from mentis.values.entry import Entry
 from mentis.values.json import JsonObject
@@ -32,9 +32,9 @@ from mentis.values.trace import TokenCount
 from mentis.values.value import Value
 
 from .cache_costs import costs_of, write_price
-from .cache_verdict import may_be, not_kept, verdict_of
-from .calls import Call
-from .footprint import Footprint, Step, footprints_in
+from .cache_verdict import possible_causes, verdict_of, why_not_cached
+from .calls import ModelCall
+from .footprint import CacheStep, Footprint, footprints_in
 from .named_caches import NamedCaches
 from .prices import Rate, input_rate
 
@@ -44,10 +44,10 @@ _STEP = 20  # corrections move in twentieths, so that a counter stays the same f
 
 
 @dataclass(frozen=True, slots=True)
-class Settled(Value):
+class CacheReport(Value):
     """What a call came to, and what the entry of its turn keeps of it."""
 
-    reconciled: Reconciled
+    reconciled: CacheReconciliation
     recorded: JsonObject
 
 
@@ -106,7 +106,7 @@ class Caching:
         session: str,
         now: datetime,
         media: bool = False,
-    ) -> Settled:
+    ) -> CacheReport:
         """Hold the expectation against what was reported, and learn from it."""
         steps = self._steps(rendering, route)
         ratio = self._ratio(steps, route)
@@ -122,7 +122,7 @@ class Caching:
         if apart is not None and apart.lost:
             reasons = [*reasons, self._changed(apart, route)]
         if verdict == "less":
-            reasons = [*reasons, *may_be(expected, abilities(route))]
+            reasons = [*reasons, *possible_causes(expected, abilities(route))]
         if verdict == "unforeseen":
             more = "the provider knew more of it than finished calls of this agent had sent"
             reasons = [*reasons, more]
@@ -133,8 +133,8 @@ class Caching:
         if len(self._last) > _KEPT:
             del self._last[next(iter(self._last))]
         reported = (usage.cache_read, usage.cache_write, prompt, usage.input)
-        made = Reconciled(route.name, expected, *reported, verdict, tuple(reasons))
-        return Settled(made, footprint.recorded(taught))
+        made = CacheReconciliation(route.name, expected, *reported, verdict, tuple(reasons))
+        return CacheReport(made, footprint.recorded(taught))
 
     def _footprints(self) -> list[Footprint]:
         if self._sent is None:
@@ -155,10 +155,10 @@ class Caching:
         known = self._calibrations.get(footprint.model, Calibration(footprint.model))
         self._calibrations[footprint.model] = learn(known, estimated=last.tokens, reported=reported)
 
-    def _steps(self, rendering: Rendering, route: Route) -> tuple[Step, ...]:
+    def _steps(self, rendering: Rendering, route: Route) -> tuple[CacheStep, ...]:
         """Tokens are kept as they were counted, without correction, which may change."""
         counter = counter_for(route.model)
-        steps = list[Step]()
+        steps = list[CacheStep]()
         tokens, exact, counted = 0, True, not isinstance(counter, EstimatingCounter)
         for cut in cuts_of(rendering):
             number = counter.count(cut.text)
@@ -166,12 +166,12 @@ class Caching:
             steps.append(_step(cut, tokens, exact=exact, counted=counted))
         return tuple(steps)
 
-    def _ratio(self, steps: Sequence[Step], route: Route) -> float:
+    def _ratio(self, steps: Sequence[CacheStep], route: Route) -> float:
         return 1.0 if not steps or steps[-1].counted else self.calibration(route.model).ratio
 
     def _expected(
-        self, rendering: Rendering, steps: Sequence[Step], route: Route, *, now: datetime
-    ) -> tuple[Step | None, list[str]]:
+        self, rendering: Rendering, steps: Sequence[CacheStep], route: Route, *, now: datetime
+    ) -> tuple[CacheStep | None, list[str]]:
         """The longest beginning that was sent before and may still be kept; and what is not."""
         able, place = abilities(route), (route.name, route.model)
         if not rendering.cache_plan.boundaries:
@@ -181,24 +181,24 @@ class Caching:
             sent = [each for each in sent if each.here]
         digests = digests_at(rendering, {step.end for each in sent for step in each.steps})
         blocks = max((step.blocks for step in steps if step.marked), default=0)
-        best: Step | None = None
+        best: CacheStep | None = None
         why: dict[str, None] = {}
         for each in sent:
             for step in each.steps:
                 if digests.get(step.end) != step.digest:
                     continue
-                reason = not_kept(step, each.time, now, able=able, blocks=blocks)
+                reason = why_not_cached(step, each.time, now, able=able, blocks=blocks)
                 if reason is None and (best is None or step.end > best.end):
                     best = step
                 elif reason:
                     why[reason] = None
         return best, list(why) if best is None else []
 
-    def _broken(self, apart: Divergence, route: Route, able: Abilities, rate: Rate) -> Broken:
+    def _broken(self, apart: Divergence, route: Route, able: Abilities, rate: Rate) -> CacheBreak:
         tokens = self._lost(apart, route)
         dearer = sum(write_price(cut.ttl, able) for cut in apart.lost) / max(len(apart.lost), 1)
         cost = rate.price(tokens.tokens * max(dearer - able.cache_read_price, 0.0))
-        return Broken(
+        return CacheBreak(
             apart.byte, apart.pointer, apart.span, apart.kept, len(apart.lost), tokens, cost
         )
 
@@ -210,12 +210,12 @@ class Caching:
 
     def _changed(self, apart: Divergence, route: Route) -> str:
         tokens = self._lost(apart, route).tokens
-        return f"{named(apart.span)} changed: {tokens} tokens could not be found again"
+        return f"{span_name(apart.span)} changed: {tokens} tokens could not be found again"
 
 
 def settle_calls(
-    caching: Caching, calls: Iterable[Call], *, session: str, now: Callable[[], datetime]
-) -> tuple[Settled, ...]:
+    caching: Caching, calls: Iterable[ModelCall], *, session: str, now: Callable[[], datetime]
+) -> tuple[CacheReport, ...]:
     """Every call of a turn whose provider reported what it used."""
     return tuple(
         caching.settle(
@@ -236,15 +236,15 @@ def _has_media(request: PromptRequest) -> bool:
     return bool(request.attachments) or any(isinstance(part, MediaPart) for part in told)
 
 
-def named(span: Span | None) -> str:
+def span_name(span: Span | None) -> str:
     """A span in the words a person knows it by."""
     if span is None:
         return "the form of the payload"
     return f"block {span.block}" if span.block else span.source or "a text"
 
 
-def _step(cut: Cut, tokens: int, *, exact: bool, counted: bool) -> Step:
-    return Step(
+def _step(cut: PrefixCut, tokens: int, *, exact: bool, counted: bool) -> CacheStep:
+    return CacheStep(
         cut.region,
         cut.end,
         tokens,
@@ -257,5 +257,5 @@ def _step(cut: Cut, tokens: int, *, exact: bool, counted: bool) -> Step:
     )
 
 
-def _scaled(step: Step, ratio: float) -> TokenCount:
+def _scaled(step: CacheStep, ratio: float) -> TokenCount:
     return TokenCount(math.ceil(step.tokens * ratio - 1e-9), step.exact)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from mentis.codec.forms import to_json, to_object
-from mentis.compose.compose import Composed
-from mentis.record.inputs import Inputs
+from mentis.compose.compose import Composition
+from mentis.record.inputs import PromptInputs
 from mentis.values.digest import digest
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Reply, Usage
@@ -20,7 +20,7 @@ _KEEPS = "correction_partial"
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Value):
+class ModelCall(Value):
     """`failed` is what was wrong with the answer; `then` the block that asked again, or why not.
 
     `sent` False: the request was refused or never left, so that nobody charges for it. `whole` are
@@ -28,13 +28,13 @@ class Call(Value):
     """
 
     route: Route
-    composed: Composed
+    composed: Composition
     rendering: Rendering
     reply: Reply
     failed: tuple[str, ...] = ()
     then: str = ""
     sent: bool = True
-    inputs: Inputs | None = None
+    inputs: PromptInputs | None = None
     whole: str | None = None
 
     @property
@@ -42,7 +42,7 @@ class Call(Value):
         """What is counted where nothing was reported; None where something was, or nobody asked."""
         if self.reply.usage is not None or not self.sent:
             return None
-        return planned(prompt_tokens(self.composed.trace), self.route)
+        return planned_usage(prompt_tokens(self.composed.trace), self.route)
 
     def counted(self) -> Mapping[str, object]:
         """What the record says that was used: `usage` as reported, or `planned`, an estimate."""
@@ -77,12 +77,12 @@ def prompt_tokens(trace: Trace) -> int:
     return sum(counted[name].tokens for name in ("total", "framing") if name in counted)
 
 
-def planned(prompt: int, route: Route) -> Usage:
+def planned_usage(prompt: int, route: Route) -> Usage:
     """The most that a call may come to: its longest answer, and the whole prompt cached anew."""
     return Usage(prompt, route.max_tokens, cache_write=prompt if route.caching else 0)
 
 
-def combined(calls: Sequence[Call]) -> Reply:
+def combine_replies(calls: Sequence[ModelCall]) -> Reply:
     """One reply: the last answer, after those parts of earlier ones that stand.
 
     Earlier errors were mended by what followed, and are in the attempts; a correction that broke
@@ -112,9 +112,9 @@ def total(usages: Iterable[Usage | None]) -> Usage | None:
     return Usage(**{name: sum(getattr(usage, name) for usage in known) for name in names})
 
 
-def standing(calls: Sequence[Call]) -> list[Call]:
+def standing(calls: Sequence[ModelCall]) -> list[ModelCall]:
     """Those whose answers count: none that another one took the place of."""
-    kept: list[Call] = []
+    kept: list[ModelCall] = []
     for call in calls:
         if kept and call.reply.stop in _BROKEN:
             continue

@@ -16,7 +16,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
 @dataclass(frozen=True, slots=True)
-class Step(Value):
+class CacheStep(Value):
     """A place that may be met again: `tokens` lie before it, by our count without correction.
 
     `exact`: they are what the model's tokenizer makes of them; `counted`: a tokenizer counted.
@@ -40,7 +40,7 @@ class Footprint(Value):
     route: str
     model: str
     time: datetime
-    steps: tuple[Step, ...]
+    steps: tuple[CacheStep, ...]
     expected: int = 0
     here: bool = False
 
@@ -81,7 +81,7 @@ def footprints_in(entries: Iterable[Entry]) -> Iterator[tuple[Footprint, int]]:
 
 def _read(told: Mapping[str, object], time: str) -> tuple[Footprint, int]:
     steps = tuple(
-        Step(
+        CacheStep(
             str(region),
             int(end),
             int(tokens),

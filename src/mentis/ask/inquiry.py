@@ -13,7 +13,7 @@ from mentis.values.route import Route
 from mentis.values.value import Value
 
 from .attempt import RouteAttempt
-from .calls import Call
+from .calls import ModelCall
 from .models import Models
 
 # Makes the prompt for one route; MentisError where it does not fit there.
@@ -89,8 +89,8 @@ class Inquiry:
     sent: bool = False
     open: bool = True
     skipped: list[Skip] = field(default_factory=list[Skip])
-    calls: list[Call] = field(default_factory=list[Call])
-    unanswered: list[Call] = field(default_factory=list[Call])
+    calls: list[ModelCall] = field(default_factory=list[ModelCall])
+    unanswered: list[ModelCall] = field(default_factory=list[ModelCall])
 
     @classmethod
     async def begin(cls, models: Models, plan: Plan, budget: Budget) -> Inquiry:
@@ -153,9 +153,9 @@ class Inquiry:
         if self.open:
             self.close(self.attempt.reader.finish(interrupted=interrupted))
 
-    def _call(self, reply: Reply, *, failed: tuple[str, ...] = (), then: str = "") -> Call:
+    def _call(self, reply: Reply, *, failed: tuple[str, ...] = (), then: str = "") -> ModelCall:
         attempt = self.attempt
-        return Call(
+        return ModelCall(
             attempt.route,
             attempt.composed,
             attempt.rendering,

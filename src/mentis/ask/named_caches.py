@@ -22,7 +22,7 @@ _MARGIN = timedelta(seconds=10)  # a cache about to end may be gone when the req
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class NamedCache:
     """A cache that was made: its name, until when it is kept, the tokens in it by our count."""
 
     name: str
@@ -34,9 +34,9 @@ class NamedCaches:
     """What was made by this process. Nothing is deleted: each ends with its own lifetime."""
 
     def __init__(self) -> None:
-        self._held: dict[str, Held] = {}
+        self._held: dict[str, NamedCache] = {}
 
-    def held(self, rendering: Rendering) -> Held | None:
+    def held(self, rendering: Rendering) -> NamedCache | None:
         """The cache a rendering stands on, if it stands on one."""
         name = rendering.payload.get("cachedContent")
         return next((held for held in self._held.values() if held.name == name), None)
@@ -64,7 +64,7 @@ class NamedCaches:
         if held is None or held.until - _MARGIN <= clock.now():
             until = clock.now() + timedelta(seconds=route.cache_seconds)
             try:
-                held = Held(await _make(asked, route, provider), until, tokens)
+                held = NamedCache(await _make(asked, route, provider), until, tokens)
             except MentisError as error:
                 return _whole(rendering, error.message)
             self._held[key] = held

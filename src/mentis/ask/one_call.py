@@ -57,7 +57,7 @@ class Outgoing:
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class RequestFiles:
     """What may be read for a request: within the limits and, of JSON, only inside `folder`."""
 
     limits: LimitSettings
@@ -89,7 +89,7 @@ async def call_route(
     home, parts = find_home(path), parts or Parts()
     settings = load_settings(home.path, parts.variables)
     chosen = open_routes(settings, home, route)[0]
-    files = Files(settings.model.limits, folder)
+    files = RequestFiles(settings.model.limits, folder)
     outgoing = await to_thread.run_sync(read_outgoing, source, chosen, files)
     clock = parts.clock or SystemClock()
     now, environ = clock.now(), parts.variables
@@ -115,7 +115,7 @@ async def call_route(
     return reader.finish()
 
 
-def read_outgoing(source: Sendable, route: Route, files: Files) -> Outgoing:
+def read_outgoing(source: Sendable, route: Route, files: RequestFiles) -> Outgoing:
     """What is to be sent, whichever form it came in. What no bytes can say is refused here."""
     if isinstance(source, str):
         outgoing = _read_json(source, route, files)
@@ -131,7 +131,7 @@ def read_outgoing(source: Sendable, route: Route, files: Files) -> Outgoing:
     return outgoing
 
 
-def _read_json(source: str, route: Route, files: Files) -> Outgoing:
+def _read_json(source: str, route: Route, files: RequestFiles) -> Outgoing:
     data, wire = _object(parse(source, what="the payload"), "what is to be sent"), wire_of(route)
     for holder in (TYPED, "request"):  # the origin's dict, and what `mentis compose --json` prints
         if isinstance(data.get(holder), Mapping):

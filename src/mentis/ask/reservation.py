@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from mentis.disk.atomic import unwritable
-from mentis.disk.held import Held, held_in
+from mentis.disk.held import HeldText, held_in
 from mentis.disk.inside import inside
 from mentis.disk.lock import folder_lock
 from mentis.home.identity import Identity
@@ -24,15 +24,15 @@ _FOLDER = "budget"
 T = TypeVar("T")
 
 
-class Reserve:
+class BudgetReservation:
     """That of one turn or tick; nothing is on the disk before `keep`. Its methods block."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._held = Held(folder)
+        self._held = HeldText(folder)
 
     @classmethod
-    def of(cls, who: Identity) -> Reserve:
+    def of(cls, who: Identity) -> BudgetReservation:
         home = who.home
         return cls(inside(home.path, f"{home.owners.name}/{_FOLDER}/{who.persona.id}"))
 
@@ -61,7 +61,7 @@ class Reserve:
         self._held.release()
 
 
-def recorded_with(reserve: Reserve, keep: Callable[[], T]) -> T:
+def release_after(reserve: BudgetReservation, keep: Callable[[], T]) -> T:
     """From then on the record says what was used; where that fails, nobody else waits for it."""
     try:
         return keep()

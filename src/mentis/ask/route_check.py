@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import get_args
 
 from mentis.call.dialects import DIALECTS
-from mentis.compose.compose import Composed
+from mentis.compose.compose import Composition
 from mentis.engines.catalogue import CATALOGUE
 from mentis.engines.weights import find_weights
 from mentis.errors import MentisError
@@ -186,7 +186,7 @@ async def _probe(check: RouteCheck, settings: Settings, home: Home, parts: Parts
     clock = parts.clock or SystemClock()
     provider = open_provider(settings, home, parts, clock=clock)
     try:
-        attempt = attempt_on(small, Composed(_PROBE, Trace("", small.variant, "")))
+        attempt = attempt_on(small, Composition(_PROBE, Trace("", small.variant, "")))
         models = models_on(small, provider, clock)
         failure = await ask(lone_inquiry(models, attempt))
     finally:

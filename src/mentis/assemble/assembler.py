@@ -10,29 +10,29 @@ from time import perf_counter
 import anyio
 from anyio import to_thread
 
-from mentis.compose.assembly import Item, Told, lay_layers
+from mentis.compose.assembly import AssemblyInputs, ListItem, lay_layers
 from mentis.engines.estimate import EstimatingCounter
 from mentis.errors import BadInput
 from mentis.home.events import OnEvent, emit_event
 from mentis.memories.draft import check_whole
 from mentis.recall.embedding import Patience
-from mentis.recall.recall import Aim
+from mentis.recall.recall import RecallAim
 from mentis.recall.stance import NO_HINTS, Hints, Stance, checked_mode, infer_stance, load_stances
 from mentis.settings.assembly import AssemblySettings
 from mentis.turn.agent_parts import AgentParts
-from mentis.turn.recall_sources import Catalogue, Recalling
-from mentis.values.assembly import Assembled, AssemblyWords
-from mentis.values.recalled import Embedded, Recalled, Stimulus
+from mentis.turn.recall_sources import RecallCatalogue, RecallSources
+from mentis.values.assembly import AssembledPrompt, AssemblyWords
+from mentis.values.recalled import EmbeddedText, RecalledContext, Stimulus
 from mentis.values.selection import SelectionLimits
 from mentis.values.trace import Degradation
 
 from .layers import Layers
-from .result import Finished, event_of
-from .stance_examples import Examples, Inferred
+from .result import AssemblyResult, event_of
+from .stance_examples import InferredStance, StanceExamples
 from .surroundings import Around, Viewpoint, look_at_place, look_back
 
 
-class Assembler:
+class TaskAssembler:
     """Held by an agent: what is the same for every task is made once per revision."""
 
     def __init__(
@@ -42,9 +42,9 @@ class Assembler:
         self._environ = environ
         self._on_event = on_event
         self._layers = Layers(parts.who, parts.sources.shelf, EstimatingCounter())
-        self._examples = Examples()
+        self._examples = StanceExamples()
         # Its own: what turns have embedded so far must not decide what a task finds.
-        self._recalling = Recalling(parts.who.home.path, parts.acting.tools.notes)
+        self._recalling = RecallSources(parts.who.home.path, parts.acting.tools.notes)
 
     async def assemble(
         self,
@@ -55,7 +55,7 @@ class Assembler:
         hints: Hints = NO_HINTS,
         session: str = "main",
         timings: bool = False,
-    ) -> Assembled:
+    ) -> AssembledPrompt:
         """Nothing of the clock, the working directory or chance goes in, and no model is called."""
         begun, around = perf_counter(), Around()
         asked = checked_mode(mode)
@@ -75,7 +75,9 @@ class Assembler:
         emit_event(event_of(public, around.timings["total"]), self._on_event)
         return public
 
-    async def recall(self, task: str, *, mode: str = "auto", hints: Hints = NO_HINTS) -> Recalled:
+    async def recall(
+        self, task: str, *, mode: str = "auto", hints: Hints = NO_HINTS
+    ) -> RecalledContext:
         """What comes to mind for a task, as an assembly would have it."""
         asked, around = checked_mode(mode), Around()
         _check(task)
@@ -88,16 +90,16 @@ class Assembler:
         return replace(recalled, degraded=(*inferred.degraded, *recalled.degraded))
 
     async def _inferred(
-        self, job: _Job, stance: Stance, embedded: Embedded, patience: Patience
-    ) -> Inferred:
+        self, job: _Job, stance: Stance, embedded: EmbeddedText, patience: Patience
+    ) -> InferredStance:
         """By meaning where nothing else says it and the settings let it."""
         if stance.rule != "default" or not job.settings.semantic_mode:
-            return Inferred(stance)
+            return InferredStance(stance)
         return await self._examples.stance(embedded, await job.recalling.embedder(), patience)
 
     async def _recalled(
-        self, job: _Job, stance: Stance, embedded: Embedded, patience: Patience
-    ) -> tuple[Recalled, Catalogue]:
+        self, job: _Job, stance: Stance, embedded: EmbeddedText, patience: Patience
+    ) -> tuple[RecalledContext, RecallCatalogue]:
         acting = self._parts.acting
         acting.tools.follow_skills()  # one look into a folder: a thread for it would cost more
         tools = acting.registry.declarations()
@@ -116,26 +118,28 @@ class Assembler:
     def _laid(
         self,
         job: _Job,
-        inferred: Inferred,
-        embedded: Embedded,
-        recalled: Recalled,
+        inferred: InferredStance,
+        embedded: EmbeddedText,
+        recalled: RecalledContext,
         *,
-        there: Catalogue,
-    ) -> Finished:
+        there: RecallCatalogue,
+    ) -> AssemblyResult:
         begun, around, stance = perf_counter(), job.around, inferred.stance
         frame, noted = self._layers.frame()
-        told = Told(
+        told = AssemblyInputs(
             task=job.task,
             rules=self._layers.rules(stance.name),
             runtime=_lines(around, frame.words),
-            memories=tuple(Item(span.source, span.text) for span in recalled.memories),
-            activity=tuple(Item(one.text.partition(":")[0], one.text) for one in around.activity),
+            memories=tuple(ListItem(span.source, span.text) for span in recalled.memories),
+            activity=tuple(
+                ListItem(one.text.partition(":")[0], one.text) for one in around.activity
+            ),
             tools=recalled.tools,
             skills=recalled.skills,
         )
         laid = lay_layers(told, frame, job.settings.limits(stance.name))
         around.took("layers", begun)
-        return Finished(
+        return AssemblyResult(
             task=job.task,
             stance=stance,
             embedded=embedded,
@@ -156,10 +160,10 @@ class _Job:
     task: str
     settings: AssemblySettings
     around: Around
-    recalling: Recalling
+    recalling: RecallSources
     view: Viewpoint | None = None
 
-    async def embed(self) -> Embedded:
+    async def embed(self) -> EmbeddedText:
         begun = perf_counter()
         limits = SelectionLimits(embed_seconds=self.settings.embed_seconds)
         made = await self.recalling.embed(self.task, limits)
@@ -171,13 +175,15 @@ class _Job:
         spent = self.around.timings["embedding"] / 1000
         return Patience.of(self.settings.embed_seconds, spent=spent)
 
-    def recall(self, embedded: Embedded, stance: Stance, there: Catalogue) -> Recalled:
+    def recall(
+        self, embedded: EmbeddedText, stance: Stance, there: RecallCatalogue
+    ) -> RecalledContext:
         """All that blocks, for one thread."""
         if self.view is not None:
             look_back(self.view, self.settings, self.around)
         begun, settings = perf_counter(), self.settings
         base = settings.stance(stance.name).base
-        aim = Aim(
+        aim = RecallAim(
             stance=stance.name,
             base=load_stances().base[stance.name] if base is None else base,
             limits=settings.selection(settings.limits(stance.name)),
@@ -188,9 +194,9 @@ class _Job:
         return recalled
 
 
-async def _embedded_meanwhile(job: _Job, view: Viewpoint) -> Embedded:
+async def _embedded_meanwhile(job: _Job, view: Viewpoint) -> EmbeddedText:
     """The embedding, and git: neither waits for the other."""
-    made: list[Embedded] = []
+    made: list[EmbeddedText] = []
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(look_at_place, view, job.settings, job.around)

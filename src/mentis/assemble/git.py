@@ -22,9 +22,9 @@ from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
 from mentis.values.assembly import GitState
 from mentis.values.trace import Degradation
-from mentis.values.words import counted
+from mentis.values.words import quantity
 
-from .repository import Repository, Unreadable, git_top, read_repository
+from .repository import Repository, RepositoryUnreadable, git_top, read_repository
 
 _SECONDS = 2.0
 _LONGEST = 100  # characters of a name
@@ -68,7 +68,7 @@ async def read_git(
     try:
         with anyio.fail_after(seconds):
             return await _read(root, environ), ()
-    except Unreadable as error:
+    except RepositoryUnreadable as error:
         return None, (_none(str(error)),)
     except TimeoutError:
         return None, (_none(f"git took more than {seconds:g} s"),)
@@ -98,7 +98,7 @@ def safe_name(name: str) -> str:
 async def _read(root: Path, environ: Mapping[str, str]) -> GitState:
     repository = await to_thread.run_sync(read_repository, root, abandon_on_cancel=True)
     if repository is None:
-        raise Unreadable("the root is in no git repository")
+        raise RepositoryUnreadable("the root is in no git repository")
     program = _program(environ)
     with TemporaryDirectory(prefix="mentis-") as made:
         stand_in = _StandIn(program, Path(made), repository, environ)
@@ -112,7 +112,7 @@ def _program(environ: Mapping[str, str]) -> str:
     """Never one that lies where somebody happens to be: that may be the repository."""
     found = shutil.which("git", path=environ.get("PATH"))
     if found is None or not Path(found).is_absolute():
-        raise Unreadable("git is not installed")
+        raise RepositoryUnreadable("git is not installed")
     return found
 
 
@@ -123,9 +123,9 @@ def _chosen(configured: str) -> dict[str, str]:
         name, _, value = row.partition("\n")
         section = name.partition(".")[0]
         if section in ("filter", "include", "includeif"):
-            raise Unreadable("its configuration would make git run or read other things")
+            raise RepositoryUnreadable("its configuration would make git run or read other things")
         if section == "extensions" and name not in {_FORMAT, *_EXTENSIONS}:
-            raise Unreadable(f"it is of a kind that is not known here ({_plain(name)})")
+            raise RepositoryUnreadable(f"it is of a kind that is not known here ({_plain(name)})")
         if (name in _COMPARING or name == _FORMAT) and _WORD.fullmatch(value):
             chosen[name] = value
     return chosen
@@ -165,9 +165,9 @@ class _StandIn:
         async with process:
             await _talk(process, given, said, complaint)
         if len(said) > _MOST_TOLD:
-            raise Unreadable(f"git says more than {_MOST_TOLD} bytes")
+            raise RepositoryUnreadable(f"git says more than {_MOST_TOLD} bytes")
         if process.returncode:
-            raise Unreadable(self._complaint(bytes(complaint)))
+            raise RepositoryUnreadable(self._complaint(bytes(complaint)))
         return bytes(said)
 
     def _environment(self) -> dict[str, str]:
@@ -257,8 +257,8 @@ def _kinds(output: str) -> Iterator[str]:
 
 
 def _summary(changed: int, conflicts: int, doing: str) -> str:
-    files = counted(changed, "file changed", "files changed") if changed else "clean"
-    fight = counted(conflicts, "conflict", "conflicts") if conflicts else ""
+    files = quantity(changed, "file changed", "files changed") if changed else "clean"
+    fight = quantity(conflicts, "conflict", "conflicts") if conflicts else ""
     return ", ".join(filter(None, (files, doing, fight)))
 
 

@@ -29,7 +29,7 @@ _UNDER_WAY = {
 }
 
 
-class Unreadable(Exception):
+class RepositoryUnreadable(Exception):
     """A repository whose state cannot be told. The text says why."""
 
 
@@ -90,19 +90,19 @@ def _folders(found: Path) -> tuple[Path, Path]:
     """Where a repository keeps its state, and where what it shares with its worktrees."""
     if found.is_dir():
         if _is_there(found / "commondir"):
-            raise Unreadable("its state lies in two folders, and it is no worktree")
+            raise RepositoryUnreadable("its state lies in two folders, and it is no worktree")
         return found, found
     said = _line(_needed(found, "the file `.git`"))
     kind, _, path = said.partition(":")
     folder = found.parent / path.strip()
     if kind != "gitdir" or not path.strip() or not folder.is_dir():
-        raise Unreadable("the file `.git` names no folder")
+        raise RepositoryUnreadable("the file `.git` names no folder")
     shared = _read(folder / "commondir", _MOST_LINE)
     if shared is None:
         return folder, folder
     common = (folder / _line(shared)).resolve()
     if folder.resolve().parent != common / "worktrees":
-        raise Unreadable("its state lies in two folders, and it is no worktree")
+        raise RepositoryUnreadable("its state lies in two folders, and it is no worktree")
     return folder, common
 
 
@@ -114,7 +114,7 @@ def _head(folder: Path, common: Path) -> tuple[str, str]:
     name = _line(said).removeprefix("ref:").strip()
     plain = all(part and set(part) != {"."} and "\\" not in part for part in name.split("/"))
     if not name.startswith(_BRANCHES) or name == _NO_BRANCH or not plain or ":" in name:
-        raise Unreadable("its HEAD names no branch")
+        raise RepositoryUnreadable("its HEAD names no branch")
     return _commit(common, name), name.removeprefix(_BRANCHES)
 
 
@@ -122,7 +122,7 @@ def _commit(common: Path, name: str) -> str:
     loose = _read(common / name, _MOST_LINE)
     if loose is not None:
         if not _NUMBER.fullmatch(loose.strip()):
-            raise Unreadable("its branch names no commit")
+            raise RepositoryUnreadable("its branch names no commit")
         return loose.strip().decode()
     packed = _read(common / "packed-refs", _MOST_REFS) or b""
     row = rb"(?m)^(%s) %s\r?$" % (_NUMBER.pattern, re.escape(os.fsencode(name)))
@@ -137,7 +137,7 @@ def _line(said: bytes) -> str:
 def _needed(path: Path, what: str) -> bytes:
     found = _read(path, _MOST_LINE)
     if found is None:
-        raise Unreadable(f"{what} is missing")
+        raise RepositoryUnreadable(f"{what} is missing")
     return found
 
 
@@ -150,13 +150,13 @@ def _read(path: Path, most: int) -> bytes | None:
     try:
         handle = os.open(path, _READ)
     except OSError as error:
-        raise Unreadable(f"{path.name} cannot be read ({error.strerror})") from error
+        raise RepositoryUnreadable(f"{path.name} cannot be read ({error.strerror})") from error
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise Unreadable(f"{path.name} is no regular file")
+            raise RepositoryUnreadable(f"{path.name} is no regular file")
         found = file.read(most + 1)
     if len(found) > most:
-        raise Unreadable(f"{path.name} has more than {most} bytes")
+        raise RepositoryUnreadable(f"{path.name} has more than {most} bytes")
     return found
 
 
@@ -164,7 +164,7 @@ def _regular(path: Path) -> Path:
     """Git reads this one itself, and would wait for a pipe until its time is up."""
     state = _state(path)
     if state is not None and not stat.S_ISREG(state.st_mode):
-        raise Unreadable(f"{path.name} is no regular file")
+        raise RepositoryUnreadable(f"{path.name} is no regular file")
     return path
 
 

@@ -5,44 +5,44 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mentis.compose.assembly import Laid
+from mentis.compose.assembly import LaidLayers
 from mentis.home.events import PROMPT_ASSEMBLED, Event
-from mentis.recall.cuts import Cut, cut_for, measured
+from mentis.recall.cuts import SelectionCut, cut_for, find_cut
 from mentis.recall.recall import memory_floor
 from mentis.recall.stance import Stance
 from mentis.settings.assembly import AssemblySettings
 from mentis.values.assembly import (
-    Assembled,
     AssembledContext,
     AssembledMemory,
+    AssembledPrompt,
     AssemblyMetrics,
-    Decided,
+    ModeDecision,
     Thresholds,
 )
-from mentis.values.recalled import Embedded, Recalled
+from mentis.values.recalled import EmbeddedText, RecalledContext
 from mentis.values.trace import Degradation
 
 from .surroundings import Around
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class AssemblyResult:
     """Everything that one assembly came to, before it is put into its public form."""
 
     task: str
     stance: Stance
-    embedded: Embedded
-    recalled: Recalled
-    laid: Laid
+    embedded: EmbeddedText
+    recalled: RecalledContext
+    laid: LaidLayers
     around: Around
     settings: AssemblySettings
-    cuts: Mapping[str, Cut]
+    cuts: Mapping[str, SelectionCut]
     embedded_also: tuple[int, int] = (0, 0)  # texts of the manifest, examples of stances
     noted: tuple[Degradation, ...] = ()
 
-    def public(self, *, timings: bool) -> Assembled:
+    def public(self, *, timings: bool) -> AssembledPrompt:
         laid, recalled, around = self.laid, self.recalled, self.around
-        return Assembled(
+        return AssembledPrompt(
             mode=self.stance.name,
             task=self.task,
             tools=laid.tools,
@@ -62,7 +62,7 @@ class Finished:
                 manifestEmbedded=self.embedded_also[0],
                 examplesEmbedded=self.embedded_also[1],
                 step=recalled.step,
-                decided=Decided(self.stance.rule, self.stance.why),
+                decided=ModeDecision(self.stance.rule, self.stance.why),
                 thresholds=self._thresholds(),
                 layers={str(name): tokens for name, tokens in laid.layers.items()},
                 cuts=laid.cuts,
@@ -92,7 +92,7 @@ class Finished:
         settings, by_both = self.settings, self.recalled.step == "hybrid"
         model = self.embedded.model if by_both else "lexical"
         limits = settings.selection(settings.limits(self.stance.name))
-        origin = "calibrated" if measured(model, self.cuts) else "planned"
+        origin = "calibrated" if find_cut(model, self.cuts) else "planned"
         floor = cut_for(model, self.cuts).floor
         if settings.min_score is not None:
             origin, floor = "settings", settings.min_score
@@ -105,7 +105,7 @@ class Finished:
         return tuple(dict.fromkeys(steps))
 
 
-def event_of(made: Assembled, milliseconds: float) -> Event:
+def event_of(made: AssembledPrompt, milliseconds: float) -> Event:
     metrics = made.metrics
     return Event(
         PROMPT_ASSEMBLED,

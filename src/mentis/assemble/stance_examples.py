@@ -10,15 +10,15 @@ from mentis.errors import EngineFailed
 from mentis.ports.embedder import Embedder
 from mentis.recall.embedding import Patience
 from mentis.recall.stance import Stance, StanceName, infer_stance, load_stances
-from mentis.tools.missing_vectors import BackOff, Growing
-from mentis.values.recalled import Embedded
+from mentis.tools.missing_vectors import BackOff, GrowingEmbedder
+from mentis.values.recalled import EmbeddedText
 from mentis.values.trace import Degradation
 
 _Vectors: TypeAlias = Mapping[StanceName, Sequence[Sequence[float]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Inferred:
+class InferredStance:
     """`embedded` examples were new to this call."""
 
     stance: Stance
@@ -26,26 +26,26 @@ class Inferred:
     degraded: tuple[Degradation, ...] = ()
 
 
-class Examples:
+class StanceExamples:
     """Held by whoever lets meaning decide the stance."""
 
     def __init__(self) -> None:
         self._vectors: dict[str, _Vectors] = {}
-        self._growing: Growing | None = None
+        self._growing: GrowingEmbedder | None = None
         self._back_off = BackOff()
 
     async def stance(
-        self, embedded: Embedded, embedder: Embedder | None, patience: Patience
-    ) -> Inferred:
+        self, embedded: EmbeddedText, embedder: Embedder | None, patience: Patience
+    ) -> InferredStance:
         """Where they cannot be had, the stance is that of a task that says nothing."""
         before = 0 if self._growing is None else len(self._growing)
         vectors, degraded = await self._of(embedded, embedder, patience)
         stance = infer_stance(embedded.text, vector=embedded.vector, examples=vectors)
         after = 0 if self._growing is None else len(self._growing)
-        return Inferred(stance, after - before, degraded)
+        return InferredStance(stance, after - before, degraded)
 
     async def _of(
-        self, embedded: Embedded, embedder: Embedder | None, patience: Patience
+        self, embedded: EmbeddedText, embedder: Embedder | None, patience: Patience
     ) -> tuple[_Vectors, tuple[Degradation, ...]]:
         if embedded.vector is None or embedder is None:
             return {}, ()
@@ -67,7 +67,7 @@ class Examples:
 
     async def _made(self, embedder: Embedder, patience: Patience) -> _Vectors:
         if self._growing is None or self._growing.fingerprint != embedder.fingerprint:
-            self._growing = Growing(embedder)
+            self._growing = GrowingEmbedder(embedder)
         self._growing.patience = patience
         found = load_stances().examples
         return {name: await self._growing.embed(texts) for name, texts in found.items()}

@@ -14,7 +14,7 @@ from time import perf_counter
 from mentis.disk.inside import seen_from
 from mentis.errors import StoreError
 from mentis.record.agent_record import AgentRecord
-from mentis.record.threads import told
+from mentis.record.threads import told_turns
 from mentis.settings.assembly import AssemblySettings
 from mentis.values.assembly import AssembledActivity, EnvState, GitState
 from mentis.values.trace import Degradation
@@ -80,7 +80,7 @@ def look_back(view: Viewpoint, settings: AssemblySettings, around: Around) -> No
     begun = perf_counter()
     try:
         entries = view.record.latest(most)
-        turns = told(view.record.turns(view.session))
+        turns = told_turns(view.record.turns(view.session))
         said = [turn for turn in turns if turn.kind == "said"]
         around.activity = activity_of(entries, said, most=most)
     except StoreError as error:

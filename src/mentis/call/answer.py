@@ -19,7 +19,7 @@ _TAIL_SECONDS = 0.2  # for the empty last chunk, without which a connection is n
 
 
 @dataclass(slots=True)
-class Answer:
+class HttpAnswer:
     """`heard` keeps the bytes as they came, if somebody wants to keep them."""
 
     status: int
@@ -33,7 +33,9 @@ class Answer:
         return "text/event-stream" in self.headers.get("content-type", "")
 
 
-async def bounded(answer: Answer, route: Route, *, limit: int, keep: bool) -> AsyncIterator[bytes]:
+async def limit_bytes(
+    answer: HttpAnswer, route: Route, *, limit: int, keep: bool
+) -> AsyncIterator[bytes]:
     """The bytes, as many as are allowed; one more is an error that says so."""
     total = 0
     async for piece in _never_silent(answer.body, route):
@@ -65,12 +67,17 @@ async def _never_silent(body: AsyncIterator[bytes], route: Route) -> AsyncIterat
 
 
 async def events_in(
-    answer: Answer, dialect: Dialect, route: Route, *, limit: int = MAX_BYTES, keep: bool = False
+    answer: HttpAnswer,
+    dialect: Dialect,
+    route: Route,
+    *,
+    limit: int = MAX_BYTES,
+    keep: bool = False,
 ) -> AsyncIterator[str]:
     """One JSON text per event; nothing after the one that ends the stream."""
     import httpx2
 
-    pieces = bounded(answer, route, limit=limit, keep=keep)
+    pieces = limit_bytes(answer, route, limit=limit, keep=keep)
     if not answer.streamed:
         yield b"".join([piece async for piece in pieces]).decode("utf-8", "replace")
         return
@@ -89,7 +96,7 @@ async def events_in(
             return
 
 
-async def _rest(pieces: AsyncIterator[bytes], answer: Answer) -> None:
+async def _rest(pieces: AsyncIterator[bytes], answer: HttpAnswer) -> None:
     """Read what is left of the connection's answer, so that the next call can use it."""
     with move_on_after(_TAIL_SECONDS):
         async for _ in pieces:

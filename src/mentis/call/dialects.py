@@ -79,7 +79,7 @@ DIALECTS: dict[Backend, Dialect] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BackendPreset:
     """A backend as it is reached by a well-known name."""
 
     backend: Backend
@@ -88,16 +88,20 @@ class Place:
 
 
 # The first half of a direct name such as `anthropic/claude-opus-5`.
-PLACES: dict[str, Place] = {
-    "openai": Place("openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
-    "openai-responses": Place("openai-responses", "https://api.openai.com/v1", "OPENAI_API_KEY"),
-    "anthropic": Place("anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
-    "gemini": Place("gemini", "https://generativelanguage.googleapis.com", "GEMINI_API_KEY"),
-    "openrouter": Place("openai", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-    "ollama": Place("openai", "http://127.0.0.1:11434/v1"),
-    "vllm": Place("openai", "http://127.0.0.1:8000/v1"),
-    "llamacpp": Place("openai", "http://127.0.0.1:8080/v1"),
-    "embedded": Place("embedded"),
+PLACES: dict[str, BackendPreset] = {
+    "openai": BackendPreset("openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+    "openai-responses": BackendPreset(
+        "openai-responses", "https://api.openai.com/v1", "OPENAI_API_KEY"
+    ),
+    "anthropic": BackendPreset("anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
+    "gemini": BackendPreset(
+        "gemini", "https://generativelanguage.googleapis.com", "GEMINI_API_KEY"
+    ),
+    "openrouter": BackendPreset("openai", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    "ollama": BackendPreset("openai", "http://127.0.0.1:11434/v1"),
+    "vllm": BackendPreset("openai", "http://127.0.0.1:8000/v1"),
+    "llamacpp": BackendPreset("openai", "http://127.0.0.1:8080/v1"),
+    "embedded": BackendPreset("embedded"),
 }
 
 # Keys of providers and the servers of those providers. Only these go together unasked.

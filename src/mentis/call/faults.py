@@ -13,7 +13,7 @@ from mentis.errors import MentisError, ProviderRefused, ProviderUnreachable
 from mentis.net.redact import redact
 from mentis.values.route import Route
 
-from .answer import Answer
+from .answer import HttpAnswer
 
 _ERROR_BYTES = 64 * 1024  # as much of an error page as is worth reading
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
@@ -40,7 +40,7 @@ _HINTS = {
 }
 
 
-async def refusal(answer: Answer, route: Route, key: str) -> ProviderRefused:
+async def refusal(answer: HttpAnswer, route: Route, key: str) -> ProviderRefused:
     """The error of an answer that is no 200, told in the server's own words."""
     try:
         async for piece in answer.body:

@@ -12,7 +12,7 @@ Sleep = Callable[[float], Awaitable[object]]
 _MINUTE = 60.0
 
 
-class Gate:
+class RateLimiter:
     """Whoever comes when it is full waits; the deadline of the call ends the waiting too."""
 
     def __init__(

@@ -17,7 +17,7 @@ from mentis.values.rendering import Rendering
 from mentis.values.route import Backend, Route
 
 from .breaker import Breaker, BreakerLimits
-from .gate import Gate, Sleep
+from .gate import RateLimiter, Sleep
 from .retry import Pace, with_retries
 
 _LIMITS = BreakerLimits()
@@ -40,7 +40,7 @@ class GuardedProvider:
         self._limits = limits
         self._pace = Pace(clock, sleep, chance, on_retry)
         self._breakers: dict[tuple[str, str], Breaker] = {}
-        self._gates: dict[str, Gate] = {}
+        self._gates: dict[str, RateLimiter] = {}
 
     @asynccontextmanager
     async def open(
@@ -77,9 +77,9 @@ class GuardedProvider:
             hint=f"there are: {', '.join(self._backends)}",
         )
 
-    def _gate(self, route: Route) -> Gate:
+    def _gate(self, route: Route) -> RateLimiter:
         if route.name not in self._gates:
-            self._gates[route.name] = Gate(
+            self._gates[route.name] = RateLimiter(
                 concurrency=route.concurrency,
                 per_minute=route.per_minute,
                 now=self._pace.clock.monotonic,

@@ -14,12 +14,12 @@ from mentis.ports.secrets import Secrets
 from mentis.values.rendering import Rendering
 from mentis.values.route import Route
 
-from .answer import MAX_BYTES, Answer, events_in
+from .answer import MAX_BYTES, HttpAnswer, events_in
 from .dialects import DIALECTS, Dialect
 from .faults import refusal, unreachable
-from .opening import opened
+from .opening import read_opening
 from .recorder import Recorder
-from .unpacking import PACKINGS, unpacked
+from .unpacking import PACKINGS, unpack
 
 if TYPE_CHECKING:
     import httpx2
@@ -53,14 +53,14 @@ class HttpProvider:
                     raise await refusal(answer, route, key)
                 keep = self._recorder is not None
                 events = events_in(answer, dialect, route, limit=self._max_bytes, keep=keep)
-                yield _redacted(await opened(answer, events, route, key=key), key)
+                yield _redacted(await read_opening(answer, events, route, key=key), key)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise unreachable(error, route, key) from error
 
     @asynccontextmanager
     async def _send(
         self, dialect: Dialect, route: Route, rendering: Rendering, *, key: str
-    ) -> AsyncGenerator[Answer, None]:
+    ) -> AsyncGenerator[HttpAnswer, None]:
         """The answer from its first byte on; leaving lets go of the connection and records."""
         headers, body = dialect.headers_for(route, key), rendering.body()
         url = dialect.address(route, rendering.wire)
@@ -70,11 +70,11 @@ class HttpProvider:
             client.cookies.clear()
             packing = response.headers.get("content-encoding", "").strip().lower()
             pieces = (
-                unpacked(response.aiter_raw(), route)
+                unpack(response.aiter_raw(), route)
                 if packing in PACKINGS
                 else response.aiter_bytes()
             )
-            answer = Answer(response.status_code, dict(response.headers), pieces)
+            answer = HttpAnswer(response.status_code, dict(response.headers), pieces)
             try:
                 yield answer
             finally:

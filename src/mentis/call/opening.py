@@ -15,7 +15,7 @@ from mentis.errors import ProviderRefused
 from mentis.net.redact import redact
 from mentis.values.route import Route
 
-from .answer import Answer
+from .answer import HttpAnswer
 from .faults import error_text, retry_after
 
 # The status each of them would have been told with; others are not worth another try.
@@ -45,8 +45,8 @@ _SAYING = ("content", "tool_calls", "function_call", "refusal", "reasoning", "re
 _DELAY = re.compile(r"(\d+(?:\.\d+)?)s")
 
 
-async def opened(
-    answer: Answer, events: AsyncIterator[str], route: Route, *, key: str
+async def read_opening(
+    answer: HttpAnswer, events: AsyncIterator[str], route: Route, *, key: str
 ) -> AsyncIterator[str]:
     """The same events, the quiet ones at the beginning read; or the error that came instead."""
     early: list[str] = []
@@ -68,7 +68,7 @@ async def _again(early: list[str], events: AsyncIterator[str]) -> AsyncIterator[
 
 
 def _raise_if_passing(
-    fault: Mapping[str, object], event: str, answer: Answer, route: Route, *, key: str
+    fault: Mapping[str, object], event: str, answer: HttpAnswer, route: Route, *, key: str
 ) -> None:
     status = _status(fault)
     if status is None:

@@ -16,7 +16,7 @@ from mentis.values.digest import digest
 from mentis.values.rendering import Rendering
 from mentis.values.route import Route
 
-from .answer import Answer
+from .answer import HttpAnswer
 
 _STREAM = {"content-type": "text/event-stream"}
 
@@ -32,7 +32,7 @@ class Recorder:
             raise unwritable(folder, error) from error
 
     async def keep(
-        self, route: Route, body: bytes, answer: Answer, *, secrets: Sequence[str]
+        self, route: Route, body: bytes, answer: HttpAnswer, *, secrets: Sequence[str]
     ) -> None:
         """Keep this exchange, also one that was cut short: `whole` tells."""
         exchange = Exchange(
@@ -81,7 +81,7 @@ class RecordingProvider:
         self, rendering: Rendering, route: Route
     ) -> AsyncGenerator[AsyncIterator[str], None]:
         async with self._provider.open(rendering, route) as events:
-            answer = Answer(200, _STREAM, _nothing())
+            answer = HttpAnswer(200, _STREAM, _nothing())
             try:
                 yield _tee(events, answer)
             finally:
@@ -93,7 +93,7 @@ class RecordingProvider:
             await close()
 
 
-async def _tee(events: AsyncIterator[str], answer: Answer) -> AsyncIterator[str]:
+async def _tee(events: AsyncIterator[str], answer: HttpAnswer) -> AsyncIterator[str]:
     async for event in events:
         # An event is one line of JSON already; were it not, each line needs its own mark.
         answer.heard += "".join(f"data: {line}\n" for line in event.split("\n")).encode() + b"\n"

@@ -14,10 +14,10 @@ from mentis.values.digest import digest
 from mentis.values.rendering import Rendering
 from mentis.values.route import Route
 
-from .answer import Answer, events_in
+from .answer import HttpAnswer, events_in
 from .dialects import DIALECTS, Dialect
 from .faults import refusal
-from .opening import opened
+from .opening import read_opening
 
 _PLAIN = Dialect("")  # the embedded model has no end marker: its events just end
 
@@ -35,12 +35,12 @@ class ReplayProvider:
         if route.folder not in self._tapes:
             self._tapes[route.folder] = await to_thread.run_sync(_read_tape, route)
         exchange = _take(self._tapes[route.folder], rendering, route)
-        answer = Answer(exchange.status, dict(exchange.headers), _pieces(exchange, route))
+        answer = HttpAnswer(exchange.status, dict(exchange.headers), _pieces(exchange, route))
         if answer.status != 200:
             raise await refusal(answer, route, "")
         dialect = DIALECTS.get(route.replays, _PLAIN)
         events = events_in(answer, dialect, route, limit=len(exchange.answer))
-        yield await opened(answer, events, route, key="")
+        yield await read_opening(answer, events, route, key="")
 
 
 def _read_tape(route: Route) -> list[Exchange]:

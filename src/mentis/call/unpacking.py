@@ -20,7 +20,7 @@ _GZIP = 16 + zlib.MAX_WBITS
 _AT_ONCE = 65_536  # a few packed bytes may hold very many plain ones
 
 
-async def unpacked(pieces: AsyncIterator[bytes], route: Route) -> AsyncIterator[bytes]:
+async def unpack(pieces: AsyncIterator[bytes], route: Route) -> AsyncIterator[bytes]:
     """The plain bytes, or the error that says where they end."""
     unpacker, began = zlib.decompressobj(_GZIP), False
     try:

@@ -10,7 +10,7 @@ from mentis.values.location import Location, Problem
 
 from .scan_json import scan_json
 from .scan_toml import scan_toml
-from .scanner import Places
+from .scanner import PathOffsets
 
 Syntax: TypeAlias = Literal["json", "toml"]
 
@@ -48,7 +48,7 @@ def problem_at(
 
 
 @lru_cache(maxsize=4)
-def _places(text: str, syntax: Syntax) -> Places:
+def _places(text: str, syntax: Syntax) -> PathOffsets:
     return scan_json(text) if syntax == "json" else scan_toml(text)
 
 

@@ -6,23 +6,23 @@ import json
 import re
 from contextlib import suppress
 
-from .scanner import Cursor, Path, Places, Stuck
+from .scanner import Cursor, Path, PathOffsets, ScanError
 
 _BLANK = re.compile(r"[\s\ufeff]*")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _BARE = re.compile(r'[^\s,:\[\]{}"]+')
 
 
-def scan_json(text: str) -> Places:
+def scan_json(text: str) -> PathOffsets:
     scan = _JsonScan(text)
-    with suppress(Stuck, RecursionError):
+    with suppress(ScanError, RecursionError):
         scan.value(())
     return scan.places
 
 
 class _JsonScan:
     def __init__(self, text: str) -> None:
-        self.places = Places()
+        self.places = PathOffsets()
         self._cursor = Cursor(text, _BLANK)
 
     def value(self, path: Path) -> None:
@@ -71,4 +71,4 @@ def _unquote(token: str) -> str:
     try:
         return json.loads(token, strict=False)
     except ValueError as error:
-        raise Stuck from error
+        raise ScanError from error

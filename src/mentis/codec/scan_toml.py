@@ -6,7 +6,7 @@ import re
 import tomllib
 from contextlib import suppress
 
-from .scanner import Cursor, Path, Places, Stuck
+from .scanner import Cursor, Path, PathOffsets, ScanError
 
 _BLANK = re.compile(r"[ \t]*")
 _BLANK_LINES = re.compile(r"(?:[\s\ufeff]|#[^\n]*)*")
@@ -21,7 +21,7 @@ _STRING = re.compile(
 _BARE = re.compile(r"[^,\[\]{}\s#]+(?: \d\d:[^,\]}\s#]+)?")  # a date may hold one space
 
 
-def scan_toml(text: str) -> Places:
+def scan_toml(text: str) -> PathOffsets:
     scan = _TomlScan(text)
     scan.document()
     return scan.places
@@ -29,7 +29,7 @@ def scan_toml(text: str) -> Places:
 
 class _TomlScan:
     def __init__(self, text: str) -> None:
-        self.places = Places()
+        self.places = PathOffsets()
         self._cursor = Cursor(text, _BLANK)
         self._table: Path = ()
         self._lengths: dict[Path, int] = {}  # of the arrays of tables, so far
@@ -40,7 +40,7 @@ class _TomlScan:
         self.places.add((), 0)
         cursor.take(_BLANK_LINES)
         while not cursor.done:
-            with suppress(Stuck, RecursionError):
+            with suppress(ScanError, RecursionError):
                 self._statement()
             cursor.take(_REST_OF_LINE)
             cursor.take(_BLANK_LINES)
@@ -130,4 +130,4 @@ def _unquote(token: str) -> str:
     try:
         return tomllib.loads(f"key={token}")["key"]
     except tomllib.TOMLDecodeError as error:
-        raise Stuck from error
+        raise ScanError from error

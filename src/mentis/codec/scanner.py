@@ -12,12 +12,12 @@ from typing import TypeAlias
 Path: TypeAlias = tuple[str | int, ...]
 
 
-class Stuck(Exception):
+class ScanError(Exception):
     """The text does not continue as its syntax asks."""
 
 
 @dataclass(slots=True)
-class Places:
+class PathOffsets:
     """Offsets by path. `implied` holds tables that exist only because something is inside them."""
 
     values: dict[Path, int] = field(default_factory=dict[Path, int])
@@ -63,11 +63,11 @@ class Cursor:
 
     def expect(self, token: str) -> None:
         if not self.accept(token):
-            raise Stuck
+            raise ScanError
 
     def take(self, pattern: re.Pattern[str]) -> str:
         match = pattern.match(self.text, self.at)
         if match is None:
-            raise Stuck
+            raise ScanError
         self.at = match.end()
         return match.group()

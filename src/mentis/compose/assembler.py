@@ -18,10 +18,10 @@ from mentis.values.stability import Stability
 from mentis.values.trace import BlockTrace, TokenCount
 from mentis.values.trust import Trust
 
-from .built import Built, BuiltMessage, BuiltMessages
-from .computed import SHIPPED, Computed, Facts
+from .built import BuiltMessage, BuiltMessages, BuiltText
+from .computed import SHIPPED, ComputedPlaceholder, Facts
 from .conditions import concerns
-from .fate import Fate, joined
+from .fate import Fate, join_blocks
 from .history import count
 from .judge import Judge
 from .layout import open_keys, stand_ins
@@ -36,7 +36,7 @@ NO_VARIABLES: Variables = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Assembler:
+class BuilderBase:
     """Works for one persona and one profile, at one time. Nothing passed to it is changed."""
 
     library: Library
@@ -46,13 +46,13 @@ class Assembler:
     counter: TokenCounter | None = None
     mode: Mode = "chat"
     policies: Policies = KEEP
-    computed: Mapping[str, Computed] = field(default_factory=lambda: SHIPPED)
+    computed: Mapping[str, ComputedPlaceholder] = field(default_factory=lambda: SHIPPED)
     secret: bytes = field(default=b"", repr=False)
     _desks: dict[object, _Desk] = field(
         default_factory=dict[object, _Desk], init=False, repr=False, compare=False
     )
 
-    def tokens(self, built: Built) -> dict[str, TokenCount]:
+    def tokens(self, built: BuiltText) -> dict[str, TokenCount]:
         """What each told block costs, by its id."""
         if self.counter is None:
             hint = "pass counter= to the builder"
@@ -69,7 +69,7 @@ class Assembler:
         variant: str,
         variables: Variables,
         category: Category | None = None,
-    ) -> Built:
+    ) -> BuiltText:
         """As last time where nothing changed; else filled anew, or judged anew if need be."""
         judge = self._judge(purpose, variant, variables, category)
         sheet, values = judge.memo.sheet, judge.values
@@ -103,21 +103,21 @@ class Assembler:
     def _concerned(self, purpose: Purpose) -> list[Block]:
         return [block for block in self.library.blocks if concerns(purpose, block)]
 
-    def _named(self, block_id: str, variant: str, variables: Variables) -> Built:
+    def _named(self, block_id: str, variant: str, variables: Variables) -> BuiltText:
         """One block by its id, if its conditions hold; a library without it tells nothing."""
         judge = self._judge(ALONE, variant, variables)
         block = self.library.block(block_id)
         if block is None:
-            return Built(skipped=(_missing(block_id),))
+            return BuiltText(skipped=(_missing(block_id),))
         return _built((judge.decide(block),), judge.occasion)
 
-    def _several(self, block_ids: Iterable[str], variant: str, variables: Variables) -> Built:
+    def _several(self, block_ids: Iterable[str], variant: str, variables: Variables) -> BuiltText:
         """Blocks by their ids, one after another, as far as their conditions hold."""
         judge = self._judge(ALONE, variant, variables)
         blocks = [block for one in block_ids if (block := self.library.block(one)) is not None]
         return _built([judge.decide(block) for block in blocks], judge.occasion)
 
-    def _told(self, block: Block, variant: str, variables: Variables) -> Built:
+    def _told(self, block: Block, variant: str, variables: Variables) -> BuiltText:
         """One block whatever its conditions say; what they say is told in `skipped`."""
         judge = self._judge(ALONE, variant, variables)
         return _built((judge.tell(block),), judge.occasion)
@@ -131,11 +131,11 @@ class Assembler:
         raise ComposeError(f"there is no block {block_id!r}", hint=hint, block=block_id)
 
 
-def _built(fates: Iterable[Fate], occasion: Occasion) -> Built:
+def _built(fates: Iterable[Fate], occasion: Occasion) -> BuiltText:
     fates = tuple(fates)
     told = [fate for fate in fates if fate.texts]
-    spans = joined(told)
-    return Built(
+    spans = join_blocks(told)
+    return BuiltText(
         spans,
         join_spans(spans),
         told=tuple(fate.trace for fate in fates if fate.trace.included),

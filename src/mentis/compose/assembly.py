@@ -29,7 +29,7 @@ _LINE_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class CountedText:
     """A text and what it costs."""
 
     text: str
@@ -37,7 +37,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ListItem:
     """One line of a list: what it is called when it is cut, and its text."""
 
     name: str
@@ -45,7 +45,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class AssemblyInputs:
     """What one prompt is made of. `runtime` are facts, each a line; the rest is text that is not
     ours. So may be a name in a fact: nothing in it looks like anything of ours.
     """
@@ -53,14 +53,14 @@ class Told:
     task: str
     rules: str
     runtime: tuple[str, ...] = ()
-    memories: tuple[Item, ...] = ()
-    activity: tuple[Item, ...] = ()
+    memories: tuple[ListItem, ...] = ()
+    activity: tuple[ListItem, ...] = ()
     tools: tuple[ToolDeclaration, ...] = ()
     skills: tuple[Capability, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Laid:
+class LaidLayers:
     """The text, what is in it (of memories and activity the places in what was told), and what
     each layer took.
     """
@@ -87,10 +87,10 @@ class Frame:
     counter: TokenCounter
     secret: bytes
     rules: tuple[str, ...] = ()
-    _kept: dict[object, tuple[object, Piece, Piece]] = field(
-        default_factory=dict[object, tuple[object, Piece, Piece]]
+    _kept: dict[object, tuple[object, CountedText, CountedText]] = field(
+        default_factory=dict[object, tuple[object, CountedText, CountedText]]
     )
-    _fixed: dict[str, Piece] = field(default_factory=dict[str, Piece])
+    _fixed: dict[str, CountedText] = field(default_factory=dict[str, CountedText])
     _headings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -101,25 +101,25 @@ class Frame:
     def count(self, text: str) -> int:
         return self.counter.count(text).tokens
 
-    def piece(self, text: str) -> Piece:
-        return Piece(text, self.count(text))
+    def piece(self, text: str) -> CountedText:
+        return CountedText(text, self.count(text))
 
-    def line(self, text: str) -> Piece:
+    def line(self, text: str) -> CountedText:
         """With the end of the line, which costs something too."""
-        return Piece(text, self.count(f"{text}\n"))
+        return CountedText(text, self.count(f"{text}\n"))
 
-    def fixed(self, text: str) -> Piece:
+    def fixed(self, text: str) -> CountedText:
         """Of a text that comes again in every prompt."""
         found = self._fixed.get(text)
         if found is None:
             found = self._fixed[text] = self.piece(text)
         return found
 
-    def tool(self, tool: ToolDeclaration) -> tuple[Piece, Piece]:
+    def tool(self, tool: ToolDeclaration) -> tuple[CountedText, CountedText]:
         """With its parameters, and without."""
         return self._line(("tool", tool.name), tool, lambda: self._tool(tool))
 
-    def skill(self, skill: Capability) -> Piece:
+    def skill(self, skill: Capability) -> CountedText:
         return self._line(("skill", skill.name), skill, lambda: self._skill(skill))[0]
 
     def listed(self, text: str) -> str:
@@ -144,7 +144,7 @@ class Frame:
 
     def _line(
         self, key: object, thing: object, make: Callable[[], tuple[str, str]]
-    ) -> tuple[Piece, Piece]:
+    ) -> tuple[CountedText, CountedText]:
         known = self._kept.get(key)
         if known is None or known[0] is not thing:
             long, short = make()
@@ -152,7 +152,7 @@ class Frame:
         return known[1], known[2]
 
 
-def lay_layers(told: Told, frame: Frame, limits: AssemblyLimits) -> Laid:
+def lay_layers(told: AssemblyInputs, frame: Frame, limits: AssemblyLimits) -> LaidLayers:
     """Every layer in its order. The constitution and the task come first where room is short, then
     tools, skills, memories, activity.
 
@@ -173,7 +173,7 @@ class _Laying:
     """`short` is by how much a layer, or everything (`_ALL`), was too long the times before."""
 
     def __init__(
-        self, told: Told, frame: Frame, limits: AssemblyLimits, short: Mapping[str, int]
+        self, told: AssemblyInputs, frame: Frame, limits: AssemblyLimits, short: Mapping[str, int]
     ) -> None:
         self._told = told
         self._short = short
@@ -187,9 +187,9 @@ class _Laying:
         self._allowed: dict[LayerName, int] = {}
         self._named: dict[str, tuple[str, ...]] = {"tools": (), "skills": ()}
         self._places: dict[str, tuple[int, ...]] = {"memories": (), "activity": ()}
-        self._heads: dict[LayerName, Piece] = {}
+        self._heads: dict[LayerName, CountedText] = {}
 
-    def laid(self) -> Laid:
+    def laid(self) -> LaidLayers:
         wanted = self._limits.layers
         between = self._frame.fixed(self._words.separator).tokens * (len(wanted) - 1)
         self._heads = {name: self._frame.fixed(self._head(name)) for name in wanted}
@@ -206,7 +206,7 @@ class _Laying:
             if name in wanted:
                 make()
         prompt = self._words.separator.join([self._texts[name] for name in wanted])
-        return Laid(
+        return LaidLayers(
             prompt=prompt,
             tokens=self._frame.count(prompt),
             tools=self._named["tools"],
@@ -222,7 +222,7 @@ class _Laying:
         is_fixed = layer == "constitution"
         return self._frame.fixed(text).tokens if is_fixed else self._frame.count(text)
 
-    def over(self, laid: Laid) -> dict[str, int]:
+    def over(self, laid: LaidLayers) -> dict[str, int]:
         """How much too long it is, in all and in each layer that something can be taken from."""
         over: dict[str, int] = {
             name: laid.layers[name] - limit
@@ -273,7 +273,7 @@ class _Laying:
         self._put("task", self._heads["task"].text + text, tokens)
 
     def _runtime(self) -> None:
-        lines = [Item(line.partition(":")[0], line) for line in self._told.runtime]
+        lines = [ListItem(line.partition(":")[0], line) for line in self._told.runtime]
         room = self._room_in("runtime", self._limits.runtime_tokens)
         kept, used = self._fitting("runtime", lines, room)
         text = f"{self._words.heading_runtime}\n\n{self._shown(list(kept.values()))}"
@@ -301,9 +301,9 @@ class _Laying:
         self._put("tools", text, used)
 
     def _tool_lines(
-        self, tools: Sequence[tuple[str, Piece, Piece]], room: int
+        self, tools: Sequence[tuple[str, CountedText, CountedText]], room: int
     ) -> tuple[list[str], int]:
-        kept: list[tuple[str, Piece, Piece]] = []
+        kept: list[tuple[str, CountedText, CountedText]] = []
         used = 0
         for name, long, short in tools:
             if used + short.tokens > room:
@@ -337,7 +337,7 @@ class _Laying:
         self._put("untrusted", text, used + more)
 
     def _fitting(
-        self, layer: LayerName, items: Iterable[Item], room: int
+        self, layer: LayerName, items: Iterable[ListItem], room: int
     ) -> tuple[dict[int, str], int]:
         """The entries there is room for, by their places; a long one loses its end."""
         lines: dict[int, str] = {}

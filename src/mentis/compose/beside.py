@@ -18,18 +18,18 @@ _RANK = 7  # it goes late: without it, what it stands for is gone
 
 
 @dataclass(frozen=True, slots=True)
-class Beside(Value):
+class ToldConversation(Value):
     """`history` is what is told as turns; `sections` what is told about the talk before it."""
 
     history: tuple[Turn, ...]
     sections: tuple[Section, ...] = ()
 
 
-def read_beside(turns: tuple[Turn, ...], facts: Facts) -> Beside:
+def read_beside(turns: tuple[Turn, ...], facts: Facts) -> ToldConversation:
     """The same turns, unless there is more among them than was said."""
     if all(turn.kind == "said" for turn in turns):
-        return Beside(turns)
-    return Beside(tuple(_told(turns, facts)), tuple(_sections(turns)))
+        return ToldConversation(turns)
+    return ToldConversation(tuple(_told(turns, facts)), tuple(_sections(turns)))
 
 
 def _told(turns: Sequence[Turn], facts: Facts) -> Iterator[Turn]:

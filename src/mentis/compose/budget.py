@@ -14,11 +14,11 @@ from mentis.ports.token_counter import TokenCounter
 from mentis.values.block import Block
 from mentis.values.span import Span, join_spans
 from mentis.values.stability import Stability
-from mentis.values.trace import BlockTrace, Cut, TokenCount, Unresolved
+from mentis.values.trace import BlockTrace, Cut, TokenCount, UnresolvedPlaceholder
 from mentis.values.value import Value
 
 from .computed import Facts
-from .fate import joined
+from .fate import join_blocks
 from .history import NO_ROOM, add, count
 from .layout import is_required
 from .memo import Layout
@@ -51,7 +51,7 @@ def order_of_going(units: Iterable[Unit]) -> list[tuple[Unit, ...]]:
     return [tuple(one) for one in sorted(free, key=lambda one: max(unit.rank for unit in one))]
 
 
-class Plan:
+class BudgetPlan:
     """All that would be told but the conversation, cut down step by step until it fits."""
 
     def __init__(
@@ -91,7 +91,7 @@ class Plan:
         )
 
     @property
-    def unresolved(self) -> tuple[Unresolved, ...]:
+    def unresolved(self) -> tuple[UnresolvedPlaceholder, ...]:
         """Keys left open in what is told."""
         found = self._layout.unresolved
         return tuple(one for one in found if not self._lost(one.block)) if self._gone else found
@@ -155,8 +155,8 @@ class Plan:
 
     def _lay_out(self, gone: frozenset[str]) -> None:
         self._gone, layout = gone, self._layout
-        self.system = joined(one for one in layout.lasting if not self._lost(one.block.id))
-        self.turn = joined(one for one in layout.fleeting if not self._lost(one.block.id))
+        self.system = join_blocks(one for one in layout.lasting if not self._lost(one.block.id))
+        self.turn = join_blocks(one for one in layout.fleeting if not self._lost(one.block.id))
         self.context, self.tail = self._around(self._left(self._sections))
         system, turn = join_spans(self.system), join_spans(self.turn)
         self.tokens = self._count(count(system, self._counter), count(turn, self._counter))

@@ -9,10 +9,10 @@ from dataclasses import dataclass, fields, replace
 from typing import Literal, TypeAlias
 
 from mentis.values.block import Category
-from mentis.values.given import Given
+from mentis.values.given import GivenText
 
-from .assembler import NO_VARIABLES, Assembler, Variables, built_messages
-from .built import Built, BuiltMessages, Step, StepPlan, SummaryPrompt
+from .assembler import NO_VARIABLES, BuilderBase, Variables, built_messages
+from .built import BuiltMessages, BuiltText, PlanStep, StepPlan, SummaryPrompt
 from .fate import Fate, choose_in_groups
 from .input_ir import InputIr
 from .purposes import (
@@ -40,7 +40,7 @@ _TICK_WINDOW = (
 
 
 @dataclass(frozen=True, slots=True)
-class Builder(Assembler):
+class Builder(BuilderBase):
     """The builders. A block is told when its conditions hold, and `skipped` names the others.
 
     ```python
@@ -54,13 +54,13 @@ class Builder(Assembler):
         variant: str = "default",
         runtime_vars: Variables = NO_VARIABLES,
         category_filter: Category | None = None,
-    ) -> Built:
+    ) -> BuiltText:
         """Without what is appended; summary, autofill and cortex blocks only by their category."""
         return self._build(SYSTEM, variant, runtime_vars, category_filter)
 
     def get_system_prompt_append(
         self, variant: str = "default", runtime_vars: Variables = NO_VARIABLES
-    ) -> Built:
+    ) -> BuiltText:
         return self._build(APPEND, variant, runtime_vars)
 
     def build_prefill(
@@ -68,13 +68,13 @@ class Builder(Assembler):
         variant: str = "default",
         runtime_vars: Variables = NO_VARIABLES,
         category_filter: Category | None = None,
-    ) -> Built:
+    ) -> BuiltText:
         """How the answer begins; summary and autofill blocks only by their category."""
         return self._build(PREFILL, variant, runtime_vars, category_filter)
 
     def get_first_assistant_content(
         self, variant: str = "default", runtime_vars: Variables = NO_VARIABLES
-    ) -> Built:
+    ) -> BuiltText:
         return self._build(FIRST_ASSISTANT, variant, runtime_vars)
 
     def get_chat_message_sequence(
@@ -96,7 +96,7 @@ class Builder(Assembler):
         fates = choose_in_groups(tuple(considered[block_id] for block_id in inside))
         blocks = [fate.block for fate in fates if fate.trace.included]
         return StepPlan(
-            tuple(Step(block.id, block.position, block.order) for block in blocks),
+            tuple(PlanStep(block.id, block.position, block.order) for block in blocks),
             tuple(fate.trace for fate in fates if not fate.trace.included),
         )
 
@@ -119,7 +119,7 @@ class Builder(Assembler):
         block_id: str,
         variant: str = "default",
         runtime_vars: Variables = NO_VARIABLES,
-    ) -> Built | None:
+    ) -> BuiltText | None:
         """One block's text whatever its conditions say, or None if there is no such block.
 
         What would have kept it out is told in `skipped`. A multi-turn block has no text.
@@ -136,10 +136,10 @@ class Builder(Assembler):
         block_id: str,
         variant: str = "default",
         runtime_vars: Variables = NO_VARIABLES,
-    ) -> Built:
+    ) -> BuiltText:
         """As `resolve_prompt`, but an unknown id is an error."""
         self._block(block_id)
-        return self.resolve_prompt(block_id, variant, runtime_vars) or Built()
+        return self.resolve_prompt(block_id, variant, runtime_vars) or BuiltText()
 
     def resolve_messages(
         self,
@@ -173,31 +173,31 @@ class Builder(Assembler):
 
     def build_afterthought_inner_dialogue(
         self, variant: str = "default", runtime_vars: Variables = NO_VARIABLES
-    ) -> Built:
+    ) -> BuiltText:
         """What makes the persona think about whether to write again."""
         return self._named("afterthought_inner_dialogue", variant, runtime_vars)
 
     def build_afterthought_followup(
         self, variant: str = "default", runtime_vars: Variables = NO_VARIABLES
-    ) -> Built:
+    ) -> BuiltText:
         """What makes it write again, after `inner_dialogue` and `elapsed_time`."""
         return self._named("afterthought_followup", variant, runtime_vars)
 
     def build_beat(
         self, kind: str, variant: str = "default", runtime_vars: Variables = NO_VARIABLES
-    ) -> Built:
+    ) -> BuiltText:
         """The occasion of a beat of that kind; nothing where the owner has switched it off."""
         return self._named(f"beat_{kind}", variant, runtime_vars)
 
     def build_correction(
         self, block_id: str, variant: str = "default", runtime_vars: Variables = NO_VARIABLES
-    ) -> Built:
+    ) -> BuiltText:
         """What asks for a reply again; nothing where the owner has switched the block off."""
         return self._named(block_id, variant, runtime_vars)
 
     def build_cortex_stage(
         self, block_id: str, variant: str = "default", runtime_vars: Variables = NO_VARIABLES
-    ) -> Built:
+    ) -> BuiltText:
         """The system prompt of one stage of a tick; nothing where the owner has switched it off.
         With `status_window` given, what asks for the window comes after it.
         """
@@ -207,9 +207,9 @@ class Builder(Assembler):
             return stage
         return self._several((block_id, *_TICK_WINDOW), variant, given)
 
-    def build_cortex_input(self, ir: InputIr, variant: str = "default") -> Built:
+    def build_cortex_input(self, ir: InputIr, variant: str = "default") -> BuiltText:
         """The message of the primary: the sections of a tick, and what is asked for."""
-        given = {one.name: Given(getattr(ir, one.name)) for one in fields(ir)}
+        given = {one.name: GivenText(getattr(ir, one.name)) for one in fields(ir)}
         return self._named("cortex_primary_input", variant, given)
 
     def build_spec_autofill_prompt(
@@ -218,7 +218,7 @@ class Builder(Assembler):
         input: str,  # noqa: A002  # the name of the key it fills
         variant: str = "default",
         runtime_vars: Variables = NO_VARIABLES,
-    ) -> Built:
+    ) -> BuiltText:
         """What asks for a field of a persona, made out of a few words."""
         block = self._block(f"spec_autofill_{spec_type}")
         return self._named(block.id, variant, {**runtime_vars, "input": input})

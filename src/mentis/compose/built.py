@@ -7,12 +7,12 @@ from typing import Literal
 
 from mentis.values.block import Position
 from mentis.values.span import Span
-from mentis.values.trace import BlockTrace, Degradation, Unresolved
+from mentis.values.trace import BlockTrace, Degradation, UnresolvedPlaceholder
 from mentis.values.value import Value
 
 
 @dataclass(frozen=True, slots=True)
-class Built(Value):
+class BuiltText(Value):
     """Joined, the spans are the text. `told` and `skipped` are all the blocks in question.
 
     Their tokens are not counted here; `Builder.tokens` does it for whoever wants to know.
@@ -22,7 +22,7 @@ class Built(Value):
     text: str = ""
     told: tuple[BlockTrace, ...] = ()
     skipped: tuple[BlockTrace, ...] = ()
-    unresolved: tuple[Unresolved, ...] = ()
+    unresolved: tuple[UnresolvedPlaceholder, ...] = ()
     degraded: tuple[Degradation, ...] = ()
 
 
@@ -38,12 +38,12 @@ class BuiltMessages(Value):
     messages: tuple[BuiltMessage, ...] = ()
     told: tuple[BlockTrace, ...] = ()
     skipped: tuple[BlockTrace, ...] = ()
-    unresolved: tuple[Unresolved, ...] = ()
+    unresolved: tuple[UnresolvedPlaceholder, ...] = ()
     degraded: tuple[Degradation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Step(Value):
+class PlanStep(Value):
     """One place in the order of a conversation; what stands there comes from other builders."""
 
     id: str
@@ -53,7 +53,7 @@ class Step(Value):
 
 @dataclass(frozen=True, slots=True)
 class StepPlan(Value):
-    steps: tuple[Step, ...] = ()
+    steps: tuple[PlanStep, ...] = ()
     skipped: tuple[BlockTrace, ...] = ()
 
 
@@ -61,6 +61,6 @@ class StepPlan(Value):
 class SummaryPrompt(Value):
     """What asks for a summary: the instruction, the message with the talk, how to begin."""
 
-    system: Built
-    user: Built
-    prefill: Built
+    system: BuiltText
+    user: BuiltText
+    prefill: BuiltText

@@ -13,7 +13,7 @@ from mentis.values.block import Mode
 from mentis.values.library import Library
 from mentis.values.part import MediaPart
 from mentis.values.persona import Persona, Profile
-from mentis.values.recalled import Recalled
+from mentis.values.recalled import RecalledContext
 from mentis.values.request import PromptRequest, ReplyTo, RuntimeContext
 from mentis.values.residency import Residency
 from mentis.values.selection import Candidate
@@ -23,10 +23,10 @@ from mentis.values.trace import BlockTrace, TokenCount, Trace
 from mentis.values.turn import Turn
 from mentis.values.value import Value
 
-from .budget import Plan
+from .budget import BudgetPlan
 from .builders import Builder
-from .computed import SHIPPED, Computed, Facts
-from .history import FRAMING_TOKENS, Kept, add, history_tokens, keep_newest
+from .computed import SHIPPED, ComputedPlaceholder, Facts
+from .history import FRAMING_TOKENS, KeptHistory, add, history_tokens, keep_newest
 from .judge import Judge
 from .layout import lay_out
 from .memo import Memo, memo_for
@@ -40,7 +40,7 @@ _NOTHING: Mapping[str, object] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Composed(Value):
+class Composition(Value):
     """`revealed` are tools that may be called though only the text tells of them; `candidates` are
     those that were looked at. `residency` is what the session keeps of this prompt, once it is
     sent.
@@ -58,14 +58,14 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     *,
     persona: Persona,
     profile: Profile,
-    recalled: Recalled,
+    recalled: RecalledContext,
     history: tuple[Turn, ...],
     now: datetime,
     variant: str,
     mode: Mode = "chat",
     runtime_vars: Mapping[str, object] = _NOTHING,
     policies: Policies = KEEP,
-    computed: Mapping[str, Computed] = SHIPPED,
+    computed: Mapping[str, ComputedPlaceholder] = SHIPPED,
     counter: TokenCounter,
     context_tokens: int,
     reserve_tokens: int,
@@ -75,7 +75,7 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     reply_to: ReplyTo | None = None,
     secret: bytes = b"",
     fences_results: bool = True,
-) -> Composed:
+) -> Composition:
     """Choose, fill and order the blocks, then add as much history as fits.
 
     What lasts goes to `system_instruction`, what changes every turn to `runtime_ctx`, so that the
@@ -95,7 +95,7 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     builder = partial(builder, computed=computed, secret=secret)
     opening = _open(memo, occasion, library, builder, given=runtime_vars)
     fixed = {**matter.tokens, **opening.tokens(counter)}
-    plan = Plan(layout, matter.sections, facts, counter, fixed=fixed)
+    plan = BudgetPlan(layout, matter.sections, facts, counter, fixed=fixed)
     kept = _fit(plan, matter.history, counter, context=context_tokens, reserve=reserve_tokens)
     trace = Trace(
         library=library.revision,
@@ -112,7 +112,7 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     )
     request = _request(scene, matter, plan, kept, profile=profile)
     told = replace(_opened(request, opening), words=_words(memo, facts))
-    return Composed(told, trace, matter.revealed, recalled.candidates)
+    return Composition(told, trace, matter.revealed, recalled.candidates)
 
 
 def _words(memo: Memo, facts: Facts) -> Mapping[str, str]:
@@ -151,7 +151,7 @@ def _with_opening(blocks: tuple[BlockTrace, ...], opening: Opening) -> tuple[Blo
 
 
 def _request(
-    scene: Scene, matter: Matter, plan: Plan, kept: Kept, *, profile: Profile
+    scene: Scene, matter: Matter, plan: BudgetPlan, kept: KeptHistory, *, profile: Profile
 ) -> PromptRequest:
     now = scene.runtime_ctx
     request = PromptRequest(
@@ -174,8 +174,13 @@ def _request(
 
 
 def _fit(
-    plan: Plan, history: tuple[Turn, ...], counter: TokenCounter, *, context: int, reserve: int
-) -> Kept:
+    plan: BudgetPlan,
+    history: tuple[Turn, ...],
+    counter: TokenCounter,
+    *,
+    context: int,
+    reserve: int,
+) -> KeptHistory:
     """Cut until it fits; what is left of the room after that is the conversation's."""
     framing = _messages(plan) * FRAMING_TOKENS
     limit = context - reserve - framing
@@ -198,12 +203,12 @@ def _fit(
     )
 
 
-def _totals(plan: Plan, kept: Kept) -> dict[str, TokenCount]:
+def _totals(plan: BudgetPlan, kept: KeptHistory) -> dict[str, TokenCount]:
     counted = {**plan.tokens, "history": kept.tokens}
     framing = (_messages(plan) + len(kept.turns)) * FRAMING_TOKENS
     return {**counted, "total": add(*counted.values()), "framing": TokenCount(framing)}
 
 
-def _messages(plan: Plan) -> int:
+def _messages(plan: BudgetPlan) -> int:
     """The system text is a message of its own, if there is any."""
     return 2 if plan.system or plan.context else 1

@@ -40,7 +40,7 @@ Compute: TypeAlias = Callable[[Facts], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Computed(Value):
+class ComputedPlaceholder(Value):
     """A function for a placeholder. One that is not `clocked` must not look at `facts.now`: its
     value is kept until persona, profile or library change."""
 
@@ -113,9 +113,9 @@ _LASTING = (
 )
 _CLOCKED = (current_date, current_time, current_weekday)
 # What ships. Code extends it by passing another mapping: {**SHIPPED, "moon": Computed(moon)}.
-SHIPPED: Mapping[str, Computed] = MappingProxyType(
-    {compute.__name__: Computed(compute, clocked=False) for compute in _LASTING}
-    | {compute.__name__: Computed(compute) for compute in _CLOCKED}
+SHIPPED: Mapping[str, ComputedPlaceholder] = MappingProxyType(
+    {compute.__name__: ComputedPlaceholder(compute, clocked=False) for compute in _LASTING}
+    | {compute.__name__: ComputedPlaceholder(compute) for compute in _CLOCKED}
 )
 
 

@@ -11,7 +11,7 @@ from mentis.values.stability import Stability
 from mentis.values.trace import BlockTrace
 from mentis.values.value import Value
 
-from .fill import Filled
+from .fill import FilledText
 from .placeholders import Filling
 from .wording import Wording
 
@@ -29,14 +29,14 @@ class Fate(Value):
     block: Block
     region: Stability
     trace: BlockTrace
-    texts: tuple[Filled, ...]
+    texts: tuple[FilledText, ...]
     keys: tuple[str, ...]
     inputs: tuple[Filling | None, ...]
     wordings: tuple[Wording, ...] = ()
     messages: tuple[Message, ...] = ()
 
 
-def joined(told: Iterable[Fate]) -> tuple[Span, ...]:
+def join_blocks(told: Iterable[Fate]) -> tuple[Span, ...]:
     """With one blank line between blocks."""
     spans: list[Span] = []
     for fate in told:

@@ -26,7 +26,7 @@ _WHY = "text from outside"
 _OPENING = re.compile(rf"<{FENCE} ([0-9a-f]{{12}})>\n$")
 
 
-def fenced(spans: Sequence[Span], secret: bytes, note: str = "") -> Iterator[Span]:
+def fence_spans(spans: Sequence[Span], secret: bytes, note: str = "") -> Iterator[Span]:
     """The spans between two marks; what is not trusted in them is made harmless.
 
     The marks hold a number made from the secret and the text: the same every time, and not to be
@@ -46,7 +46,7 @@ def fence_results(turn: Turn, secret: bytes, note: str = "") -> Turn:
     return turn if same else replace(turn, parts=parts)
 
 
-def closed(spans: tuple[Span, ...]) -> tuple[Span, ...]:
+def close_fence(spans: tuple[Span, ...]) -> tuple[Span, ...]:
     """With its end where a cut took that away from what stands between marks."""
     opened: Span | None = None
     end = ""

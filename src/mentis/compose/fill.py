@@ -10,7 +10,7 @@ from mentis.values.span import Span, join_spans
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
-from .fences import fenced, plain
+from .fences import fence_spans, plain
 from .headings import DEEPEST
 from .placeholders import Filling, Policy, Values
 from .wording import GAP, Wording
@@ -20,7 +20,7 @@ _NOT_OURS = frozenset({Trust.SELF, Trust.REFERENCE, Trust.UNTRUSTED})
 
 
 @dataclass(frozen=True, slots=True)
-class Filled(Value):
+class FilledText(Value):
     """Spans; joined they are the text. `unresolved` keys had no value: the policy stood in."""
 
     spans: tuple[Span, ...]
@@ -28,7 +28,7 @@ class Filled(Value):
     unresolved: tuple[str, ...] = ()
 
 
-def fill(wording: Wording, values: Values, policy: Policy = "keep") -> Filled:
+def fill(wording: Wording, values: Values, policy: Policy = "keep") -> FilledText:
     """One pass; more than one empty line in a row becomes one, and the ends are stripped."""
     spans: list[Span] = []
     unresolved: dict[str, None] = {}
@@ -44,7 +44,7 @@ def fill(wording: Wording, values: Values, policy: Policy = "keep") -> Filled:
         elif filling.text:
             spans.extend(_told(filling, wording.block, key, values))
     kept = tidy(spans)
-    return Filled(kept, join_spans(kept), tuple(unresolved))
+    return FilledText(kept, join_spans(kept), tuple(unresolved))
 
 
 def tidy(spans: Iterable[Span]) -> tuple[Span, ...]:
@@ -75,7 +75,7 @@ def _told(filling: Filling, block: str, key: str, values: Values) -> Iterator[Sp
         yield span
         return
     facts = values.facts
-    for one in fenced((span,), facts.secret, " ".join(facts.word("notice_outside"))):
+    for one in fence_spans((span,), facts.secret, " ".join(facts.word("notice_outside"))):
         yield replace(one, block=block)
 
 

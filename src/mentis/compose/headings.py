@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from mentis.values.skeleton import seen, skeleton
+from mentis.values.skeleton import is_visible, skeleton
 
 # What looks like a number sign, what like a bracket, and what like a piece of a line across.
 _SIGNS = "#\uff03\ufe5f\u266f\u2317\u22d5\u29e3\u2a69"
@@ -71,7 +71,7 @@ def _plain(lines: Sequence[str], headings: tuple[str, ...], depth: int) -> Itera
 
 def _mark(line: str, headings: tuple[str, ...], before: str, depth: int = DEEPEST) -> int | None:
     """Where the mark stands that makes a heading or a separator of this line."""
-    at = next((place for place, letter in enumerate(line) if seen(letter)), None)
+    at = next((place for place, letter in enumerate(line) if is_visible(letter)), None)
     if at is None:
         return None
     if line[at] in _BRACKETS:
@@ -81,7 +81,7 @@ def _mark(line: str, headings: tuple[str, ...], before: str, depth: int = DEEPES
         return at if ours and _run(line[at:], _SIGNS) <= depth else None
     if line[at] not in _DASHES:
         return None
-    rest = "".join(letter for letter in line[at:] if seen(letter))
+    rest = "".join(letter for letter in line[at:] if is_visible(letter))
     if rest.strip(_DASHES):
         return at if _frames(line[at:], rest, headings) else None
     is_across = len(rest) >= 3 or any(one in _LONG for one in rest)
@@ -100,7 +100,7 @@ def _frames(line: str, rest: str, headings: tuple[str, ...]) -> bool:
 
 def _run(line: str, marks: str) -> int:
     """How many marks it begins with, one next to the other."""
-    drawn = "".join(letter for letter in line if seen(letter) or letter.isspace())
+    drawn = "".join(letter for letter in line if is_visible(letter) or letter.isspace())
     return len(drawn) - len(drawn.lstrip(marks))
 
 

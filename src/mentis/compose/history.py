@@ -31,17 +31,17 @@ FRAMING_TOKENS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Kept(Value):
+class KeptHistory(Value):
     turns: tuple[Turn, ...]
     tokens: TokenCount
     cuts: tuple[Cut, ...]
 
 
 _NO_TOKENS = TokenCount(0, exact=True)
-_NOTHING = Kept((), _NO_TOKENS, ())
+_NOTHING = KeptHistory((), _NO_TOKENS, ())
 
 
-def keep_newest(history: Sequence[Turn], room: int, counter: TokenCounter) -> Kept:
+def keep_newest(history: Sequence[Turn], room: int, counter: TokenCounter) -> KeptHistory:
     """Drop turns that came to nothing, then the oldest until the rest fits into `room` tokens."""
     if not history:
         return _NOTHING
@@ -57,7 +57,7 @@ def keep_newest(history: Sequence[Turn], room: int, counter: TokenCounter) -> Ke
     ]
     kept = [index for index, reason in enumerate(reasons) if not reason]
     tokens = add(*(counts[index] for index in kept))
-    return Kept(tuple(history[index] for index in kept), tokens, tuple(cuts))
+    return KeptHistory(tuple(history[index] for index in kept), tokens, tuple(cuts))
 
 
 def history_tokens(history: Sequence[Turn], counter: TokenCounter) -> int:

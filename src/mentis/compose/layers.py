@@ -11,7 +11,7 @@ from mentis.values.stability import Stability, least_stable
 from mentis.values.trust import Trust
 
 
-class Placed(Protocol):
+class PlacedBlock(Protocol):
     """What can be laid in order: a block and the region it falls into."""
 
     @property
@@ -21,7 +21,7 @@ class Placed(Protocol):
     def region(self) -> Stability: ...
 
 
-_Placed = TypeVar("_Placed", bound=Placed)
+_Placed = TypeVar("_Placed", bound=PlacedBlock)
 
 
 def region_of(block: Block, parts: Iterable[Stability]) -> Stability:
@@ -48,7 +48,7 @@ def in_layers(placed: Sequence[_Placed]) -> list[_Placed]:
     return sorted(placed, key=_rank)
 
 
-def moved(placed: Sequence[_Placed]) -> list[_Placed]:
+def find_displaced(placed: Sequence[_Placed]) -> list[_Placed]:
     """Those that stand behind a block they would otherwise precede, because they change sooner."""
     found: list[_Placed] = []
     most_lasting = len(Stability)
@@ -59,12 +59,12 @@ def moved(placed: Sequence[_Placed]) -> list[_Placed]:
     return found
 
 
-def _wanted(placed: Placed) -> tuple[bool, bool, float]:
+def _wanted(placed: PlacedBlock) -> tuple[bool, bool, float]:
     """The constitution before everything, what is appended after everything."""
     block = placed.block
     lesser = block.trust is not Trust.CONSTITUTION
     return (lesser, block.position == "system_prompt_append", block.order)
 
 
-def _rank(placed: Placed) -> tuple[int, bool, bool, float]:
+def _rank(placed: PlacedBlock) -> tuple[int, bool, bool, float]:
     return (placed.region.rank, *_wanted(placed))

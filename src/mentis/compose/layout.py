@@ -11,13 +11,13 @@ from mentis.values.block import Block
 from mentis.values.library import Library
 from mentis.values.span import join_spans
 from mentis.values.stability import Stability
-from mentis.values.trace import BlockTrace, Cut, Degradation, TokenCount, Unresolved
+from mentis.values.trace import BlockTrace, Cut, Degradation, TokenCount, UnresolvedPlaceholder
 from mentis.values.trust import Trust
 
-from .fate import Fate, joined
+from .fate import Fate, join_blocks
 from .history import count
 from .judge import Judge
-from .layers import check_declared, in_layers, moved
+from .layers import check_declared, find_displaced, in_layers
 from .memo import Layout, Memo
 from .placeholders import Values
 from .purposes import Occasion
@@ -37,10 +37,10 @@ def lay_out(library: Library, judge: Judge, counter: TokenCounter) -> Layout:
     return layout
 
 
-def open_keys(told: Iterable[Fate], occasion: Occasion) -> tuple[Unresolved, ...]:
+def open_keys(told: Iterable[Fate], occasion: Occasion) -> tuple[UnresolvedPlaceholder, ...]:
     """Keys that had no value, each once per block, with what stands in their place."""
     return tuple(
-        Unresolved(fate.block.id, key, occasion.policies.of(fate.block.target))
+        UnresolvedPlaceholder(fate.block.id, key, occasion.policies.of(fate.block.target))
         for fate in told
         for key in dict.fromkeys(key for filled in fate.texts for key in filled.unresolved)
     )
@@ -71,11 +71,11 @@ def _lay_out(fates: tuple[Fate, ...], judge: Judge, counter: TokenCounter) -> La
     told = in_layers([fate for fate in fates if fate.texts])
     lasting = tuple(fate for fate in told if fate.region is not Stability.TURN)
     fleeting = tuple(told[len(lasting) :])
-    turn = joined(fleeting)
+    turn = join_blocks(fleeting)
     if last is not None and last.lasting == lasting:
         system, system_tokens = last.system, last.system_tokens
     else:
-        system = joined(lasting)
+        system = join_blocks(lasting)
         system_tokens = count(join_spans(system), counter)
     return Layout(
         keys=tuple(needed),
@@ -144,7 +144,7 @@ def _block_traces(
     fates: Iterable[Fate], told: Sequence[Fate], memo: Memo, counter: TokenCounter
 ) -> tuple[BlockTrace, ...]:
     """In the library's order, with a word on those that do not stand where that puts them."""
-    shifted = {fate.block.id for fate in moved(told)}
+    shifted = {fate.block.id for fate in find_displaced(told)}
     traces: list[BlockTrace] = []
     for fate in fates:
         trace = fate.trace

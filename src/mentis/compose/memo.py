@@ -12,11 +12,11 @@ from functools import lru_cache
 
 from mentis.values.block import Block
 from mentis.values.span import Span
-from mentis.values.trace import BlockTrace, Cut, Degradation, TokenCount, Unresolved
+from mentis.values.trace import BlockTrace, Cut, Degradation, TokenCount, UnresolvedPlaceholder
 
 from .fate import Fate
-from .fill import Filled
-from .placeholders import Filling, Known
+from .fill import FilledText
+from .placeholders import Filling, PlaceholderCache
 from .purposes import Occasion
 from .sheet import Sheet
 
@@ -39,7 +39,7 @@ class Layout:
     system_tokens: TokenCount
     turn_tokens: TokenCount
     blocks: tuple[BlockTrace, ...]
-    unresolved: tuple[Unresolved, ...]
+    unresolved: tuple[UnresolvedPlaceholder, ...]
     degraded: tuple[Degradation, ...]
     cuts: tuple[Cut, ...] = ()
     notes: tuple[Degradation, ...] = ()
@@ -52,9 +52,9 @@ class Memo:
     __slots__ = ("costs", "fates", "known", "layout", "openers", "sheet", "short", "words")
 
     def __init__(self) -> None:
-        self.known = Known()
+        self.known = PlaceholderCache()
         self.fates: dict[str, Fate] = {}
-        self.costs: dict[str, tuple[Filled, TokenCount]] = {}
+        self.costs: dict[str, tuple[FilledText, TokenCount]] = {}
         self.short: dict[str, tuple[Fate, Fate, Cut]] = {}
         self.layout: Layout | None = None
         self.sheet: Sheet | None = None

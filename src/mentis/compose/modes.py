@@ -25,7 +25,7 @@ SPOKEN_THOUGHTS, SPOKEN_THOUGHT_CHARACTERS = 5, 500
 
 
 @dataclass(frozen=True, slots=True)
-class Admitted(Value):
+class ModeInputs(Value):
     """What a mode gets of the tools and the history, and what it does not."""
 
     tools: tuple[ToolDeclaration, ...]
@@ -35,10 +35,10 @@ class Admitted(Value):
 
 def admit(
     mode: Mode, tools: tuple[ToolDeclaration, ...], history: tuple[Turn, ...], counter: TokenCounter
-) -> Admitted:
+) -> ModeInputs:
     match mode:
         case "chat" | "live":
-            return Admitted(tools, history)
+            return ModeInputs(tools, history)
         case "beat":
             kept = tuple(tool for tool in tools if not writes_to_people(tool.name))
             reasons = ("a beat writes to nobody", "a beat has no history")
@@ -49,26 +49,26 @@ def admit(
             assert_never(mode)
     out = [tool for tool in tools if tool not in kept]
     cuts = [*tools_cut(out, reasons[0], counter), *history_cut(history, reasons[1], counter)]
-    return Admitted(kept, (), tuple(cuts))
+    return ModeInputs(kept, (), tuple(cuts))
 
 
 def allowed_tools(
     tools: Iterable[ToolDeclaration], allowed: Collection[str] | None, counter: TokenCounter
-) -> Admitted:
+) -> ModeInputs:
     """Those whose names are allowed; all of them where nothing is said about it."""
     tools = tuple(tools)
     if allowed is None:
-        return Admitted(tools, ())
+        return ModeInputs(tools, ())
     kept = tuple(tool for tool in tools if tool.name in allowed)
     out = [tool for tool in tools if tool.name not in allowed]
-    return Admitted(kept, (), tuple(tools_cut(out, "not among the allowed actions", counter)))
+    return ModeInputs(kept, (), tuple(tools_cut(out, "not among the allowed actions", counter)))
 
 
 def writes_to_people(name: str) -> bool:
     return name.startswith(MESSAGE_PREFIX) or name in _MESSAGE_NAMES
 
 
-def spoken(
+def spoken_lines(
     history: Sequence[Turn], persona: Persona, profile: Profile, counter: TokenCounter
 ) -> tuple[list[str], list[Cut]]:
     """The end of the talk as lines, and what was left of it."""
@@ -83,11 +83,11 @@ def spoken(
         line = first_words(turn.text.strip(), SPOKEN_CHARACTERS)
         name = turn.speaker(names)
         lines.append(f"{name}: {line}" if name else line)
-        cuts += shortened(f"turn ({turn.role})", turn.text.strip(), line, counter)
+        cuts += shortening_cut(f"turn ({turn.role})", turn.text.strip(), line, counter)
     return lines, cuts
 
 
-def recollected(
+def recent_thoughts(
     thoughts: Sequence[str], counter: TokenCounter
 ) -> tuple[tuple[str, ...], list[Cut]]:
     """The last few thoughts, and of each its end."""
@@ -98,11 +98,11 @@ def recollected(
     kept: list[str] = []
     for thought in thoughts[-SPOKEN_THOUGHTS:]:
         kept.append(last_words(thought, SPOKEN_THOUGHT_CHARACTERS))
-        cuts += shortened("thought", thought, kept[-1], counter)
+        cuts += shortening_cut("thought", thought, kept[-1], counter)
     return tuple(kept), cuts
 
 
-def shortened(what: str, before: str, after: str, counter: TokenCounter) -> list[Cut]:
+def shortening_cut(what: str, before: str, after: str, counter: TokenCounter) -> list[Cut]:
     if before == after:
         return []
     lost = count(before, counter).tokens - count(after, counter).tokens

@@ -15,7 +15,7 @@ from mentis.values.block import Block
 from mentis.values.library import Library
 from mentis.values.part import TextPart
 from mentis.values.span import Span, join_spans
-from mentis.values.trace import BlockTrace, Degradation, TokenCount, Unresolved
+from mentis.values.trace import BlockTrace, Degradation, TokenCount, UnresolvedPlaceholder
 from mentis.values.trust import least_trusted
 from mentis.values.turn import Role, Turn
 from mentis.values.value import Value
@@ -27,7 +27,7 @@ from .purposes import FIRST_ASSISTANT, INJECTIONS, PREFILL
 
 if TYPE_CHECKING:
     from .builders import Builder
-    from .built import Built
+    from .built import BuiltText
 
 _BRIDGE = "history_bridge"
 _AS_USER = "a system message of an injected dialogue is told as the user's"
@@ -41,7 +41,7 @@ class Opening(Value):
     bridge: Turn | None = None
     prefill: tuple[Span, ...] = ()
     told: tuple[BlockTrace, ...] = ()
-    unresolved: tuple[Unresolved, ...] = ()
+    unresolved: tuple[UnresolvedPlaceholder, ...] = ()
     degraded: tuple[Degradation, ...] = ()
 
     def before(self, history: Sequence[Turn]) -> tuple[Turn, ...]:
@@ -118,11 +118,11 @@ def _as_user(roles: Iterable[str]) -> Iterator[Degradation]:
         yield Degradation("injected dialogue", _AS_USER)
 
 
-def _of(built: Built, blocks: Sequence[str]) -> tuple[Span, ...]:
+def _of(built: BuiltText, blocks: Sequence[str]) -> tuple[Span, ...]:
     return tuple(span for span in built.spans if span.block in blocks) if blocks else ()
 
 
-def _rest(built: Built, blocks: Sequence[str]) -> tuple[Span, ...]:
+def _rest(built: BuiltText, blocks: Sequence[str]) -> tuple[Span, ...]:
     """What is left for the end, without a gap at its beginning."""
     if not blocks:
         return built.spans

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
-from mentis.values.given import Given
+from mentis.values.given import GivenText
 from mentis.values.library import Library
 from mentis.values.persona import Persona, Profile
 from mentis.values.placeholder import Placeholder
@@ -17,13 +17,13 @@ from mentis.values.stability import Stability
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
-from .computed import SHIPPED, Computed, Facts
+from .computed import SHIPPED, ComputedPlaceholder, Facts
 from .library_headings import headings_of
 
 # What stands where a key has no value: the key itself, nothing, or no prompt at all.
 Policy: TypeAlias = Literal["keep", "empty", "error"]
 # Values of these types cannot change behind our back, so what became of them may be kept.
-LASTING_TYPES = frozenset({str, int, float, bool, type(None), Given})
+LASTING_TYPES = frozenset({str, int, float, bool, type(None), GivenText})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Filling(Value):
     bare: bool = False
 
 
-class Known:
+class PlaceholderCache:
     """What outlives a call: values of persona and profile, the last value of each variable, and
     the headings of the library. It never holds a value that the clock had a part in.
     """
@@ -65,13 +65,13 @@ class Values:
         facts: Facts,
         runtime: Mapping[str, object],
         *,
-        known: Known | None = None,
-        computed: Mapping[str, Computed] = SHIPPED,
+        known: PlaceholderCache | None = None,
+        computed: Mapping[str, ComputedPlaceholder] = SHIPPED,
     ) -> None:
         self._library = library
         self._placeholders = library.placeholders
         self.facts = facts
-        self._known = known or Known()
+        self._known = known or PlaceholderCache()
         self._computed = computed
         self.runtime = runtime
 
@@ -105,7 +105,7 @@ class Values:
     def stability(self, key: str) -> Stability:
         """As registered; an unregistered key lasts a turn if it is given, else it is plain text."""
         given = self.runtime.get(key)
-        if isinstance(given, Given) and given.stability is not None:
+        if isinstance(given, GivenText) and given.stability is not None:
             return given.stability
         if placeholder := self._placeholders.get(key):
             return placeholder.stability
@@ -132,7 +132,7 @@ class Values:
         return filling
 
     def _filling(self, key: str, value: object) -> Filling:
-        if isinstance(value, Given):
+        if isinstance(value, GivenText):
             where = (value.source, value.trust, self.stability(key))
             return Filling(value.text, *where, head=value.head, bare=value.bare)
         placeholder = self._placeholders.get(key)

@@ -22,7 +22,7 @@ from mentis.values.block import Mode
 from mentis.values.library import Library
 from mentis.values.part import MediaPart
 from mentis.values.persona import Persona, Profile
-from mentis.values.recalled import Recalled, Stimulus
+from mentis.values.recalled import RecalledContext, Stimulus
 from mentis.values.request import ReplyTo, RuntimeContext, ToolChoice
 from mentis.values.span import Span
 from mentis.values.surroundings import NOWHERE, Surroundings
@@ -33,8 +33,8 @@ from mentis.values.turn import Turn
 
 from .assembler import NO_VARIABLES, Variables
 from .compat import as_json_prompt
-from .compose import Composed, compose
-from .computed import SHIPPED, Computed
+from .compose import Composition, compose
+from .computed import SHIPPED, ComputedPlaceholder
 from .history import count
 from .modes import allowed_tools
 from .purposes import KEEP, Policies
@@ -56,12 +56,14 @@ class RequestBuilder:
     reserve_tokens: int = field(default=512, kw_only=True)
     runtime_vars: Variables = field(default_factory=lambda: NO_VARIABLES, kw_only=True)
     policies: Policies = field(default=KEEP, kw_only=True)
-    computed: Mapping[str, Computed] = field(default_factory=lambda: SHIPPED, kw_only=True)
+    computed: Mapping[str, ComputedPlaceholder] = field(
+        default_factory=lambda: SHIPPED, kw_only=True
+    )
     secret: bytes = field(default=b"", kw_only=True, repr=False)
 
     def build_prompt_request(  # noqa: PLR0913  # each input has its own name
         self,
-        recalled: Recalled,
+        recalled: RecalledContext,
         *,
         history: Iterable[Turn | str] = (),
         mode: Mode = "chat",
@@ -71,7 +73,7 @@ class RequestBuilder:
         reply_to: ReplyTo | None = None,
         allowed_actions: Collection[str] | None = None,
         tool_choice: ToolChoice | None = None,
-    ) -> Composed:
+    ) -> Composition:
         """A message of a conversation, or the occasion of a beat.
 
         History comes as turns, or as lines of a chat log. A line that is none, a tool that is not
@@ -118,12 +120,12 @@ class RequestBuilder:
         *,
         tools: tuple[ToolDeclaration, ...] = (),
         runtime_ctx: RuntimeContext = PLAIN,
-    ) -> Composed:
+    ) -> Composition:
         """What an action brought, to be told to the person: no history, `message_` tools only."""
         if not action_type.strip():
             raise ComposeError("the action has no name", hint="pass the type of the action")
         brought = Stimulus(outputs_text(action_outputs), author=action_type, trust=Trust.UNTRUSTED)
-        recalled = Recalled(brought, tools)
+        recalled = RecalledContext(brought, tools)
         others = {tool.name for tool in tools} - {action_type}  # it has run, and runs only once
         return self.build_prompt_request(
             recalled, mode="delivery", runtime_ctx=runtime_ctx, allowed_actions=others
@@ -131,13 +133,13 @@ class RequestBuilder:
 
     def build_live_prompt_request(
         self,
-        recalled: Recalled,
+        recalled: RecalledContext,
         *,
         history: Iterable[Turn | str] = (),
         surroundings: Surroundings = NOWHERE,
         attachments: tuple[MediaPart, ...] = (),
         runtime_ctx: RuntimeContext = PLAIN,
-    ) -> Composed:
+    ) -> Composition:
         """What a spoken conversation starts with: everything in one text, no turns."""
         return self.build_prompt_request(
             recalled,
@@ -157,7 +159,7 @@ class RequestBuilder:
     ) -> tuple[Span, ...]:
         """The one text of a spoken conversation alone."""
         composed = self.build_live_prompt_request(
-            Recalled(Stimulus("")),
+            RecalledContext(Stimulus("")),
             history=history,
             surroundings=surroundings,
             attachments=attachments,
@@ -166,7 +168,7 @@ class RequestBuilder:
 
     def build_json_prompt(
         self,
-        recalled: Recalled,
+        recalled: RecalledContext,
         *,
         history: Iterable[Turn | str] = (),
         mode: Mode = "chat",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from mentis.ports.token_counter import TokenCounter
 from mentis.values.block import Mode
 from mentis.values.part import MediaPart
-from mentis.values.recalled import Recalled
+from mentis.values.recalled import RecalledContext
 from mentis.values.request import PromptRequest, ReplyTo, RuntimeContext
 from mentis.values.span import Span
 from mentis.values.surroundings import NOWHERE, Surroundings
@@ -22,7 +22,7 @@ from .computed import Facts
 from .fences import fence_results
 from .history import add, count, of_guest, tool_text, under_name
 from .media import media_tokens
-from .modes import admit, recollected, spoken
+from .modes import admit, recent_thoughts, spoken_lines
 from .sections import Section, live_sections, sections_of
 
 PLAIN = RuntimeContext()
@@ -31,7 +31,7 @@ GAP = Span("\n\n", source="layout")
 
 @dataclass(frozen=True, slots=True)
 class Scene(Value):
-    recalled: Recalled
+    recalled: RecalledContext
     history: tuple[Turn, ...]
     mode: Mode = "chat"
     surroundings: Surroundings = NOWHERE
@@ -155,8 +155,8 @@ def _facts_text(now: RuntimeContext) -> str:
 
 def _aloud(scene: Scene, matter: Matter, facts: Facts, counter: TokenCounter) -> Matter:
     """What was said before, and what else a voice should know, told instead of shown."""
-    lines, cuts = spoken(matter.history, facts.persona, facts.profile, counter)
-    thoughts, forgotten = recollected(scene.surroundings.thoughts, counter)
+    lines, cuts = spoken_lines(matter.history, facts.persona, facts.profile, counter)
+    thoughts, forgotten = recent_thoughts(scene.surroundings.thoughts, counter)
     around = replace(scene.surroundings, thoughts=thoughts)
     return replace(
         matter,

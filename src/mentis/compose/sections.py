@@ -13,7 +13,7 @@ from itertools import groupby
 
 from mentis.values.block import Mode
 from mentis.values.part import MediaPart
-from mentis.values.recalled import Recalled
+from mentis.values.recalled import RecalledContext
 from mentis.values.selection import Capability
 from mentis.values.span import Span
 from mentis.values.stability import Stability, least_stable
@@ -23,7 +23,7 @@ from mentis.values.trust import Trust
 from mentis.values.value import Value
 
 from .computed import Facts
-from .fences import fenced, one_item
+from .fences import fence_spans, one_item
 
 _GAP = Span("\n\n", source="layout")
 _DASH = Span("- ", source="layout")
@@ -67,7 +67,7 @@ class Section(Value):
 
 
 def sections_of(
-    recalled: Recalled, around: Surroundings, mode: Mode, facts: Facts
+    recalled: RecalledContext, around: Surroundings, mode: Mode, facts: Facts
 ) -> list[Section]:
     """In the order they are told. A beat only learns how much there is to remember."""
     brought = (recalled.memories, recalled.news, recalled.revealed, recalled.skills)
@@ -153,7 +153,7 @@ def _listed(items: Iterable[Span], facts: Facts) -> Iterator[Span]:
         for item in run:
             row += (_LINE if row else _DASH, item)
         if outside:
-            yield from fenced(row, facts.secret, " ".join(facts.word("notice_outside")))
+            yield from fence_spans(row, facts.secret, " ".join(facts.word("notice_outside")))
         else:
             yield from row
 
@@ -163,7 +163,7 @@ def _from_outside(item: Span) -> bool:
     return item.trust is Trust.UNTRUSTED and item.source != "history"
 
 
-def _count(recalled: Recalled, facts: Facts) -> list[Section]:
+def _count(recalled: RecalledContext, facts: Facts) -> list[Section]:
     number = len(recalled.memories)
     phrase = " ".join(facts.word("summary_memory_count")).replace("{{n}}", str(number))
     told = _items("memory", Trust.RUNTIME, phrase, stability=Stability.TURN) if number else ()

@@ -16,7 +16,7 @@ from mentis.values.stability import Stability
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
-from .built import Built
+from .built import BuiltText
 from .conditions import required_keys
 from .fate import EMPTY, SEPARATOR, Fate
 from .placeholders import Filling, Values
@@ -27,14 +27,14 @@ class Sheet:
 
     __slots__ = ("_inputs", "_keys", "_press", "built")
 
-    def __init__(self, fates: Sequence[Fate], built: Built, values: Values) -> None:
+    def __init__(self, fates: Sequence[Fate], built: BuiltText, values: Values) -> None:
         needed = {key: one for f in fates for key, one in zip(f.keys, f.inputs, strict=True)}
         self._keys = tuple(needed)
         self._inputs = tuple(needed.values())
         self._press = _press(fates, built, values)
         self.built = built if self._press is None else self._press.built
 
-    def refill(self, values: Values) -> Built | None:
+    def refill(self, values: Values) -> BuiltText | None:
         """What the builder would make of these values, or None if it has to look closer."""
         if self._press is not None:
             built = self._press.run(values)
@@ -70,11 +70,11 @@ class _Run(NamedTuple):
     given: tuple[Any, ...]
     texts: list[str]
     spans: list[Any]
-    built: Built
+    built: BuiltText
 
 
 class _Press:
-    def __init__(self, fates: Sequence[Fate], built: Built, values: Values) -> None:
+    def __init__(self, fates: Sequence[Fate], built: BuiltText, values: Values) -> None:
         told = [fate for fate in fates if fate.texts]
         gates = {key for fate in fates for key in required_keys(fate.block)}
         used = {key for fate in told for key in fate.wordings[0].keys}
@@ -93,10 +93,10 @@ class _Press:
         self._last = _Run((None,) * len(keys), texts, self._spans, built)
 
     @property
-    def built(self) -> Built:
+    def built(self) -> BuiltText:
         return self._last.built
 
-    def run(self, values: Values) -> Built | None:
+    def run(self, values: Values) -> BuiltText | None:
         runtime = values.runtime
         if not self._fixed.isdisjoint(runtime):
             return None
@@ -118,7 +118,7 @@ class _Press:
                 return None
         return self._filled(given, before)
 
-    def _filled(self, given: tuple[Any, ...], before: _Run) -> Built | None:
+    def _filled(self, given: tuple[Any, ...], before: _Run) -> BuiltText | None:
         """Only where a value differs from the last one there, a span is made."""
         texts, spans = before.texts.copy(), before.spans.copy()
         different = map(ne, given, before.given)
@@ -145,7 +145,9 @@ class _Press:
             return None
         told = [span for span in spans if span.text] if empty else spans
         last = before.built
-        built = Built(tuple(told), text, last.told, last.skipped, last.unresolved, last.degraded)
+        built = BuiltText(
+            tuple(told), text, last.told, last.skipped, last.unresolved, last.degraded
+        )
         self._last = _Run(given, texts, spans, built)
         return built
 
@@ -179,7 +181,7 @@ class _Press:
             self._spans.append(_span(filling, fate.block.id, key))
 
 
-def _press(fates: Sequence[Fate], built: Built, values: Values) -> _Press | None:
+def _press(fates: Sequence[Fate], built: BuiltText, values: Values) -> _Press | None:
     """A press, if it makes of the same values what the builder made of them.
 
     Whether a block is told must not hang on its values, but only on whether keys are given.

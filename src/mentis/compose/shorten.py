@@ -9,7 +9,7 @@ from dataclasses import replace
 from mentis.ports.token_counter import TokenCounter
 from mentis.values.span import Span, join_spans
 
-from .fences import closed
+from .fences import close_fence
 
 _END = re.compile(r"""\n\s*\n|[.!?\u2026]+["'\u201d\u2019\u00bb)\]]*(?=\s)|[\u3002\uff01\uff1f]""")
 
@@ -19,7 +19,7 @@ def shorten(spans: Sequence[Span], limit: int, counter: TokenCounter) -> tuple[S
     ends = _ends(join_spans(spans))
 
     def fits(place: int) -> bool:
-        return counter.count(join_spans(closed(head(spans, ends[place])))).tokens <= limit
+        return counter.count(join_spans(close_fence(head(spans, ends[place])))).tokens <= limit
 
     low, high = 0, len(ends)
     while low < high:
@@ -31,7 +31,7 @@ def shorten(spans: Sequence[Span], limit: int, counter: TokenCounter) -> tuple[S
     # An estimate need not grow with every sentence, so what was found is counted once more.
     while low and not fits(low - 1):
         low -= 1
-    return closed(head(spans, ends[low - 1])) if low else ()
+    return close_fence(head(spans, ends[low - 1])) if low else ()
 
 
 def head(spans: Iterable[Span], length: int) -> tuple[Span, ...]:

@@ -16,7 +16,7 @@ from .templates import parse
 GAP = re.compile(r"\n{3,}")
 
 
-class Piece(NamedTuple):
+class WordingPiece(NamedTuple):
     """A literal run and the key behind it; `verbatim` is the key as it stands in the text."""
 
     literal: Span | None
@@ -28,7 +28,7 @@ class Wording(NamedTuple):
     """`solid` says that it is never empty, whatever its keys stand for."""
 
     block: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[WordingPiece, ...]
     keys: tuple[str, ...]
     solid: bool
 
@@ -56,7 +56,7 @@ def _wording(
 
     template = parse(GAP.sub("\n\n", content).strip())
     pieces = tuple(
-        Piece(
+        WordingPiece(
             literal(run) if run else None,
             literal(f"{{{{{key}}}}}", key, "no value") if key else None,
             key,

@@ -20,7 +20,7 @@ _SUFFIX = ".held"
 _MOST_BYTES = 4096
 
 
-class Held:
+class HeldText:
     """One text of ours; made by `put`, gone with `release`."""
 
     def __init__(self, folder: Path) -> None:
@@ -51,7 +51,7 @@ class Held:
             os.close(self._descriptor)
 
 
-def held_in(folder: Path, *, without: Held) -> Iterator[str]:
+def held_in(folder: Path, *, without: HeldText) -> Iterator[str]:
     """What others hold here just now."""
     for path in sorted(folder.glob(f"*{_SUFFIX}")):
         if path != without.path and (text := _text(path)) is not None:

@@ -26,7 +26,7 @@ _TEMPORARY = re.compile(r"\..+\.[a-z0-9_]{8}\.tmp")
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class PendingFile:
     """A file that is to be replaced by `temporary`, or to go. `old` is the digest it has now."""
 
     temporary: str | None
@@ -61,11 +61,13 @@ def finish_change(root: Path, *, journal: str) -> bool:
     return True
 
 
-def read_journal(root: Path, content: bytes, name: str) -> dict[str, Waiting]:
+def read_journal(root: Path, content: bytes, name: str) -> dict[str, PendingFile]:
     """What a journal says; one that leads out of `root` or says nothing readable is damaged."""
     try:
         files = cast("dict[str, dict[str, str | None]]", json.loads(content)["files"])
-        waiting = {file: Waiting(told["temporary"], told["old"]) for file, told in files.items()}
+        waiting = {
+            file: PendingFile(told["temporary"], told["old"]) for file, told in files.items()
+        }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreDamaged(
             f"{name}: this is not the journal of a change",
@@ -112,12 +114,12 @@ def _change_one(path: Path, content: bytes | None) -> None:
 def _commit(
     root: Path, paths: Mapping[str, Path], changes: Mapping[str, bytes | None], journal: Path
 ) -> None:
-    waiting: dict[str, Waiting] = {}
+    waiting: dict[str, PendingFile] = {}
     try:
         for name, content in changes.items():
             temporary = None if content is None else write_beside(paths[name], content)
             told = str(temporary.relative_to(root)) if temporary else None
-            waiting[name] = Waiting(told, digest_of_file(paths[name]))
+            waiting[name] = PendingFile(told, digest_of_file(paths[name]))
         write_atomic(journal, _journal(waiting))
     except BaseException:
         journal.unlink(missing_ok=True)
@@ -130,7 +132,7 @@ def _commit(
     _end(root, journal, waiting)
 
 
-def _journal(waiting: Mapping[str, Waiting]) -> str:
+def _journal(waiting: Mapping[str, PendingFile]) -> str:
     files = {name: {"temporary": file.temporary, "old": file.old} for name, file in waiting.items()}
     return json.dumps({"version": "1.0", "files": files}, ensure_ascii=False, indent=2) + "\n"
 

@@ -20,7 +20,7 @@ from mentis.values.rendering import Rendering
 from mentis.values.route import Route
 
 from .catalogue import CATALOGUE, Weights
-from .engine import Engine, Shape, load_engine, release_engines
+from .engine import Engine, EngineKey, load_engine, release_engines
 from .weights import find_weights
 
 
@@ -69,7 +69,7 @@ class EmbeddedProvider:
         await to_thread.run_sync(release_engines, self)
 
     async def _engine(self, route: Route) -> Engine:
-        shape = Shape(self._path(route), route.context_tokens, route.threads)
+        shape = EngineKey(self._path(route), route.context_tokens, route.threads)
         tell = partial(self._on_loading, f"loading {route.model}")
         before = partial(from_thread.run_sync, tell)
         return await to_thread.run_sync(load_engine, shape, self, before)

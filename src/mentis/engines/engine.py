@@ -41,7 +41,7 @@ class _Server(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class EngineKey:
     """What makes two engines the same. 0 threads: as many as the machine has to spare."""
 
     path: Path
@@ -52,7 +52,7 @@ class Shape:
 class Engine:
     """Takes one call at a time and keeps the KV prefix of the last one."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: EngineKey) -> None:
         self._server: _Server | None = _start(shape)
         self._turn = threading.Lock()
         self.users: set[object] = set()
@@ -76,11 +76,11 @@ class Engine:
             self._server = None
 
 
-_loaded: dict[Shape, Engine] = {}
+_loaded: dict[EngineKey, Engine] = {}
 _loading = threading.Lock()
 
 
-def load_engine(shape: Shape, user: object, before: Callable[[], None]) -> Engine:
+def load_engine(shape: EngineKey, user: object, before: Callable[[], None]) -> Engine:
     """The engine of that shape; `before` is called first when it really has to be loaded."""
     with _loading:
         if shape not in _loaded:
@@ -132,7 +132,7 @@ def choose_threads(asked: int, cpus: int, load: float) -> int:
 
 
 @contextmanager
-def serve_engine(shape: Shape, *, port: int, key: str) -> Generator[str, None, None]:
+def serve_engine(shape: EngineKey, *, port: int, key: str) -> Generator[str, None, None]:
     """The model over HTTP, on this machine only and for those who have the key; the address.
 
     Port 0 takes one that is free. It is another copy of the model than `load_engine` has.
@@ -163,7 +163,7 @@ def _check_port(port: int) -> None:
             ) from error
 
 
-def _start(shape: Shape) -> _Server:
+def _start(shape: EngineKey) -> _Server:
     library = _library()
     # The engine insists on listening. On a socket whose folder is gone once it has started,
     # nobody can reach it; where that is not possible, the key keeps others out.
@@ -175,7 +175,7 @@ def _start(shape: Shape) -> _Server:
         return _server(library, params, shape)
 
 
-def _server(library: Any, params: Any, shape: Shape) -> _Server:  # noqa: ANN401  # compiled, without types
+def _server(library: Any, params: Any, shape: EngineKey) -> _Server:  # noqa: ANN401  # compiled, without types
     try:
         return cast("_Server", library.Server(params))
     except (RuntimeError, ValueError, OverflowError, MemoryError, OSError) as error:
@@ -199,7 +199,7 @@ def _library() -> Any:  # noqa: ANN401  # compiled, without types
         raise EngineFailed(f"xllamacpp is installed but does not load: {error}") from error
 
 
-def _params(library: Any, shape: Shape) -> Any:  # noqa: ANN401  # compiled, without types
+def _params(library: Any, shape: EngineKey) -> Any:  # noqa: ANN401  # compiled, without types
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     threads = choose_threads(shape.threads, cpus, load)

@@ -22,7 +22,7 @@ _SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class MemoryLine:
     """`given_id` says whether the line brought its own id."""
 
     number: int
@@ -37,7 +37,7 @@ def write_lines(memories: Iterable[Memory]) -> bytes:
     return b"".join(line + b"\n" for line in (header, *map(to_json, kept)))
 
 
-def read_lines(data: bytes, *, most_bytes: int) -> list[Line]:
+def read_lines(data: bytes, *, most_bytes: int) -> list[MemoryLine]:
     """All of them, or BadInput with everything that is wrong."""
     if len(data) > most_bytes:
         raise BadInput(
@@ -81,8 +81,8 @@ def _header(
     return count, numbered[1:]
 
 
-def _read_all(numbered: Sequence[tuple[int, str]]) -> tuple[list[Line], list[str]]:
-    lines: list[Line] = []
+def _read_all(numbered: Sequence[tuple[int, str]]) -> tuple[list[MemoryLine], list[str]]:
+    lines: list[MemoryLine] = []
     problems: list[str] = []
     seen: set[str] = set()
     for number, text in numbered:
@@ -98,12 +98,12 @@ def _read_all(numbered: Sequence[tuple[int, str]]) -> tuple[list[Line], list[str
     return lines, problems
 
 
-def _line(number: int, text: str) -> Line:
+def _line(number: int, text: str) -> MemoryLine:
     told = _object(text, "it")
     given = "id" in told
     # Half a character stays escaped, so that whoever reads it refuses it.
     memory = from_json(Memory, json.dumps({"id": f"line-{number}", **told}))
-    return Line(number, memory, given)
+    return MemoryLine(number, memory, given)
 
 
 def _object(text: str, what: str) -> dict[str, object]:

@@ -67,14 +67,14 @@ def tell_anchors(anchors: Iterable[Anchor], note: str) -> tuple[tuple[str, ...],
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class AnchorNotes:
     """The checkpoints that anchors know, and what is to be said of those that told none."""
 
     notes: tuple[KeptNote, ...] = ()
     unread: tuple[str, ...] = ()
 
 
-def read_anchors(anchors: Iterable[Anchor]) -> Heard:
+def read_anchors(anchors: Iterable[Anchor]) -> AnchorNotes:
     notes: list[KeptNote] = []
     unread: list[str] = []
     for anchor in anchors:
@@ -85,4 +85,4 @@ def read_anchors(anchors: Iterable[Anchor]) -> Heard:
                 unread.append(f"anchor {anchor.name} knows no checkpoint")
         except MentisError as error:
             unread.append(f"anchor {anchor.name} could not be read: {error.message}")
-    return Heard(tuple(notes), tuple(unread))
+    return AnchorNotes(tuple(notes), tuple(unread))

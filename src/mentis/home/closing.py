@@ -15,7 +15,7 @@ class _Closable(Protocol):
     def close(self) -> None: ...
 
 
-class Closing(ABC):
+class Closeable(ABC):
     """A context manager; `close` ends it without one."""
 
     __slots__ = ()
@@ -35,7 +35,7 @@ class Closing(ABC):
         self.close()
 
 
-class Opened(Closing):
+class DatabaseHolder(Closeable):
     """It has the database of the home open, and nothing else."""
 
     def __init__(self, database: Database) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mentis.errors import SigningKeyError, UsageError
 from mentis.ledger import keeping, statements
-from mentis.ledger.keeping import Keeping
+from mentis.ledger.keeping import LedgerHandle
 from mentis.ledger.signature import as_object, decode_key, encode_key, signed_by, statement_of
 from mentis.ports.entries import Stamp
 from mentis.ports.ledger_store import LedgerStore
@@ -27,7 +27,7 @@ from .signing import Sealing, open_key_folder, open_pin, refuse_swapped, secret_
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class LogIdentity:
     """What is pinned, and the file of the key; None when the key is in the keyring."""
 
     pin: Pin
@@ -39,7 +39,7 @@ class Log:
         return {"origin": self.pin.origin, "public_key": self.pin.public_key}
 
 
-def make_log(home: Home, environ: Mapping[str, str]) -> Log:
+def make_log(home: Home, environ: Mapping[str, str]) -> LogIdentity:
     """A name of its own and a key for a home that has none; the home is not touched.
 
     With `ledger.key_env` set (MENTIS_LEDGER__KEY_ENV) the key is the one that is there already.
@@ -50,18 +50,18 @@ def make_log(home: Home, environ: Mapping[str, str]) -> Log:
     folder = open_key_folder(home, origin, environ)
     if chosen.key_env:
         public = encode_key(secret_key(chosen.key_env, environ).public)
-        return Log(Pin(origin, public), folder, None)
+        return LogIdentity(Pin(origin, public), folder, None)
     public = folder.new_key().public_text
-    return Log(Pin(origin, public), folder, folder.key_file(public))
+    return LogIdentity(Pin(origin, public), folder, folder.key_file(public))
 
 
-def drop_log(log: Log) -> None:
+def drop_log(log: LogIdentity) -> None:
     """The home was not made after all, so nothing was ever signed."""
     if log.key_file is not None:
         log.folder.forget_key(log.pin.public_key)
 
 
-def init_log(home: Home, environ: Mapping[str, str]) -> Log:
+def init_log(home: Home, environ: Mapping[str, str]) -> LogIdentity:
     """Give a home that has none a key, and pin it in its settings."""
     settings = load_settings(home.path, environ)
     if (pin := open_pin(settings)) is not None:
@@ -80,7 +80,7 @@ def init_log(home: Home, environ: Mapping[str, str]) -> Log:
     return log
 
 
-def remember_log(home: Home, log: Log, environ: Mapping[str, str]) -> None:
+def remember_log(home: Home, log: LogIdentity, environ: Mapping[str, str]) -> None:
     """Beside the keys, so that nobody who can write into the home exchanges it unseen."""
     _remember(home, log.pin, environ)
 
@@ -133,9 +133,9 @@ class KeyChange:
             if not self._changed(agent, wanted)
         )
 
-    def _compared(self, agent: str) -> Keeping:
+    def _compared(self, agent: str) -> LedgerHandle:
         """What the old key signs at its end goes on from what it has signed before."""
-        return Keeping(self.store, agent, self.sealing.pin, self.sealing.known(agent))
+        return LedgerHandle(self.store, agent, self.sealing.pin, self.sealing.known(agent))
 
     def _keep(self, agent: str, wanted: str) -> None:
         """Beside the key, too: a rollback may take the entry away, and the change holds on."""

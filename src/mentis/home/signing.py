@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mentis.errors import HomeUnwritable, RolledBack, SigningKeyError
 from mentis.ledger import keeping
-from mentis.ledger.keeping import Keeping, check_signer
+from mentis.ledger.keeping import LedgerHandle, check_signer
 from mentis.ledger.standing import stand
 from mentis.ports.ledger_store import LedgerStore
 from mentis.ports.signer import Signer
@@ -18,7 +18,7 @@ from mentis.stores.files.key_folder import KeyFolder, config_folder
 from mentis.stores.files.known_homes import KnownHome, KnownHomes
 from mentis.stores.keyring import SystemSecrets
 from mentis.stores.keys import key_from_secrets
-from mentis.values.checkpoint import Kept, Pin, Standing
+from mentis.values.checkpoint import KeptCheckpoint, Pin, Standing
 
 from .anchors import Anchor, open_anchors, tell_anchors, whole_name
 
@@ -26,7 +26,7 @@ NO_PIN_HINT = "make one with: mentis ledger checkpoint --init"
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class SignedCheckpoint:
     """A checkpoint, who was told of it, and what went wrong with that."""
 
     note: str
@@ -51,7 +51,7 @@ class Sealing:
     def start(self, store: LedgerStore, agent: str) -> tuple[Standing, int]:
         """Where this agent's ledger stands and how much of it is sealed, or RolledBack."""
         self.check()
-        ledger, kept = Keeping(store, agent, self.pin), self.folder.kept(agent)
+        ledger, kept = LedgerHandle(store, agent, self.pin), self.folder.kept(agent)
         seen = keeping.last_seen(ledger, kept)
         if seen is None:
             self.refuse_foreign(store, agent)
@@ -62,7 +62,7 @@ class Sealing:
         it is ours.
         """
         if self.shared:
-            keeping.refuse_foreign(Keeping(store, agent, self.pin))
+            keeping.refuse_foreign(LedgerHandle(store, agent, self.pin))
 
     def known(self, agent: str) -> Standing | None:
         """Where this agent's ledger stood at the checkpoint that is kept beside the key."""
@@ -71,20 +71,20 @@ class Sealing:
 
     def checkpoint(
         self, store: LedgerStore, agent: str, *, since: Standing | None = None, anew: bool = False
-    ) -> Made:
+    ) -> SignedCheckpoint:
         """Sign what is there; keep it in the store, beside the key and at every anchor.
 
         `since`: where it stood, if that was compared already; else what is kept beside the key.
         `anew`: whatever was kept before.
         """
-        ledger = Keeping(store, agent, self.pin)
+        ledger = LedgerHandle(store, agent, self.pin)
         since = since or (None if anew else self.known(agent))
         standing = stand(ledger.hashes_from, since)
         # The key comes last: if it was given up since, an entry says so that it must not seal.
         note = keeping.seal(ledger, self.signer(), standing)
-        self.folder.keep(agent, Kept(note, standing), anew=anew)
+        self.folder.keep(agent, KeptCheckpoint(note, standing), anew=anew)
         told, faults = tell_anchors(self.anchors, note)
-        return Made(note, standing, told, (*faults, *self.strange()))
+        return SignedCheckpoint(note, standing, told, (*faults, *self.strange()))
 
     def strange(self) -> tuple[str, ...]:
         """Whoever can write into the home can name an anchor there, or take one out of there; its

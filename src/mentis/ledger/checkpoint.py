@@ -37,7 +37,7 @@ class Signature(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Note(Value):
+class SignedNote(Value):
     """A checkpoint as it was read: what it says, the text that is signed, and by whom."""
 
     checkpoint: Checkpoint
@@ -58,7 +58,7 @@ def sign_checkpoint(checkpoint: Checkpoint, signer: Signer) -> str:
     return f"{text}\n— {checkpoint.origin} {base64.b64encode(raw).decode()}\n"
 
 
-def read_note(note: str) -> Note:
+def read_note(note: str) -> SignedNote:
     """Take a note apart; its signatures are not checked here."""
     text, gap, below = note.rpartition("\n\n")
     lines = text.split("\n")
@@ -69,10 +69,10 @@ def read_note(note: str) -> Note:
     if not _NAME.fullmatch(origin) or not _SIZE.fullmatch(size) or raw is None or len(raw) != 32:
         raise _unreadable("its first lines are not origin, size and root")
     checkpoint = Checkpoint(origin, int(size), raw.hex())
-    return Note(checkpoint, f"{text}\n", tuple(map(_signature, below[:-1].split("\n"))))
+    return SignedNote(checkpoint, f"{text}\n", tuple(map(_signature, below[:-1].split("\n"))))
 
 
-def note_signed_by(note: Note, public: bytes) -> bool:
+def note_signed_by(note: SignedNote, public: bytes) -> bool:
     """Whether the log's own key signed it, under the log's own name."""
     origin = note.checkpoint.origin
     ours = key_id(origin, public)

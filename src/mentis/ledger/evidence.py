@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 from mentis.errors import BadCheckpoint
 from mentis.values.checkpoint import Checkpoint, KeptNote, Pin
-from mentis.values.entry import Attack, Entry, Erased, Finding, Rollback
+from mentis.values.entry import Attack, Entry, ErasedFields, Finding, Rollback
 from mentis.values.json import JsonObject
-from mentis.values.words import counted
+from mentis.values.words import quantity
 
-from .checkpoint import Note, key_id, note_signed_by, read_note
+from .checkpoint import SignedNote, key_id, note_signed_by, read_note
 from .cuts import Cuts
 from .keyring import KeyRing, changes_in
 from .recipes import erased_fields
@@ -36,11 +36,11 @@ _MOST = 100_000
 
 
 @dataclass(slots=True)
-class Weighed:
+class WeighedEvidence:
     """The outcome: what is wrong, what was erased, what else is to be said, what is vouched for."""
 
     findings: list[Finding] = field(default_factory=list[Finding])
-    erased: list[Erased] = field(default_factory=list[Erased])
+    erased: list[ErasedFields] = field(default_factory=list[ErasedFields])
     notes: list[str] = field(default_factory=list[str])
     vouched: int = 0
     denied: int = 0  # how many entries one from outside has seen that are not, or not so, here
@@ -51,7 +51,7 @@ class Weighed:
 @dataclass(frozen=True, slots=True)
 class _Read:
     kept: KeptNote
-    note: Note
+    note: SignedNote
 
     @property
     def says(self) -> Checkpoint:
@@ -107,9 +107,11 @@ class Evidence:
         if entry.kind != KEY:
             self._statements.append((entry, signed))
 
-    def weigh(self, size: int, *, dropped: int = 0, moved: int = 0, base: int = 0) -> Weighed:
+    def weigh(
+        self, size: int, *, dropped: int = 0, moved: int = 0, base: int = 0
+    ) -> WeighedEvidence:
         """`base` entries were not read, and their hashes neither. `moved` are not in the store."""
-        weighed = Weighed(findings=list(self._unreadable), given=self._given)
+        weighed = WeighedEvidence(findings=list(self._unreadable), given=self._given)
         weighed.uncounted.extend(self._unread)
         ring = self._ring()
         if ring is not None:
@@ -141,7 +143,7 @@ class Evidence:
             self._unread.extend([f"{kept.place}: it cannot be read"] if kept.outside else [])
             return None
 
-    def _weigh_statements(self, ring: KeyRing | None, weighed: Weighed) -> list[Rollback]:
+    def _weigh_statements(self, ring: KeyRing | None, weighed: WeighedEvidence) -> list[Rollback]:
         """Tombstones take away what they explain; rollbacks come back."""
         rollbacks = self.rollbacks
         for entry, signed in self._statements:
@@ -163,7 +165,7 @@ class Evidence:
                 )
         return rollbacks
 
-    def _weigh_erasure(self, tombstone: int, told: JsonObject, weighed: Weighed) -> None:
+    def _weigh_erasure(self, tombstone: int, told: JsonObject, weighed: WeighedEvidence) -> None:
         erased = erased_in(told, tombstone)
         if erased is None:
             message = "the erasure names no fields of an entry"
@@ -175,7 +177,7 @@ class Evidence:
         weighed.erased.append(erased)
         weighed.findings.extend(self._returned(erased))
 
-    def _returned(self, erased: Erased) -> Iterator[Finding]:
+    def _returned(self, erased: ErasedFields) -> Iterator[Finding]:
         """A value that is there although a tombstone says that it is gone."""
         if self._read_from is None or erased.index < self._read_from or self._beyond:
             return  # that entry was not read, or there are too many to remember
@@ -183,7 +185,9 @@ class Evidence:
             message = f"field {name!r} is here, and entry {erased.tombstone} says it was erased"
             yield Finding(erased.index, "body", message, "erased")
 
-    def _accepted(self, entry: Entry, told: JsonObject, weighed: Weighed) -> Iterator[Rollback]:
+    def _accepted(
+        self, entry: Entry, told: JsonObject, weighed: WeighedEvidence
+    ) -> Iterator[Rollback]:
         if told.get("after") != entry.prev:
             message = "the rollback was accepted at another place of the chain"
             weighed.findings.append(Finding(entry.index, "body", message, "forged"))
@@ -197,7 +201,7 @@ class Evidence:
         yield Rollback(entry.index, lost)
 
     def _weigh_notes(
-        self, ring: KeyRing, rollbacks: list[Rollback], size: int, weighed: Weighed
+        self, ring: KeyRing, rollbacks: list[Rollback], size: int, weighed: WeighedEvidence
     ) -> None:
         given_up = {lost: one.entry for one in rollbacks for lost in one.lost}
         good = [read for read in self._notes if self._genuine(read, ring, given_up, weighed)]
@@ -216,7 +220,9 @@ class Evidence:
         denied = (read.says.size for read in (*longer, *other) if read.kept.outside)
         weighed.denied = max(denied, default=0)
 
-    def _genuine(self, read: _Read, ring: KeyRing, given_up: _GivenUp, weighed: Weighed) -> bool:
+    def _genuine(
+        self, read: _Read, ring: KeyRing, given_up: _GivenUp, weighed: WeighedEvidence
+    ) -> bool:
         assert self._pin is not None  # noqa: S101 - there is no ring without it
         log, says = self._pin.log(self._agent), read.says
         if says.origin != log:
@@ -240,7 +246,9 @@ class Evidence:
         root = self._roots[says.size]
         return root is not None and root != says.root
 
-    def _excused(self, read: _Read, given_up: _GivenUp, size: int, weighed: Weighed) -> bool:
+    def _excused(
+        self, read: _Read, given_up: _GivenUp, size: int, weighed: WeighedEvidence
+    ) -> bool:
         """Only what a signed rollback names, by size and root: so never one signed after it."""
         says = read.says
         entry = given_up.get((says.size, says.root))
@@ -249,7 +257,7 @@ class Evidence:
         _uncount([read], f"the rollback in entry {entry} gives it up", weighed)
         return True
 
-    def _set_apart(self, ring: KeyRing, dropped: int, weighed: Weighed) -> None:
+    def _set_apart(self, ring: KeyRing, dropped: int, weighed: WeighedEvidence) -> None:
         """Changes of the key may be in segments that were not given: then nobody can say.
 
         Only of a key that is not known here, and of a root that is right: what bears the name of
@@ -273,10 +281,10 @@ class Evidence:
             )
         _uncount(unknown, "its key is known only from segments that were not given", weighed)
 
-    def _say_unpinned(self, weighed: Weighed) -> None:
+    def _say_unpinned(self, weighed: WeighedEvidence) -> None:
         if self._notes:
             weighed.notes.append(
-                f"not checked: {counted(len(self._notes), 'checkpoint')}, as no log identity and"
+                f"not checked: {quantity(len(self._notes), 'checkpoint')}, as no log identity and"
                 " public key are pinned in settings (ledger.origin, ledger.public_key)"
             )
         for read in self._notes:
@@ -285,16 +293,16 @@ class Evidence:
                 weighed.findings.append(Finding(0, "checkpoint", message, "identity"))
         _uncount(self._notes, "no key is pinned to check it with", weighed)
 
-    def _say_unread(self, base: int, weighed: Weighed) -> None:
+    def _say_unread(self, base: int, weighed: WeighedEvidence) -> None:
         early = [read for read in self._notes if 0 < read.says.size < base]
         if early:
             weighed.notes.append(
-                f"not compared again: {counted(len(early), 'checkpoint')} of what was verified"
+                f"not compared again: {quantity(len(early), 'checkpoint')} of what was verified"
                 " before"
             )
         _uncount(early, "it was not compared again", weighed)
 
-    def _weigh_gone(self, weighed: Weighed) -> None:
+    def _weigh_gone(self, weighed: WeighedEvidence) -> None:
         for index, (_, fields) in self._gone.items():
             for name in sorted(fields):
                 message = f"field {name!r} is gone; only its commitment is left"
@@ -313,7 +321,7 @@ def _given_up(told: JsonObject) -> str:
     return " and ".join(words) + (f", without having asked {unread}" if unread else "")
 
 
-def _uncount(reads: Iterable[_Read], reason: str, weighed: Weighed) -> None:
+def _uncount(reads: Iterable[_Read], reason: str, weighed: WeighedEvidence) -> None:
     weighed.uncounted.extend(f"{read.name}: {reason}" for read in reads if read.kept.outside)
 
 

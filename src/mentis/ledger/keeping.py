@@ -14,7 +14,7 @@ from mentis.ports.signer import Signer
 from mentis.values.checkpoint import (
     Checkpoint,
     GrowthProof,
-    Kept,
+    KeptCheckpoint,
     Pin,
     Proof,
     Segment,
@@ -52,7 +52,7 @@ from .statements import GivenUp
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class LedgerHandle:
     """One agent's ledger, with what is pinned for it.
 
     `known` is where it stood when it was last compared: nothing is signed over hashes that do not
@@ -82,7 +82,7 @@ def check_signer(signer: Signer, pin: Pin) -> None:
         )
 
 
-def start(ledger: Keeping, kept: Kept | None = None) -> Standing:
+def start(ledger: LedgerHandle, kept: KeptCheckpoint | None = None) -> Standing:
     """Where it stands; RolledBack if a checkpoint of it has seen more or other.
 
     What is `kept` beside the key counts, since a database that was rolled back took its own
@@ -94,7 +94,7 @@ def start(ledger: Keeping, kept: Kept | None = None) -> Standing:
     return standing
 
 
-def gaps(ledger: Keeping) -> tuple[tuple[int, int], ...]:
+def gaps(ledger: LedgerHandle) -> tuple[tuple[int, int], ...]:
     """Runs of entries that are missing between others, and that nobody has given up."""
     found = ledger.store.gaps(ledger.agent)
     if not found:
@@ -104,7 +104,7 @@ def gaps(ledger: Keeping) -> tuple[tuple[int, int], ...]:
     return tuple(gap for gap in found if gap not in accepted)
 
 
-def compare(ledger: Keeping, kept: Kept | None = None) -> Standing:
+def compare(ledger: LedgerHandle, kept: KeptCheckpoint | None = None) -> Standing:
     """Where it stands, held against the last checkpoint alone."""
     last = last_seen(ledger, kept)
     if last is None:
@@ -113,7 +113,7 @@ def compare(ledger: Keeping, kept: Kept | None = None) -> Standing:
     return check_start(ledger.agent, ledger.hashes_from, last, since=since)
 
 
-def last_seen(ledger: Keeping, kept: Kept | None) -> Checkpoint | None:
+def last_seen(ledger: LedgerHandle, kept: KeptCheckpoint | None) -> Checkpoint | None:
     """The checkpoint that a start is held against: the longest that nobody has given up."""
     own = kept and Checkpoint(ledger.log, kept.standing.size, root_of(kept.standing))
     stored = (note for _, note in ledger.store.checkpoints(ledger.agent))
@@ -128,7 +128,7 @@ def last_seen(ledger: Keeping, kept: Kept | None) -> Checkpoint | None:
     return longest or own
 
 
-def refuse_foreign(ledger: Keeping) -> None:
+def refuse_foreign(ledger: LedgerHandle) -> None:
     """RolledBack when this chain has checkpoints, and none of them is of this log."""
     notes = (note for _, note in ledger.store.checkpoints(ledger.agent))
     if other := foreign_log(notes, ledger.log):
@@ -142,7 +142,7 @@ def refuse_foreign(ledger: Keeping) -> None:
         )
 
 
-def key_ring(ledger: Keeping, entries: Iterable[Entry]) -> KeyRing:
+def key_ring(ledger: LedgerHandle, entries: Iterable[Entry]) -> KeyRing:
     """The pinned key, and those that the changes in sound entries lead to."""
     telling = (entry for entry in entries if entry.kind in (statements.KEY, statements.ROLLBACK))
     sound = (entry for entry in telling if not any(check_recipe(entry, None)))
@@ -151,14 +151,14 @@ def key_ring(ledger: Keeping, entries: Iterable[Entry]) -> KeyRing:
 
 
 def checkpoint(
-    ledger: Keeping, signer: Signer, *, since: Standing | None = None
+    ledger: LedgerHandle, signer: Signer, *, since: Standing | None = None
 ) -> tuple[str, Standing]:
     """Sign what is there now and keep the note beside it."""
     standing = stand(ledger.hashes_from, since)
     return seal(ledger, signer, standing), standing
 
 
-def seal(ledger: Keeping, signer: Signer, standing: Standing) -> str:
+def seal(ledger: LedgerHandle, signer: Signer, standing: Standing) -> str:
     """Sign that it stood there, and keep the note beside it."""
     says = Checkpoint(ledger.log, standing.size, root_of(standing))
     note = sign_checkpoint(says, signer)
@@ -167,7 +167,7 @@ def seal(ledger: Keeping, signer: Signer, standing: Standing) -> str:
 
 
 def prove(
-    ledger: Keeping, index: int, *, size: int | None = None, note: str | None = None
+    ledger: LedgerHandle, index: int, *, size: int | None = None, note: str | None = None
 ) -> Proof:
     """That the entry is in the ledger of `size`, or as the checkpoint `note` saw it, or as now."""
     says = newest([note], ledger.log) if note else None
@@ -188,7 +188,7 @@ def prove(
 
 
 def prove_growth(
-    ledger: Keeping, old: int, *, size: int | None = None, note: str | None = None
+    ledger: LedgerHandle, old: int, *, size: int | None = None, note: str | None = None
 ) -> GrowthProof:
     """That what is there now, or was at `size`, begins with what was there at size `old`."""
     size = _known_size(ledger, size)
@@ -227,7 +227,7 @@ def check_proof(proof: Proof) -> bool:
 
 
 def erase(
-    ledger: Keeping,
+    ledger: LedgerHandle,
     index: int,
     fields: Collection[str] = (),
     *,
@@ -249,7 +249,7 @@ def erase(
 
 
 def tombstone(
-    ledger: Keeping, entry: Entry, fields: Collection[str], *, reason: str, signer: Signer
+    ledger: LedgerHandle, entry: Entry, fields: Collection[str], *, reason: str, signer: Signer
 ) -> Draft:
     """Signed for an entry that is what its hash says, if that is the hash that is known."""
     if not is_genuine(entry, ledger.agent, entry.index, entry.hash):
@@ -269,7 +269,7 @@ def tombstone(
     return statements.erasure(entry, fields, reason, signer)
 
 
-def change_key(ledger: Keeping, old: Signer, new: Signer, stamp: Stamp) -> Entry:
+def change_key(ledger: LedgerHandle, old: Signer, new: Signer, stamp: Stamp) -> Entry:
     """From the next entry on `new` signs. A checkpoint by `old` seals what was before."""
     check_signer(old, ledger.pin)
     checkpoint(ledger, old, since=ledger.known)
@@ -279,7 +279,7 @@ def change_key(ledger: Keeping, old: Signer, new: Signer, stamp: Stamp) -> Entry
 
 
 def give_up(
-    ledger: Keeping, seen: Iterable[Checkpoint], keys: Collection[JsonObject] = ()
+    ledger: LedgerHandle, seen: Iterable[Checkpoint], keys: Collection[JsonObject] = ()
 ) -> GivenUp:
     """Which of the checkpoints that were `seen` fit no longer, and how far one still does.
 
@@ -298,7 +298,7 @@ def give_up(
 
 
 def accept_rollback(
-    ledger: Keeping, given_up: GivenUp, *, reason: str, signer: Signer, stamp: Stamp
+    ledger: LedgerHandle, given_up: GivenUp, *, reason: str, signer: Signer, stamp: Stamp
 ) -> Entry:
     """Go on from here although more or other was seen: the entry names each lost checkpoint."""
 
@@ -308,7 +308,9 @@ def accept_rollback(
     return _append_after(ledger, said, stamp)
 
 
-def seal_segment(ledger: Keeping, index: int, signer: Signer) -> tuple[Segment, Iterator[bytes]]:
+def seal_segment(
+    ledger: LedgerHandle, index: int, signer: Signer
+) -> tuple[Segment, Iterator[bytes]]:
     """The segment of all entries before `index` that are still in the store, as lines of a file.
 
     Write them where they last, append what `record_rotation` says, then let the store drop them
@@ -328,14 +330,14 @@ def seal_segment(ledger: Keeping, index: int, signer: Signer) -> tuple[Segment, 
     return segment, write_segment(segment, entries)
 
 
-def record_rotation(ledger: Keeping, segment: Segment, signer: Signer, stamp: Stamp) -> Entry:
+def record_rotation(ledger: LedgerHandle, segment: Segment, signer: Signer, stamp: Stamp) -> Entry:
     """Say, signed, which entries are in a segment now."""
     (cut,) = _cuts(ledger, [segment])
     return _append(ledger, statements.rotation(ledger.agent, cut, signer), stamp)
 
 
 def record_retention(
-    ledger: Keeping,
+    ledger: LedgerHandle,
     segments: Sequence[Segment],
     *,
     told: Iterable[Entry],
@@ -365,7 +367,7 @@ def record_retention(
     return _append(ledger, draft, stamp, marks)
 
 
-def _cuts(ledger: Keeping, segments: Sequence[Segment]) -> list[JsonObject]:
+def _cuts(ledger: LedgerHandle, segments: Sequence[Segment]) -> list[JsonObject]:
     """Their entries by the hashes, which also stay when a field of one is erased.
 
     `digest` is over the hashes of the cut, `root` and `head` are of all entries up to its end.
@@ -392,7 +394,7 @@ def _cuts(ledger: Keeping, segments: Sequence[Segment]) -> list[JsonObject]:
     ]
 
 
-def _stood(ledger: Keeping, hashes: Iterable[str], *sizes: int) -> tuple[Standing, ...]:
+def _stood(ledger: LedgerHandle, hashes: Iterable[str], *sizes: int) -> tuple[Standing, ...]:
     """Where it stood at these sizes, in one reading that also leads to what is known of it."""
     known = ledger.known or Standing()
     found = stood_at(hashes, {*sizes, known.size})
@@ -403,7 +405,7 @@ def _stood(ledger: Keeping, hashes: Iterable[str], *sizes: int) -> tuple[Standin
     return tuple(found[size] for size in sizes)
 
 
-def _check_moved(ledger: Keeping, before: Standing, index: int) -> None:
+def _check_moved(ledger: LedgerHandle, before: Standing, index: int) -> None:
     """Each entry before `index` must have the hash that is signed, and follow on the one before."""
     place, prev = before.size, before.head
     for entry in islice(ledger.store.entries(ledger.agent), index - before.size):
@@ -413,7 +415,7 @@ def _check_moved(ledger: Keeping, before: Standing, index: int) -> None:
         place, prev = entry.index + 1, entry.hash
 
 
-def _rotations(ledger: Keeping, told: Iterable[Entry]) -> Iterator[JsonObject]:
+def _rotations(ledger: LedgerHandle, told: Iterable[Entry]) -> Iterator[JsonObject]:
     """What signed rotations say was moved, in sound entries."""
     telling = [entry for entry in told if entry.kind in statements.KINDS]
     ring = key_ring(ledger, telling)
@@ -426,7 +428,7 @@ def _rotations(ledger: Keeping, told: Iterable[Entry]) -> Iterator[JsonObject]:
             yield from [says] if entry.kind == statements.ROTATION else []
 
 
-def _never_moved(ledger: Keeping, segment: Segment) -> StoreDamaged:
+def _never_moved(ledger: LedgerHandle, segment: Segment) -> StoreDamaged:
     return StoreDamaged(
         f"no signed rotation of `{ledger.agent}` names the segment of entries {segment.first} to"
         f" {segment.last}, so it is not let go",
@@ -434,7 +436,7 @@ def _never_moved(ledger: Keeping, segment: Segment) -> StoreDamaged:
     )
 
 
-def _unsound(ledger: Keeping, index: int) -> StoreDamaged:
+def _unsound(ledger: LedgerHandle, index: int) -> StoreDamaged:
     return StoreDamaged(
         f"entry {index} of `{ledger.agent}` is not what its hash says, so nothing is signed",
         hint="`mentis status verify` names what is wrong",
@@ -442,7 +444,7 @@ def _unsound(ledger: Keeping, index: int) -> StoreDamaged:
     )
 
 
-def _says_more(ledger: Keeping, note: str, own: Checkpoint | None) -> bool:
+def _says_more(ledger: LedgerHandle, note: str, own: Checkpoint | None) -> bool:
     """Whether it claims to have seen more of this log; who signed it is not looked at here."""
     says = newest([note], ledger.log)
     return says is not None and (own is None or says.size > own.size)
@@ -454,7 +456,7 @@ def _signed(note: str, ring: KeyRing) -> bool:
     return any(note_signed_by(read, key) for key in ring.may_sign(read.checkpoint.size))
 
 
-def _rollbacks(ledger: Keeping, ring: KeyRing | None = None) -> Iterator[JsonObject]:
+def _rollbacks(ledger: LedgerHandle, ring: KeyRing | None = None) -> Iterator[JsonObject]:
     """What was accepted, as the key in force has signed it."""
     ring = ring or key_ring(ledger, ledger.store.entries(ledger.agent))
     for entry in ledger.store.entries(ledger.agent):
@@ -479,12 +481,14 @@ def _given_up(note: str, given_up: Collection[tuple[int, str]]) -> bool:
     return (says.size, says.root) in given_up
 
 
-def _append(ledger: Keeping, draft: Draft, stamp: Stamp, marks: Sequence[Mark] = ()) -> Entry:
+def _append(ledger: LedgerHandle, draft: Draft, stamp: Stamp, marks: Sequence[Mark] = ()) -> Entry:
     (entry,) = ledger.store.append(ledger.agent, [draft], stamp, marks=marks)
     return entry
 
 
-def _append_after(ledger: Keeping, said: Callable[[Before | None], Draft], stamp: Stamp) -> Entry:
+def _append_after(
+    ledger: LedgerHandle, said: Callable[[Before | None], Draft], stamp: Stamp
+) -> Entry:
     """For a statement that names the entry it comes after, and counts nowhere else.
 
     It is signed inside the write: until then others may append.
@@ -497,7 +501,7 @@ def _append_after(ledger: Keeping, said: Callable[[Before | None], Draft], stamp
     return _append(ledger, nothing_yet, at)
 
 
-def _known_size(ledger: Keeping, size: int | None) -> int:
+def _known_size(ledger: LedgerHandle, size: int | None) -> int:
     count = ledger.store.count(ledger.agent)
     if size is not None and not 0 < size <= count:
         raise UsageError(
@@ -507,7 +511,7 @@ def _known_size(ledger: Keeping, size: int | None) -> int:
     return count if size is None else size
 
 
-def _not_what_was_seen(ledger: Keeping, size: int) -> StoreDamaged:
+def _not_what_was_seen(ledger: LedgerHandle, size: int) -> StoreDamaged:
     return StoreDamaged(
         f"the first {size} entries of `{ledger.agent}` are not those the checkpoint has seen",
         hint="`mentis status verify` names what is wrong",
@@ -515,5 +519,5 @@ def _not_what_was_seen(ledger: Keeping, size: int) -> StoreDamaged:
     )
 
 
-def _up_to(ledger: Keeping, index: int) -> HashesFrom:
+def _up_to(ledger: LedgerHandle, index: int) -> HashesFrom:
     return lambda start: islice(ledger.hashes_from(start), max(index - start, 0))

@@ -28,7 +28,7 @@ _NEEDED = ("timestamp", "salt", "window_hash")
 
 
 @dataclass(frozen=True, slots=True)
-class History(Value):
+class OriginHistory(Value):
     """A history that verified. `begins_after` is the hash of an entry it does not hold."""
 
     drafts: tuple[Draft, ...]
@@ -46,7 +46,7 @@ def hash_window(text: str, timestamp: str, salt: str) -> str:
     return hashlib.sha256(f"{text}|{timestamp}|{salt}".encode()).hexdigest()
 
 
-def import_history(data: bytes) -> History:
+def import_history(data: bytes) -> OriginHistory:
     """Read and verify a history file, also in its bare list form; the drafts to append, in order.
 
     Each draft's delivery is named after its hash, so that what is known already can be told.
@@ -62,10 +62,10 @@ def import_history(data: bytes) -> History:
         drafts.append(_draft(place, entry, window))
         last = cast("str", entry["window_hash"])
     first = _window(0, entries[0]).get("prev_window_hash") if entries else None
-    return History(tuple(drafts), cast("str | None", first), last)
+    return OriginHistory(tuple(drafts), cast("str | None", first), last)
 
 
-def fresh_drafts(history: History, known: Callable[[str], bool]) -> tuple[Draft, ...]:
+def fresh_drafts(history: OriginHistory, known: Callable[[str], bool]) -> tuple[Draft, ...]:
     """The drafts that are not in the ledger yet; the first of each run says that it begins one."""
     fresh: list[Draft] = []
     begins = True

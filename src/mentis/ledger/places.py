@@ -18,7 +18,7 @@ _NEAR = 8
 _MOST = 1000
 
 
-class Places:
+class ChainOrder:
     """Follows the order of a chain from a given point on."""
 
     def __init__(self, agent: str, size: int, head: str | None, time: str) -> None:

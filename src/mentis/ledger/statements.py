@@ -13,7 +13,7 @@ from typing import cast
 from mentis.errors import UsageError
 from mentis.ports.signer import Signer
 from mentis.values.checkpoint import Checkpoint
-from mentis.values.entry import Before, Draft, Entry, Erased
+from mentis.values.entry import Before, Draft, Entry, ErasedFields
 from mentis.values.json import JsonObject
 
 from .signature import as_object, encode_key, sign_statement
@@ -140,12 +140,12 @@ def retention(
     return Draft(RETENTION, SOURCE, {FIELD: sign_statement(statement, signer)})
 
 
-def erased_in(told: JsonObject, tombstone: int) -> Erased | None:
+def erased_in(told: JsonObject, tombstone: int) -> ErasedFields | None:
     """The fields of an entry that a tombstone names; None when it names none."""
     index, fields = told.get("index"), _listed(told.get("fields"))
     if type(index) is not int or not fields or not all(isinstance(name, str) for name in fields):
         return None
-    return Erased(index, tuple(map(str, fields)), str(told.get("reason")), tombstone)
+    return ErasedFields(index, tuple(map(str, fields)), str(told.get("reason")), tombstone)
 
 
 def lost_in(rollback: JsonObject) -> Iterator[tuple[int, str]]:

@@ -13,14 +13,14 @@ from itertools import accumulate
 
 from mentis.errors import StoreDamaged
 from mentis.values.checkpoint import KeptNote, Pin
-from mentis.values.entry import Entry, Finding, Trusted, Verdict
+from mentis.values.entry import Entry, Finding, Verdict, VerifiedPrefix
 from mentis.values.words import entries_of
 
 from .deliveries import Deliveries
-from .evidence import Evidence, Weighed
+from .evidence import Evidence, WeighedEvidence
 from .merkle import Tree
 from .origin import KIND, linked_hash
-from .places import Places
+from .places import ChainOrder
 from .recipes import check_recipe
 
 MAX_FINDINGS = 20
@@ -49,7 +49,7 @@ def verify_chain(
     *,
     pin: Pin | None = None,
     notes: Iterable[KeptNote] = (),
-    since: Trusted | None = None,
+    since: VerifiedPrefix | None = None,
     beginning: Beginning | None = None,
     again: Callable[[], Iterable[Entry]] | None = None,
     progress: Callable[[int], None] | None = None,
@@ -77,11 +77,11 @@ def verify_chain(
 class _Reading:
     """How far verification has come: the entry before, and what was found so far."""
 
-    def __init__(self, agent: str, evidence: Evidence, since: Trusted | None) -> None:
+    def __init__(self, agent: str, evidence: Evidence, since: VerifiedPrefix | None) -> None:
         self._evidence = evidence
-        since = since or Trusted(agent, 0, None, "", ())
+        since = since or VerifiedPrefix(agent, 0, None, "", ())
         self._since = since
-        self._places = Places(agent, since.size, since.head, since.time)
+        self._places = ChainOrder(agent, since.size, since.head, since.time)
         self._tree = Tree(since.size, map(bytes.fromhex, since.peaks))
         evidence.keys.extend(since.keys)
         evidence.rollbacks.extend(since.rollbacks)
@@ -185,8 +185,8 @@ class _Reading:
             told = ", ".join(map(str, self._regressed))
             yield f"the clock had gone back at entry {told}; the time before was kept"
 
-    def _trusted(self) -> Trusted:
-        return Trusted(
+    def _trusted(self) -> VerifiedPrefix:
+        return VerifiedPrefix(
             agent=self._places.agent,
             size=self.count,
             head=self._places.head,
@@ -219,7 +219,7 @@ def _uncounted(reasons: list[str]) -> str:
     return f"No checkpoint from outside counts here ({told}{more}): {_UNSEEN}"
 
 
-def _incomplete(count: int, weighed: Weighed) -> str:
+def _incomplete(count: int, weighed: WeighedEvidence) -> str:
     seen = entries_of(weighed.denied)
     less = (
         f"{seen}, and {count} are here" if weighed.denied > count else f"{seen}, others than here"
@@ -228,7 +228,7 @@ def _incomplete(count: int, weighed: Weighed) -> str:
     return f"NOT complete: a checkpoint from outside has seen {less}{kept}."
 
 
-def _completeness(count: int, weighed: Weighed) -> str:
+def _completeness(count: int, weighed: WeighedEvidence) -> str:
     if weighed.denied:
         return _incomplete(count, weighed)
     if not weighed.vouched:

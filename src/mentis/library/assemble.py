@@ -16,15 +16,15 @@ from mentis.values.placeholder import Placeholder
 
 from .faults import also, locate_faults
 from .layer import WORDS, Layer, as_problem
-from .overlay import Merged, domain_file, merge_block, merge_blocks, merge_placeholder
+from .overlay import MergedBlock, domain_file, merge_block, merge_blocks, merge_placeholder
 from .problems import first_fault
-from .validate import Fault, fleeting, make_block, make_placeholder
+from .validate import EntryFault, fleeting, make_block, make_placeholder
 
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedLibrary:
     """A library, and what had to be left out of it and why."""
 
     library: Library
@@ -41,10 +41,10 @@ class Assembly:
         self._owner = owner
         self._merged = merge_blocks(shipped, owner)
         self._domains = frozenset(shipped.domains) | frozenset(owner.domains)
-        self._faulty: dict[str, Merged] = {}
+        self._faulty: dict[str, MergedBlock] = {}
         self._problems = [*shipped.broken.values(), *self._broken_of_owner()]
 
-    def loaded(self) -> Loaded:
+    def loaded(self) -> LoadedLibrary:
         raw: dict[str, JsonObject] = {}
         placeholders = dict(self._placeholders(raw))
         made = [self._block(merged, placeholders) for merged in list(self._merged.values())]
@@ -60,9 +60,9 @@ class Assembly:
             placeholders=placeholders,
             words=self._words(),
         )
-        return Loaded(library, tuple(self._problems), self._shipped, self._owner)
+        return LoadedLibrary(library, tuple(self._problems), self._shipped, self._owner)
 
-    def _block(self, merged: Merged, placeholders: Mapping[str, Placeholder]) -> Block | None:
+    def _block(self, merged: MergedBlock, placeholders: Mapping[str, Placeholder]) -> Block | None:
         made = make_block(merged, self._domains)
         if isinstance(made, Block):
             faults = fleeting(made, placeholders)
@@ -80,7 +80,7 @@ class Assembly:
     def _placeholders(self, raw: dict[str, JsonObject]) -> Iterator[tuple[str, Placeholder]]:
         for key in dict.fromkeys((*self._shipped.placeholders, *self._owner.placeholders)):
             raw[key] = merge_placeholder(key, self._shipped, self._owner)
-            made: Placeholder | list[Fault] | None = make_placeholder(key, raw[key])
+            made: Placeholder | list[EntryFault] | None = make_placeholder(key, raw[key])
             if isinstance(made, list):
                 below = self._shipped.placeholders.get(key)
                 shipped = make_placeholder(key, below) if below and below != raw[key] else None
@@ -89,14 +89,16 @@ class Assembly:
             if made is not None:
                 yield key, made
 
-    def _report(self, faults: list[Fault], shipped: _T | list[Fault] | None, so: str) -> _T | None:
+    def _report(
+        self, faults: list[EntryFault], shipped: _T | list[EntryFault] | None, so: str
+    ) -> _T | None:
         """The shipped value that takes the place of a faulty one, if there is one that is good."""
         stays = shipped is not None and not isinstance(shipped, list)
         for problem in locate_faults(faults, self._shipped, self._owner):
             self._problems.append(also(problem, so) if stays else problem)
         return None if isinstance(shipped, list) else shipped
 
-    def _told_already(self, merged: Merged) -> bool:
+    def _told_already(self, merged: MergedBlock) -> bool:
         """Whether the problem of its domain file or of its entry there says all there is to say."""
         file = domain_file(merged.meta)
         broken = self._owner.broken if merged.origin == "owner" else self._shipped.broken

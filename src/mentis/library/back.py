@@ -8,20 +8,20 @@ from collections.abc import Callable, Sequence
 from mentis.values.cognition import Revision
 
 from .history import Target
-from .session import Session, Step
+from .session import EditSession, EditStep
 from .states import content, key_of, parse_state
 
 _RENAME = re.compile(r"rename (?:from|to) (\S+)")
 
 
 def steps_back(
-    session: Session,
+    session: EditSession,
     name: str,
     verb: str,
     target_in: Callable[[Sequence[Revision]], Target | None],
-) -> dict[str, Step]:
+) -> dict[str, EditStep]:
     """What restores the state before the target; a rename is two changes, and both go back."""
-    steps: dict[str, Step] = {}
+    steps: dict[str, EditStep] = {}
     target = _target(session, key_of(name), target_in)
     if target is None:
         return steps
@@ -35,10 +35,10 @@ def steps_back(
 
 
 def _target(
-    session: Session, key: str, target_in: Callable[[Sequence[Revision]], Target | None]
+    session: EditSession, key: str, target_in: Callable[[Sequence[Revision]], Target | None]
 ) -> Target | None:
     return target_in(session.history.adopt(key, content(session.state(key))))
 
 
-def _step(key: str, verb: str, target: Target) -> Step:
-    return Step(parse_state(key, target.content), f"{verb} {target.number}", checked=False)
+def _step(key: str, verb: str, target: Target) -> EditStep:
+    return EditStep(parse_state(key, target.content), f"{verb} {target.number}", checked=False)

@@ -13,7 +13,14 @@ from mentis.values.json import JsonObject
 from mentis.values.value import Value
 
 from .layer import Base, Layer
-from .overlay import digest_of, domain_file, merge_content, owner_fields, shipped_fields, stored
+from .overlay import (
+    digest_of,
+    domain_file,
+    merge_content,
+    owner_fields,
+    shipped_fields,
+    strip_derived,
+)
 
 USED = "content.placeholders_used"
 _TOKEN = re.compile(r"\{\{(\w+)\}\}")
@@ -30,7 +37,7 @@ class BlockLayer(Value):
 
 def layer_of(block_id: str, shipped: Layer, owner: Layer) -> BlockLayer | None:
     """The owner's layer of a block as it stands in the files; None when there is nothing."""
-    meta = stored(owner.prompts.get(block_id, {}))
+    meta = strip_derived(owner.prompts.get(block_id, {}))
     file = domain_of(block_id, meta, shipped)
     content = owner.domains.get(file, {}).get(block_id, {})
     bases = {path: base_entry(base) for path, base in owner.bases.get(block_id, {}).items()}
@@ -42,12 +49,15 @@ def domain_of(block_id: str, meta: JsonObject, shipped: Layer) -> str:
     return domain_file({**shipped.prompts.get(block_id, {}), **meta})
 
 
-def normalised(block_id: str, layer: BlockLayer, shipped: Layer) -> BlockLayer | None:
+def normalise_layer(block_id: str, layer: BlockLayer, shipped: Layer) -> BlockLayer | None:
     """As it is stored: plain JSON, no field that equals the shipped one, a base for each field
     that replaces a shipped one, and `placeholders_used` in step with the texts."""
     to_json(layer)  # refuses what JSON or UTF-8 cannot say
     plain = to_object(layer)
-    meta, content = stored(cast("JsonObject", plain["meta"])), cast("JsonObject", plain["content"])
+    meta, content = (
+        strip_derived(cast("JsonObject", plain["meta"])),
+        cast("JsonObject", plain["content"]),
+    )
     below = shipped_fields(block_id, shipped)
     if not below:
         return BlockLayer(meta, {**content, "placeholders_used": keys_used(content)})

@@ -29,7 +29,7 @@ _NEW: JsonObject = {
 }
 
 
-def saved(
+def save_fields(
     block_id: str,
     old: BlockLayer | None,
     shipped: Layer,
@@ -57,7 +57,7 @@ def saved(
     return BlockLayer(kept, {"variants": texts, **told} if texts else told, layer.bases)
 
 
-def created(block_id: str, meta: JsonObject, variants: Mapping[str, Wording]) -> BlockLayer:
+def create_layer(block_id: str, meta: JsonObject, variants: Mapping[str, Wording]) -> BlockLayer:
     texts = {name: _wording(given) for name, given in variants.items() if given is not None}
     several = any("messages" in wording for wording in texts.values())
     defaults = {**_NEW, "type": "multi_turn"} if several else _NEW
@@ -66,7 +66,7 @@ def created(block_id: str, meta: JsonObject, variants: Mapping[str, Wording]) ->
     return BlockLayer({n: v for n, v in numbers.items() if v is not None}, {"variants": texts})
 
 
-def duplicated(
+def duplicate_layer(
     new_id: str, meta: JsonObject, content: JsonObject, *, name: str | None
 ) -> BlockLayer:
     """A block of its own, ten further on, in a file of its own."""
@@ -77,20 +77,20 @@ def duplicated(
     return BlockLayer(entry, content)
 
 
-def renamed(old_id: str, new_id: str, layer: BlockLayer) -> BlockLayer:
+def rename_layer(old_id: str, new_id: str, layer: BlockLayer) -> BlockLayer:
     """With the same file, unless the file had the block's name."""
     if layer.meta.get("domain_file") != f"{old_id}.json":
         return layer
     return BlockLayer({**layer.meta, "domain_file": f"{new_id}.json"}, layer.content)
 
 
-def settled(block_id: str, field: str, layer: BlockLayer, shipped: Layer) -> BlockLayer:
+def keep_field(block_id: str, field: str, layer: BlockLayer, shipped: Layer) -> BlockLayer:
     """The layer with its field kept, over what is shipped now."""
     now = base_of(shipped_fields(block_id, shipped).get(field))
     return BlockLayer(layer.meta, layer.content, {**layer.bases, field: now})
 
 
-def dropped(field: str, layer: BlockLayer) -> BlockLayer:
+def drop_field(field: str, layer: BlockLayer) -> BlockLayer:
     """The layer without one field."""
     kind, _, name = field.partition(".")
     meta, content = dict(layer.meta), dict(layer.content)

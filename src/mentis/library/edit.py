@@ -20,21 +20,30 @@ from .back import steps_back
 from .block_layer import BlockLayer, effective, layer_of
 from .changes import (
     Wording,
-    created,
-    dropped,
-    duplicated,
-    renamed,
+    create_layer,
+    drop_field,
+    duplicate_layer,
+    keep_field,
+    rename_layer,
     require_id,
     require_key,
-    saved,
-    settled,
+    save_fields,
 )
-from .history import NOTHING, History, Target, content_of, redo_target, said, same, undo_target
+from .history import (
+    NOTHING,
+    RevisionHistory,
+    Target,
+    content_of,
+    redo_target,
+    revision_words,
+    same,
+    undo_target,
+)
 from .overlay import Conflict, find_conflicts
 from .problems import did_you_mean
-from .readable import readable_block, readable_entry, unified
+from .readable import readable_block, readable_entry, unified_diff
 from .reset import Scope, factory_reset, undo_reset
-from .session import Session, Step, open_session
+from .session import EditSession, EditStep, open_session
 from .shelf import Shelf
 from .states import PLACEHOLDER, Edit, content, key_of, parse_state, state_in
 
@@ -50,7 +59,7 @@ class Editor:
         self, shelf: Shelf, revisions: Revisions, clock: Clock, *, busy_seconds: float = 5.0
     ) -> None:
         self._shelf = shelf
-        self._history = History(revisions, clock)
+        self._history = RevisionHistory(revisions, clock)
         self._busy_seconds = busy_seconds
 
     def save(
@@ -71,7 +80,7 @@ class Editor:
         """
         with self._open() as session:
             old = _layer(session, block_id)
-            new = saved(
+            new = save_fields(
                 block_id,
                 old,
                 session.shipped,
@@ -79,7 +88,7 @@ class Editor:
                 variants=variants or {},
                 content=content or {},
             )
-            step = Step(new, said("save", words))
+            step = EditStep(new, revision_words("save", words))
             return _one(session.commit({key_of(block_id): step}, force=force, expected=expected))
 
     def create(
@@ -94,7 +103,7 @@ class Editor:
         """A new block of the owner's, by default in a file of its own."""
         with self._open() as session:
             _require_free(session, block_id)
-            step = Step(created(block_id, meta, variants), said("create", words))
+            step = EditStep(create_layer(block_id, meta, variants), revision_words("create", words))
             return _one(session.commit({key_of(block_id): step}, force=force))
 
     def duplicate(
@@ -103,15 +112,15 @@ class Editor:
         with self._open() as session:
             meta, content = effective(block_id, _layer(session, block_id), session.shipped)
             _require_free(session, new_id)
-            copy = duplicated(new_id, meta, content, name=name)
-            step = Step(copy, f"copy of {block_id}")
+            copy = duplicate_layer(new_id, meta, content, name=name)
+            step = EditStep(copy, f"copy of {block_id}")
             return _one(session.commit({key_of(new_id): step}, force=force))
 
     def delete(self, block_id: str, *, force: bool = False) -> Edit:
         """Remove a block of the owner's. Its history stays, and undo brings it back."""
         with self._open() as session:
             _require_own(session, block_id, "deleted", "switch it off instead (toggle)")
-            return _one(session.commit({key_of(block_id): Step(None, "delete")}, force=force))
+            return _one(session.commit({key_of(block_id): EditStep(None, "delete")}, force=force))
 
     def toggle(self, block_id: str, enabled: bool | None = None, *, force: bool = False) -> Edit:
         """Switch a block on or off; without `enabled`, to the other of the two."""
@@ -120,7 +129,7 @@ class Editor:
             is_on = effective(block_id, old, session.shipped)[0].get("enabled") is True
             wanted = not is_on if enabled is None else enabled
             new = _with_meta(session, block_id, {"enabled": wanted})
-            return _one(session.commit({key_of(block_id): Step(new, "toggle")}, force=force))
+            return _one(session.commit({key_of(block_id): EditStep(new, "toggle")}, force=force))
 
     def reorder(self, orders: Mapping[str, float], *, force: bool = False) -> tuple[Edit, ...]:
         """Give several blocks another place at once; an unknown id and nothing is written."""
@@ -130,7 +139,9 @@ class Editor:
                 message = f"there is no block {', '.join(map(repr, unknown))}"
                 raise LibraryError(message, hint="nothing was changed", blocks=unknown)
             steps = {
-                key_of(block_id): Step(_with_meta(session, block_id, {"order": order}), "reorder")
+                key_of(block_id): EditStep(
+                    _with_meta(session, block_id, {"order": order}), "reorder"
+                )
                 for block_id, order in orders.items()
             }
             return session.commit(steps, force=force)
@@ -139,7 +150,7 @@ class Editor:
         """Keep a block in another domain file."""
         with self._open() as session:
             new = _with_meta(session, block_id, {"domain_file": domain_file})
-            return _one(session.commit({key_of(block_id): Step(new, "move")}, force=force))
+            return _one(session.commit({key_of(block_id): EditStep(new, "move")}, force=force))
 
     def rename(self, block_id: str, new_id: str, *, force: bool = False) -> Edit:
         """Give a block of the owner's another id. Undo, under either id, takes it back."""
@@ -148,8 +159,10 @@ class Editor:
             layer = _require_own(session, block_id, "renamed", hint)
             _require_free(session, new_id)
             steps = {
-                key_of(block_id): Step(None, f"rename to {new_id}"),
-                key_of(new_id): Step(renamed(block_id, new_id, layer), f"rename from {block_id}"),
+                key_of(block_id): EditStep(None, f"rename to {new_id}"),
+                key_of(new_id): EditStep(
+                    rename_layer(block_id, new_id, layer), f"rename from {block_id}"
+                ),
             }
             return session.commit(steps, force=force)[1]
 
@@ -177,7 +190,7 @@ class Editor:
             if key in session.shipped.placeholders or key in session.owner.placeholders:
                 hint = "choose another key"
                 raise LibraryError(f"there is a placeholder {key!r} already", hint=hint)
-            return _one(session.commit({f"{PLACEHOLDER}{key}": Step(entry, "create")}))
+            return _one(session.commit({f"{PLACEHOLDER}{key}": EditStep(entry, "create")}))
 
     def delete_placeholder(self, key: str) -> Edit:
         with self._open() as session:
@@ -189,7 +202,7 @@ class Editor:
             if entry.get("source", "static") not in _OWN_SOURCES:
                 message = f"{key!r} takes its value from {entry['source']}"
                 raise LibraryError(message, hint="only fixed texts can be deleted")
-            return _one(session.commit({f"{PLACEHOLDER}{key}": Step(None, "delete")}))
+            return _one(session.commit({f"{PLACEHOLDER}{key}": EditStep(None, "delete")}))
 
     def reset(self, block_id: str) -> Edit:
         """Bring back a shipped block as it is shipped."""
@@ -198,7 +211,7 @@ class Editor:
             if block_id not in session.shipped.prompts:
                 message = f"{block_id!r} is your own block, and has no shipped form"
                 raise LibraryError(message, hint="delete it if you want it gone", block=block_id)
-            return _one(session.commit({key_of(block_id): Step(None, "reset")}))
+            return _one(session.commit({key_of(block_id): EditStep(None, "reset")}))
 
     def factory_reset(self, scope: Scope = "system") -> tuple[Edit, ...]:
         """Drop every change of shipped things; `full` drops what the owner made as well."""
@@ -228,7 +241,7 @@ class Editor:
         last = len(revisions) if newer is None else newer
         before = self._readable(block_id, content_of(revisions, first, block_id))
         after = self._readable(block_id, content_of(revisions, last, block_id))
-        return unified(before, after, (f"{block_id} {first}", f"{block_id} {last}"))
+        return unified_diff(before, after, (f"{block_id} {first}", f"{block_id} {last}"))
 
     def undo(self, block_id: str, *, force: bool = False) -> Edit:
         """Take back the newest edit that still stands. As many undos as edits lead to the start."""
@@ -244,7 +257,7 @@ class Editor:
         with self._open() as session:
             revisions = self._history.adopt(key, content(session.state(key)))
             state = parse_state(key, content_of(revisions, number, block_id))
-            step = Step(state, f"restore {number}", checked=False)
+            step = EditStep(state, f"restore {number}", checked=False)
             return _one(session.commit({key: step}, force=force))
 
     def conflicts(self) -> tuple[Conflict, ...]:
@@ -268,10 +281,10 @@ class Editor:
                 hint = f"in conflict are: {', '.join(fields)}" if fields else "nothing is"
                 raise LibraryError(f"{field!r} of {block_id!r} is not in conflict", hint=hint)
             if side == "ours":
-                new = settled(block_id, field, layer, session.shipped)
+                new = keep_field(block_id, field, layer, session.shipped)
             else:
-                new = dropped(field, layer)
-            step = Step(new, f"settle {field} as {side}")
+                new = drop_field(field, layer)
+            step = EditStep(new, f"settle {field} as {side}")
             return _one(session.commit({key_of(block_id): step}))
 
     def write(
@@ -287,13 +300,16 @@ class Editor:
             if not name or ":" in name:
                 hint = "name it without a colon"
                 raise LibraryError(f"{name!r} cannot be the id of a block", hint=hint, block=name)
-        steps = {key_of(name): Step(layer, said("write", words)) for name, layer in blocks.items()}
+        steps = {
+            key_of(name): EditStep(layer, revision_words("write", words))
+            for name, layer in blocks.items()
+        }
         for key, entry in (placeholders or {}).items():
-            steps[f"{PLACEHOLDER}{key}"] = Step(entry, said("write", words))
+            steps[f"{PLACEHOLDER}{key}"] = EditStep(entry, revision_words("write", words))
         with self._open() as session:
             return session.commit(steps, force=force)
 
-    def _open(self) -> AbstractContextManager[Session]:
+    def _open(self) -> AbstractContextManager[EditSession]:
         return open_session(self._shelf, self._history, seconds=self._busy_seconds)
 
     def _go_back(
@@ -319,19 +335,19 @@ class Editor:
         return readable_entry(state or {})
 
 
-def _known(session: Session, block_id: str) -> bool:
+def _known(session: EditSession, block_id: str) -> bool:
     return block_id in session.shipped.prompts or block_id in session.owner.prompts
 
 
-def _layer(session: Session, block_id: str) -> BlockLayer | None:
+def _layer(session: EditSession, block_id: str) -> BlockLayer | None:
     """The owner's layer of a block there is."""
     _require_known(block_id, (*session.shipped.prompts, *session.owner.prompts))
     return layer_of(block_id, session.shipped, session.owner)
 
 
-def _with_meta(session: Session, block_id: str, meta: JsonObject) -> BlockLayer:
+def _with_meta(session: EditSession, block_id: str, meta: JsonObject) -> BlockLayer:
     old = _layer(session, block_id)
-    return saved(block_id, old, session.shipped, meta=meta, variants={}, content={})
+    return save_fields(block_id, old, session.shipped, meta=meta, variants={}, content={})
 
 
 def _require_known(block_id: str, known: Sequence[str]) -> None:
@@ -340,7 +356,7 @@ def _require_known(block_id: str, known: Sequence[str]) -> None:
         raise LibraryError(f"there is no block {block_id!r}", hint=hint, block=block_id)
 
 
-def _require_own(session: Session, block_id: str, verb: str, hint: str) -> BlockLayer:
+def _require_own(session: EditSession, block_id: str, verb: str, hint: str) -> BlockLayer:
     layer = _layer(session, block_id)
     if layer is None or block_id in session.shipped.prompts:
         message = f"{block_id!r} is shipped and cannot be {verb}"
@@ -348,7 +364,7 @@ def _require_own(session: Session, block_id: str, verb: str, hint: str) -> Block
     return layer
 
 
-def _require_free(session: Session, block_id: str) -> None:
+def _require_free(session: EditSession, block_id: str) -> None:
     require_id(block_id)
     if _known(session, block_id):
         hint = "choose another id, or save the block that is there"

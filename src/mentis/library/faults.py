@@ -12,11 +12,11 @@ from mentis.values.location import Problem
 
 from .layer import Layer, as_problem
 from .overlay import domain_file
-from .problems import Source
-from .validate import Fault, Path
+from .problems import SourceFile
+from .validate import EntryFault, Path
 
 
-def locate_faults(faults: Iterable[Fault], shipped: Layer, owner: Layer) -> Iterator[Problem]:
+def locate_faults(faults: Iterable[EntryFault], shipped: Layer, owner: Layer) -> Iterator[Problem]:
     for fault in faults:
         source, entry = _place(fault, shipped, owner)
         path = fault.path if entry is not None else fault.path[:1]
@@ -27,7 +27,7 @@ def locate_faults(faults: Iterable[Fault], shipped: Layer, owner: Layer) -> Iter
             yield replace(found, code=fault.code)
 
 
-def as_error(faults: Iterable[Fault]) -> LibraryError:
+def as_error(faults: Iterable[EntryFault]) -> LibraryError:
     """The error for faults in something that is in no file yet."""
     said = [fault.message for fault in faults]
     first = next(iter(faults))
@@ -39,7 +39,9 @@ def also(problem: Problem, consequence: str) -> Problem:
     return replace(problem, message=f"{problem.message}; {consequence}")
 
 
-def _place(fault: Fault, shipped: Layer, owner: Layer) -> tuple[Source | None, JsonObject | None]:
+def _place(
+    fault: EntryFault, shipped: Layer, owner: Layer
+) -> tuple[SourceFile | None, JsonObject | None]:
     """The file to point at, and the entry in it: the owner's if that is where the field is."""
     above, below = _entry(fault, owner, shipped), _entry(fault, shipped, shipped)
     owned = above[1] is not None and (below[1] is None or _sets(above[1], _steps(fault)))
@@ -49,7 +51,9 @@ def _place(fault: Fault, shipped: Layer, owner: Layer) -> tuple[Source | None, J
     return source, entry
 
 
-def _entry(fault: Fault, layer: Layer, shipped: Layer) -> tuple[Source | None, JsonObject | None]:
+def _entry(
+    fault: EntryFault, layer: Layer, shipped: Layer
+) -> tuple[SourceFile | None, JsonObject | None]:
     match fault.part:
         case "manifest":
             entry = layer.prompts.get(str(fault.path[1]))
@@ -64,7 +68,7 @@ def _entry(fault: Fault, layer: Layer, shipped: Layer) -> tuple[Source | None, J
             return layer.files.get(file), layer.domains.get(file, {}).get(block_id)
 
 
-def _steps(fault: Fault) -> Path:
+def _steps(fault: EntryFault) -> Path:
     return fault.path[1:] if fault.part == "domain" else fault.path[2:]
 
 

@@ -14,7 +14,7 @@ from mentis.errors import LibraryError, UserError
 from mentis.values.json import JsonObject, json_fault
 from mentis.values.location import Location
 
-from .problems import Source, fault_at
+from .problems import SourceFile, fault_at
 
 Folder: TypeAlias = Traversable | Path
 _Object: TypeAlias = dict[str, object]
@@ -26,22 +26,22 @@ _HALF = re.compile(
 )
 
 
-def read_members(root: Folder, name: str) -> tuple[Source, JsonObject]:
+def read_members(root: Folder, name: str) -> tuple[SourceFile, JsonObject]:
     """The file's text, for locating faults in it, and the object it holds."""
     file = f"{root.name}/{name}"
     return parse_members(_read(root.joinpath(*name.split("/")), file), file)
 
 
-def parse_members(content: bytes, file: str) -> tuple[Source, JsonObject]:
+def parse_members(content: bytes, file: str) -> tuple[SourceFile, JsonObject]:
     """The object in the bytes of a file. `file` is what a person would open."""
-    source = Source(file, _decode(content, file), "json", LibraryError)
+    source = SourceFile(file, _decode(content, file), "json", LibraryError)
     data = _parse(source)
     if not isinstance(data, dict):
         raise source.fault((), "the file must hold a JSON object", hint="begin it with {")
     return source, cast("JsonObject", data)
 
 
-def _parse(source: Source) -> object:
+def _parse(source: SourceFile) -> object:
     try:
         data = _DECODER.decode(source.text)
     except json.JSONDecodeError as told:
@@ -73,7 +73,7 @@ def _unique(pairs: list[tuple[str, object]]) -> _Object:
     return members
 
 
-def _double(source: Source) -> UserError:
+def _double(source: SourceFile) -> UserError:
     """The error for the first key that is given twice, by reading the text once more."""
     doubles: list[tuple[_Object, str]] = []
 
@@ -92,7 +92,7 @@ def _double(source: Source) -> UserError:
     return source.fault((*path, name), f"{name!r} is given twice", hint="keep one", key=True)
 
 
-def _refuse_halves(source: Source) -> None:
+def _refuse_halves(source: SourceFile) -> None:
     """A half of a surrogate pair is text that cannot be written or sent."""
     for match in _HALF.finditer(source.text) if "\\u" in source.text else ():
         if match[1]:
@@ -119,14 +119,14 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def _bad_number(source: Source, token: str) -> UserError:
+def _bad_number(source: SourceFile, token: str) -> UserError:
     found = next((match for match in _TOKEN.finditer(source.text) if match[0] == token), None)
     place = _place(source, found.start() if found else 0)
     message = f"{token} is not a JSON number"
     return fault_at(LibraryError, place, message, hint="write a finite number, or null")
 
 
-def _place(source: Source, offset: int) -> Location:
+def _place(source: SourceFile, offset: int) -> Location:
     line = source.text.count("\n", 0, offset) + 1
     return Location(source.file, line, offset - source.text.rfind("\n", 0, offset))
 

@@ -17,7 +17,7 @@ from .problems import did_you_mean
 from .validate import fleeting
 
 
-def reworded(
+def reword_block(
     library: Library,
     block_id: str,
     text: str,

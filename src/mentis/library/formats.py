@@ -21,13 +21,13 @@ _Key: TypeAlias = Annotated[str, Field(pattern=r"^\w+$")]
 _NONE: list[str] = Field(default_factory=list[str])
 
 
-class Entry(BaseModel):
+class FileEntry(BaseModel):
     """Strict about what it knows, silent about what it does not."""
 
     model_config = ConfigDict(strict=True, extra="allow")
 
 
-class BlockEntry(Entry):
+class BlockEntry(FileEntry):
     """One block in the manifest."""
 
     name: str
@@ -54,31 +54,31 @@ class BlockEntry(Entry):
     keep_with: str | None = None
 
 
-class Manifest(Entry):
+class PromptManifest(FileEntry):
     version: str
     prompts: Annotated[dict[Annotated[str, Field(min_length=1)], BlockEntry], Field(min_length=1)]
 
 
-class UserManifest(Entry):
+class UserManifest(FileEntry):
     """The owner's manifest. A block that is shipped has only the fields the owner changed."""
 
     version: str
     prompts: dict[Annotated[str, Field(min_length=1)], BlockEntry]
 
 
-class MessageEntry(Entry):
+class MessageEntry(FileEntry):
     role: Literal["system", "user", "assistant"]
     content: str
 
 
-class VariantEntry(Entry):
+class VariantEntry(FileEntry):
     """A text block has `content`, a multi-turn block `messages`."""
 
     content: str | None = None
     messages: list[MessageEntry] | None = None
 
 
-class ContentEntry(Entry):
+class ContentEntry(FileEntry):
     """One block in a domain file."""
 
     variants: Annotated[dict[str, VariantEntry], Field(min_length=1)]
@@ -89,7 +89,7 @@ class Domain(RootModel[dict[str, ContentEntry]]):
     """A domain file: one block, or several."""
 
 
-class PlaceholderEntry(Entry):
+class PlaceholderEntry(FileEntry):
     name: str
     source: Literal[
         "persona_config", "user_profile", "computed", "runtime", "static", "custom", "user"
@@ -105,19 +105,19 @@ class PlaceholderEntry(Entry):
     join_separator: str = ", "
 
 
-class Registry(Entry):
+class PlaceholderRegistry(FileEntry):
     version: str
     placeholders: dict[_Key, PlaceholderEntry]
 
 
-class BaseEntry(Entry):
+class BaseEntry(FileEntry):
     """What a shipped field held when the owner changed it."""
 
     digest: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
     value: object
 
 
-class Overrides(Entry):
+class Overrides(FileEntry):
     """Block, then the path of the field (`meta.order`, `variants.default`), then its base."""
 
     version: str

@@ -34,7 +34,7 @@ class Target:
     content: str
 
 
-class History:
+class RevisionHistory:
     def __init__(self, revisions: Revisions, clock: Clock) -> None:
         self._revisions = revisions
         self._clock = clock
@@ -63,7 +63,7 @@ class History:
         return (*known, self.append(key, content, OUTSIDE))
 
 
-def said(verb: str, words: str = "") -> str:
+def revision_words(verb: str, words: str = "") -> str:
     return f"{verb}: {words}" if words else verb
 
 
@@ -118,7 +118,7 @@ def content_of(revisions: Sequence[Revision], number: int, what: str) -> str:
     return revisions[number - 1].content
 
 
-def edited(revisions: Sequence[Revision], revision: Revision) -> Revision:
+def original_edit(revisions: Sequence[Revision], revision: Revision) -> Revision:
     """The edit that an undo or a redo is about, in the end; an edit itself."""
     while (back := _back(revision)) and 0 < back[1] < revision.number:
         revision = revisions[back[1] - 1]
@@ -127,7 +127,7 @@ def edited(revisions: Sequence[Revision], revision: Revision) -> Revision:
 
 def _before(revisions: Sequence[Revision], number: int) -> Target:
     content = revisions[number - 2].content if number > 1 else NOTHING
-    return Target(number, edited(revisions, revisions[number - 1]), content)
+    return Target(number, original_edit(revisions, revisions[number - 1]), content)
 
 
 def _undone(revisions: Sequence[Revision], undo: int) -> int:

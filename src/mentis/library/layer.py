@@ -15,7 +15,7 @@ from mentis.values.json import JsonObject
 from mentis.values.location import Location, Problem
 
 from .files import Folder, read_members
-from .problems import Source
+from .problems import SourceFile
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,7 +67,7 @@ class Layer:
     words: JsonObject = field(default_factory=dict[str, object])
     bases: Mapping[str, Mapping[str, Base]] = field(default_factory=dict[str, Mapping[str, Base]])
     tops: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
-    files: Mapping[str, Source] = field(default_factory=dict[str, Source])
+    files: Mapping[str, SourceFile] = field(default_factory=dict[str, SourceFile])
     broken: Mapping[str, Problem] = field(default_factory=dict[str, Problem])
     documents: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
 
@@ -83,7 +83,7 @@ class Layer:
 def read_layer(root: Folder, name: LayerName) -> Layer:
     """Read every file of a layer. A shipped layer must have its three files in `_meta`."""
     documents: dict[str, JsonObject] = {}
-    files: dict[str, Source] = {}
+    files: dict[str, SourceFile] = {}
     broken: dict[str, Problem] = {}
     needed = (MANIFESTS[name], REGISTRIES[name], WORDS) if name == "shipped" else ()
     for file in (*needed, *_present(root, name)):
@@ -97,7 +97,7 @@ def read_layer(root: Folder, name: LayerName) -> Layer:
 def make_layer(
     name: LayerName,
     documents: Mapping[str, JsonObject],
-    files: Mapping[str, Source],
+    files: Mapping[str, SourceFile],
     broken: Mapping[str, Problem],
 ) -> Layer:
     """A layer out of files that are parsed already, by their names."""
@@ -121,7 +121,7 @@ class _Reader:
     def __init__(
         self,
         documents: Mapping[str, JsonObject],
-        files: Mapping[str, Source],
+        files: Mapping[str, SourceFile],
         broken: dict[str, Problem],
     ) -> None:
         self._documents = documents

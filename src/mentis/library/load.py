@@ -9,14 +9,14 @@ from mentis.errors import LibraryError
 from mentis.values.library import Library
 from mentis.values.location import Location
 
-from .assemble import Assembly, Loaded
+from .assemble import Assembly, LoadedLibrary
 from .files import Folder
 from .layer import Layer, read_layer
 from .people import load_persona, load_profile
 from .problems import did_you_mean
 
 __all__ = [
-    "Loaded",
+    "LoadedLibrary",
     "load_layers",
     "load_library",
     "load_persona",
@@ -46,7 +46,7 @@ def load_library(root: Folder) -> Library:
     return _whole(load_layers(read_layer(root, "shipped"), Layer("owner")))
 
 
-def load_layers(shipped: Layer, owner: Layer) -> Loaded:
+def load_layers(shipped: Layer, owner: Layer) -> LoadedLibrary:
     """Both layers as one library. A block that is wrong is left out, and the problem says why."""
     return Assembly(shipped, owner).loaded()
 
@@ -78,7 +78,7 @@ def _shipped() -> Folder:
     return files("mentis.library") / "shipped"
 
 
-def _whole(loaded: Loaded) -> Library:
+def _whole(loaded: LoadedLibrary) -> Library:
     if not loaded.problems:
         return loaded.library
     first, *others = loaded.problems

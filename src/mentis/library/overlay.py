@@ -21,7 +21,7 @@ NEVER_STORED = frozenset({"source", "_origin"})
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedBlock:
     """One block as both layers make it. `overridden` names the fields that are the owner's."""
 
     id: str
@@ -45,22 +45,22 @@ class Conflict(Value):
     theirs: object
 
 
-def merge_blocks(shipped: Layer, owner: Layer) -> dict[str, Merged]:
+def merge_blocks(shipped: Layer, owner: Layer) -> dict[str, MergedBlock]:
     """Every block of both layers, shipped ones first, in the order of their manifests."""
     ids = dict.fromkeys((*shipped.prompts, *owner.prompts))
     return {block_id: merge_block(block_id, shipped, owner) for block_id in ids}
 
 
-def merge_block(block_id: str, shipped: Layer, owner: Layer) -> Merged:
-    above = stored(owner.prompts.get(block_id, {}))
+def merge_block(block_id: str, shipped: Layer, owner: Layer) -> MergedBlock:
+    above = strip_derived(owner.prompts.get(block_id, {}))
     if block_id not in shipped.prompts:
         content = owner.domains.get(domain_file(above), {}).get(block_id, {})
-        return Merged(block_id, "owner", above, content)
+        return MergedBlock(block_id, "owner", above, content)
     below = shipped.prompts[block_id]
     meta = {**below, **above}
     under = shipped.domains.get(domain_file(below), {}).get(block_id, {})
     over = owner.domains.get(domain_file(meta), {}).get(block_id, {})
-    return Merged(
+    return MergedBlock(
         id=block_id,
         origin="shipped",
         meta=meta,
@@ -88,7 +88,7 @@ def find_conflicts(shipped: Layer, owner: Layer) -> tuple[Conflict, ...]:
         below = shipped.prompts.get(block_id, {})
         file = domain_file({**below, **above})
         over = owner.domains.get(file, {}).get(block_id, {}) if file else _anywhere(block_id, owner)
-        ours, theirs = owner_fields(stored(above), over), shipped_fields(block_id, shipped)
+        ours, theirs = owner_fields(strip_derived(above), over), shipped_fields(block_id, shipped)
         for path, base in bases.items():
             now = digest_of(theirs.get(path))
             if path in ours and now not in (base.digest, digest_of(ours[path])):
@@ -131,7 +131,7 @@ def _fields(meta: JsonObject, content: JsonObject) -> Iterator[tuple[str, object
             yield f"content.{name}", value
 
 
-def stored(meta: JsonObject) -> JsonObject:
+def strip_derived(meta: JsonObject) -> JsonObject:
     """An entry without what only a merged view says of it."""
     if NEVER_STORED.isdisjoint(meta):
         return meta

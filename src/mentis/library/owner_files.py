@@ -20,7 +20,7 @@ from mentis.values.location import Location, Problem
 
 from .files import parse_members
 from .layer import MANIFESTS, OVERRIDES, REGISTRIES, Layer, as_problem, domain_name, make_layer
-from .problems import Source
+from .problems import SourceFile
 
 PENDING = "_meta/pending.json"  # the journal of a change to several files
 LOCK = ".lock"
@@ -38,7 +38,7 @@ class OwnerFile:
     """One file as it was read: what it holds, or why it cannot be used."""
 
     key: Key
-    source: Source | None = None
+    source: SourceFile | None = None
     members: JsonObject | None = None
     problem: Problem | None = None
     settled: bool = True

@@ -14,7 +14,7 @@ from mentis.codec.toml import parse_toml
 from mentis.errors import PersonaError
 from mentis.values.persona import Expression, Persona, Profile, Trait
 
-from .problems import Source, first_fault
+from .problems import SourceFile, first_fault
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -31,7 +31,7 @@ _SECTIONS = {
 
 def load_persona(text: str, file: str) -> Persona:
     """The persona a `persona.toml` describes. Its folder's name is its id."""
-    source = Source(file, text, "toml", PersonaError)
+    source = SourceFile(file, text, "toml", PersonaError)
     members = parse_toml(source.text, source.file, error=source.error)
     folder = PurePath(file).parent.name if PurePath(file).name == "persona.toml" else ""
     if folder:
@@ -54,7 +54,7 @@ def load_persona(text: str, file: str) -> Persona:
 
 def load_profile(text: str, file: str) -> Profile:
     """The person a `profile.toml` describes."""
-    source = Source(file, text, "toml", PersonaError)
+    source = SourceFile(file, text, "toml", PersonaError)
     return _validated(
         Profile,
         parse_toml(source.text, source.file, error=source.error),
@@ -63,7 +63,7 @@ def load_profile(text: str, file: str) -> Profile:
     )
 
 
-def _speak_first(members: dict[str, object], source: Source) -> None:
+def _speak_first(members: dict[str, object], source: SourceFile) -> None:
     """The first of the `languages` is the one it answers in; `language` alone may stand instead."""
     languages = members.get("languages")
     if not isinstance(languages, list) or not languages:
@@ -91,7 +91,7 @@ def _renamed(way: object) -> object:
 
 
 def _validated(
-    kind: type[_T], members: Mapping[str, object], source: Source, known: Sequence[str]
+    kind: type[_T], members: Mapping[str, object], source: SourceFile, known: Sequence[str]
 ) -> _T:
     from pydantic import ValidationError
 

@@ -21,7 +21,7 @@ _UNION = frozenset({"str", "int", "float", "list[str]"})
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceFile:
     """A file's name and text, and which error a fault in it becomes."""
 
     file: str
@@ -53,7 +53,7 @@ def fault_at(
 
 
 def first_fault(
-    source: Source,
+    source: SourceFile,
     found: ValidationError,
     known: Mapping[str, Sequence[str]],
     *,

@@ -26,7 +26,7 @@ def readable_entry(entry: JsonObject) -> list[str]:
     return [f"{name}: {_value(value)}" for name, value in entry.items()]
 
 
-def unified(older: list[str], newer: list[str], names: tuple[str, str]) -> str:
+def unified_diff(older: list[str], newer: list[str], names: tuple[str, str]) -> str:
     """A unified diff, empty when nothing differs."""
     return "".join(
         f"{line}\n" for line in difflib.unified_diff(older, newer, *names, lineterm="", n=3)

@@ -19,7 +19,7 @@ from .files import parse_members
 from .history import undo_target
 from .integrity import broken_files, keep_aside
 from .layer import Layer, make_layer
-from .session import Session, Step
+from .session import EditSession, EditStep
 from .states import BLOCK, PLACEHOLDER, Edit, content, state_in
 
 Scope: TypeAlias = Literal["system", "full"]
@@ -27,14 +27,14 @@ KEY = "prompts:reset"
 _Kept: TypeAlias = Mapping[str, Mapping[Literal["text", "aside"], str]]
 
 
-def factory_reset(session: Session, scope: Scope) -> tuple[Edit, ...]:
+def factory_reset(session: EditSession, scope: Scope) -> tuple[Edit, ...]:
     """`system` drops changes of shipped things, `full` everything the owner's layer holds."""
     kept = _keep(session)
     keys = [key for key in _keys(session.owner) if scope == "full" or _shipped(key, session)]
     if not keys and (scope == "system" or not kept):
         return ()
     number = session.history.append(KEY, json.dumps(kept, ensure_ascii=False), f"reset {scope}")
-    steps = {key: Step(None, f"reset {scope}") for key in keys}
+    steps = {key: EditStep(None, f"reset {scope}") for key in keys}
     files = dict.fromkeys(kept) if scope == "full" else None
     try:
         return session.commit(steps, force=True, files=files)
@@ -43,7 +43,7 @@ def factory_reset(session: Session, scope: Scope) -> tuple[Edit, ...]:
         raise
 
 
-def undo_reset(session: Session) -> tuple[Edit, ...]:
+def undo_reset(session: EditSession) -> tuple[Edit, ...]:
     """The owner's files as they were before the last reset that still stands."""
     revisions = session.history.of(KEY)
     target = undo_target(revisions)
@@ -56,7 +56,7 @@ def undo_reset(session: Session) -> tuple[Edit, ...]:
     keys = dict.fromkeys((*_keys(session.owner), *_keys(restored)))
     states = {key: state_in(key, session.shipped, restored) for key in keys}
     steps = {
-        key: Step(state, "undo reset", checked=False)
+        key: EditStep(state, "undo reset", checked=False)
         for key, state in states.items()
         if content(state) != content(session.state(key))
     }
@@ -66,7 +66,7 @@ def undo_reset(session: Session) -> tuple[Edit, ...]:
     return edits
 
 
-def _keep(session: Session) -> _Kept:
+def _keep(session: EditSession) -> _Kept:
     """The content of every file there is, but for folders and links that lead out."""
     kept: dict[str, Mapping[Literal["text", "aside"], str]] = {}
     for name, source in session.owner.files.items():
@@ -105,7 +105,7 @@ def _keys(owner: Layer) -> Iterable[str]:
     yield from (f"{PLACEHOLDER}{key}" for key in owner.placeholders)
 
 
-def _shipped(key: str, session: Session) -> bool:
+def _shipped(key: str, session: EditSession) -> bool:
     """Whether it changes something shipped, now or when the change was made."""
     block_id = key.removeprefix(BLOCK)
     if block_id != key:

@@ -62,14 +62,14 @@ class _Form:
 
 @cache
 def _forms() -> dict[FileKind, _Form]:
-    from .formats import Domain, Manifest, Overrides, Registry, UserManifest, Words
+    from .formats import Domain, Overrides, PlaceholderRegistry, PromptManifest, UserManifest, Words
 
     return {
-        "prompt_manifest": _Form(Manifest, "Manifest of the shipped blocks"),
+        "prompt_manifest": _Form(PromptManifest, "Manifest of the shipped blocks"),
         "user_manifest": _Form(UserManifest, "Manifest of the owner's blocks", "BlockEntry", 2),
-        "placeholder_registry": _Form(Registry, "Registry of the shipped placeholders"),
+        "placeholder_registry": _Form(PlaceholderRegistry, "Registry of the shipped placeholders"),
         "user_placeholder_registry": _Form(
-            Registry, "Registry of the owner's placeholders", "PlaceholderEntry", 2
+            PlaceholderRegistry, "Registry of the owner's placeholders", "PlaceholderEntry", 2
         ),
         "domain": _Form(Domain, "Wordings of shipped blocks"),
         "user_domain": _Form(Domain, "Wordings the owner wrote", "ContentEntry", 1),

@@ -17,12 +17,12 @@ from mentis.values.block import Block
 from mentis.values.json import JsonObject
 from mentis.values.placeholder import Placeholder
 
-from .assemble import Loaded
-from .block_layer import BlockLayer, normalised
+from .assemble import LoadedLibrary
+from .block_layer import BlockLayer, normalise_layer
 from .constitution import needs_force, require_force
 from .documents import Documents
 from .faults import as_error
-from .history import History, same
+from .history import RevisionHistory, same
 from .layer import Layer, make_layer
 from .overlay import merge_block, merge_placeholder
 from .owner_files import LOCK, PENDING
@@ -33,7 +33,7 @@ from .validate import fleeting, make_block, make_placeholder
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class EditStep:
     """What one thing becomes, and in what words. `checked` is off for going back to a state that
     was there before: it is restored even if something was wrong with it."""
 
@@ -42,14 +42,14 @@ class Step:
     checked: bool = True
 
 
-class Session:
+class EditSession:
     """Made by `open_session`; whoever has one holds the lock."""
 
-    def __init__(self, shelf: Shelf, history: History) -> None:
+    def __init__(self, shelf: Shelf, history: RevisionHistory) -> None:
         self.root = shelf.root
         self.history = history
         self._limit = shelf.max_file_bytes
-        self.loaded: Loaded = shelf.current()
+        self.loaded: LoadedLibrary = shelf.current()
 
     @property
     def shipped(self) -> Layer:
@@ -64,7 +64,7 @@ class Session:
 
     def commit(
         self,
-        steps: Mapping[str, Step],
+        steps: Mapping[str, EditStep],
         *,
         force: bool = False,
         expected: int | None = None,
@@ -91,23 +91,23 @@ class Session:
     def _adopted(self, key: str) -> int:
         return len(self.history.adopt(key, content(self.state(key))))
 
-    def _forced(self, key: str, step: Step, *, force: bool) -> Step:
+    def _forced(self, key: str, step: EditStep, *, force: bool) -> EditStep:
         """The step as it is stored, with a note if it needed force."""
         if not key.startswith(BLOCK):
             return step
         block_id, old = key.removeprefix(BLOCK), cast("BlockLayer | None", self.state(key))
         new = cast("BlockLayer | None", step.state)
         if new is not None and step.checked:
-            new = normalised(block_id, new, self.shipped)
+            new = normalise_layer(block_id, new, self.shipped)
         if not needs_force(block_id, old, new, self.shipped):
-            return Step(new, step.words, step.checked)
+            return EditStep(new, step.words, step.checked)
         require_force(block_id, force=force)
-        return Step(new, f"{step.words} (forced)", step.checked)
+        return EditStep(new, f"{step.words} (forced)", step.checked)
 
-    def _differs(self, key: str, step: Step) -> bool:
+    def _differs(self, key: str, step: EditStep) -> bool:
         return not same(content(self.state(key)), content(step.state))
 
-    def _changes(self, steps: Mapping[str, Step]) -> dict[str, bytes | None]:
+    def _changes(self, steps: Mapping[str, EditStep]) -> dict[str, bytes | None]:
         documents = Documents(self.shipped, self.owner)
         for key, step in steps.items():
             if key.startswith(BLOCK):
@@ -122,7 +122,7 @@ class Session:
                 _require_good(key, self.shipped, after)
         return documents.changes(self._limit)
 
-    def _write(self, changes: Mapping[str, bytes | None], steps: Mapping[str, Step]) -> None:
+    def _write(self, changes: Mapping[str, bytes | None], steps: Mapping[str, EditStep]) -> None:
         with kept_former([inside(self.root, name) for name in changes]) as former:
             change_together(self.root, changes, journal=PENDING)
             try:
@@ -135,7 +135,9 @@ class Session:
 
 
 @contextmanager
-def open_session(shelf: Shelf, history: History, *, seconds: float) -> Generator[Session]:
+def open_session(
+    shelf: Shelf, history: RevisionHistory, *, seconds: float
+) -> Generator[EditSession]:
     inside(shelf.root.parent, shelf.root.name)
     meta = shelf.root / "_meta"
     for folder in (shelf.root, meta):
@@ -146,7 +148,7 @@ def open_session(shelf: Shelf, history: History, *, seconds: float) -> Generator
     with write_lock(shelf.root / LOCK, seconds=seconds):
         finish_change(shelf.root, journal=PENDING)
         sweep((shelf.root, meta))
-        yield Session(shelf, history)
+        yield EditSession(shelf, history)
 
 
 def _require_newest(newest: Mapping[str, int], expected: int) -> None:

@@ -11,7 +11,7 @@ from mentis.disk.together import digest_of_file, read_journal
 from mentis.errors import LibraryError, MentisError, OutsideHome, StoreLocked
 from mentis.values.location import Location, Problem
 
-from .assemble import Loaded
+from .assemble import LoadedLibrary
 from .layer import Layer, as_problem
 from .load import load_layers, shipped_layer
 from .owner_files import PENDING, Key, OwnerFile, layer_of_files, read_file, reread, scan
@@ -34,16 +34,16 @@ class Shelf:
         self._files: Mapping[str, OwnerFile] = {}
         self._keys: Mapping[str, Key] = {}
         self._settled = False
-        self._loaded: Loaded | None = None
+        self._loaded: LoadedLibrary | None = None
 
-    def current(self) -> Loaded:
+    def current(self) -> LoadedLibrary:
         """Both layers as they are now; the same object as long as no file changed."""
         with self._lock:
             if self._loaded is None or not self._settled or scan(self.root) != self._keys:
                 self._loaded = self._latest()
             return self._loaded
 
-    def _latest(self) -> Loaded:
+    def _latest(self) -> LoadedLibrary:
         for _ in range(_TRIES):
             files = self._read()
             keys = {name: file.key for name, file in files.items()}
@@ -72,7 +72,7 @@ class Shelf:
         files: Mapping[str, OwnerFile],
         keys: Mapping[str, Key],
         effective: Mapping[str, OwnerFile],
-    ) -> Loaded:
+    ) -> LoadedLibrary:
         same = self._loaded is not None and _contents(files) == _contents(self._files)
         self._files, self._keys = files, keys
         self._settled = all(file.settled for file in files.values())

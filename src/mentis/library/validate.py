@@ -18,7 +18,7 @@ from mentis.values.placeholder import Placeholder
 from mentis.values.stability import Stability
 
 from .build import build_block, build_placeholder
-from .overlay import Merged, domain_file
+from .overlay import MergedBlock, domain_file
 from .problems import hint_for, message_for, real_path
 from .search import block_keys
 
@@ -32,7 +32,7 @@ _KEY = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class EntryFault:
     """What is wrong at `path` of the manifest, the registry or the block's domain file."""
 
     part: Literal["manifest", "domain", "registry"]
@@ -42,14 +42,14 @@ class Fault:
     code: str = LibraryError.code
 
 
-def make_block(merged: Merged, domains: Collection[str] = ()) -> Block | list[Fault]:
+def make_block(merged: MergedBlock, domains: Collection[str] = ()) -> Block | list[EntryFault]:
     """The block, or its faults. `domains` are the domain files there are."""
     from pydantic import ValidationError
 
     from .formats import BlockEntry, ContentEntry  # loads pydantic
 
     if not merged.id:
-        return [Fault("manifest", ("prompts", ""), "a block has no id", "give it a name")]
+        return [EntryFault("manifest", ("prompts", ""), "a block has no id", "give it a name")]
     try:
         entry = BlockEntry.model_validate(merged.meta)
     except ValidationError as error:
@@ -65,13 +65,13 @@ def make_block(merged: Merged, domains: Collection[str] = ()) -> Block | list[Fa
     )
 
 
-def fleeting(block: Block, placeholders: Mapping[str, Placeholder]) -> list[Fault]:
+def fleeting(block: Block, placeholders: Mapping[str, Placeholder]) -> list[EntryFault]:
     """What in a block that calls itself stable changes every turn."""
     if block.stability is not Stability.STABLE:
         return []
     found = (key for key in block_keys(block) if key in placeholders)
     return [
-        Fault(
+        EntryFault(
             "manifest",
             ("prompts", block.id, "stability"),
             f"{block.id!r} is declared stable, but {{{{{key}}}}} in it changes every turn",
@@ -83,7 +83,7 @@ def fleeting(block: Block, placeholders: Mapping[str, Placeholder]) -> list[Faul
     ]
 
 
-def make_placeholder(key: str, raw: JsonObject) -> Placeholder | list[Fault]:
+def make_placeholder(key: str, raw: JsonObject) -> Placeholder | list[EntryFault]:
     from pydantic import ValidationError
 
     from .formats import PlaceholderEntry  # loads pydantic
@@ -91,7 +91,7 @@ def make_placeholder(key: str, raw: JsonObject) -> Placeholder | list[Fault]:
     place = ("placeholders", key)
     if not _KEY.fullmatch(key):
         message = f"{'.'.join(place)} has a form that is not allowed: {key!r}"
-        return [Fault("registry", place, message, "use letters, digits and underscores alone")]
+        return [EntryFault("registry", place, message, "use letters, digits and underscores alone")]
     try:
         return build_placeholder(key, PlaceholderEntry.model_validate(raw))
     except ValidationError as error:
@@ -100,30 +100,32 @@ def make_placeholder(key: str, raw: JsonObject) -> Placeholder | list[Fault]:
 
 def _faults(
     error: ValidationError, part: Literal["manifest", "domain", "registry"], place: Path
-) -> list[Fault]:
-    found: dict[Path, Fault] = {}  # a union says the same of each of its members
+) -> list[EntryFault]:
+    found: dict[Path, EntryFault] = {}  # a union says the same of each of its members
     for details in error.errors(include_url=False):
         path = (*place, *real_path(details))
-        found.setdefault(path, Fault(part, path, message_for(details, path), hint_for(details, ())))
+        found.setdefault(
+            path, EntryFault(part, path, message_for(details, path), hint_for(details, ()))
+        )
     return list(found.values())
 
 
-def _without_content(merged: Merged, domains: Collection[str]) -> Fault:
+def _without_content(merged: MergedBlock, domains: Collection[str]) -> EntryFault:
     file, path = domain_file(merged.meta), ("prompts", merged.id, "domain_file")
     if file in domains:
         hint = f"add {merged.id!r} to that file, or name the file that holds it"
-        return Fault("manifest", path, f"{file} holds no block {merged.id!r}", hint)
+        return EntryFault("manifest", path, f"{file} holds no block {merged.id!r}", hint)
     hint = "put the file back, or correct the name"
-    return Fault("manifest", path, f"there is no file {file}", hint)
+    return EntryFault("manifest", path, f"there is no file {file}", hint)
 
 
-def _unworded(block_id: str, entry: BlockEntry, content: ContentEntry) -> list[Fault]:
+def _unworded(block_id: str, entry: BlockEntry, content: ContentEntry) -> list[EntryFault]:
     text = entry.type == "text"
-    faults: list[Fault] = []
+    faults: list[EntryFault] = []
     for name, variant in content.variants.items():
         if (variant.content if text else variant.messages) is None:
             wanted = "content" if text else "messages"
             message = f"variant {name!r} of {entry.type} block {block_id!r} has no {wanted}"
             hint = f"add {wanted}; an empty one blanks the block"
-            faults.append(Fault("domain", (block_id, "variants", name), message, hint))
+            faults.append(EntryFault("domain", (block_id, "variants", name), message, hint))
     return faults

@@ -6,12 +6,12 @@ from contextlib import AbstractContextManager
 
 from mentis.home.identity import Identity
 from mentis.record.agent_record import AgentRecord
-from mentis.turn.lock import named
+from mentis.turn.lock import named_lock
 
 
-def running(record: AgentRecord, who: Identity) -> AbstractContextManager[None]:
+def loop_lock(record: AgentRecord, who: Identity) -> AbstractContextManager[None]:
     """Be the one that runs it, for the length of the block. It blocks."""
-    return named(
+    return named_lock(
         record,
         who,
         "run",

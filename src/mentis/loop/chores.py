@@ -20,9 +20,9 @@ from mentis.ports.clock import Clock
 from mentis.talk.afterthought import Afterthought
 from mentis.talk.beat import Beat
 from mentis.talk.persona_update import Upkeep
-from mentis.talk.schedule import Pulse, next_due
-from mentis.talk.silence import Silence
-from mentis.tick.cortex import Waiting
+from mentis.talk.schedule import BeatSchedule, next_due
+from mentis.talk.silence import DueAfterthought
+from mentis.tick.cortex import Backlog
 from mentis.tick.events import EventName
 from mentis.turn.turn import TurnResult
 from mentis.values.action import Outcome
@@ -32,7 +32,7 @@ from mentis.values.value import Value
 from .report import RunReport
 
 
-class Doer(Protocol):
+class ChoreAgent(Protocol):
     """What does them: an `Agent`."""
 
     @property
@@ -42,15 +42,17 @@ class Doer(Protocol):
 
     async def deliver(self, outcome: Outcome) -> TurnResult: ...
 
-    def silence(self) -> Silence | None: ...
+    def silence(self) -> DueAfterthought | None: ...
 
-    async def think_after(self, silence: Silence, *, poll: float) -> Afterthought | None: ...
+    async def think_after(
+        self, silence: DueAfterthought, *, poll: float
+    ) -> Afterthought | None: ...
 
     def updates_due(self, since: int) -> tuple[tuple[str, ...], int]: ...
 
     def upkeep(self, tell: Callable[[PersonaUpdate | MentisError], None]) -> Upkeep: ...
 
-    def pulse(self) -> Pulse: ...
+    def pulse(self) -> BeatSchedule: ...
 
     async def beat(self) -> Beat: ...
 
@@ -71,7 +73,9 @@ class ChorePlan(Value):
 
 
 class Chores:
-    def __init__(self, doer: Doer, plan: ChorePlan, report: RunReport, tell: TellEvent) -> None:
+    def __init__(
+        self, doer: ChoreAgent, plan: ChorePlan, report: RunReport, tell: TellEvent
+    ) -> None:
         self._doer, self._plan, self._report, self._tell = doer, plan, report, tell
         self._not_before: dict[str, float] = {}  # on the clock that only goes on
         self._began: datetime = doer.clock.now()
@@ -96,11 +100,11 @@ class Chores:
             self._upkeep.finish()
         await self._kept.wait()
 
-    def rouse(self, waiting: Waiting) -> bool:
+    def rouse(self, waiting: Backlog) -> bool:
         """Whether there is something to deliver now."""
         return self._plan.deliver and bool(waiting.owed) and self._may("delivery")
 
-    async def run(self, waiting: Waiting, *, still: bool) -> None:
+    async def run(self, waiting: Backlog, *, still: bool) -> None:
         """All that is due; a beat only where nothing else was, also no tick (`still`)."""
         busy = await self._deliver(waiting)
         busy = await self._think_again() or busy
@@ -108,7 +112,7 @@ class Chores:
         if still and not busy and not self._report.stopped:
             await self._beat()
 
-    async def _deliver(self, waiting: Waiting) -> bool:
+    async def _deliver(self, waiting: Backlog) -> bool:
         if not self.rouse(waiting):
             return False
         facts: dict[str, object] = {}

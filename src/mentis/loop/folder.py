@@ -34,14 +34,14 @@ _LOOKED_AT = 256  # files at a time; the others wait where they are
 
 
 @dataclass(frozen=True, slots=True)
-class Refused(Value):
+class RefusedSense(Value):
     """Something that was no sense, where it was, and why not."""
 
     name: str
     reason: str
 
 
-Refuse = Callable[[Refused], None]
+Refuse = Callable[[RefusedSense], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class _File:
         return cls(name, found.st_ino, found.st_mtime_ns, found.st_size)
 
 
-class Folder:
+class SenseFolder:
     """`keeps`: what was taken goes to `taken/`, else it is removed. What is refused goes to
     `refused/`. `trust` is who vouches for all of it. `seals` are for the agent's own folder: what
     the program puts back there comes as it was.
@@ -198,7 +198,7 @@ class Folder:
         """Once for each as long as it lies there."""
         if name not in self._told:
             self._told.add(name)
-            self.refuse(Refused(_shown(name), reason))
+            self.refuse(RefusedSense(_shown(name), reason))
 
 
 def drop_in(folder: Path, name: str, content: str, *, most: int, most_bytes: int) -> Path:
@@ -259,5 +259,5 @@ def _shown(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def _unheard(_refused: Refused) -> None:
+def _unheard(_refused: RefusedSense) -> None:
     """No loop listens yet."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mentis.tick.cortex import Waiting
+from mentis.tick.cortex import Backlog
 
 
 @dataclass(slots=True)
@@ -17,13 +17,13 @@ class IdleGate:
     every: int = 60
     still: int = 0  # ticks in a row without a thought
 
-    def why(self, waiting: Waiting, *, senses: int = 0, woke: bool = False) -> str:
+    def why(self, waiting: Backlog, *, senses: int = 0, woke: bool = False) -> str:
         """What there is to think about; "" is nothing, and the tick costs nothing."""
         reason = self._reason(waiting, senses, woke=woke)
         self.still = 0 if reason else self.still + 1
         return reason
 
-    def _reason(self, waiting: Waiting, senses: int, *, woke: bool) -> str:
+    def _reason(self, waiting: Backlog, senses: int, *, woke: bool) -> str:
         if senses:
             return "senses"
         if waiting.news or waiting.left:

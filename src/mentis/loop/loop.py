@@ -21,7 +21,7 @@ from mentis.errors import BudgetReached, MentisError, StoreLocked
 from mentis.ports.sense_source import SenseSource
 from mentis.record.leases import entered
 from mentis.tick.blame import why_unheard
-from mentis.tick.cortex import Ticked, Waiting
+from mentis.tick.cortex import Backlog, TickResult
 from mentis.tick.events import Emit, EventName, TickEvent, silent
 from mentis.tick.kept import MOST_TAKEN
 from mentis.tick.think import UNHEARD
@@ -31,26 +31,26 @@ from mentis.values.trust import Trust
 from mentis.values.value import Value
 
 from .aside import Aside, unsayable
-from .chores import ChorePlan, Chores, Doer
-from .folder import Folder, Refused
+from .chores import ChoreAgent, ChorePlan, Chores
+from .folder import RefusedSense, SenseFolder
 from .given import poses_as_ours, stops_unvouched
 from .idle import IdleGate
 from .pause import Pause, RealPause
 from .queue import SenseQueue
 from .report import RunReport
-from .socket import Socket
-from .suspected import Suspected
-from .suspects import Suspects, Trial
+from .socket import SenseSocket
+from .suspected import SuspectsFile
+from .suspects import SenseTrial, Suspects
 from .timers import Timers
 
 _BUDGET = f"{BudgetReached.code}: "
-_OWN = (Folder, Socket, Timers)
+_OWN = (SenseFolder, SenseSocket, Timers)
 
 
-class Thinker(Doer, Protocol):
+class LoopAgent(ChoreAgent, Protocol):
     """What the loop drives: an `Agent`."""
 
-    async def waiting(self) -> Waiting: ...
+    async def waiting(self) -> Backlog: ...
 
     def taken(self) -> tuple[str, ...]: ...
 
@@ -63,7 +63,7 @@ class Thinker(Doer, Protocol):
         taken: Sequence[str],
         only: Collection[str] | None,
         emit: Emit,
-    ) -> Ticked: ...
+    ) -> TickResult: ...
 
 
 @runtime_checkable
@@ -98,14 +98,14 @@ class Loop:
 
     def __init__(
         self,
-        thinker: Thinker,
+        thinker: LoopAgent,
         sources: Sequence[SenseSource] = (),
         plan: LoopPlan | None = None,
         *,
         emit: Emit = silent,
         pause: Pause | None = None,
         alone: AbstractContextManager[object] | None = None,
-        suspected: Suspected | None = None,
+        suspected: SuspectsFile | None = None,
     ) -> None:
         self.plan = plan or LoopPlan()
         self.report = RunReport()
@@ -126,11 +126,11 @@ class Loop:
             self._listen(source)
 
     def _listen(self, source: SenseSource) -> None:
-        if isinstance(source, Folder):
+        if isinstance(source, SenseFolder):
             source.refuse = self._refused
         elif isinstance(source, SenseQueue):
             source.ring = self._pause.ring
-        elif isinstance(source, Socket):
+        elif isinstance(source, SenseSocket):
             source.queue.ring = self._pause.ring
 
     async def run(self) -> RunReport:
@@ -235,7 +235,7 @@ class Loop:
             await self._chores.run(waiting, still=not reason)
         return rest
 
-    async def _think(self, trial: Trial) -> float | None:
+    async def _think(self, trial: SenseTrial) -> float | None:
         """How long it wants to rest afterwards, if it does."""
         senses, only = trial.senses, trial.only
         ids = [one.id for one in senses]
@@ -371,7 +371,7 @@ class Loop:
     def _unheard(self, sense: Sense) -> bool:
         """Our own sources refuse it at the door; this is for what others hand over."""
         if reason := stops_unvouched(sense):
-            self._refused(Refused(sense.id, reason))
+            self._refused(RefusedSense(sense.id, reason))
         return bool(reason)
 
     async def _done(self, senses: Sequence[Sense]) -> None:
@@ -379,7 +379,7 @@ class Loop:
         for source in self._sources if ids else ():
             await source.done(ids)
 
-    def _refused(self, refused: Refused) -> None:
+    def _refused(self, refused: RefusedSense) -> None:
         self.report.refuse(refused)
         self._tell("sense_refused", name=refused.name, reason=refused.reason)
 

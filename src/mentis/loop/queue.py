@@ -13,7 +13,7 @@ from mentis.values.cognition import Sense
 
 
 @dataclass(slots=True)
-class Held:
+class QueuedSense:
     """A sense that waits, and who waits for it to be taken."""
 
     sense: Sense
@@ -27,7 +27,7 @@ class SenseQueue:
 
     def __init__(self, most: int = 32) -> None:
         self._most = most
-        self._held: dict[str, Held] = {}
+        self._held: dict[str, QueuedSense] = {}
         self._changed = Event()
         self._closed = False
         self.ring: Callable[[], None] = _nobody  # the loop listens here
@@ -35,13 +35,13 @@ class SenseQueue:
     def __len__(self) -> int:
         return len(self._held)
 
-    async def put(self, sense: Sense) -> Held:
+    async def put(self, sense: Sense) -> QueuedSense:
         """Wait for room and put it there; the same id twice is the same sense."""
         while sense.id not in self._held and len(self._held) >= self._most and not self._closed:
             await self._changed.wait()
         if self._closed:
             raise UsageError("nobody takes senses here any more", hint="keep it, and put it later")
-        held = self._held.setdefault(sense.id, Held(sense))
+        held = self._held.setdefault(sense.id, QueuedSense(sense))
         self.ring()
         await checkpoint()
         return held

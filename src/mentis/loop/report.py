@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from mentis.tick.cortex import Ticked
+from mentis.tick.cortex import TickResult
 
-from .folder import Refused
+from .folder import RefusedSense
 
 _MOST_REFUSED = 50
 
@@ -35,11 +35,11 @@ class RunReport:
     acts: int = 0
     patches: int = 0
     refusals: int = 0
-    refused: list[Refused] = field(default_factory=list[Refused])  # the last of them
+    refused: list[RefusedSense] = field(default_factory=list[RefusedSense])  # the last of them
     stopped: str = ""
     told: str = ""  # in words, where there is more to say
 
-    def add(self, ticked: Ticked, *, senses: int) -> None:
+    def add(self, ticked: TickResult, *, senses: int) -> None:
         report = ticked.tick.report
         self.thought += 1
         self.senses += senses
@@ -47,6 +47,6 @@ class RunReport:
         if not ticked.unsaved:
             self.patches += sum(one.applied for one in (*report.goal_ops, *report.memory_ops))
 
-    def refuse(self, refused: Refused) -> None:
+    def refuse(self, refused: RefusedSense) -> None:
         self.refusals += 1
         self.refused = [*self.refused, refused][-_MOST_REFUSED:]

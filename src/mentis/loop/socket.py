@@ -26,14 +26,14 @@ from mentis.values.cognition import Sense
 from mentis.values.trust import Trust
 
 from .given import read_object, read_sense
-from .queue import Held, SenseQueue
+from .queue import QueuedSense, SenseQueue
 
 _ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _LONGEST_PATH = 100
 _CONNECTIONS = 8
 
 
-class Socket:
+class SenseSocket:
     """A `SenseSource` that other programs write to."""
 
     def __init__(
@@ -115,7 +115,7 @@ class Socket:
         return read_sense(given, f"socket:{name}", endpoint="socket", trust=self._trust)
 
 
-async def _confirm(stream: ByteStream, held: Held) -> None:
+async def _confirm(stream: ByteStream, held: QueuedSense) -> None:
     await held.taken.wait()
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         await _say(stream, {"taken": held.sense.id.removeprefix("socket:")})

@@ -19,14 +19,14 @@ from mentis.tick.events import Emit
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
-from .alone import running
+from .alone import loop_lock
 from .chores import ChorePlan
-from .folder import Folder
-from .loop import Loop, LoopPlan, Thinker
+from .folder import SenseFolder
+from .loop import Loop, LoopAgent, LoopPlan
 from .pause import Pause
 from .sealed import Seals
-from .socket import Socket
-from .suspected import Suspected
+from .socket import SenseSocket
+from .suspected import SuspectsFile
 from .timers import Timer, Timers
 
 
@@ -44,7 +44,7 @@ class LoopChoice(Value):
 
 
 def open_loop(
-    thinker: Thinker,
+    thinker: LoopAgent,
     who: Identity,
     record: AgentRecord,
     chosen: RunSettings,
@@ -57,7 +57,7 @@ def open_loop(
     choice = choice or LoopChoice()
     home, persona = who.home, who.persona.id
     inbox = _made(home.senses(persona))
-    own = Folder(
+    own = SenseFolder(
         inbox,
         trust=choice.trust,
         keeps=False,
@@ -71,8 +71,8 @@ def open_loop(
         _plan(chosen, choice),
         emit=emit,
         pause=pause,
-        alone=running(record, who),
-        suspected=Suspected(home.owners / "run" / f"{persona}.suspects.json"),
+        alone=loop_lock(record, who),
+        suspected=SuspectsFile(home.owners / "run" / f"{persona}.suspects.json"),
     )
 
 
@@ -94,9 +94,9 @@ def _named(ids: Ids, chosen: RunSettings, choice: LoopChoice) -> Iterator[SenseS
     for folder in choice.folders:
         if not folder.is_dir():
             raise BadInput(f"{folder}: there is no such folder", hint="make it, or name another")
-        yield Folder(folder, trust=choice.trust, most_bytes=chosen.file_bytes)
+        yield SenseFolder(folder, trust=choice.trust, most_bytes=chosen.file_bytes)
     if choice.socket is not None:
-        yield Socket(choice.socket, ids, trust=choice.trust, most=chosen.senses)
+        yield SenseSocket(choice.socket, ids, trust=choice.trust, most=chosen.senses)
 
 
 def _plan(chosen: RunSettings, choice: LoopChoice) -> LoopPlan:

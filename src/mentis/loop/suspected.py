@@ -13,7 +13,7 @@ from mentis.home.counts_file import CountsFile
 _LOST = "it is written anew; senses that failed before are tried as if they were new"
 
 
-class Suspected(CountsFile):
+class SuspectsFile(CountsFile):
     __slots__ = ()
 
     def __init__(self, path: Path) -> None:

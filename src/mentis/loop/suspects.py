@@ -20,7 +20,7 @@ _LONGEST = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Trial(Value):
+class SenseTrial(Value):
     """What the next tick is told: of what is given these, and `only` those that are carried over;
     all of them where that is None.
     """
@@ -49,20 +49,20 @@ class Suspects:
         self._all: dict[str, Suspect] = {}
         self._steady = self._unsure = False  # how the last tick went
 
-    def trial(self, given: Sequence[Sense], carried: Iterable[str]) -> Trial:
+    def trial(self, given: Sequence[Sense], carried: Iterable[str]) -> SenseTrial:
         """One suspect by itself, the least tried first; all but the suspects, once each was tried
         often enough; everything, where nothing is suspected.
         """
         own, left = {one.id: one for one in given}, tuple(carried)
         found = [name for name in (*own, *left) if name in self._all]
         if not found:
-            return Trial(tuple(given))
+            return SenseTrial(tuple(given))
         untried = [one for one in found if not self._often(self._all[one])]
         if self._unsure or not untried:
             others = tuple([one for one in given if one.id not in self._all])
-            return Trial(others, tuple([name for name in left if name not in self._all]))
+            return SenseTrial(others, tuple([name for name in left if name not in self._all]))
         name = min(untried, key=lambda one: self._all[one].failures)
-        return Trial((own[name],), ()) if name in own else Trial((), (name,))
+        return SenseTrial((own[name],), ()) if name in own else SenseTrial((), (name,))
 
     def failed(self, told: Sequence[Sense], reason: str, *, unsure: bool = False) -> None:
         """A tick that was told this; if that was nothing, what it was told is not why they fail."""

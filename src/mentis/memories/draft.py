@@ -81,7 +81,7 @@ def read_time(text: str) -> str:
         ) from error
 
 
-def made_of(draft: MemoryDraft, memory_id: str, *, now: str) -> Memory:
+def memory_from(draft: MemoryDraft, memory_id: str, *, now: str) -> Memory:
     return Memory(
         id=memory_id,
         text=draft.text,

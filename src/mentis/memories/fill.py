@@ -15,20 +15,20 @@ from anyio import to_thread
 from mentis.ports.embedder import Embedder
 from mentis.ports.memory_store import MemoryStore
 from mentis.recall.embedding import answer
-from mentis.recall.memory.packing import packed
+from mentis.recall.memory.packing import pack_vectors
 from mentis.values.cognition import Memory
-from mentis.values.memories import Rebuilt
+from mentis.values.memories import VectorRebuild
 
 Progress: TypeAlias = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Filler:
+class VectorFiller:
     agent: str
     store: MemoryStore
     embedder: Embedder
 
-    async def fill(self, progress: Progress | None, batch: int) -> Rebuilt:
+    async def fill(self, progress: Progress | None, batch: int) -> VectorRebuild:
         """Make the vectors that this embedder has not made yet."""
         fingerprint, after, made = self.embedder.fingerprint, "", 0
         total = await to_thread.run_sync(self.count_missing)
@@ -38,11 +38,11 @@ class Filler:
             if progress is not None:
                 progress(min(made, total), total)
         left = await to_thread.run_sync(self.count_missing)
-        return Rebuilt(fingerprint, made, total, not left)
+        return VectorRebuild(fingerprint, made, total, not left)
 
     async def embed(self, memories: Sequence[Memory]) -> int:
         texts = [memory.text for memory in memories]
-        vectors = packed(memories, await answer(self.embedder, texts))
+        vectors = pack_vectors(memories, await answer(self.embedder, texts))
         keep = self.store.keep_vectors
         return await to_thread.run_sync(keep, self.agent, self.embedder.fingerprint, vectors)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mentis.errors import MentisError
 from mentis.ports.screener import Screener, StoredVector
-from mentis.values.cognition import Memory, Screened
+from mentis.values.cognition import Memory, Screening
 from mentis.values.trace import Degradation
 from mentis.values.trust import Trust
 
@@ -53,17 +53,17 @@ class Gatekeeper:
             verdict = self._look(memory)
         return verdict.reason or verdict.outcome if verdict.outcome == "dropped" else ""
 
-    def _look(self, memory: Memory) -> Screened:
+    def _look(self, memory: Memory) -> Screening:
         if self._screener is None:
             self.degraded[_NO_SCREENER] = None
-            return Screened("dropped", NOBODY)
+            return Screening("dropped", NOBODY)
         vector = None if self._vector_of is None else self._vector_of(memory.id)
         try:
             said = self._screener.screen(memory.text, source=memory.source, vector=vector)
         except MentisError as error:
             reason = f"the screener failed: {error.message}"
             self.degraded[Degradation(PART, reason)] = None
-            return Screened("dropped", reason)
+            return Screening("dropped", reason)
         reasons = (f"{skipped}: the text alone decides" for skipped in said.skipped)
         self.degraded.update(dict.fromkeys(Degradation(PART, reason) for reason in reasons))
         return said

@@ -8,20 +8,20 @@ from threading import Lock
 from mentis.errors import BadInput, EngineMissing, StoreError
 from mentis.ports.memory_store import MemoryStore
 from mentis.ports.screener import StoredVector
-from mentis.recall.memory.index import MemoryIndex, Query, Ranked
+from mentis.recall.memory.index import MemoryIndex, Query, RankedMemories
 from mentis.recall.memory.matrix import load_numpy
 from mentis.settings.sections import MemoriesSettings
 from mentis.values.cognition import Memory
 from mentis.values.memory_kind import MemoryKind
 from mentis.values.trace import Degradation
-from mentis.values.words import counted
+from mentis.values.words import quantity
 
 from .cells import CellMaker
 
 _OVER = 4  # times as many as are wanted, since the server knows nothing of filters
 
 
-class Searchable:
+class AgentMemoryIndex:
     """Reads from the store only what changed, unless something was forgotten."""
 
     def __init__(self, agent: str, store: MemoryStore, settings: MemoriesSettings) -> None:
@@ -42,7 +42,9 @@ class Searchable:
         with self._lock:
             self._index = None
 
-    def search(self, query: Query, fingerprint: str, degraded: dict[Degradation, None]) -> Ranked:
+    def search(
+        self, query: Query, fingerprint: str, degraded: dict[Degradation, None]
+    ) -> RankedMemories:
         with self._lock:
             if query.vector is not None:
                 query = self._with_vectors(query, fingerprint, degraded)
@@ -118,6 +120,6 @@ class Searchable:
 
 def _tell_missing(index: MemoryIndex, degraded: dict[Degradation, None]) -> None:
     if missing := len(index.memories) - index.vectors:
-        told = counted(missing, "memory has", "memories have")
+        told = quantity(missing, "memory has", "memories have")
         reason = f"{told} no vector yet and can only be found by words: mentis memory rebuild"
         degraded[Degradation("vectors", reason)] = None

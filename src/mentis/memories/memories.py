@@ -16,7 +16,7 @@ from anyio import create_task_group, to_thread
 
 from mentis.errors import EngineMissing, MentisError, StoreConflict, UsageError
 from mentis.exchange.memory_lines import read_lines, write_lines
-from mentis.home.closing import Closing, closed_on_failure
+from mentis.home.closing import Closeable, closed_on_failure
 from mentis.home.database import open_database
 from mentis.home.ledger import open_ledger, open_postgres
 from mentis.home.parts import Parts
@@ -43,37 +43,37 @@ from mentis.stores.files.home import find_home
 from mentis.stores.postgres.memories import PostgresMemories
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.memories import SqliteMemories
-from mentis.values.cognition import Memory, Screened
+from mentis.values.cognition import Memory, Screening
 from mentis.values.entry import Draft, Entry
 from mentis.values.memories import (
     EVERYTHING_PUBLIC,
-    Found,
+    FoundMemories,
     HygieneFinding,
     ImportedMemories,
     MemoryDraft,
     MemoryFilter,
-    Rebuilt,
-    Remembered,
-    Scored,
+    ScoredMemory,
+    StoredMemory,
+    VectorRebuild,
     Way,
 )
 from mentis.values.memory_kind import MemoryKind
 from mentis.values.trace import Degradation
 from mentis.values.trust import Trust
 
-from .draft import check_draft, check_whole, made_of
-from .fill import Filler, Progress
+from .draft import check_draft, check_whole, memory_from
+from .fill import Progress, VectorFiller
 from .gatekeeper import NOBODY, Gatekeeper, is_outside
-from .index import Searchable
+from .index import AgentMemoryIndex
 from .parts import HomeEmbedder, HomeScreener
-from .transfer import taken_in
+from .transfer import memories_to_import
 
 _BATCH = 32
 _DEFAULTS = MemoriesSettings()
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class MemoryParts:
     """What the memories of one agent work with.
 
     `stepped_down` is asked whenever the embedder was, and says what it had to do without.
@@ -103,15 +103,15 @@ def open_memories(
     chosen = place.pick_persona(persona)
     database = open_database(place, settings, parts.variables)
     with closed_on_failure(database):
-        tools = open_memory_tools(settings, database, parts)
+        tools = open_memory_parts(settings, database, parts)
     return Memories(f"{settings.model.name or place.name}/{chosen}", tools, database)
 
 
-def open_memory_tools(settings: Settings, database: Database, parts: Parts) -> Tools:
+def open_memory_parts(settings: Settings, database: Database, parts: Parts) -> MemoryParts:
     """On the open database of a home; what `parts` lacks becomes the real thing."""
     choice = settings.model.recall.embedder
     found = None if choice == "off" else HomeEmbedder(choice)
-    return Tools(
+    return MemoryParts(
         store=_open_store(settings, database, parts.variables),
         clock=parts.clock or SystemClock(),
         ids=parts.ids or RandomIds(),
@@ -129,7 +129,7 @@ def _open_store(settings: Settings, database: Database, environ: Mapping[str, st
     return PostgresMemories(open_postgres(settings, environ))
 
 
-class Memories(Closing):
+class Memories(Closeable):
     """Opened with `open_memories(home)`.
 
     ```python
@@ -139,13 +139,13 @@ class Memories(Closing):
     ```
     """
 
-    def __init__(self, agent: str, tools: Tools, database: Database | None = None) -> None:
+    def __init__(self, agent: str, tools: MemoryParts, database: Database | None = None) -> None:
         self.agent = agent
         self._tools = tools
         self._store = tools.store
         self._database = database
         self._ledger: LedgerStore | None = None
-        self._searchable = Searchable(agent, tools.store, tools.settings)
+        self._searchable = AgentMemoryIndex(agent, tools.store, tools.settings)
 
     @property
     def import_bytes(self) -> int:
@@ -161,16 +161,16 @@ class Memories(Closing):
         """What the embedder has to do without."""
         return self._tools.stepped_down()
 
-    async def remember(self, draft: MemoryDraft) -> Remembered:
+    async def remember(self, draft: MemoryDraft) -> StoredMemory:
         """Keep it, screened if it is from outside. Said before in the same place, it stays one."""
         checked = check_draft(draft, text_chars=self._tools.settings.text_chars)
         gate = Gatekeeper(self._tools.screener)
-        memory = gate.screened(made_of(checked, self._tools.ids.new_id(), now=self._now()))
+        memory = gate.screened(memory_from(checked, self._tools.ids.new_id(), now=self._now()))
         (kept,) = await to_thread.run_sync(self._store.add, self.agent, [memory])
         known = kept.id != memory.id
         missing = () if known else await self._embed_new(kept)
         degraded = (*gate.degraded, *missing)
-        return Remembered(kept, known, _notes(kept, memory, known=known), degraded)
+        return StoredMemory(kept, known, _notes(kept, memory, known=known), degraded)
 
     async def search(
         self,
@@ -181,7 +181,7 @@ class Memories(Closing):
         limit: int = 10,
         half_life_days: float | None = None,
         vector: Sequence[float] | None = None,
-    ) -> Found:
+    ) -> FoundMemories:
         """The memories that fit best, each with its scores, and those that just missed.
 
         `vector` is the query's own, where it has one already; then nothing is embedded.
@@ -198,7 +198,7 @@ class Memories(Closing):
 
     def look_up(
         self, query: str, vector: Sequence[float] | None, *, wanted: MemoryFilter, limit: int
-    ) -> Found:
+    ) -> FoundMemories:
         """What `search` finds by words and this vector, or by words alone. It blocks."""
         _check(query, limit)
         way: Way = "lexical" if vector is None else "hybrid"
@@ -235,10 +235,10 @@ class Memories(Closing):
         """Where the bytes of what was forgotten last may be for a while yet, in words."""
         return self._store.remains
 
-    async def supersede(self, memory_id: str, draft: MemoryDraft) -> Remembered:
+    async def supersede(self, memory_id: str, draft: MemoryDraft) -> StoredMemory:
         """Keep a newer one in its place; the old one stays, marked, and is found no more."""
         old = self.get(memory_id)
-        _refuse_weaker(old, made_of(draft, "the newer memory", now=""))
+        _refuse_weaker(old, memory_from(draft, "the newer memory", now=""))
         made = await self.remember(draft)
         if made.memory.id == old.id:
             raise UsageError("that is what the memory says already", hint="say what is new")
@@ -302,7 +302,7 @@ class Memories(Closing):
         memory = self.get(memory_id)
         if not memory.quarantined:
             raise UsageError(f"{memory_id!r} is not in quarantine", hint="nothing to release")
-        marked = Screened("suspicious", memory.screening.reason if memory.screening else "")
+        marked = Screening("suspicious", memory.screening.reason if memory.screening else "")
         freed = replace(memory, screening=marked, released=self._now())
         return self._recorded("release", memory, freed, reason)
 
@@ -342,7 +342,7 @@ class Memories(Closing):
         settings = self._tools.settings
         lines = read_lines(data, most_bytes=settings.import_bytes)
         there = {memory.id: memory for memory in self._store.memories(self.agent)}
-        brought, notes = taken_in(
+        brought, notes = memories_to_import(
             lines,
             there,
             now=self._now(),
@@ -364,7 +364,9 @@ class Memories(Closing):
             notes=(*notes, *(one.reason for one in gate.degraded)),
         )
 
-    async def rebuild(self, progress: Progress | None = None, *, batch: int = _BATCH) -> Rebuilt:
+    async def rebuild(
+        self, progress: Progress | None = None, *, batch: int = _BATCH
+    ) -> VectorRebuild:
         """Make the vectors that this embedder has not made yet; then let those of others go.
 
         Each batch is kept when it is done: whoever stops it goes on from there the next time.
@@ -375,7 +377,7 @@ class Memories(Closing):
             return done
         return replace(done, dropped=await to_thread.run_sync(filler.drop_others))
 
-    async def fill(self, progress: Progress | None = None, *, batch: int = _BATCH) -> Rebuilt:
+    async def fill(self, progress: Progress | None = None, *, batch: int = _BATCH) -> VectorRebuild:
         """Make the vectors that are missing, as after an import. It stops like `rebuild`."""
         return await self._filler().fill(progress, batch)
 
@@ -393,7 +395,7 @@ class Memories(Closing):
 
     def kept_since(
         self, ids: Sequence[str], revision: int | None, *, session: str
-    ) -> tuple[Found, int]:
+    ) -> tuple[FoundMemories, int]:
         """Those with these ids, then what was kept or changed after a revision, own ones and the
         newest first; and the revision now. Each is looked at like any that is found.
 
@@ -408,13 +410,17 @@ class Memories(Closing):
         now = self._now()
         allowed = [one for one in there.values() if not why_not(one, EVERYTHING_PUBLIC, now=now)]
         hits = tuple(
-            Scored(one, 0.0, chosen=True, reason="told of before" if one.id in ids else "written")
+            ScoredMemory(
+                one, 0.0, chosen=True, reason="told of before" if one.id in ids else "written"
+            )
             for one in allowed
             if not gate.why_not(one)
         )
         filtered = len(allowed) - len(hits)
         degraded = tuple(gate.degraded)
-        return Found("", "lexical", hits, filtered=filtered, degraded=degraded), standing.revision
+        return FoundMemories(
+            "", "lexical", hits, filtered=filtered, degraded=degraded
+        ), standing.revision
 
     def close(self) -> None:
         self._searchable.close()
@@ -477,13 +483,15 @@ class Memories(Closing):
             half_life_days=self._tools.settings.half_life_days,
         )
 
-    def _find(self, asked: Query, way: Way, calls: int, degraded: dict[Degradation, None]) -> Found:
+    def _find(
+        self, asked: Query, way: Way, calls: int, degraded: dict[Degradation, None]
+    ) -> FoundMemories:
         embedder = self._tools.embedder
         fingerprint = embedder.fingerprint if embedder and asked.vector is not None else ""
         ranked = self._searchable.search(asked, fingerprint, degraded)
         gate = Gatekeeper(self._tools.screener, self._searchable.vector_of)
         picked = pick(ranked, limit=asked.limit, screen=gate.why_not, wanted=asked.wanted)
-        return Found(
+        return FoundMemories(
             query=asked.text,
             way=way,
             hits=picked.hits,
@@ -505,13 +513,13 @@ class Memories(Closing):
             return (Degradation("embedder", f"{error.message}: it has no vector yet"),)
         return self._tools.stepped_down()
 
-    def _filler(self) -> Filler:
+    def _filler(self) -> VectorFiller:
         if self._tools.embedder is None:
             raise EngineMissing(
                 "no embedder is configured, so there is nothing to make vectors with",
                 hint="memories are found by their words until there is one",
             )
-        return Filler(self.agent, self._store, self._tools.embedder)
+        return VectorFiller(self.agent, self._store, self._tools.embedder)
 
     def _change(self, before: Memory, after: Memory, *, given: Sequence[Memory] = ()) -> Memory:
         """One of two who change a memory at once wins; the other is told."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from mentis.engines.embedders import Choice, open_embedder
 from mentis.ports.embedder import Embedder, remembers
 from mentis.ports.screener import Screener, StoredVector
-from mentis.values.cognition import Screened
+from mentis.values.cognition import Screening
 from mentis.values.trace import Degradation
 
 from .screening import open_screener
@@ -47,5 +47,5 @@ class HomeScreener:
     def _opened(self) -> Screener:
         return open_screener(self._home)
 
-    def screen(self, text: str, *, source: str, vector: StoredVector | None = None) -> Screened:
+    def screen(self, text: str, *, source: str, vector: StoredVector | None = None) -> Screening:
         return self._opened.screen(text, source=source, vector=vector)

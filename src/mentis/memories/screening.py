@@ -13,9 +13,9 @@ from mentis.disk.bounded import read_bounded
 from mentis.engines.embedders import open_embedder
 from mentis.errors import BadInput, EngineMissing, MentisError, WeightsMissing
 from mentis.ports.screener import StoredVector
-from mentis.recall.screening.calibrate import Calibration, calibrate, calibrated
-from mentis.recall.screening.knowledge import Knowledge, shipped, shipped_file
-from mentis.recall.screening.labelled import Labelled, read_lines
+from mentis.recall.screening.calibrate import ThresholdCalibration, apply_calibration, calibrate
+from mentis.recall.screening.knowledge import Knowledge, shipped_file, shipped_knowledge
+from mentis.recall.screening.labelled import LabelledText, read_lines
 from mentis.recall.screening.screener import TextScreener
 
 FOLDER = "screening"
@@ -29,12 +29,12 @@ def open_screener(home: Path | None) -> TextScreener:
 
 
 def _knowledge(home: Path | None) -> Knowledge:
-    known = shipped()
+    known = shipped_knowledge()
     file = None if home is None else home / FOLDER / THRESHOLDS
     if file is None or not file.exists():
         return known
     try:
-        return calibrated(known, _text(file))
+        return apply_calibration(known, _text(file))
     except MentisError as error:
         return replace(known, failures={**known.failures, "thresholds": error.message})
 
@@ -57,7 +57,7 @@ async def vectors_of(texts: Sequence[str]) -> Vectors:
     return Vectors(tuple(StoredVector(one, embedder.fingerprint) for one in made))
 
 
-async def calibrate_home(home: Path, *, text_only: bool = False) -> Calibration:
+async def calibrate_home(home: Path, *, text_only: bool = False) -> ThresholdCalibration:
     """From the shipped ordinary text and all `screening/*.jsonl` of the home; writes thresholds."""
     files = sorted((home / FOLDER).glob("*.jsonl"))
     if not files:
@@ -69,13 +69,13 @@ async def calibrate_home(home: Path, *, text_only: bool = False) -> Calibration:
     for file in files:
         rows += labelled_file(file)
     vectors = None if text_only else (await vectors_of([row.text for row in rows])).found
-    made = calibrate(shipped(), rows, vectors)
+    made = calibrate(shipped_knowledge(), rows, vectors)
     written = json.dumps(to_object(made), ensure_ascii=False, indent=2) + "\n"
     write_atomic(home / FOLDER / THRESHOLDS, written.encode())
     return made
 
 
-def labelled_file(file: Path) -> tuple[Labelled, ...]:
+def labelled_file(file: Path) -> tuple[LabelledText, ...]:
     return read_lines(_text(file), file.name)
 
 

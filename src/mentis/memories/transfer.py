@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from mentis.errors import BadInput
-from mentis.exchange.memory_lines import Line
+from mentis.exchange.memory_lines import MemoryLine
 from mentis.recall.memory.circles import circles
 from mentis.values.cognition import Memory
 from mentis.values.memories import content_key
 from mentis.values.trust import Trust
-from mentis.values.words import counted
+from mentis.values.words import quantity
 
 from .draft import check_name, check_tags, check_text, read_time
 
@@ -30,8 +30,8 @@ def read_file(path: Path, *, most_bytes: int) -> bytes:
         raise BadInput(f"{path} cannot be read: {error.strerror}", hint="check it") from error
 
 
-def taken_in(
-    lines: Sequence[Line],
+def memories_to_import(
+    lines: Sequence[MemoryLine],
     known: Mapping[str, Memory],
     *,
     now: str,
@@ -76,7 +76,7 @@ def _untrusted(memory: Memory, name: str, later: str, now: str) -> Memory:
     )
 
 
-def _name(line: Line, known: Mapping[str, Memory], new_id: Callable[[], str]) -> str:
+def _name(line: MemoryLine, known: Mapping[str, Memory], new_id: Callable[[], str]) -> str:
     """Its own id, unless it has none or another memory has it."""
     there = known.get(line.memory.id)
     if not line.given_id or (there and content_key(there) != content_key(line.memory)):
@@ -84,7 +84,7 @@ def _name(line: Line, known: Mapping[str, Memory], new_id: Callable[[], str]) ->
     return line.memory.id
 
 
-def _refuse_wrong(lines: Sequence[Line], text_chars: int) -> None:
+def _refuse_wrong(lines: Sequence[MemoryLine], text_chars: int) -> None:
     problems: list[str] = []
     for line in lines:
         try:
@@ -95,7 +95,7 @@ def _refuse_wrong(lines: Sequence[Line], text_chars: int) -> None:
 
 
 def _refuse_circles(
-    lines: Sequence[Line], fresh: Sequence[Memory], known: Mapping[str, Memory]
+    lines: Sequence[MemoryLine], fresh: Sequence[Memory], known: Mapping[str, Memory]
 ) -> None:
     """Of those that supersede each other none would be current.
 
@@ -141,7 +141,7 @@ def _check(memory: Memory, text_chars: int) -> None:
 
 
 def _notes(
-    lines: Sequence[Line], names: Mapping[str, str], lost: int, early: int
+    lines: Sequence[MemoryLine], names: Mapping[str, str], lost: int, early: int
 ) -> tuple[str, ...]:
     claims = sum(line.memory.trust is not Trust.UNTRUSTED for line in lines)
     renamed = sum(line.given_id and names[line.memory.id] != line.memory.id for line in lines)
@@ -152,5 +152,5 @@ def _notes(
         (lost, "named a successor that is not in the file, and count as current"),
     )
     return tuple(
-        f"{counted(number, 'memory', 'memories')} {what}" for number, what in told if number
+        f"{quantity(number, 'memory', 'memories')} {what}" for number, what in told if number
     )

@@ -41,7 +41,7 @@ class Reach(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Aim(Value):
+class WebAddress(Value):
     """A web address taken apart; `target` is the path with the query."""
 
     scheme: str
@@ -64,7 +64,7 @@ class Aim(Value):
         return f"{self.scheme}://{host}:{self.port}{self.target}"
 
 
-def aim_at(url: str, reach: Reach) -> Aim:
+def aim_at(url: str, reach: Reach) -> WebAddress:
     """BadInput, with the reason, unless this may be fetched as far as its text tells."""
     parts = _split(url)
     host = (parts.hostname or "").removesuffix(".")
@@ -80,7 +80,7 @@ def aim_at(url: str, reach: Reach) -> Aim:
     if literal is None and not _NAME.fullmatch(host):
         raise _refused(host, "the host is no name that can be looked up")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    aim = Aim(parts.scheme, host, parts.port or _PORTS[parts.scheme], target)
+    aim = WebAddress(parts.scheme, host, parts.port or _PORTS[parts.scheme], target)
     if not _listed(aim, (*reach.hosts, *reach.private)):
         raise _refused(aim.authority, "it is not among the hosts that may be reached")
     if aim.scheme == "http" and not _listed(aim, reach.private):
@@ -88,7 +88,7 @@ def aim_at(url: str, reach: Reach) -> Aim:
     return aim
 
 
-async def addresses_of(aim: Aim, reach: Reach) -> tuple[str, ...]:
+async def addresses_of(aim: WebAddress, reach: Reach) -> tuple[str, ...]:
     """Where the host is. BadInput if it has an address that may not be reached, OSError if none."""
     from anyio import getaddrinfo
 
@@ -126,12 +126,12 @@ def _split(url: str) -> SplitResult:
     return parts
 
 
-def _listed(aim: Aim, entries: Iterable[str]) -> bool:
+def _listed(aim: WebAddress, entries: Iterable[str]) -> bool:
     """By host alone only on the usual port."""
     return any(_fits(aim, entry.casefold()) for entry in entries)
 
 
-def _fits(aim: Aim, entry: str) -> bool:
+def _fits(aim: WebAddress, entry: str) -> bool:
     names = {aim.authority, f"{aim.authority.removesuffix(f':{aim.port}')}:{aim.port}"}
     return entry in names or (entry.startswith(".") and any(name.endswith(entry) for name in names))
 

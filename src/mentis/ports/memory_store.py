@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from mentis.values.cognition import Memory
-from mentis.values.memories import Standing, Vector
+from mentis.values.memories import MemoryStanding, Vector
 
 
 class MemoryStore(Protocol):
@@ -48,7 +48,7 @@ class MemoryStore(Protocol):
 
     def count(self, agent: str) -> int: ...
 
-    def standing(self, agent: str) -> Standing: ...
+    def standing(self, agent: str) -> MemoryStanding: ...
 
     def keep_vectors(self, agent: str, fingerprint: str, vectors: Sequence[Vector]) -> int:
         """Keep those whose memory still has the text they were made of; how many that were."""

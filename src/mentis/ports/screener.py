@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from mentis.values.cognition import Screened
+from mentis.values.cognition import Screening
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class StoredVector:
 
 
 class Screener(Protocol):
-    def screen(self, text: str, *, source: str, vector: StoredVector | None = None) -> Screened:
+    def screen(self, text: str, *, source: str, vector: StoredVector | None = None) -> Screening:
         """`vector` is the one kept with the text, where there is one; nothing is embedded here."""
         ...
 
@@ -29,9 +29,9 @@ class ListedScreener:
     def __init__(self, phrases: Mapping[str, str]) -> None:
         self._phrases = phrases
 
-    def screen(self, text: str, *, source: str, vector: StoredVector | None = None) -> Screened:
+    def screen(self, text: str, *, source: str, vector: StoredVector | None = None) -> Screening:
         del vector
         for phrase, reason in self._phrases.items():
             if phrase in text:
-                return Screened("dropped", f"{reason} ({source})")
-        return Screened("clean")
+                return Screening("dropped", f"{reason} ({source})")
+        return Screening("clean")

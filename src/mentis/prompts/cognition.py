@@ -11,7 +11,7 @@ from difflib import unified_diff
 from pathlib import Path
 
 from mentis.errors import MentisError, UsageError
-from mentis.home.closing import Closing, closed_on_failure
+from mentis.home.closing import Closeable, closed_on_failure
 from mentis.home.database import open_database
 from mentis.home.ledger import open_ledger
 from mentis.home.parts import Parts
@@ -60,7 +60,7 @@ def load_state(states: StateStore, agent: str, drives: RootPartition) -> Cogniti
 
 
 @dataclass(frozen=True, slots=True)
-class InReview(Value):
+class ReviewItem(Value):
     """Something made from outside text that nobody has looked at. `name` is a goal's id, or the
     hash of what is held in mind.
     """
@@ -71,7 +71,7 @@ class InReview(Value):
     lineage: Trust
 
 
-class Cognition(Closing):
+class Cognition(Closeable):
     """Opened with `open_cognition(home)`.
 
     ```python
@@ -113,7 +113,7 @@ class Cognition(Closing):
         """What changed from one revision to another; by default what the newest one changed."""
         there = self._newest() if newer is None else newer
         before = max(there - 1, 0) if older is None else older
-        old, new = told(self._at(before)), told(self._at(there))
+        old, new = state_lines(self._at(before)), state_lines(self._at(there))
         names = f"revision {before}", f"revision {there}"
         return "\n".join(unified_diff(old, new, *names, lineterm="", n=2))
 
@@ -135,15 +135,15 @@ class Cognition(Closing):
         self._states.save(self.agent, back, expected=newest, words=words)
         return back
 
-    def in_review(self) -> tuple[InReview, ...]:
+    def in_review(self) -> tuple[ReviewItem, ...]:
         state = self._states.load(self.agent)
         goals = [
-            InReview("goal", goal.id, goal.text, goal.lineage)
+            ReviewItem("goal", goal.id, goal.text, goal.lineage)
             for goal in every_goal(state.goals.user)
             if goal.review
         ]
         held = [
-            InReview("memory", entry.hash[:12], entry.text, entry.lineage)
+            ReviewItem("memory", entry.hash[:12], entry.text, entry.lineage)
             for entry in state.l1_memory
             if entry.review
         ]
@@ -223,7 +223,7 @@ def _append(ledger: Entries, agent: str, draft: Draft, *, clock: Clock, ids: Ids
     return entry.index
 
 
-def told(state: CognitionState) -> list[str]:
+def state_lines(state: CognitionState) -> list[str]:
     """A state in lines, each of which says the same wherever it stands; no text can pass for a
     line of its own.
     """

@@ -10,7 +10,7 @@ from typing import Self
 
 from mentis.disk.atomic import write_atomic
 from mentis.errors import PersonaError, UsageError
-from mentis.home.closing import Opened
+from mentis.home.closing import DatabaseHolder
 from mentis.home.database import open_database
 from mentis.home.ledger import open_ledger
 from mentis.home.parts import Parts
@@ -34,7 +34,7 @@ _LINES = {name: re.compile(rf"^{name}\s*=.*$", re.MULTILINE) for name in ("id", 
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted(Value):
+class AcceptedRevision(Value):
     """Revision `accepted` of a memory file is vouched for, by revision `number` and the entry."""
 
     name: str
@@ -43,7 +43,7 @@ class Accepted(Value):
     entry: int
 
 
-class Personas(Opened):
+class Personas(DatabaseHolder):
     """Opened with `Personas.open(path)`; use it as a context manager.
 
     ```python
@@ -92,7 +92,7 @@ class Personas(Opened):
             clock=self._clock,
         )
 
-    def accept(self, persona_id: str, name: str, *, reason: str) -> Accepted:
+    def accept(self, persona_id: str, name: str, *, reason: str) -> AcceptedRevision:
         """The owner vouches for a memory file as it stands: recorded before it is done.
 
         What was made from outside text counts as the persona's own from then on.
@@ -112,7 +112,7 @@ class Personas(Opened):
         }
         index = self._record(chosen, Draft("persona", "owner", {"persona": body}))
         made = memory.accept(file.name, file.number, words=f"entry {index}")
-        return Accepted(made.name, file.number, made.number, index)
+        return AcceptedRevision(made.name, file.number, made.number, index)
 
     def _record(self, persona_id: str, draft: Draft) -> int:
         agent = f"{self._settings.model.name or self._home.name}/{persona_id}"

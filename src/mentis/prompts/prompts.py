@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from mentis.compose.builders import Builder
-from mentis.compose.compose import Composed, compose
+from mentis.compose.compose import Composition, compose
 from mentis.engines.estimate import EstimatingCounter
 from mentis.errors import LibraryError, MentisError
-from mentis.home.closing import Opened
+from mentis.home.closing import DatabaseHolder
 from mentis.home.database import open_database
 from mentis.home.parts import Parts
 from mentis.home.persona import open_memory, read_persona, read_profile
 from mentis.home.prompts import open_shelf
 from mentis.home.system import SystemClock
 from mentis.library.edit import Editor
-from mentis.library.load import Loaded
+from mentis.library.load import LoadedLibrary
 from mentis.library.overlay import merge_blocks
 from mentis.settings.sources import load_settings
 from mentis.stores.files.home import Home, find_home
@@ -29,7 +29,7 @@ from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.values.block import Block, Mode
 from mentis.values.library import Library
 from mentis.values.persona import Persona, Profile
-from mentis.values.recalled import Recalled, Stimulus
+from mentis.values.recalled import RecalledContext, Stimulus
 from mentis.values.request import PromptRequest
 from mentis.values.span import Span
 from mentis.values.trace import TokenCount
@@ -41,7 +41,7 @@ _ROOMY = 1_000_000  # a preview shows the whole prompt, whatever the route could
 
 
 @dataclass(frozen=True, slots=True)
-class Effect(Value):
+class EditEffect(Value):
     """What a change does to a persona's prompt; `first_byte` is None when it does nothing."""
 
     persona: str
@@ -53,7 +53,7 @@ class Effect(Value):
     block: str = ""
 
 
-class Prompts(Opened):
+class Prompts(DatabaseHolder):
     """One home's prompts, opened with `Prompts.open(path)`; use it as a context manager.
 
     ```python
@@ -88,7 +88,7 @@ class Prompts(Opened):
         return cls(home, open_database(home, settings, parts.variables), parts, route=route)
 
     @property
-    def loaded(self) -> Loaded:
+    def loaded(self) -> LoadedLibrary:
         """The library as it is now, both layers it came from, and what is wrong with them."""
         return self.shelf.current()
 
@@ -135,7 +135,7 @@ class Prompts(Opened):
         variant: str | None = None,
         mode: Mode = "chat",
         runtime_vars: Mapping[str, object] | None = None,
-    ) -> Composed:
+    ) -> Composition:
         """The prompt as it would be told now, with the fate of every block. Nothing is sent."""
         teller = self._teller(self._home.pick_persona(persona))
         given = {**teller.remembered, **(runtime_vars or {})}
@@ -143,7 +143,7 @@ class Prompts(Opened):
 
     def change(
         self, do: Callable[[Editor], T], *, persona: str | None = None
-    ) -> tuple[T, tuple[Effect, ...]]:
+    ) -> tuple[T, tuple[EditEffect, ...]]:
         """Make an edit, and say what it did to the prompt of this persona, or of each of them.
 
         A persona whose prompt cannot be told has no effect in the answer; the edit counts.
@@ -155,7 +155,7 @@ class Prompts(Opened):
         effects = (self._effect(before, after, teller) for teller in tellers)
         return result, tuple(effect for effect in effects if effect)
 
-    def _effect(self, before: Library, after: Library, teller: _Teller) -> Effect | None:
+    def _effect(self, before: Library, after: Library, teller: _Teller) -> EditEffect | None:
         """The difference between two libraries, as it would reach the model."""
         try:
             composed = [self._compose(library, teller) for library in (before, after)]
@@ -164,7 +164,7 @@ class Prompts(Opened):
         old, new = (_spans(each.request) for each in composed)
         old_bytes, new_bytes = (b"".join(_bytes(span) for span in spans) for spans in (old, new))
         first = _first_difference(old_bytes, new_bytes)
-        return Effect(
+        return EditEffect(
             persona=teller.persona.id,
             tokens_before=composed[0].trace.tokens["system"],
             tokens_after=composed[1].trace.tokens["system"],
@@ -202,12 +202,12 @@ class Prompts(Opened):
         variant: str | None = None,
         mode: Mode = "chat",
         given: Mapping[str, object] | None = None,
-    ) -> Composed:
+    ) -> Composition:
         return compose(
             library,
             persona=teller.persona,
             profile=teller.profile,
-            recalled=Recalled(_SAMPLE),
+            recalled=RecalledContext(_SAMPLE),
             history=(),
             now=self._clock.now(),
             variant=variant or self.route.variant,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from mentis.values.selection import Capability, Manifest, ManifestEntry, ManifestHeader
 
-from .manifest import GENERATOR, VERSION, Reader, digest_of, read_both, texts_of
+from .manifest import GENERATOR, VERSION, WordReader, digest_of, read_both, texts_of
 
 WORDS = "words"  # the model of a manifest without vectors
 
@@ -26,7 +26,7 @@ def as_known(there: Iterable[Capability], manifest: Manifest | None) -> tuple[Ca
     return tuple(found[key] for key in sorted(found))
 
 
-def unknown(
+def missing_vectors(
     capabilities: Sequence[Capability], manifest: Manifest | None, *, model: str, reading: str
 ) -> tuple[Capability, ...]:
     """Those that the manifest has no vectors of, or none that this embedder made."""
@@ -36,7 +36,7 @@ def unknown(
     )
 
 
-def words_manifest(capabilities: Sequence[Capability], reader: Reader) -> Manifest:
+def words_manifest(capabilities: Sequence[Capability], reader: WordReader) -> Manifest:
     """A manifest to rank by words alone: it has no vectors, so that nothing can be mixed."""
     entries = tuple(
         ManifestEntry(one, "", 0, 0, tuple(read_both(text, reader) for text in texts_of(one)))

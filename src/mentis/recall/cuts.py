@@ -20,7 +20,7 @@ _WIDER = 1.5
 
 
 @dataclass(frozen=True, slots=True)
-class Cut(Value):
+class SelectionCut(Value):
     """Who stays: at most `margin` behind the best, and at least at `floor`.
 
     Skills have a floor of their own where one was measured: they are long, and few tasks need one.
@@ -36,7 +36,7 @@ class Cut(Value):
 
 
 # What the plan started from, for an embedder nobody measured.
-PLANNED = Cut(0.58, 1.0)
+PLANNED = SelectionCut(0.58, 1.0)
 
 
 class Right(NamedTuple):
@@ -47,12 +47,12 @@ class Right(NamedTuple):
     behind: float
 
 
-def cut_for(model: str, own: Mapping[str, Cut] | None = None) -> Cut:
+def cut_for(model: str, own: Mapping[str, SelectionCut] | None = None) -> SelectionCut:
     """The cut measured for this embedder, by its owner or by us; else the planned one."""
-    return measured(model, own) or PLANNED
+    return find_cut(model, own) or PLANNED
 
 
-def measured(model: str, own: Mapping[str, Cut] | None = None) -> Cut | None:
+def find_cut(model: str, own: Mapping[str, SelectionCut] | None = None) -> SelectionCut | None:
     """`own` is looked at first; a name speaks for every gloss and dimension of that embedder."""
     for cuts in (own or {}, _shipped()):
         for name, cut in cuts.items():
@@ -61,7 +61,7 @@ def measured(model: str, own: Mapping[str, Cut] | None = None) -> Cut | None:
     return None
 
 
-def calibrate(found: Sequence[Right]) -> Cut:
+def calibrate(found: Sequence[Right]) -> SelectionCut:
     """The cut that keeps all that was found, with room for what was not measured."""
     if not found:
         raise BadInput(
@@ -69,7 +69,7 @@ def calibrate(found: Sequence[Right]) -> Cut:
         )
     margin = max(one.behind for one in found) * _WIDER
     lowest = min(one.score for one in found)
-    return Cut(
+    return SelectionCut(
         floor=_below(min((one.score for one in found if one.kind == "tool"), default=lowest)),
         margin=max(math.ceil(margin * 20) / 20, 0.05),
         skill_floor=_below(
@@ -82,7 +82,7 @@ def _below(score: float) -> float:
     return math.floor(score * _LOWER * 100) / 100
 
 
-def read_cuts(text: str, *, where: str) -> Mapping[str, Cut]:
+def read_cuts(text: str, *, where: str) -> Mapping[str, SelectionCut]:
     """The cuts in a file: JSON with `cuts`, by the name or fingerprint of the embedder."""
     try:
         rows: Mapping[str, Mapping[str, float | None]] = json.loads(text)["cuts"]
@@ -92,14 +92,16 @@ def read_cuts(text: str, *, where: str) -> Mapping[str, Cut]:
         raise BadInput(reason, hint="mentis eval selection --calibrate --write FILE") from error
 
 
-def _cut(floor: float | None, margin: float | None, skill_floor: float | None = None) -> Cut:
+def _cut(
+    floor: float | None, margin: float | None, skill_floor: float | None = None
+) -> SelectionCut:
     numbers = [number for number in (floor, margin, skill_floor) if number is not None]
     if margin is None or not all(math.isfinite(number) for number in numbers):
         raise ValueError("a cut needs a margin, and numbers that are numbers")
-    return Cut(floor, margin, skill_floor)
+    return SelectionCut(floor, margin, skill_floor)
 
 
-def written(cuts: Mapping[str, Cut], note: str) -> str:
+def dump_cuts(cuts: Mapping[str, SelectionCut], note: str) -> str:
     told = {
         name: {"floor": cut.floor, "margin": cut.margin, "skill_floor": cut.skill_floor}
         for name, cut in sorted(cuts.items())
@@ -108,6 +110,6 @@ def written(cuts: Mapping[str, Cut], note: str) -> str:
 
 
 @cache
-def _shipped() -> Mapping[str, Cut]:
+def _shipped() -> Mapping[str, SelectionCut]:
     text = (files("mentis.recall") / "data/cuts.json").read_text(encoding="utf-8")
     return read_cuts(text, where="cuts.json")

@@ -10,11 +10,11 @@ import anyio
 
 from mentis.errors import EngineFailed, MentisError
 from mentis.ports.embedder import Embedder, remembers
-from mentis.values.recalled import Embedded
+from mentis.values.recalled import EmbeddedText
 from mentis.values.trace import Degradation
 from mentis.values.value import Value
 
-from .manifest import Reader, read_both
+from .manifest import WordReader, read_both
 
 LONGEST = 8_000  # characters of a text that are looked at
 _SECONDS = 5.0
@@ -36,24 +36,28 @@ class Patience(Value):
 
 
 async def embed_once(
-    text: str, embedder: Embedder | None, *, reader: Reader, seconds: float = _SECONDS
-) -> Embedded:
+    text: str, embedder: Embedder | None, *, reader: WordReader, seconds: float = _SECONDS
+) -> EmbeddedText:
     """The text as it is compared. It asks the embedder at most once and never fails for it."""
-    shown, cut = bounded(text)
+    shown, cut = limit_text(text)
     if not shown.strip():
-        return Embedded(shown, degraded=(*cut, Degradation("task", "is empty: the base set alone")))
+        return EmbeddedText(
+            shown, degraded=(*cut, Degradation("task", "is empty: the base set alone"))
+        )
     reading = read_both(shown, reader)
     if embedder is None:
         missing = Degradation("embedder", "there is none: compared by words alone")
-        return Embedded(shown, reading, degraded=(*cut, missing))
+        return EmbeddedText(shown, reading, degraded=(*cut, missing))
     try:
         hits = int(remembers(embedder, shown))
         (vector,) = await ask(embedder, [shown], Patience.of(seconds))
         model = embedder.fingerprint
     except MentisError as error:
         step = Degradation("embedder", f"{error.message}: compared by words alone")
-        return Embedded(shown, reading, calls=1, degraded=(*cut, step))
-    return Embedded(shown, reading, tuple(vector), model, calls=1, cache_hits=hits, degraded=cut)
+        return EmbeddedText(shown, reading, calls=1, degraded=(*cut, step))
+    return EmbeddedText(
+        shown, reading, tuple(vector), model, calls=1, cache_hits=hits, degraded=cut
+    )
 
 
 async def ask(
@@ -96,7 +100,7 @@ def _reason(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def bounded(text: str) -> tuple[str, tuple[Degradation, ...]]:
+def limit_text(text: str) -> tuple[str, tuple[Degradation, ...]]:
     """As much of a text as is looked at, and a note when that is not all of it."""
     if len(text) <= LONGEST:
         return text, ()

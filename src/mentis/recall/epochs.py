@@ -15,14 +15,14 @@ from mentis.values.span import Span
 from mentis.values.stability import Stability
 from mentis.values.value import Value
 
-from .resident import Economy, Item, place
+from .resident import Economy, ResidentItem, place
 
 MOST = 12  # memories of one epoch
 _PREFIX = "memory "
 
 
 @dataclass(frozen=True, slots=True)
-class Told(Value):
+class EpochMemories(Value):
     """`spans` of the epoch first, as they stood before, then those for this turn only."""
 
     spans: tuple[Span, ...]
@@ -39,9 +39,9 @@ def tell(
     spans: Sequence[Span],
     wanted: Sequence[str],
     *,
-    item: Callable[[Span], Item],
+    item: Callable[[Span], ResidentItem],
     economy: Economy,
-) -> Told:
+) -> EpochMemories:
     """`spans` are all that may be told now; `wanted` are the ids of those that this turn needs."""
     there = {memory_id(span): span for span in spans}
     ordered = _ordered(kept, there)
@@ -55,7 +55,7 @@ def tell(
     )
     lasting = [_as(there[name], Stability.SESSION) for name in residents.names]
     fleeting = [_as(there[name], Stability.TURN) for name in placement.revealed]
-    return Told((*lasting, *fleeting), residents, placement)
+    return EpochMemories((*lasting, *fleeting), residents, placement)
 
 
 def _ordered(kept: Residents, there: Mapping[str, Span]) -> tuple[str, ...]:

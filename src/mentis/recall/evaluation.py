@@ -11,13 +11,13 @@ from mentis.values.value import Value
 
 from .evaluation_set import EvaluationSet, Task
 from .lexical import content_words
-from .phrasebook import asked, small_talk
+from .phrasebook import load_phrases, small_talk
 
 Order: TypeAlias = Callable[[Task, Kind], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Figures(Value):
+class SelectionFigures(Value):
     """Over `tasks` tasks: the share found among the first 1, 3 and 5, and the mean of 1/rank."""
 
     tasks: int
@@ -34,7 +34,7 @@ def overlap(found: EvaluationSet) -> tuple[tuple[str, str], ...]:
 
     Pairs of task and words.
     """
-    shipped = (*(text for one in asked() for text in one.texts), *small_talk())
+    shipped = (*(text for one in load_phrases() for text in one.texts), *small_talk())
     known = {three for text in shipped for three in _threes(text)}
     for one in found.capabilities:
         for text in (one.description, *one.examples):
@@ -52,13 +52,13 @@ def _threes(text: str) -> Iterator[tuple[str, ...]]:
     return zip(words, words[1:], words[2:], strict=False)
 
 
-def figures(tasks: Sequence[Task], kind: Kind, order: Order) -> Figures | None:
+def figures(tasks: Sequence[Task], kind: Kind, order: Order) -> SelectionFigures | None:
     """None when no task of these expects anything of this kind."""
     telling = [one for one in tasks if one.expected(kind)]
     if not telling:
         return None
     found = [_places(one, kind, order) for one in telling]
-    return Figures(
+    return SelectionFigures(
         tasks=len(telling),
         recall_1=_mean(_within(places, 1) / len(places) for places in found),
         recall_3=_mean(_within(places, 3) / len(places) for places in found),

@@ -52,7 +52,7 @@ class EvaluationSet(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Source(Value):
+class EvaluationSource(Value):
     """Where a set lies: a folder, or files. Nothing named: the set that ships."""
 
     folder: Traversable | None = None
@@ -68,10 +68,10 @@ class Source(Value):
         return place / f"{name}.jsonl"
 
 
-_SHIPPED = Source()
+_SHIPPED = EvaluationSource()
 
 
-def load_set(source: Source = _SHIPPED) -> EvaluationSet:
+def load_set(source: EvaluationSource = _SHIPPED) -> EvaluationSet:
     """The set of this source. BadInput when a task expects what is not in it."""
     examples = {_text(row, "name"): _phrases(row) for row in _rows(source.file("examples"))}
     tools = [_capability(row, "tool", examples) for row in _rows(source.file("tools"))]

@@ -24,7 +24,7 @@ Read = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Reader(Value):
+class WordReader(Value):
     """How texts are read before they are compared by words, and the name of that way."""
 
     name: str
@@ -32,7 +32,7 @@ class Reader(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference(Value):
+class ManifestDifference(Value):
     """One way in which a manifest is not what would be built now."""
 
     name: str
@@ -63,7 +63,7 @@ def digest_of(capability: Capability, *, model: str, reading: str) -> str:
 async def build_manifest(
     capabilities: Iterable[Capability],
     embedder: Embedder,
-    reader: Reader,
+    reader: WordReader,
     *,
     previous: Manifest | None = None,
 ) -> tuple[Manifest, int]:
@@ -108,19 +108,19 @@ def content_digest(manifest: Manifest) -> str:
 
 def check_manifest(
     manifest: Manifest, capabilities: Iterable[Capability], *, model: str, reading: str
-) -> tuple[Difference, ...]:
+) -> tuple[ManifestDifference, ...]:
     """What a build would change; nothing when the manifest is current."""
     header = manifest.header
     if (header.model, header.reading) != (model, reading):
         made, now = f"{header.model}, {header.reading}", f"{model}, {reading}"
-        return (Difference("", f"made by {made}; the embedder here is {now}"),)
+        return (ManifestDifference("", f"made by {made}; the embedder here is {now}"),)
     wanted = {
         (one.kind, one.name): digest_of(one, model=model, reading=reading)
         for one in _ordered(capabilities)
     }
     held = {(one.capability.kind, one.capability.name): one.digest for one in manifest.entries}
     return tuple(
-        Difference(name, what)
+        ManifestDifference(name, what)
         for kind, name in sorted({*wanted, *held})
         if (what := _difference(wanted.get((kind, name)), held.get((kind, name))))
     )
@@ -221,7 +221,7 @@ def _entries(
     ordered: Sequence[Capability],
     digests: Sequence[str],
     blocks: Sequence[Sequence[array[float]]],
-    reader: Reader,
+    reader: WordReader,
 ) -> tuple[ManifestEntry, ...]:
     entries: list[ManifestEntry] = []
     start = 0
@@ -232,7 +232,7 @@ def _entries(
     return tuple(entries)
 
 
-def read_both(text: str, reader: Reader) -> str:
+def read_both(text: str, reader: WordReader) -> str:
     """The text as it is read, followed by the text itself where the two differ."""
     read = reader.read(text)
     return text if read == text else f"{read} {text}"

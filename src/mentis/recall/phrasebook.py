@@ -44,7 +44,7 @@ LANGUAGES = ("en", "de", "fr", "pt", "es")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked(Value):
+class PhrasebookEntry(Value):
     """One thing people ask for: described as a tool would be, and said as they say it."""
 
     name: str
@@ -56,7 +56,7 @@ class Asked(Value):
         return (f"{self.name}: {self.description}", *self.phrases)
 
 
-class Leaned(NamedTuple):
+class LeanedTask(NamedTuple):
     """A task moved towards what it seems to ask for, and how much it resembles small talk."""
 
     vector: Matrix
@@ -83,7 +83,7 @@ class Phrasebook:
         self._inside = within < sizes[:, None]
         self._places = np.where(self._inside, first[:, None] + within, 0)
 
-    def lean(self, vector: Matrix) -> Leaned:
+    def lean(self, vector: Matrix) -> LeanedTask:
         """The vector moved towards what it seems to ask for; as it came when nothing is near."""
         import numpy as np
 
@@ -97,7 +97,7 @@ class Phrasebook:
         moved = vector + step * (weights / weights.sum()) @ self._described
         length = math.sqrt(moved @ moved)
         leaned = (moved / length).astype(np.float32, copy=False) if length else vector
-        return Leaned(leaned, _chatter(said[self._asked :]))
+        return LeanedTask(leaned, _chatter(said[self._asked :]))
 
     def cosines(self, vector: Matrix) -> Matrix:
         """How near a vector is to each text, as far as the directions tell."""
@@ -111,10 +111,10 @@ def _chatter(cosines: Matrix) -> float:
     return sum(nearest) / _NEAREST if nearest else -1.0
 
 
-def asked() -> tuple[Asked, ...]:
+def load_phrases() -> tuple[PhrasebookEntry, ...]:
     """What ships, in its order."""
     rows: Iterable[Mapping[str, Any]] = map(json.loads, _data("phrases.jsonl").splitlines())
-    return tuple(Asked(row["name"], row["description"], _said(row)) for row in rows)
+    return tuple(PhrasebookEntry(row["name"], row["description"], _said(row)) for row in rows)
 
 
 def _said(row: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
@@ -130,7 +130,7 @@ def _data(name: str) -> str:
     return (files("mentis.recall") / "data" / name).read_text(encoding="utf-8")
 
 
-def digest(entries: Iterable[Asked], talk: Iterable[str]) -> str:
+def digest(entries: Iterable[PhrasebookEntry], talk: Iterable[str]) -> str:
     texts = (text for one in entries for text in (*one.texts, ""))
     return sha256("\0".join((*texts, *talk)).encode()).hexdigest()
 
@@ -141,7 +141,7 @@ def phrasebook_for(model: str) -> Phrasebook | None:
     header, data = _shipped()
     if not model.startswith(f"{header['model']}+") or f"/{header['dimension']}/" not in model:
         return None
-    entries, talk = asked(), small_talk()
+    entries, talk = load_phrases(), small_talk()
     if header["digest"] != digest(entries, talk):
         raise Defect("phrases.bin was not made from these phrases", hint="tools/phrases.py")
     counts = [len(one.texts) for one in entries]

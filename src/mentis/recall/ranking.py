@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 
 from mentis.values.selection import Capability, Kind, Manifest
 
-from .cuts import Cut
+from .cuts import SelectionCut
 from .lexical import LexicalIndex
 from .phrasebook import phrasebook_for
 
@@ -29,7 +29,7 @@ _WORD_HALF = 6.0  # the BM25 score that counts half
 _DIGITS = 6  # scores are compared after rounding: the last bits differ between machines
 
 
-class Scored(NamedTuple):
+class ScoredCapability(NamedTuple):
     """One of all that were scored: a plain tuple, since hundreds are made for each task."""
 
     name: str
@@ -39,7 +39,7 @@ class Scored(NamedTuple):
     lexical: float
 
 
-class Ranked(Sequence[Scored]):
+class RankedCapabilities(Sequence[ScoredCapability]):
     """Best first. Most are never looked at, so each row is made when somebody does."""
 
     def __init__(
@@ -58,25 +58,27 @@ class Ranked(Sequence[Scored]):
         return len(self._order)
 
     @overload
-    def __getitem__(self, index: int) -> Scored: ...
+    def __getitem__(self, index: int) -> ScoredCapability: ...
     @overload
-    def __getitem__(self, index: slice) -> list[Scored]: ...
-    def __getitem__(self, index: int | slice) -> Scored | list[Scored]:
+    def __getitem__(self, index: slice) -> list[ScoredCapability]: ...
+    def __getitem__(self, index: int | slice) -> ScoredCapability | list[ScoredCapability]:
         if isinstance(index, slice):
             return [*map(self._row, self._order[index])]
         return self._row(self._order[index])
 
-    def of(self, kind: Kind) -> Iterator[Scored]:
+    def of(self, kind: Kind) -> Iterator[ScoredCapability]:
         return (self._row(at) for at in self._order if self._names[at][1] == kind)
 
-    def _row(self, at: int) -> Scored:
-        return Scored(*self._names[at], self._scores[at], self._dense[at], self._lexical[at])
+    def _row(self, at: int) -> ScoredCapability:
+        return ScoredCapability(
+            *self._names[at], self._scores[at], self._dense[at], self._lexical[at]
+        )
 
 
 class Ranking:
     """A manifest made ready to be ranked, once; each task costs one product with its matrix."""
 
-    def __init__(self, manifest: Manifest, cuts: Mapping[str, Cut] | None = None) -> None:
+    def __init__(self, manifest: Manifest, cuts: Mapping[str, SelectionCut] | None = None) -> None:
         """`cuts` are the owner's own, by embedder; those that ship hold for the others."""
         self.manifest = manifest
         self.cuts = cuts or {}
@@ -104,19 +106,19 @@ class Ranking:
         """The skill of this name; KeyError when there is none."""
         return self._skills[name]
 
-    def by_words(self, reading: str) -> Ranked:
+    def by_words(self, reading: str) -> RankedCapabilities:
         """Best first, names decide between equals."""
         lexical = self._lexical(reading)
         scores = [round(score, _DIGITS) for score in lexical]
         # Sorting leaves equals where they were: in the order of their names.
         order = sorted(self._by_name, key=scores.__getitem__, reverse=True)
-        return Ranked(self._names, order, (scores, self._nothing, lexical))
+        return RankedCapabilities(self._names, order, (scores, self._nothing, lexical))
 
-    def by_vector(self, vector: Sequence[float]) -> Ranked:
+    def by_vector(self, vector: Sequence[float]) -> RankedCapabilities:
         dense, chatter = self._dense(vector)
         return self._ordered(dense, (dense, [0.0] * len(dense)), chatter)
 
-    def by_both(self, reading: str, vector: Sequence[float]) -> Ranked:
+    def by_both(self, reading: str, vector: Sequence[float]) -> RankedCapabilities:
         import numpy as np
 
         (dense, chatter), lexical = self._dense(vector), self._lexical(reading)
@@ -136,7 +138,7 @@ class Ranking:
 
     def _ordered(
         self, scores: Numbers, parts: tuple[Numbers, Sequence[float]], chatter: float
-    ) -> Ranked:
+    ) -> RankedCapabilities:
         import numpy as np
 
         steady = scores.round(_DIGITS)
@@ -144,7 +146,7 @@ class Ranking:
             self._named = np.array(self._by_name, dtype=np.intp)
         order = self._named[(-steady[self._named]).argsort(kind="stable")]
         rows = (steady.tolist(), parts[0].tolist(), parts[1])
-        return Ranked(self._names, order.tolist(), rows, round(chatter, _DIGITS))
+        return RankedCapabilities(self._names, order.tolist(), rows, round(chatter, _DIGITS))
 
 
 class _Matrix:

@@ -6,27 +6,27 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from mentis.values.memories import Found
+from mentis.values.memories import FoundMemories
 from mentis.values.memory_kind import INSTRUCTION_KINDS
-from mentis.values.recalled import Embedded, Recalled, Stimulus
+from mentis.values.recalled import EmbeddedText, RecalledContext, Stimulus
 from mentis.values.selection import Capability, SelectionLimits
 from mentis.values.span import Span
 from mentis.values.tool import ToolDeclaration
 from mentis.values.value import Value
 
 from .memory.choosing import Mode
-from .memory.strict import Floor, floor_for, near_enough, unmeasured
-from .memory.telling import told
+from .memory.strict import Floor, floor_for, near_enough, unmeasured_note
+from .memory.telling import memory_spans
 from .ranking import Ranking
 from .selecting import choose, see
 
 # Searches the memories with what the stimulus was made into; it embeds nothing itself.
-Search: TypeAlias = Callable[[Embedded], Found]
+Search: TypeAlias = Callable[[EmbeddedText], FoundMemories]
 _LIMITS = SelectionLimits()
 
 
 @dataclass(frozen=True, slots=True)
-class Aim(Value):
+class RecallAim(Value):
     """What recall is for. `base` are the tools that are there whatever the task, by name."""
 
     stance: str = ""
@@ -35,18 +35,18 @@ class Aim(Value):
     limits: SelectionLimits = _LIMITS
 
 
-_ANY = Aim()
+_ANY = RecallAim()
 
 
 def recall(
     stimulus: Stimulus,
     *,
-    embedded: Embedded,
+    embedded: EmbeddedText,
     tools: Mapping[str, ToolDeclaration],
     ranking: Ranking | None = None,
     search: Search | None = None,
-    aim: Aim = _ANY,
-) -> Recalled:
+    aim: RecallAim = _ANY,
+) -> RecalledContext:
     """What comes to mind. `tools` are those there are, by name; a base tool that is none is left.
 
     Without a search no memories come up; with one it blocks. Every step down the ladder is in
@@ -59,9 +59,12 @@ def recall(
     if search is not None and aim.limits.max_memories:
         floor = memory_floor(embedded, aim.limits)
         found = near_enough(search(embedded), floor)
-        later = (*found.degraded, *(unmeasured(embedded.model, floor) if found.searched else ()))
+        later = (
+            *found.degraded,
+            *(unmeasured_note(embedded.model, floor) if found.searched else ()),
+        )
     memories, filtered = _told(found, aim)
-    return Recalled(
+    return RecalledContext(
         stimulus,
         tools=tuple(tools[name] for name in chosen.tools if name in tools),
         memories=memories,
@@ -76,7 +79,7 @@ def recall(
     )
 
 
-def memory_floor(embedded: Embedded, limits: SelectionLimits) -> Floor:
+def memory_floor(embedded: EmbeddedText, limits: SelectionLimits) -> Floor:
     """The least a memory must reach: as somebody said, else as measured for the embedder."""
     floor = floor_for("" if embedded.vector is None else embedded.model)
     if limits.memory_min_score is None or embedded.vector is None:
@@ -84,11 +87,11 @@ def memory_floor(embedded: Embedded, limits: SelectionLimits) -> Floor:
     return replace(floor, cosine=limits.memory_min_score, origin="settings")
 
 
-def _told(found: Found | None, aim: Aim) -> tuple[tuple[Span, ...], int]:
+def _told(found: FoundMemories | None, aim: RecallAim) -> tuple[tuple[Span, ...], int]:
     """The memories that a model may be told, and how many that fitted were kept from it."""
     if found is None:
         return (), 0
-    spans, kept_out = told(found, mode=aim.mode, most=aim.limits.max_memories)
+    spans, kept_out = memory_spans(found, mode=aim.mode, most=aim.limits.max_memories)
     # What a search passes over by itself was kept out all the same.
     passed = (row.memory for row in found.near if not row.chosen)
     kinds = sum(memory.quarantined or memory.kind in INSTRUCTION_KINDS for memory in passed)

@@ -18,7 +18,7 @@ LONGEST_REST = 50  # turns: nobody knows how long a conversation goes on
 
 
 @dataclass(frozen=True, slots=True)
-class Item(Value):
+class ResidentItem(Value):
     """`tokens` is what it costs to tell it; `print` changes when its text does."""
 
     tokens: int
@@ -55,7 +55,7 @@ def place(
     kept: Residents,
     wanted: Sequence[str],
     *,
-    items: Mapping[str, Item],
+    items: Mapping[str, ResidentItem],
     base: Sequence[str] = (),
     most: int | None,
     economy: Economy,
@@ -87,7 +87,7 @@ def _weighed(
     best: tuple[str, ...],
     needed: tuple[str, ...],
     *,
-    items: Mapping[str, Item],
+    items: Mapping[str, ResidentItem],
     economy: Economy,
 ) -> tuple[Residents, Placement]:
     missing = tuple(name for name in needed if name not in kept.names)
@@ -112,7 +112,7 @@ def _moved(
     what: Placed,
     kept: Residents,
     names: tuple[str, ...],
-    items: Mapping[str, Item],
+    items: Mapping[str, ResidentItem],
     *,
     why: str,
     price: float = 0.0,
@@ -129,7 +129,7 @@ def _moved(
 
 
 def _best(
-    kept: Residents, base: Sequence[str], items: Mapping[str, Item], most: int
+    kept: Residents, base: Sequence[str], items: Mapping[str, ResidentItem], most: int
 ) -> tuple[str, ...]:
     """The base set, then what was asked for most often of late; all of it in the items' order."""
     asked: dict[str, int] = {}
@@ -146,7 +146,7 @@ def _best(
     return tuple(name for name in items if name in chosen)
 
 
-def _broken(kept: Residents, items: Mapping[str, Item]) -> tuple[str, ...]:
+def _broken(kept: Residents, items: Mapping[str, ResidentItem]) -> tuple[str, ...]:
     return tuple(
         name
         for name, mark in zip(kept.names, kept.prints, strict=True)

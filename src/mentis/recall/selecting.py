@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from mentis.ports.embedder import Embedder
-from mentis.values.recalled import Embedded
+from mentis.values.recalled import EmbeddedText
 from mentis.values.selection import (
     Candidate,
     Kind,
@@ -21,11 +21,11 @@ from mentis.values.selection import (
 from mentis.values.trace import Degradation
 from mentis.values.value import Value
 
-from .cuts import Cut, cut_for, measured
+from .cuts import SelectionCut, cut_for, find_cut
 from .embedding import embed_once
-from .manifest import Reader
+from .manifest import WordReader
 from .phrasebook import ASKED, CHATTER
-from .ranking import Ranked, Ranking, Scored
+from .ranking import RankedCapabilities, Ranking, ScoredCapability
 
 _LIMITS = SelectionLimits()
 
@@ -45,7 +45,7 @@ async def select(
     *,
     ranking: Ranking | None,
     embedder: Embedder | None,
-    reader: Reader,
+    reader: WordReader,
     base: Sequence[str] = (),
     stance: str = "",
     limits: SelectionLimits = _LIMITS,
@@ -60,7 +60,7 @@ async def look(
     *,
     ranking: Ranking | None,
     embedder: Embedder | None,
-    reader: Reader,
+    reader: WordReader,
     limits: SelectionLimits = _LIMITS,
 ) -> Sight:
     """For whoever needs the task for nothing but this selection."""
@@ -68,7 +68,7 @@ async def look(
     return see(await embed_once(task, embedder, reader=reader, seconds=seconds), ranking)
 
 
-def see(embedded: Embedded, ranking: Ranking | None) -> Sight:
+def see(embedded: EmbeddedText, ranking: Ranking | None) -> Sight:
     """The task as this ranking can use it: a vector that does not fit is left out, and told."""
     misfit = _misfit(embedded, ranking) if embedded.reading else ()
     wordy = ranking is not None and not ranking.manifest.header.dimension
@@ -76,7 +76,7 @@ def see(embedded: Embedded, ranking: Ranking | None) -> Sight:
     return Sight(embedded.reading, vector, embedded.calls, (*embedded.degraded, *misfit))
 
 
-def _misfit(embedded: Embedded, ranking: Ranking | None) -> tuple[Degradation, ...]:
+def _misfit(embedded: EmbeddedText, ranking: Ranking | None) -> tuple[Degradation, ...]:
     if ranking is None or not ranking.manifest.entries:
         return (Degradation("manifest", "is missing or empty: the base set alone"),)
     header = ranking.manifest.header
@@ -130,12 +130,12 @@ def choose(
 
 def _cut(
     model: str, ranking: Ranking, limits: SelectionLimits
-) -> tuple[Cut, tuple[Degradation, ...]]:
+) -> tuple[SelectionCut, tuple[Degradation, ...]]:
     """The cut of this embedder, and a note when nobody measured one and the planned one stands."""
     cut = cut_for(model, ranking.cuts)
     if limits.min_score is not None:
         return replace(cut, floor=limits.min_score, skill_floor=None), ()
-    if measured(model, ranking.cuts) is not None:
+    if find_cut(model, ranking.cuts) is not None:
         return cut, ()
     reason = f"nobody measured one for {model}: the planned {cut.floor} (mentis eval selection)"
     return cut, (Degradation("cut", reason),)
@@ -153,7 +153,9 @@ def _names(candidates: Sequence[Candidate], base: Sequence[str]) -> list[str]:
     return [one.name for one in candidates if one.chosen and one.name not in base]
 
 
-def _for_stance(scored: Ranked, ranking: Ranking, kind: Kind, stance: str) -> Iterator[Scored]:
+def _for_stance(
+    scored: RankedCapabilities, ranking: Ranking, kind: Kind, stance: str
+) -> Iterator[ScoredCapability]:
     limited = ranking.limited if stance else {}
     if not limited:
         return scored.of(kind)
@@ -161,9 +163,9 @@ def _for_stance(scored: Ranked, ranking: Ranking, kind: Kind, stance: str) -> It
 
 
 def _judged(
-    ranked: Iterator[Scored],
+    ranked: Iterator[ScoredCapability],
     kind: Kind,
-    cut: Cut | None,
+    cut: SelectionCut | None,
     *,
     base: Sequence[str],
     limits: SelectionLimits,
@@ -187,7 +189,7 @@ def _judged(
 
 
 def _verdict(
-    one: Scored, cut: Cut | None, *, best: float, base: Sequence[str], full: bool
+    one: ScoredCapability, cut: SelectionCut | None, *, best: float, base: Sequence[str], full: bool
 ) -> tuple[str, bool]:
     if one.name in base:
         return "belongs to the base set", True
@@ -204,7 +206,7 @@ def _verdict(
     return "the best" if one.score == best else f"within {cut.margin:g} of the best", True
 
 
-def _candidate(one: Scored, rank: int, *, chosen: bool, reason: str) -> Candidate:
+def _candidate(one: ScoredCapability, rank: int, *, chosen: bool, reason: str) -> Candidate:
     return Candidate(
         name=one.name,
         kind=one.kind,

@@ -29,7 +29,7 @@ class Assertion(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Case(Value):
+class SuiteCase(Value):
     name: str
     task: str
     assertions: tuple[Assertion, ...]
@@ -41,11 +41,11 @@ class Case(Value):
 @dataclass(frozen=True, slots=True)
 class Suite(Value):
     name: str
-    cases: tuple[Case, ...]
+    cases: tuple[SuiteCase, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome(Value):
+class AssertionOutcome(Value):
     """One assertion of a case, and why it did not hold."""
 
     case: str
@@ -60,16 +60,16 @@ class SuiteReport(Value):
     passed: int
     total: int
     score: float
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[AssertionOutcome, ...]
 
 
-def report(suite: Suite, outcomes: Sequence[Outcome]) -> SuiteReport:
+def report(suite: Suite, outcomes: Sequence[AssertionOutcome]) -> SuiteReport:
     passed = sum(one.passed for one in outcomes)
     score = round(passed / len(outcomes), 4) if outcomes else 0.0
     return SuiteReport(suite.name, passed, len(outcomes), score, tuple(outcomes))
 
 
-def judge(case: Case, output: str) -> Iterator[Outcome]:
+def judge(case: SuiteCase, output: str) -> Iterator[AssertionOutcome]:
     """Every assertion of a case against what came out, as JSON text."""
     try:
         found: object = json.loads(output)
@@ -79,7 +79,7 @@ def judge(case: Case, output: str) -> Iterator[Outcome]:
         problem = "" if found is not _MISSING else "is not JSON"
         if not problem and one.kind != "is_valid_json":
             problem = CHECKS[one.kind](_at(found, one.path), one.value)
-        yield Outcome(case.name, f"{one.kind} {one.path}".strip(), not problem, problem)
+        yield AssertionOutcome(case.name, f"{one.kind} {one.path}".strip(), not problem, problem)
 
 
 def _at(found: object, path: str) -> object:
@@ -166,11 +166,11 @@ def read_suite(text: str, *, where: str) -> Suite:
         raise BadInput(f"{where} is not a suite: {error}", hint=_HINT) from error
 
 
-def _case(row: Mapping[str, object], where: str) -> Case:
+def _case(row: Mapping[str, object], where: str) -> SuiteCase:
     assertions = tuple(
         _assertion(one, where) for one in cast("list[Mapping[str, object]]", row["assertions"])
     )
-    return Case(
+    return SuiteCase(
         name=str(row["name"]),
         task=str(row["task"]),
         assertions=assertions,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from mentis.act import entries
-from mentis.values.act import Tainted
+from mentis.values.act import TaintedValue
 from mentis.values.entry import Entry
 from mentis.values.json import JsonObject
 from mentis.values.value import Value
@@ -48,7 +48,7 @@ class ActStory(Value):
     session: str = ""
     lineage: str = ""
     payload: JsonObject | None = None
-    tainted: tuple[Tainted, ...] = ()
+    tainted: tuple[TaintedValue, ...] = ()
     text: str = ""
     blob: str = ""
     size: int = 0
@@ -68,12 +68,12 @@ class _Draft:
     steps: list[ActStep] = field(default_factory=list[ActStep])
     head: dict[str, Any] = field(default_factory=dict[str, Any])
     payload: JsonObject | None = None
-    tainted: tuple[Tainted, ...] = ()
+    tainted: tuple[TaintedValue, ...] = ()
     result: Mapping[str, Any] = field(default_factory=dict[str, Any])
     erased: set[str] = field(default_factory=set[str])
 
 
-def stories(found: Iterable[Entry]) -> tuple[ActStory, ...]:
+def act_stories(found: Iterable[Entry]) -> tuple[ActStory, ...]:
     """One for each act among these entries, in the order they were first heard of."""
     drafts: dict[str, _Draft] = {}
     for entry in found:
@@ -147,10 +147,11 @@ def _mapping(value: object) -> Mapping[str, Any] | None:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else None
 
 
-def _tainted(value: object) -> tuple[Tainted, ...]:
+def _tainted(value: object) -> tuple[TaintedValue, ...]:
     if not isinstance(value, list | tuple):
         return ()
     told = [_mapping(one) or {} for one in cast("Sequence[object]", value)]
     return tuple(
-        Tainted(*(str(one.get(name, "")) for name in ("path", "value", "source"))) for one in told
+        TaintedValue(*(str(one.get(name, "")) for name in ("path", "value", "source")))
+        for one in told
     )

@@ -16,7 +16,7 @@ BINDING = ("turn", "digests", "asked", "acted", "attachments")
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class TurnClaim:
     """What one entry says of one turn: its number, and the digests of what was said.
 
     `message` is None where nobody said anything: the agent began, thought, or wrote once more.
@@ -61,7 +61,7 @@ class Claim:
         return ("complete", "failed") if self.stop in BROKEN else ("complete",)
 
 
-def claim_of(entry: Entry) -> Claim | None:
+def claim_of(entry: Entry) -> TurnClaim | None:
     """None where the entry does not say, or says no more, what was said."""
     told, bound = object_in(entry, "turn"), object_in(entry, "digests")
     if "session" not in told or ("instruction" if "inner" in told else "message") not in bound:
@@ -69,7 +69,7 @@ def claim_of(entry: Entry) -> Claim | None:
     if any(name in entry.fields and name not in entry.body for name in BINDING):
         return None
     number, answer, asked = told.get("number"), bound.get("answer"), entry.body.get("asked")
-    return Claim(
+    return TurnClaim(
         index=entry.index,
         number=number if isinstance(number, int) else -1,
         message=None if "inner" in told else str(bound["message"]),
@@ -95,13 +95,13 @@ def session_of(entry: Entry) -> str | None:
     return str(told["session"]) if "session" in told else None
 
 
-def deciding(claims: Sequence[Claim]) -> dict[int, Claim]:
+def deciding_claims(claims: Sequence[TurnClaim]) -> dict[int, TurnClaim]:
     """By the number of a question, the claim that says what it came to.
 
     Several speak of one that a killed process had recorded and not ended: an answer counts, and
     without one what was said last.
     """
-    found: dict[int, Claim] = {}
+    found: dict[int, TurnClaim] = {}
     for claim in claims:
         known = found.get(claim.number)
         if claim.message is not None and (known is None or not known.spoke):

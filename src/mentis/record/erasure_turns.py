@@ -10,11 +10,11 @@ from mentis.ledger.statements import ERASURE
 from mentis.values.entry import Draft, Entry
 from mentis.values.turn import Turn
 from mentis.values.turn_writes import TurnWrites, emptied
-from mentis.values.words import counted
+from mentis.values.words import quantity
 
 from .claims import BINDING, is_talk, session_of
 from .stored_turns import turn_digest
-from .verify_conversations import EMPTIED, Said
+from .verify_conversations import EMPTIED, ConversationClaims
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def turns_to_empty(
     session = session_of(entry) if is_talk(entry) else None
     if session is None or not set(BINDING).intersection(fields):
         return None
-    said = Said()
+    said = ConversationClaims()
     for one in entries:
         if one.kind == ERASURE:
             said.take_erasure(one)
@@ -69,5 +69,5 @@ def what_remains(entry: Entry, erased: ErasedTurns | None) -> tuple[str, ...]:
         return (f"{where}: what was said there is not erased with these fields",)
     if not erased.missing:
         return ()
-    missing = counted(erased.missing, "turn")
+    missing = quantity(erased.missing, "turn")
     return (f"session {erased.session!r}: {missing} of it could not be found as the entry says",)

@@ -25,10 +25,10 @@ from mentis.values.checkpoint import KeptNote
 
 from .segments import open_segments
 from .source import lock_changes
-from .verify import Asked, Progress
+from .verify import Progress, VerifyEvidence
 
 
-def gather(
+def gather_evidence(
     home: Home,
     settings: Settings,
     environ: Mapping[str, str],
@@ -36,22 +36,22 @@ def gather(
     persona: str,
     checkpoints: Sequence[Path] = (),
     progress: Progress | None = None,
-) -> Asked:
+) -> VerifyEvidence:
     """For one agent. `checkpoints` are files of notes that somebody kept elsewhere."""
     agent = f"{settings.model.name or home.name}/{persona}"
-    known = gather_home(home, settings, environ, checkpoints=checkpoints)
+    known = gather_home_evidence(home, settings, environ, checkpoints=checkpoints)
     segments = open_segments(home, settings, persona, agent)
     return replace(known, segments=segments, progress=progress)
 
 
-def gather_home(
+def gather_home_evidence(
     home: Home, settings: Settings, environ: Mapping[str, str], *, checkpoints: Sequence[Path] = ()
-) -> Asked:
+) -> VerifyEvidence:
     """For all agents, but for their segments."""
     given = tuple(kept for file in checkpoints for kept in read_given(file))
     sealing = open_sealing(home, settings, environ)
     notes, remarks = ((), (_NO_KEY,)) if sealing is None else _known(sealing)
-    return Asked(
+    return VerifyEvidence(
         pin=sealing.pin if sealing else None,
         outside=(*given, *notes),
         remarks=remarks,

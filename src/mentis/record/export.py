@@ -23,13 +23,13 @@ from mentis.stores.files.home import Home
 from mentis.values.checkpoint import GrowthProof, Pin, Proof
 
 from .record import Record, open_record
-from .source import Source, lock_changes
+from .source import EntrySource, lock_changes
 
 _TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class RecordExport:
     path: Path
     entries: int
     pin: Pin
@@ -58,7 +58,7 @@ class CheckedProof:
         return self.holds and True in believed and False not in believed
 
 
-def export_record(record: Record, path: Path) -> Exported:
+def export_record(record: Record, path: Path) -> RecordExport:
     """Everything an auditor needs in one file, with a checkpoint of now.
 
     It holds what is there at one moment, at which nobody is in the middle of erasing or moving;
@@ -78,11 +78,11 @@ def export_record(record: Record, path: Path) -> Exported:
                     raise
                 continue
         command = f"python -I verify.py {path.name} --origin {pin.origin} --key {pin.public_key}"
-        return Exported(path, count, pin, command)
+        return RecordExport(path, count, pin, command)
     raise _changed(path)
 
 
-def _exported(record: Record, path: Path, source: Source) -> int:
+def _exported(record: Record, path: Path, source: EntrySource) -> int:
     _check_whole(record, source)
     try:
         with _open_new(path) as file, _gone_on_failure(path):
@@ -104,7 +104,7 @@ def _changed(path: Path) -> StoreLocked:
     )
 
 
-def _check_whole(record: Record, source: Source) -> None:
+def _check_whole(record: Record, source: EntrySource) -> None:
     if source.damage:
         raise StoreError(source.damage[0].message, hint="put the segment back as it was")
     if source.first and any(one.attack == "deleted" for one in record.verify().findings):
@@ -129,7 +129,7 @@ def _gone_on_failure(path: Path) -> Generator[None]:
         raise
 
 
-def _write(file: IO[bytes], agent: str, source: Source, *, pin: Pin) -> int:
+def _write(file: IO[bytes], agent: str, source: EntrySource, *, pin: Pin) -> int:
     entries, gone = source.entries(), source.dropped()
     return export_bundle(file, agent, entries, pin=pin, notes=source.notes(), dropped=gone)
 

@@ -20,7 +20,7 @@ from mentis.errors import BadInput, StoreDamaged
 from mentis.values.block import Mode
 from mentis.values.calibration import Calibration
 from mentis.values.digest import Digest, digest
-from mentis.values.given import Given
+from mentis.values.given import GivenText
 from mentis.values.json import JsonObject
 from mentis.values.library import Library
 from mentis.values.persona import Persona, Profile
@@ -47,7 +47,7 @@ V = TypeVar("V", bound=Value)
 
 
 @dataclass(frozen=True, slots=True)
-class Setting(Value):
+class TurnSetting(Value):
     """Who speaks to whom and where: it changes with the settings. `mentis` is the version."""
 
     mentis: str
@@ -58,7 +58,7 @@ class Setting(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Tools(Value):
+class ToolList(Value):
     tools: tuple[ToolDeclaration, ...]
 
 
@@ -68,18 +68,18 @@ class Variables(Value):
     vouched for it. In the turns of an older Mentis it was told as it is.
     """
 
-    values: Mapping[str, Given]
+    values: Mapping[str, GivenText]
     guarded: bool = False
 
     @property
-    def told(self) -> Mapping[str, Given]:
+    def told(self) -> Mapping[str, GivenText]:
         if self.guarded:
             return self.values
         return {name: replace(value, bare=True) for name, value in self.values.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class News(Value):
+class NewsItem(Value):
     """What a turn was told of one act, or of the window of one turn."""
 
     span: Span

@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from mentis.compose.compose import Composed, compose
+from mentis.compose.compose import Composition, compose
 from mentis.compose.purposes import Policies
 from mentis.ports.token_counter import TokenCounter
 from mentis.values.calibration import Calibration
 from mentis.values.library import Library
 from mentis.values.persona import Persona, Profile
-from mentis.values.recalled import Recalled
+from mentis.values.recalled import RecalledContext
 from mentis.values.route import Route
 from mentis.values.turn import Turn
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class ConversationHistory:
     """A conversation as the model is told it: not all that is in the session, and a summary first.
 
     `numbers` are those of the turns in it. `amended` are the places, among `turns`, of those that
@@ -34,7 +34,7 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
+class PromptInputs:
     """`recalled` holds the message, and what came to mind in its place. `calibration` is what the
     counter of the route had learned by then.
     """
@@ -45,21 +45,21 @@ class Inputs:
     policies: Policies
     route: Route
     calibration: Calibration
-    recalled: Recalled
-    history: History
+    recalled: RecalledContext
+    history: ConversationHistory
     variables: Mapping[str, object]
     now: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Prompted:
+class ComposedPrompt:
     """A prompt, and what it was made from; None where that is not kept."""
 
-    composed: Composed
-    inputs: Inputs | None = None
+    composed: Composition
+    inputs: PromptInputs | None = None
 
 
-def compose_inputs(inputs: Inputs, counter: TokenCounter, secret: bytes) -> Composed:
+def compose_inputs(inputs: PromptInputs, counter: TokenCounter, secret: bytes) -> Composition:
     """The same inputs make the same prompt, whenever and wherever that is."""
     stimulus, route = inputs.recalled.stimulus, inputs.route
     return compose(

@@ -8,14 +8,20 @@ from dataclasses import dataclass, replace
 from mentis.errors import StoreDamaged, StoreError, UsageError
 from mentis.home.anchors import open_anchor, read_anchors, whole_name
 from mentis.home.log_identity import KeyChange
-from mentis.home.signing import Made, anchors_of_environment, left_out, open_sealing, strange
+from mentis.home.signing import (
+    SignedCheckpoint,
+    anchors_of_environment,
+    left_out,
+    open_sealing,
+    strange,
+)
 from mentis.ledger.checkpoint import read_note
 from mentis.settings.edit import change_settings
 from mentis.settings.sources import load_settings
 from mentis.values.checkpoint import Pin
 from mentis.values.entry import Entry
 
-from .evidence import gather_home
+from .evidence import gather_home_evidence
 from .record import Record
 from .segments import open_segments
 from .verify import verify_agent
@@ -51,7 +57,7 @@ def change_key(record: Record) -> tuple[Pin, tuple[Entry, ...]]:
 def _check_agents(record: Record) -> None:
     """RolledBack or StoreDamaged unless every chain is what is known of it, and verifies."""
     name = record.settings.model.name or record.home.name
-    known = gather_home(record.home, record.settings, record.environ)
+    known = gather_home_evidence(record.home, record.settings, record.environ)
     agents = frozenset((*record.store.agents(), *known.agents()))
     for agent in sorted(one for one in agents if one.startswith(f"{name}/")):
         record.sealed().start(record.store, agent)
@@ -67,7 +73,7 @@ def _check_agents(record: Record) -> None:
             )
 
 
-def add_anchor(record: Record, name: str) -> Made:
+def add_anchor(record: Record, name: str) -> SignedCheckpoint:
     """Name it in the settings and beside the key, once it has taken a checkpoint."""
     sealing, named = record.sealed(), record.settings.model.ledger.anchors
     whole = whole_name(record.home, name)

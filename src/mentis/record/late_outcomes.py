@@ -17,7 +17,7 @@ from mentis.values.part import Part, ToolResultPart
 from mentis.values.trust import Trust
 from mentis.values.turn import Turn
 
-from .act_stories import ActStory, stories
+from .act_stories import ActStory, act_stories
 
 _WAITING = re.compile(r"waiting: .*\nact: (\S{1,200})", re.DOTALL)
 
@@ -35,7 +35,7 @@ def outcome_text(state: str, reason: str, text: str) -> str:
     return f"{head}\n{text}" if text else head
 
 
-def up_to_date(turns: Sequence[Turn], ledger: Entries, agent: str) -> tuple[Turn, ...]:
+def with_late_outcomes(turns: Sequence[Turn], ledger: Entries, agent: str) -> tuple[Turn, ...]:
     """The same turns, with the outcomes of acts that wait no more. It blocks."""
     return tuple(_turn(turn, ledger, agent) for turn in turns)
 
@@ -51,7 +51,7 @@ def _part(part: Part, ledger: Entries, agent: str) -> Part:
     waited = _WAITING.fullmatch(part.text) if isinstance(part, ToolResultPart) else None
     if not isinstance(part, ToolResultPart) or waited is None:
         return part
-    story = next(iter(stories(_entries(ledger, agent, waited[1]))), None)
+    story = next(iter(act_stories(_entries(ledger, agent, waited[1]))), None)
     if story is None or story.type != part.name:
         return part
     state, reason = _came_to(story)

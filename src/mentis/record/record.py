@@ -16,17 +16,17 @@ from pathlib import Path
 from mentis.act.entries import told_mark
 from mentis.errors import MentisError, SigningKeyError, UsageError
 from mentis.home.checkpoints import CheckpointedLedger
-from mentis.home.closing import Closing, closed_on_failure
+from mentis.home.closing import Closeable, closed_on_failure
 from mentis.home.database import open_database
 from mentis.home.ledger import agents_here, open_ledger
 from mentis.home.older_turns import OlderTurns, settle_older_turns
 from mentis.home.parts import Parts
-from mentis.home.signing import NO_PIN_HINT, Made, Sealing, open_sealing
+from mentis.home.signing import NO_PIN_HINT, Sealing, SignedCheckpoint, open_sealing
 from mentis.home.system import RandomIds, SystemClock
 from mentis.ledger import keeping, statements
 from mentis.ledger.chain import make_stamp
 from mentis.ledger.checkpoint import read_note
-from mentis.ledger.keeping import Keeping
+from mentis.ledger.keeping import LedgerHandle
 from mentis.ports.clock import Clock
 from mentis.ports.entries import Stamp
 from mentis.ports.ids import Ids
@@ -42,12 +42,12 @@ from mentis.values.entry import Before, Draft, Entry, Verdict
 from .claims import BINDING
 from .erasure import blanked_marks, dropped_inputs, forget_blobs
 from .erasure_turns import ErasedTurns, tell_emptied, turns_to_empty
-from .evidence import gather
+from .evidence import gather_evidence
 from .segments import SegmentFolder, open_segments
-from .source import Source, lock_changes, read_still
+from .source import EntrySource, lock_changes, read_still
 from .verify import Progress, verify_agent
 from .verify_news import COLUMN as NEWS
-from .verify_news import News
+from .verify_news import NewsCheck
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ _TOLD_AGAIN = {
 
 
 @dataclass(frozen=True, slots=True)
-class Record(Closing):
+class Record(Closeable):
     home: Home
     persona: str
     settings: Settings
@@ -136,7 +136,7 @@ class Record(Closing):
     def segments(self) -> SegmentFolder:
         return open_segments(self.home, self.settings, self.persona, self.agent)
 
-    def still(self) -> AbstractContextManager[Source]:
+    def still(self) -> AbstractContextManager[EntrySource]:
         """All entries as they are now, wherever they lie, as long as the block lasts."""
         return read_still(self.agent, self.store, self.segments)
 
@@ -151,8 +151,10 @@ class Record(Closing):
         self.database.fold()
 
     @property
-    def keeping(self) -> Keeping:
-        return Keeping(self.store, self.agent, self.sealing.pin if self.sealing else Pin("", ""))
+    def keeping(self) -> LedgerHandle:
+        return LedgerHandle(
+            self.store, self.agent, self.sealing.pin if self.sealing else Pin("", "")
+        )
 
     def sealed(self) -> Sealing:
         """Name, key and anchors of the log; SigningKeyError while the home has none."""
@@ -211,7 +213,7 @@ class Record(Closing):
 
         `held` is for whoever is `alone` already.
         """
-        asked = gather(
+        asked = gather_evidence(
             self.home,
             self.settings,
             self.environ,
@@ -233,13 +235,13 @@ class Record(Closing):
         seen = read_note(note).checkpoint.size if note else size
         return keeping.prove_growth(self.keeping, old, size=seen, note=note)
 
-    def compared(self) -> Keeping:
+    def compared(self) -> LedgerHandle:
         """To sign things about it: with where it stands, or RolledBack if that is not as it was."""
         ledger = self.ledger
         known = ledger.standing(self.agent) if isinstance(ledger, CheckpointedLedger) else None
-        return Keeping(ledger, self.agent, self.sealed().pin, known)
+        return LedgerHandle(ledger, self.agent, self.sealed().pin, known)
 
-    def checkpoint(self) -> Made:
+    def checkpoint(self) -> SignedCheckpoint:
         """Sign what is there now."""
         return self.sealed().checkpoint(self.store, self.agent, since=self.compared().known)
 
@@ -329,8 +331,8 @@ class Record(Closing):
 
     def _forged_news(self) -> Iterator[str]:
         with self.store.snapshot() as store:
-            news = News(self.agent, store)
-            for entry in Source(self.agent, store, self.segments.look()).entries():
+            news = NewsCheck(self.agent, store)
+            for entry in EntrySource(self.agent, store, self.segments.look()).entries():
                 news.take(entry)
             return filter(None, news.compare()[0])
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mentis.errors import BadCheckpoint, RolledBack, StoreDamaged, StoreError, UsageError
-from mentis.home.anchors import Heard, read_anchors
+from mentis.home.anchors import AnchorNotes, read_anchors
 from mentis.home.database import no_empty_left
 from mentis.ledger import keeping, statements
 from mentis.ledger.anchors import read_given
@@ -25,7 +25,7 @@ from .segments import SegmentFile
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class AcceptedRollback:
     """The entry that says so, which anchors could not be asked what they know, and where the
     segments are now that were of the history which is given up.
     """
@@ -61,7 +61,7 @@ def accept_rollback(
     reason: str,
     checkpoints: Sequence[Path] = (),
     without_anchors: bool = False,
-) -> Accepted:
+) -> AcceptedRollback:
     """Go on from what is there although a checkpoint has seen more or other.
 
     The entry names each checkpoint that is given up: those that are known here, and those in
@@ -94,7 +94,7 @@ def accept_rollback(
     )
     # Last: cut short before this, doing it again sets them aside.
     aside = tuple(map(record.segments.set_aside, foreign))
-    return Accepted(entry, heard.unread, aside)
+    return AcceptedRollback(entry, heard.unread, aside)
 
 
 def _foreign(record: Record, *, refused: bool) -> tuple[SegmentFile, ...]:
@@ -160,7 +160,7 @@ def _refused(record: Record) -> bool:
     return False
 
 
-def _known(record: Record, heard: Heard) -> Iterator[Checkpoint]:
+def _known(record: Record, heard: AnchorNotes) -> Iterator[Checkpoint]:
     """What is known here of how the ledger was: beside the key, in the store, at the anchors."""
     sealing = record.sealed()
     last = keeping.last_seen(record.keeping, sealing.folder.kept(record.agent))

@@ -16,11 +16,11 @@ from mentis.values.entry import Entry
 from .erasure import kept_row
 from .record import Record
 from .segments import SegmentFile
-from .source import Source
+from .source import EntrySource
 
 
 @dataclass(frozen=True, slots=True)
-class Rotated:
+class Rotation:
     path: Path
     first: int
     last: int
@@ -28,14 +28,14 @@ class Rotated:
 
 
 @dataclass(frozen=True, slots=True)
-class Expired:
+class Expiry:
     """The segments that were deleted, and the entry that says so."""
 
     entry: Entry | None
     files: tuple[Path, ...]
 
 
-def rotate(record: Record, index: int) -> Rotated:
+def rotate(record: Record, index: int) -> Rotation:
     """Move the entries before `index` into a segment.
 
     They are dropped once that is on disk and a signed entry says so.
@@ -48,7 +48,7 @@ def rotate(record: Record, index: int) -> Rotated:
         # Cut short after this, the entries are in both places, which is no harm and said by verify.
         keeping.record_rotation(ledger, segment, signer, record.stamp_signed())
         dropped = record.store.drop_before(record.agent, index)
-    return Rotated(path, segment.first, segment.last, dropped)
+    return Rotation(path, segment.first, segment.last, dropped)
 
 
 def index_to_keep(record: Record, keep: int) -> int:
@@ -65,7 +65,7 @@ def index_before(record: Record, text: str) -> int:
     return record.store.count(record.agent) - 1 if index is None else index
 
 
-def expire(record: Record) -> Expired:
+def expire(record: Record) -> Expiry:
     """Delete the segments that the policy no longer keeps; first a signed entry says which."""
     days = record.settings.model.ledger.keep_segments_days
     if not days:
@@ -74,13 +74,13 @@ def expire(record: Record) -> Expired:
         return _expire(record, days)
 
 
-def _expire(record: Record, days: int) -> Expired:
+def _expire(record: Record, days: int) -> Expiry:
     ledger = record.compared()
     limit = _limit(record.clock.now(), days)
     with record.still() as source:
         old = list(_older(source, limit))
         if not old:
-            return Expired(None, ())
+            return Expiry(None, ())
         _check_verifies(record)
         inputs = [mark for file in old for entry in file.entries() for mark in kept_row(entry)]
         entry = keeping.record_retention(
@@ -98,10 +98,10 @@ def _expire(record: Record, days: int) -> Expired:
     gone = [file for file in record.segments.files() if file.segment.last <= end]
     for file in gone:
         record.segments.delete(file)
-    return Expired(entry, tuple(file.path for file in gone))
+    return Expiry(entry, tuple(file.path for file in gone))
 
 
-def _older(source: Source, limit: str) -> Iterator[SegmentFile]:
+def _older(source: EntrySource, limit: str) -> Iterator[SegmentFile]:
     """From the beginning of what is left on, so that it stays without gaps."""
     place = source.first
     files = sorted(source.segments.files, key=lambda f: (f.segment.first, -f.segment.last))

@@ -33,15 +33,15 @@ def lock_changes(home: Home, settings: Settings) -> AbstractContextManager[None]
 
 
 @contextmanager
-def read_still(agent: str, ledger: LedgerStore, folder: SegmentFolder) -> Generator[Source]:
+def read_still(agent: str, ledger: LedgerStore, folder: SegmentFolder) -> Generator[EntrySource]:
     """All of it as it is at one moment, however long it is read."""
     # First: a file that comes after this, and that the store does not need yet, is nobody's stray.
     found = folder.look()
     with ledger.snapshot() as store:
-        yield Source(agent, store, found)
+        yield EntrySource(agent, store, found)
 
 
-class Source:
+class EntrySource:
     """`start` leaves out what comes before it. What cannot be read or does not fit is `damage`.
 
     The ledger should be a snapshot, and what was found in the folder looked at right before that.

@@ -17,12 +17,12 @@ from mentis.errors import BadInput
 from mentis.ports.marks import Marks
 from mentis.recall.epochs import memory_id
 from mentis.values.digest import Digest
-from mentis.values.given import Given
+from mentis.values.given import GivenText
 from mentis.values.json import JsonObject
 from mentis.values.library import Library
 from mentis.values.mark import Mark
 from mentis.values.part import ToolResultPart
-from mentis.values.recalled import Recalled, Stimulus
+from mentis.values.recalled import RecalledContext, Stimulus
 from mentis.values.rendering import Rendering
 from mentis.values.request import PromptRequest, RuntimeContext
 from mentis.values.span import Span
@@ -35,12 +35,12 @@ from .input_rows import (
     ROW,
     TOLD,
     VERSION,
-    News,
+    NewsItem,
     Prints,
     Recollection,
-    Setting,
-    Tools,
+    ToolList,
     TurnInputs,
+    TurnSetting,
     Variables,
     key_of,
     prints_of,
@@ -50,7 +50,7 @@ from .input_rows import (
     write_library,
     write_row,
 )
-from .inputs import Inputs
+from .inputs import PromptInputs
 
 _PLAIN = RuntimeContext()
 _ACT = "act "
@@ -58,14 +58,14 @@ V = TypeVar("V", bound=Value)
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredInputs:
     """What the entry binds, and the marks that are set together with it."""
 
     digest: Digest
     marks: tuple[Mark, ...]
 
 
-class KeptInputs:
+class TurnInputStore:
     """Held by an agent. It blocks where it looks whether a part is there already: once for each."""
 
     def __init__(self, ledger: Marks, agent: str, secret: bytes) -> None:
@@ -76,8 +76,13 @@ class KeptInputs:
         self._last: dict[str, tuple[object, str, JsonObject]] = {}
 
     def write(
-        self, inputs: Inputs, rendering: Rendering, request: PromptRequest, *, place: Place
-    ) -> Kept:
+        self,
+        inputs: PromptInputs,
+        rendering: Rendering,
+        request: PromptRequest,
+        *,
+        place: TurnPlace,
+    ) -> StoredInputs:
         parts: dict[str, JsonObject] = {}
         recalled = inputs.recalled
         row = TurnInputs(
@@ -89,8 +94,8 @@ class KeptInputs:
             self._part("setting", _setting(inputs), parts),
             inputs.calibration,
             number=place.number,
-            tools=self._part("tools", Tools(recalled.tools), parts),
-            revealed=self._part("revealed", Tools(recalled.revealed), parts),
+            tools=self._part("tools", ToolList(recalled.tools), parts),
+            revealed=self._part("revealed", ToolList(recalled.revealed), parts),
             variables=self._part("variables", _variables(inputs.variables), parts),
             given=_given(inputs.variables),
             nonces=nonces_in(request),
@@ -103,9 +108,9 @@ class KeptInputs:
         marks += [Mark(TOLD, name, value) for name, value in _told(recalled)]
         # The prints are not bound: in another home the same turn would have others.
         prints = to_object(prints_of(place.body, self._secret))
-        return Kept(key, (Mark(ROW, key, {"inputs": written, "prints": prints}), *marks))
+        return StoredInputs(key, (Mark(ROW, key, {"inputs": written, "prints": prints}), *marks))
 
-    def written(self, kept: Kept) -> None:
+    def written(self, kept: StoredInputs) -> None:
         """The entry is there, and so are the parts."""
         self._there.update(mark.key for mark in kept.marks if mark.kind == PART)
 
@@ -127,7 +132,7 @@ class KeptInputs:
         return read_library(self._value(PART, revision), revision)
 
     def news(self, key: str) -> Span | None:
-        told = read_as(News, self._value(TOLD, key), key.rpartition("/")[2])
+        told = read_as(NewsItem, self._value(TOLD, key), key.rpartition("/")[2])
         return told.span if told else None
 
     def _value(self, kind: str, key: str) -> JsonObject | None:
@@ -140,7 +145,7 @@ class KeptInputs:
 
     def _part(self, name: str, value: Value | None, parts: dict[str, JsonObject]) -> str:
         """Its digest, worked out anew only where it is not what it was in the turn before."""
-        if value is None or value == Tools(()):
+        if value is None or value == ToolList(()):
             return ""
         last = self._last.get(name)
         if last is None or last[0] != value:
@@ -160,7 +165,7 @@ class KeptInputs:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TurnPlace:
     """Where a turn stands in its conversation, and the bytes that were sent for it."""
 
     session: str
@@ -186,14 +191,14 @@ def _spans(request: PromptRequest) -> Iterator[Span]:
     yield from request.runtime_ctx.spans
 
 
-def _setting(inputs: Inputs) -> Setting:
+def _setting(inputs: PromptInputs) -> TurnSetting:
     """The route without what no prompt is made of: answers of a script, folders of this machine."""
     route = replace(inputs.route, replies=(), folder="", url="", key_env="", fallback=())
-    return Setting(installed(), inputs.persona, inputs.profile, inputs.policies, route)
+    return TurnSetting(installed_version(), inputs.persona, inputs.profile, inputs.policies, route)
 
 
 @cache
-def installed() -> str:
+def installed_version() -> str:
     from importlib.metadata import version  # loads much, which a program that only looks can spare
 
     return version("mentis")
@@ -201,13 +206,13 @@ def installed() -> str:
 
 def _variables(values: Mapping[str, object]) -> Variables | None:
     """What many turns have in common: values that say where they came from."""
-    lasting = {name: value for name, value in values.items() if isinstance(value, Given)}
+    lasting = {name: value for name, value in values.items() if isinstance(value, GivenText)}
     return Variables(lasting, guarded=True) if lasting else None
 
 
 def _given(values: Mapping[str, object]) -> dict[str, str]:
     """The others, which are of one turn."""
-    given = {name: value for name, value in values.items() if not isinstance(value, Given)}
+    given = {name: value for name, value in values.items() if not isinstance(value, GivenText)}
     for name, value in given.items():
         if not isinstance(value, str):
             raise BadInput(f"the value {name!r} is no text, so it cannot be kept")
@@ -231,7 +236,7 @@ def _with_message(row: TurnInputs, stimulus: Stimulus) -> TurnInputs:
     )
 
 
-def _with_history(row: TurnInputs, inputs: Inputs) -> TurnInputs:
+def _with_history(row: TurnInputs, inputs: PromptInputs) -> TurnInputs:
     history = inputs.history
     states = enumerate(turn.state for turn in history.turns)
     parts = (part for turn in history.turns for part in turn.parts)
@@ -245,7 +250,7 @@ def _with_history(row: TurnInputs, inputs: Inputs) -> TurnInputs:
     )
 
 
-def _with_recalled(row: TurnInputs, recalled: Recalled) -> TurnInputs:
+def _with_recalled(row: TurnInputs, recalled: RecalledContext) -> TurnInputs:
     return replace(
         row,
         memories=tuple(
@@ -264,14 +269,14 @@ def _with_recalled(row: TurnInputs, recalled: Recalled) -> TurnInputs:
     )
 
 
-def _told(recalled: Recalled) -> list[tuple[str, JsonObject]]:
+def _told(recalled: RecalledContext) -> list[tuple[str, JsonObject]]:
     delivery = _delivery(recalled.stimulus)
     return [*_news(recalled.news), *((delivery,) if delivery else ())]
 
 
 def _news(spans: tuple[Span, ...]) -> list[tuple[str, JsonObject]]:
     """Under the key of the act first, so that it goes when the act is erased; or of the window."""
-    written = [(span.source.removeprefix(_ACT), to_object(News(span))) for span in spans]
+    written = [(span.source.removeprefix(_ACT), to_object(NewsItem(span))) for span in spans]
     return [(f"{act}/{key_of(value)}", value) for act, value in written]
 
 

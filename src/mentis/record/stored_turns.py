@@ -41,7 +41,7 @@ def asked_text(stimulus: Stimulus) -> str:
     return "\n\n".join(part for part in (quoted, stimulus.text) if part)
 
 
-def asked(stimulus: Stimulus, state: TurnState) -> Turn:
+def question_turn(stimulus: Stimulus, state: TurnState) -> Turn:
     """Attachments first, as in the message that was sent; who is quoted vouches for nothing.
 
     A guest's words are kept with the name, so that nobody takes them for the owner's.
@@ -52,7 +52,7 @@ def asked(stimulus: Stimulus, state: TurnState) -> Turn:
     return Turn("user", parts, lineage, state, replaces=stimulus.replaces, author=author)
 
 
-def answered(
+def answer_turns(
     reply: Reply,
     outcomes: Sequence[Outcome],
     *,

@@ -15,7 +15,7 @@ from mentis.values.turn import Turn
 _CAME_TO_NOTHING = ("pending", "failed")
 
 
-def standing(turns: Sequence[Turn], before: int | None = None) -> list[int]:
+def standing_numbers(turns: Sequence[Turn], before: int | None = None) -> list[int]:
     """The numbers of the turns that nothing has replaced; with `before`, as if that one were."""
     kept: list[int] = []
     for number, turn in enumerate(turns):
@@ -25,14 +25,14 @@ def standing(turns: Sequence[Turn], before: int | None = None) -> list[int]:
     return kept if before is None else _up_to(turns, kept, before)
 
 
-def told(turns: Sequence[Turn], before: int | None = None) -> tuple[Turn, ...]:
+def told_turns(turns: Sequence[Turn], before: int | None = None) -> tuple[Turn, ...]:
     """What the model is told: the newest summary, then what was said since."""
     return tuple(turns[number] for number in told_numbers(turns, before))
 
 
 def told_numbers(turns: Sequence[Turn], before: int | None = None) -> tuple[int, ...]:
     """Their numbers, in the order they are told; of what was erased nothing is."""
-    kept = [number for number in standing(turns, before) if turns[number].parts]
+    kept = [number for number in standing_numbers(turns, before) if turns[number].parts]
     summary = next((n for n in reversed(kept) if turns[n].kind == "summary"), None)
     since = 0 if summary is None else turns[summary].until or 0
     rest = [n for n in kept if n >= since and turns[n].kind in ("said", "thought")]

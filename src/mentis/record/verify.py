@@ -18,13 +18,13 @@ from mentis.ledger.verify import Beginning, verify_chain
 from mentis.ports.ledger_store import LedgerStore
 from mentis.stores.files.home import is_id
 from mentis.values.checkpoint import KeptNote, Pin
-from mentis.values.entry import Finding, SeenSegment, Trusted, Verdict
-from mentis.values.words import counted
+from mentis.values.entry import Finding, SeenSegment, Verdict, VerifiedPrefix
+from mentis.values.words import quantity
 
 from .segments import SegmentFolder
-from .source import Source, damage_finding
-from .verify_conversations import Said
-from .verify_news import News
+from .source import EntrySource, damage_finding
+from .verify_conversations import ConversationClaims
+from .verify_news import NewsCheck
 from .window_operations import judge_verdict, was_judged
 
 _MOST = 20
@@ -39,7 +39,7 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class VerifyEvidence:
     """What else to check with: the pin, checkpoints from outside, what an earlier run has read.
 
     `place` is the file that keeps how far that was; without one everything is read. `segments` are
@@ -90,14 +90,14 @@ class Asked:
 
 
 def verify_agent(
-    agent: str, ledger: LedgerStore, talk: StoredTurns, asked: Asked | None = None
+    agent: str, ledger: LedgerStore, talk: StoredTurns, asked: VerifyEvidence | None = None
 ) -> Verdict:
     """The chain of one agent, then every turn of its conversations, and what it is to be told.
 
     The ledger is read as it is at one moment. Segments and conversations are not: what others
     erase or let go of there meanwhile is no finding, but a reason to look once more.
     """
-    asked = _with_damage(asked or Asked(), ledger, talk)
+    asked = _with_damage(asked or VerifyEvidence(), ledger, talk)
     verdict, overtaken = _verify_now(agent, ledger, talk, asked)
     for _ in range(_AGAIN):
         if not overtaken:
@@ -107,7 +107,7 @@ def verify_agent(
 
 
 def _verify_now(
-    agent: str, ledger: LedgerStore, talk: StoredTurns, asked: Asked
+    agent: str, ledger: LedgerStore, talk: StoredTurns, asked: VerifyEvidence
 ) -> tuple[Verdict, bool]:
     """With whether somebody came between, which may be why it does not hold."""
     before = _before(agent, asked.place)
@@ -117,7 +117,7 @@ def _verify_now(
         since = before if before is not None and _stands(store, before) else None
         moved = since is not None and since.segments != segments
         since = None if moved else since
-        source = Source(agent, store, found, since.size if since else None)
+        source = EntrySource(agent, store, found, since.size if since else None)
         verdict = _verify(agent, store, source, asked=asked, since=since)
         if moved:
             verdict = replace(verdict, notes=(*verdict.notes, _MOVED))
@@ -130,7 +130,7 @@ def _verify_now(
             verdict,
             source,
             talk,
-            news=News(agent, store),
+            news=NewsCheck(agent, store),
             whole=lambda: ledger.count(agent) == seen,
             unread=_UNREAD if since is not None else _LET_GO if source.first else "",
         )
@@ -139,7 +139,7 @@ def _verify_now(
     return _kept(verdict, asked.place, segments), False
 
 
-def _overtaken(source: Source, ledger: LedgerStore, asked: Asked) -> bool:
+def _overtaken(source: EntrySource, ledger: LedgerStore, asked: VerifyEvidence) -> bool:
     """Asked while nobody is in the middle of it: half an erasure shows only once it is whole."""
     with ExitStack() as stack:
         try:
@@ -165,15 +165,15 @@ def _still(ledger: LedgerStore) -> Generator[LedgerStore]:
 
 def _compare(
     verdict: Verdict,
-    source: Source,
+    source: EntrySource,
     talk: StoredTurns,
     *,
-    news: News,
+    news: NewsCheck,
     whole: Callable[[], bool],
     unread: str,
 ) -> Verdict:
     """What goes by a chain that holds: turns, what the agent is to be told, how it was judged."""
-    agent, said = verdict.agent, Said()
+    agent, said = verdict.agent, ConversationClaims()
     unjudged: list[int] = []
     try:
         for entry in source.entries():
@@ -221,11 +221,11 @@ def find_damage(ledger: LedgerStore, talk: StoredTurns) -> tuple[Finding, ...]:
     return tuple(Finding(0, "database", line, "unreadable") for line in lines[:_NAMED])
 
 
-def _with_damage(asked: Asked, ledger: LedgerStore, talk: StoredTurns) -> Asked:
+def _with_damage(asked: VerifyEvidence, ledger: LedgerStore, talk: StoredTurns) -> VerifyEvidence:
     return asked if asked.damage is not None else replace(asked, damage=find_damage(ledger, talk))
 
 
-def _segments(asked: Asked) -> tuple[SeenSegment, ...] | None:
+def _segments(asked: VerifyEvidence) -> tuple[SeenSegment, ...] | None:
     """The segments as they are now; None when they cannot be read, which reading them names."""
     try:
         return () if asked.segments is None or asked.place is None else asked.segments.seen()
@@ -234,7 +234,12 @@ def _segments(asked: Asked) -> tuple[SeenSegment, ...] | None:
 
 
 def _verify(
-    agent: str, ledger: LedgerStore, source: Source, *, asked: Asked, since: Trusted | None
+    agent: str,
+    ledger: LedgerStore,
+    source: EntrySource,
+    *,
+    asked: VerifyEvidence,
+    since: VerifiedPrefix | None,
 ) -> Verdict:
     own, damage = _own(agent, ledger)
     verdict = verify_chain(
@@ -286,9 +291,9 @@ def _misfiled(notes: Sequence[tuple[int, str]]) -> Iterator[Finding]:
             yield Finding(0, "checkpoint", message, "edited")
 
 
-def _unheard(agent: str, asked: Asked) -> Iterator[str]:
+def _unheard(agent: str, asked: VerifyEvidence) -> Iterator[str]:
     for other, count in sorted(asked.unheard(agent).items()):
-        yield f"not compared: {counted(count, 'checkpoint')} of {other}, which was not looked at"
+        yield f"not compared: {quantity(count, 'checkpoint')} of {other}, which was not looked at"
 
 
 def _reporter(
@@ -310,18 +315,18 @@ def _log(kept: KeptNote) -> str:
         return ""
 
 
-def _before(agent: str, place: Path | None) -> Trusted | None:
+def _before(agent: str, place: Path | None) -> VerifiedPrefix | None:
     """How far an earlier run has read."""
     if place is None or not place.is_file():
         return None
     try:
-        before = from_json(Trusted, place.read_bytes())
+        before = from_json(VerifiedPrefix, place.read_bytes())
     except (UserError, OSError):
         return None  # everything is read again, which is never wrong
     return before if before.agent == agent and before.size else None
 
 
-def _stands(ledger: LedgerStore, before: Trusted) -> bool:
+def _stands(ledger: LedgerStore, before: VerifiedPrefix) -> bool:
     try:
         last = next(iter(ledger.hashes(before.agent, start=before.size - 1)), None)
     except StoreDamaged:
@@ -329,7 +334,7 @@ def _stands(ledger: LedgerStore, before: Trusted) -> bool:
     return last == before.head
 
 
-def _gone(before: Trusted) -> Finding:
+def _gone(before: VerifiedPrefix) -> Finding:
     last = before.size - 1
     message = (
         f"an earlier run has verified {before.size} entries, and number {last} is not that one"

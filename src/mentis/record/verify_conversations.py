@@ -12,11 +12,11 @@ from mentis.home.older_turns import StoredTurns
 from mentis.ledger.signature import statement_of
 from mentis.ledger.statements import ERASURE, FIELD
 from mentis.values.entry import Entry, Finding
-from mentis.values.words import counted
+from mentis.values.words import quantity
 
-from .claims import Claim, claim_of, is_talk, session_of
+from .claims import TurnClaim, claim_of, is_talk, session_of
 from .threads import is_message
-from .verify_turns import Turns
+from .verify_turns import SessionTurns
 
 EMPTIED = "emptied"  # the field of a tombstone that says what is left of the turns it emptied
 _MOST_NAMED = 5
@@ -24,12 +24,12 @@ _MOST_NAMED = 5
 
 @dataclass(slots=True)
 class _Session:
-    claims: list[Claim] = field(default_factory=list[Claim])
+    claims: list[TurnClaim] = field(default_factory=list[TurnClaim])
     loose: list[int] = field(default_factory=list[int])  # entries that do not say what was said
 
 
 @dataclass(slots=True)
-class Said:
+class ConversationClaims:
     """What the entries of one agent say of its conversations."""
 
     _sessions: defaultdict[str, _Session] = field(
@@ -79,7 +79,7 @@ class Said:
         for name in names:
             said = self._sessions.get(name, _Session())
             try:
-                turns = Turns(talk.turns(agent, name))
+                turns = SessionTurns(talk.turns(agent, name))
             except StoreDamaged as damage:
                 first = said.claims[0].index if said.claims else 0
                 found.append(Finding(first, "conversation", damage.message, "unreadable"))
@@ -112,12 +112,12 @@ class Said:
         if entry.index in self._erased:
             return (), 0  # its tombstone names them already, and a segment has its fields still
         stored, others = talk.turns(entry.agent, session), [one for one in claims if one != claim]
-        turns = Turns(stored)
+        turns = SessionTurns(stored)
         odd = {finding for finding in turns.check(claims) if finding.index != claim.index}
         lost = len(turns.found[claim.index]) < claim.count
-        if lost or not odd.issubset(Turns(stored).check(others)):
+        if lost or not odd.issubset(SessionTurns(stored).check(others)):
             # Something is gone, so that one could be taken for another: the others come first.
-            turns, emptied = Turns(stored), self._emptied_alone(entry.agent, talk)
+            turns, emptied = SessionTurns(stored), self._emptied_alone(entry.agent, talk)
             for one in (*others, claim):
                 turns.find_rest(one, emptied)
         numbers = turns.found[claim.index]
@@ -127,23 +127,23 @@ class Said:
         """Empty turns that no tombstone speaks of: an older Mentis emptied before it wrote one."""
         emptied = Counter[str]()
         for name in talk.sessions(agent):
-            emptied.update(Turns(talk.turns(agent, name)).emptied().values())
+            emptied.update(SessionTurns(talk.turns(agent, name)).emptied().values())
         return emptied - self._emptied
 
     def _check_emptied(self, emptied: Counter[str]) -> Iterator[Finding]:
         """Of an erased turn its place is left, and all that its tombstone says."""
         if odd := (emptied - self._emptied).total():
-            message = f"{counted(odd, 'empty turn')} of the conversations in no tombstone"
+            message = f"{quantity(odd, 'empty turn')} of the conversations in no tombstone"
             yield Finding(0, "conversation", message, "inserted")
         elif gone := (self._emptied - emptied).total():
-            message = f"{counted(gone, 'turn')} that a tombstone emptied: not in the conversations"
+            message = f"{quantity(gone, 'turn')} that a tombstone emptied: not in the conversations"
             yield Finding(0, "conversation", message, "deleted")
 
     def _cut_short_note(self, emptied: Counter[str]) -> Iterator[str]:
         """An older Mentis emptied the turns before it wrote their tombstone."""
         if odd := (emptied - self._emptied).total():
             yield (
-                f"{counted(odd, 'empty turn')} of the conversations in no tombstone: if it was an"
+                f"{quantity(odd, 'empty turn')} of the conversations in no tombstone: if it was an"
                 " erasure that was cut short, the same `mentis ledger erase` ends it"
             )
 
@@ -182,7 +182,7 @@ class Said:
         older = sum(not claim.whole for said in self._sessions.values() for claim in said.claims)
         if older:
             yield (
-                f"of {counted(older, 'turn')} the entry binds the texts alone: how far they were"
+                f"of {quantity(older, 'turn')} the entry binds the texts alone: how far they were"
                 " trusted and what was known of attachments could not be compared"
             )
 
@@ -200,7 +200,7 @@ class _Left:
 
     session: str
     number: int
-    turns: Turns
+    turns: SessionTurns
 
     @property
     def is_pending(self) -> bool:
@@ -221,7 +221,7 @@ def erased_index(entry: Entry) -> int | None:
     return index if type(index) is int else None
 
 
-def _replaced(session: str, claims: Sequence[Claim]) -> Iterator[str]:
+def _replaced(session: str, claims: Sequence[TurnClaim]) -> Iterator[str]:
     """What is kept and no longer told, because it was said anew."""
     for claim in claims:
         failed = claim.failure and claim.answer is None

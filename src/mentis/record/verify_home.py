@@ -22,11 +22,11 @@ from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.values.checkpoint import Pin
 from mentis.values.entry import Finding, Verdict
-from mentis.values.words import counted
+from mentis.values.words import quantity
 
-from .evidence import gather_home, verified_file
+from .evidence import gather_home_evidence, verified_file
 from .segments import open_segments
-from .verify import Asked, Progress, find_damage, verify_agent
+from .verify import Progress, VerifyEvidence, find_damage, verify_agent
 
 _UNPINNED = (
     "nothing says which log this is and whose key counts, so anybody could have written it; name"
@@ -51,7 +51,9 @@ def verify_home(
         given = tuple(kept for file in checkpoints for kept in read_given(file))
         pin, swapped = _identity(Path(path))
         remarks = () if pin else (_UNPINNED,)
-        asked = Asked(pin=pin, outside=given, progress=progress, swapped=swapped, remarks=remarks)
+        asked = VerifyEvidence(
+            pin=pin, outside=given, progress=progress, swapped=swapped, remarks=remarks
+        )
         return _verify_copy(ledger, persona, asked)
     home = find_home(Path(path))
     settings = load_settings(home.path, os.environ)
@@ -60,7 +62,7 @@ def verify_home(
         closing(open_ledger(settings, database, os.environ)) as store,
     ):
         talk = OlderTurns(store, database)
-        known = gather_home(home, settings, os.environ, checkpoints=checkpoints)
+        known = gather_home_evidence(home, settings, os.environ, checkpoints=checkpoints)
         asked = replace(known, progress=progress, damage=find_damage(store, talk))
         name = settings.model.name or home.name
         personas = [f"{name}/{one}" for one in home.personas()]
@@ -84,7 +86,7 @@ def verify_home(
         return tuple(verdicts)
 
 
-def _verify_copy(ledger: Path, persona: str | None, asked: Asked) -> tuple[Verdict, ...]:
+def _verify_copy(ledger: Path, persona: str | None, asked: VerifyEvidence) -> tuple[Verdict, ...]:
     """A copy of a database is looked at alone, also where there is no home."""
     with Database(ledger, readonly=True) as database:
         store = SqliteLedger(database)
@@ -100,7 +102,7 @@ def _verify_copy(ledger: Path, persona: str | None, asked: Asked) -> tuple[Verdi
         return tuple(verdicts)
 
 
-def _agents(here: Sequence[str], asked: Asked, more: Sequence[str] = ()) -> list[str]:
+def _agents(here: Sequence[str], asked: VerifyEvidence, more: Sequence[str] = ()) -> list[str]:
     """Those with entries, and those that somebody else knows of: all of theirs may be gone."""
     named = (agent for agent in here if is_id(_persona(agent)))
     return sorted({*named, *asked.agents(), *more})
@@ -108,7 +110,7 @@ def _agents(here: Sequence[str], asked: Asked, more: Sequence[str] = ()) -> list
 
 def _others(store: LedgerStore, here: Sequence[str]) -> Iterator[str]:
     if count := len(set(store.agents()) - set(here)):
-        yield f"{counted(count, 'agent')} of other homes in the same database, not looked at"
+        yield f"{quantity(count, 'agent')} of other homes in the same database, not looked at"
 
 
 def _misnamed(store: LedgerStore, here: Sequence[str]) -> Iterator[Verdict]:
@@ -126,11 +128,11 @@ def _recorded(store: LedgerStore, agent: str) -> bool:
         return True  # what is wrong with it is for the verdict to say
 
 
-def _refuse_nothing(verdicts: Sequence[Verdict], asked: Asked) -> None:
+def _refuse_nothing(verdicts: Sequence[Verdict], asked: VerifyEvidence) -> None:
     """Checkpoints that nothing was compared with must not end in a verdict without them."""
     if asked.outside and not verdicts:
         raise BadCheckpoint(
-            f"nothing is recorded here, and {counted(len(asked.outside), 'checkpoint')} say"
+            f"nothing is recorded here, and {quantity(len(asked.outside), 'checkpoint')} say"
             " that it was",
             hint="look for the database that they were made of",
         )

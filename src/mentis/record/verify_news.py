@@ -15,7 +15,7 @@ COLUMN = "news"
 _ENDS = ("outcome", "denied", "expired")
 
 
-class News:
+class NewsCheck:
     """The entries come from a chain that verified, so each is what its hash says."""
 
     def __init__(self, agent: str, ledger: LedgerStore) -> None:

@@ -11,14 +11,14 @@ from mentis.values.part import MediaPart, ReasoningPart, TextPart
 from mentis.values.trust import Trust
 from mentis.values.turn import Turn
 
-from .claims import Claim, deciding
+from .claims import TurnClaim, deciding_claims
 from .media_digest import media_digest
 from .stored_turns import BROKEN, acts, is_emptied, turn_digest
 
 _ANSWERS = (Trust.SELF, Trust.UNTRUSTED)  # the agent's own at best
 
 
-class Turns:
+class SessionTurns:
     """And which of them an entry has spoken of."""
 
     def __init__(self, turns: Sequence[Turn]) -> None:
@@ -34,9 +34,9 @@ class Turns:
             if turn.role == "assistant" and turn.kind == "said" and not acts(turn):
                 self._answers[self._texts[number]].append(number)
 
-    def check(self, claims: Sequence[Claim]) -> list[Finding]:
+    def check(self, claims: Sequence[TurnClaim]) -> list[Finding]:
         """What of these turns, all of the session, is not as their entries say."""
-        decides = deciding(claims)
+        decides = deciding_claims(claims)
         return [
             finding
             for claim in claims
@@ -55,7 +55,7 @@ class Turns:
         """What is left of those that were erased, by their numbers."""
         return {n: self._wholes[n] for n, turn in enumerate(self.turns) if is_emptied(turn)}
 
-    def find_rest(self, claim: Claim, emptied: Counter[str]) -> None:
+    def find_rest(self, claim: TurnClaim, emptied: Counter[str]) -> None:
         """Find the turns of an entry, also where some of them are gone.
 
         An erasure that was cut short has emptied the first of them; such a turn is its own before
@@ -89,7 +89,7 @@ class Turns:
             return False
         return self.turns[number].role == "user" and self._texts[number] == message
 
-    def _check(self, claim: Claim, *, whole: bool) -> Iterator[Finding]:
+    def _check(self, claim: TurnClaim, *, whole: bool) -> Iterator[Finding]:
         number = claim.number
         if claim.message is None:
             number -= 1  # the answer itself may have that number
@@ -102,7 +102,7 @@ class Turns:
 
     # The question
 
-    def _check_message(self, claim: Claim, message: str, *, whole: bool) -> Iterator[Finding]:
+    def _check_message(self, claim: TurnClaim, message: str, *, whole: bool) -> Iterator[Finding]:
         number = claim.number
         if not self._is_message(number, message):
             yield self._missing(claim, "message", message, self._texts)
@@ -112,9 +112,9 @@ class Turns:
         odd = [*_message_parts(claim, there)]
         if whole and not odd:
             odd = [*self._message_rest(claim, there)]
-        yield from (changed(claim, message) for message in odd)
+        yield from (claim_finding(claim, message) for message in odd)
 
-    def _message_rest(self, claim: Claim, there: Turn) -> Iterator[str]:
+    def _message_rest(self, claim: TurnClaim, there: Turn) -> Iterator[str]:
         if claim.asked is not None:
             if self._wholes[claim.number] != claim.asked:
                 yield (
@@ -126,7 +126,7 @@ class Turns:
 
     # What followed it
 
-    def _check_acted(self, claim: Claim, number: int) -> Iterator[Finding]:
+    def _check_acted(self, claim: TurnClaim, number: int) -> Iterator[Finding]:
         if self._find(claim, self._placed, claim.acted, number):
             return
         first, *more = claim.acted
@@ -134,14 +134,14 @@ class Turns:
             message = (
                 "the calls of this turn or their results are not in the conversation as they were"
             )
-            yield changed(claim, message)
+            yield claim_finding(claim, message)
             return
         if claim.answer and self._find(claim, self._answers, [claim.answer], number):
-            yield changed(claim, _answer_changed(self.turns[self.found[claim.index][-1]]))
+            yield claim_finding(claim, _answer_changed(self.turns[self.found[claim.index][-1]]))
         else:
             yield self._missing(claim, "answer", first, self._wholes)
 
-    def _check_answer(self, claim: Claim, answer: str, number: int) -> Iterator[Finding]:
+    def _check_answer(self, claim: TurnClaim, answer: str, number: int) -> Iterator[Finding]:
         """Of an older entry, which binds nothing but the text."""
         if not self._find(claim, self._answers, [answer], number):
             yield self._missing(claim, "answer", answer, self._texts)
@@ -151,11 +151,11 @@ class Turns:
         trusted = (Trust.UNTRUSTED,) if claim.repeats else _ANSWERS
         fits = there.state == state and there.lineage in trusted and _plain(there)
         if not fits:
-            yield changed(claim, _answer_changed(there))
+            yield claim_finding(claim, _answer_changed(there))
 
     def _find(
         self,
-        claim: Claim,
+        claim: TurnClaim,
         places: defaultdict[str, list[int]],
         wanted: Sequence[str],
         number: int,
@@ -176,22 +176,22 @@ class Turns:
             places[name].remove(number)
         return True
 
-    def _take(self, claim: Claim, number: int) -> None:
+    def _take(self, claim: TurnClaim, number: int) -> None:
         self._told.add(number)
         self.found[claim.index].append(number)
 
-    def _missing(self, claim: Claim, what: str, wanted: str, among: Collection[str]) -> Finding:
+    def _missing(self, claim: TurnClaim, what: str, wanted: str, among: Collection[str]) -> Finding:
         if wanted in among:
             message = f"the {what} of this turn does not stand where it was said"
-            return changed(claim, message, "reordered")
-        return changed(claim, f"the {what} of this turn is not in the conversation as it was")
+            return claim_finding(claim, message, "reordered")
+        return claim_finding(claim, f"the {what} of this turn is not in the conversation as it was")
 
 
-def changed(claim: Claim, message: str, attack: Attack = "edited") -> Finding:
+def claim_finding(claim: TurnClaim, message: str, attack: Attack = "edited") -> Finding:
     return Finding(claim.index, "conversation", message, attack)
 
 
-def _message_parts(claim: Claim, there: Turn) -> Iterator[str]:
+def _message_parts(claim: TurnClaim, there: Turn) -> Iterator[str]:
     """Attachments, then the words, and nothing else."""
     if there.kind != "said" or there.replaces != claim.replaces:
         yield "the message of this turn replaces others than it did"

@@ -10,7 +10,7 @@ from mentis.ledger.guardian.case import Operations
 from mentis.ledger.guardian.judge import judge_operations
 from mentis.ledger.guardian.profiles import MENTIS
 from mentis.values.entry import Entry, Verdict
-from mentis.values.guardian import GuardianState, Profile, Receipt, RuleFinding
+from mentis.values.guardian import GuardianProfile, GuardianState, Receipt, RuleFinding
 from mentis.values.health import Health
 from mentis.values.lease import Lease
 
@@ -19,7 +19,7 @@ from .window_state import WINDOW
 _MOST = 20
 
 
-def judge_receipt(receipt: Receipt, profile: Profile) -> tuple[RuleFinding, ...]:
+def judge_receipt(receipt: Receipt, profile: GuardianProfile) -> tuple[RuleFinding, ...]:
     """What there is to say of a window that was judged and kept, by its three proofs."""
     facts = Operations(
         before=receipt.before,
@@ -32,7 +32,7 @@ def judge_receipt(receipt: Receipt, profile: Profile) -> tuple[RuleFinding, ...]
 
 
 def judge_health(
-    health: Health, folder: StatusFolder, holder: Lease | None, profile: Profile
+    health: Health, folder: StatusFolder, holder: Lease | None, profile: GuardianProfile
 ) -> Health:
     """Who consumes, where something waits or somebody does; and drafts where nobody looks."""
     consumers = (holder.owner,) if holder is not None else () if health.waiting else None
@@ -58,5 +58,5 @@ def was_judged(entry: Entry) -> bool:
     return entry.kind != WINDOW or "judgement" in entry.fields
 
 
-def _judged(facts: Operations, profile: Profile) -> tuple[RuleFinding, ...]:
+def _judged(facts: Operations, profile: GuardianProfile) -> tuple[RuleFinding, ...]:
     return judge_operations(facts, GuardianState(), profile).findings

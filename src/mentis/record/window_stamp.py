@@ -21,10 +21,17 @@ from mentis.ports.clock import Clock
 from mentis.ports.ids import Ids
 from mentis.values.digest import digest
 from mentis.values.entry import Before, Draft, Entry
-from mentis.values.guardian import GuardianState, Judgement, Profile, Receipt, Routes, RuleFinding
+from mentis.values.guardian import (
+    GuardianProfile,
+    GuardianState,
+    Judgement,
+    Receipt,
+    Routes,
+    RuleFinding,
+)
 from mentis.values.json import JsonObject
 
-from .window_state import WINDOW, Follower, state_fields
+from .window_state import WINDOW, WindowStateFollower, state_fields
 
 _CLOCK = "S2-CHRONOS-FRESH"  # which the clock can break, and nobody else here
 
@@ -34,8 +41,8 @@ class WindowStamp:
 
     def __init__(
         self,
-        follower: Follower,
-        profile: Profile,
+        follower: WindowStateFollower,
+        profile: GuardianProfile,
         routes: Routes,
         *,
         clock: Clock,
@@ -124,7 +131,9 @@ class WindowStamp:
         return beside
 
 
-def judged_or_refused(window: JsonObject, state: GuardianState, profile: Profile) -> Judgement:
+def judged_or_refused(
+    window: JsonObject, state: GuardianState, profile: GuardianProfile
+) -> Judgement:
     """The judgement of a window that may be kept; WindowRefused with it otherwise."""
     judgement = judge_draft(window, state, profile)
     if judgement.blocked:
@@ -133,7 +142,7 @@ def judged_or_refused(window: JsonObject, state: GuardianState, profile: Profile
     return judgement
 
 
-def refuse_fallen(window: JsonObject, state: GuardianState, profile: Profile) -> None:
+def refuse_fallen(window: JsonObject, state: GuardianState, profile: GuardianProfile) -> None:
     """What a window stands on is never missing, whatever a profile makes of its rules."""
     if missing := missing_foundation(Case(window, state, profile)):
         judgement = judge_draft(window, state, profile)

@@ -63,7 +63,7 @@ def derive_state(store: Entries, agent: str) -> GuardianState:
     return replace(state, head=head.hash, head_time=head.time)
 
 
-class Follower:
+class WindowStateFollower:
     """The state at the head of a chain, for whoever stamps there: derived once, then carried on."""
 
     def __init__(self, store: Entries, agent: str) -> None:

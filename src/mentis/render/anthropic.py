@@ -10,10 +10,10 @@ from mentis.values.rendering import Loss, Rendering
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
 
-from .choice import chosen, for_anthropic
-from .declaring import Declared
-from .draft import Call, Draft, Media, Message, Result, Text, Thought
-from .finish import finished, wishes
+from .choice import for_anthropic, wire_tool_choice
+from .declaring import DeclaredTool
+from .draft import CallItem, Media, PayloadDraft, Result, Text, ThoughtItem, WireMessage
+from .finish import finish_rendering, wishes
 from .layout import block_text, lay_out
 from .plan import Planner, ends, planner
 from .writing import Page, write_messages, write_tools
@@ -40,10 +40,10 @@ def render(request: PromptRequest, route: Route) -> Rendering:
     payload["messages"] = page.items
     payload["max_tokens"] = route.max_tokens
     payload |= wishes(route, able, draft.losses)
-    if choice := chosen(request, draft, able):
+    if choice := wire_tool_choice(request, draft, able):
         payload["tool_choice"] = for_anthropic(choice)
     payload["stream"] = True
-    return finished(payload, draft, (tools, system, page), wire=WIRE, plan=cache.plan())
+    return finish_rendering(payload, draft, (tools, system, page), wire=WIRE, plan=cache.plan())
 
 
 def _mark(ttl: str) -> dict[str, object]:
@@ -61,7 +61,7 @@ def _mark_tools(tools: Page, cache: Planner) -> list[dict[str, object]]:
     return [*tools.items[:-1], {**tools.items[-1], "cache_control": _mark(ttl)}]
 
 
-def _system(draft: Draft, cache: Planner) -> Page:
+def _system(draft: PayloadDraft, cache: Planner) -> Page:
     page = Page("/system")
     for region, name in zip(draft.regions, ends(draft.regions), strict=True):
         text = block_text(region)
@@ -88,7 +88,7 @@ def _mark_history(page: Page, cache: Planner) -> None:
             return
 
 
-def _write(page: Page, message: Message) -> None:
+def _write(page: Page, message: WireMessage) -> None:
     role = "user" if message.role == "tool" else message.role
     blocks: list[dict[str, object]] = []
     traced, number = page.traced, len(page.items)
@@ -98,7 +98,7 @@ def _write(page: Page, message: Message) -> None:
         elif item.text and not item.text.isspace():
             traced.append((number, f"/content/{len(blocks)}/text", item))
             blocks.append({"type": "text", "text": item.text})
-    if len(blocks) > 1 and Thought in map(type, message.items):
+    if len(blocks) > 1 and ThoughtItem in map(type, message.items):
         blocks = _paired(page, blocks)
     if blocks:
         page.add({"role": role, "content": blocks})
@@ -116,9 +116,9 @@ def _paired(page: Page, blocks: list[dict[str, object]]) -> list[dict[str, objec
 
 
 def _block(
-    page: Page, item: Call | Result | Media | Thought, blocks: list[dict[str, object]]
+    page: Page, item: CallItem | Result | Media | ThoughtItem, blocks: list[dict[str, object]]
 ) -> None:
-    if isinstance(item, Call):
+    if isinstance(item, CallItem):
         blocks.append(
             {"type": "tool_use", "id": item.id, "name": item.name, "input": item.arguments}
         )
@@ -138,7 +138,7 @@ def _block(
         blocks.append(_thought(item))
 
 
-def _thought(item: Thought) -> dict[str, object]:
+def _thought(item: ThoughtItem) -> dict[str, object]:
     """As it came, even when it is empty: the signature is what counts."""
     if signature := item.state.get("signature"):
         return {"type": "thinking", "thinking": item.text, "signature": signature}
@@ -159,7 +159,7 @@ def _media(item: Media) -> dict[str, object]:
     return {**block, "title": part.name} if part.name else block
 
 
-def _tool(tool: Declared) -> dict[str, object]:
+def _tool(tool: DeclaredTool) -> dict[str, object]:
     written: dict[str, object] = {
         "name": tool.name,
         "description": tool.text,

@@ -28,14 +28,14 @@ _COUNTS = ("minLength", "maxLength", "minItems", "maxItems")
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class ResponseFormat:
     """`form` is the value of `response_format`."""
 
     form: Fragment
     losses: tuple[Loss, ...] = ()
 
 
-def bound_answer(tools: Sequence[ToolDeclaration], choice: ToolChoice = _FREE) -> Bound:
+def bound_answer(tools: Sequence[ToolDeclaration], choice: ToolChoice = _FREE) -> ResponseFormat:
     """Words, or up to so many calls of these tools; or only what `choice` leaves of that."""
     walk = _Walk()
     forms = list[object]()
@@ -50,7 +50,7 @@ def bound_answer(tools: Sequence[ToolDeclaration], choice: ToolChoice = _FREE) -
     if walk.definitions:
         schema["$defs"] = walk.definitions
     answer = Fragment(name="answer", strict=True, schema=schema)
-    return Bound(Fragment(type="json_schema", json_schema=answer), tuple(walk.losses))
+    return ResponseFormat(Fragment(type="json_schema", json_schema=answer), tuple(walk.losses))
 
 
 def _only(name: str, schema: Mapping[str, object]) -> dict[str, object]:

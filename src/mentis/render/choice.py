@@ -7,10 +7,12 @@ from mentis.facts.ability import Abilities
 from mentis.values.rendering import Loss
 from mentis.values.request import PromptRequest, ToolChoice
 
-from .draft import Draft
+from .draft import PayloadDraft
 
 
-def chosen(request: PromptRequest, draft: Draft, able: Abilities) -> ToolChoice | None:
+def wire_tool_choice(
+    request: PromptRequest, draft: PayloadDraft, able: Abilities
+) -> ToolChoice | None:
     """What to write, with the name on the wire; None where there is nothing to say."""
     wanted = request.tool_choice
     if wanted.mode == "auto":
@@ -38,7 +40,7 @@ def check_choice(request: PromptRequest, wanted: ToolChoice) -> None:
         )
 
 
-def _free(draft: Draft, wanted: ToolChoice, why: str) -> None:
+def _free(draft: PayloadDraft, wanted: ToolChoice, why: str) -> None:
     what = f"{wanted.mode} {wanted.name}".strip()
     draft.losses.append(Loss("tool-choice", f"{what!r} became 'auto': {why}"))
 

@@ -12,7 +12,7 @@ from mentis.values.source_map import SourceRange, dump
 from mentis.values.span import Span
 from mentis.values.value import Value
 
-from .cuts import Cut, cuts_of, unmarked
+from .cuts import PrefixCut, cuts_of, strip_marks
 
 _SPOKEN = ("assistant", "model", "tool")
 _CALLS = ("function_call", "function_call_output")
@@ -43,13 +43,13 @@ class Divergence(Value):
     pointer: str
     span: Span | None
     kept: int
-    lost: tuple[Cut, ...] = ()
+    lost: tuple[PrefixCut, ...] = ()
 
 
 def compare(before: Rendering, after: Rendering) -> Divergence | None:
     """None when both say the same. Payload keys stand in the order in which prefixes match."""
-    bare = unmarked(after)
-    byte = first_difference(unmarked(before).body(), bare.body())
+    bare = strip_marks(after)
+    byte = first_difference(strip_marks(before).body(), bare.body())
     if byte is None:
         return None
     here = _at(bare.source_map(), byte)

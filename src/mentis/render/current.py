@@ -4,33 +4,33 @@ from __future__ import annotations
 
 from mentis.facts.ability import Abilities
 from mentis.values.rendering import Loss
-from mentis.values.request import PromptRequest, ReplyTo, RuntimeContext, quoted
+from mentis.values.request import PromptRequest, ReplyTo, RuntimeContext, quote_lines
 from mentis.values.span import Span
 from mentis.values.stability import Stability
 from mentis.values.trust import Trust
 
-from .draft import GAP, Item, Media, Message, Text, of
-from .finish import tagged
-from .media import Desk, too_many
+from .draft import GAP, Item, Media, Text, WireMessage, of
+from .finish import tag_system
+from .media import MediaDesk, too_many
 from .notices import Notices, notice
 from .wording import Guard, clean, sound
 
 
 def current_messages(
     request: PromptRequest, able: Abilities, guard: Guard, losses: list[Loss], *, wire: str
-) -> list[Message]:
+) -> list[WireMessage]:
     """Facts stand in a system message where the model heeds one here, else tagged in the user's."""
     facts = _facts(request.runtime_ctx, losses)
     laid = _attached(request, able, losses, wire) if request.attachments else []
     items = _spoken(request, laid, guard, losses)
     if not facts:
-        return [Message("user", items)] if items else []
+        return [WireMessage("user", items)] if items else []
     if able.mid_system == "never" or (able.mid_system == "after" and not items):
-        return [Message("user", [of(*tagged(facts, Stability.TURN)), *items])]
-    system = Message("system", [of(*facts)])
+        return [WireMessage("user", [of(*tag_system(facts, Stability.TURN)), *items])]
+    system = WireMessage("system", [of(*facts)])
     if not items:
         return [system]
-    user = Message("user", items)
+    user = WireMessage("user", items)
     return [system, user] if able.mid_system == "before" else [user, system]
 
 
@@ -54,7 +54,7 @@ def _attached(
 ) -> list[Media | Text]:
     """Where images are sent, a word on how to look at them comes after all that was said."""
     notices = Notices(request.words)
-    desk = Desk(able, notices, losses, too_many(request.attachments, able), wire)
+    desk = MediaDesk(able, notices, losses, too_many(request.attachments, able), wire)
     laid = [desk.lay(part, Stability.TURN) for part in request.attachments]
     if desk.images and notices.known("notice_images"):
         told = notices.say("notice_images")
@@ -63,7 +63,7 @@ def _attached(
 
 
 def _quoted(reply_to: ReplyTo, guard: Guard, losses: list[Loss]) -> Span:
-    quote = quoted(guard.text(reply_to.said, losses))
+    quote = quote_lines(guard.text(reply_to.said, losses))
     return Span(quote, source="reply_to", trust=Trust.UNTRUSTED, stability=Stability.TURN)
 
 

@@ -25,7 +25,7 @@ class _Hash(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Cut(Value):
+class PrefixCut(Value):
     """`end` is a byte of the body without marks, `digest` 24 digits of the SHA-256 up to it.
 
     `text` is what the model reads since the cut before; `written`: some of it is JSON, which
@@ -43,9 +43,9 @@ class Cut(Value):
     blocks: int = 0
 
 
-def cuts_of(rendering: Rendering) -> tuple[Cut, ...]:
+def cuts_of(rendering: Rendering) -> tuple[PrefixCut, ...]:
     """First the boundaries of the plan, then each message of the turn itself."""
-    bare = unmarked(rendering)
+    bare = strip_marks(rendering)
     items = {f"/{key}{rest}" for key, part in bare.payload.items() for rest in _tops(part)}
     planned = rendering.cache_plan.boundaries
     wanted = items | {boundary.pointer for boundary in planned}
@@ -57,14 +57,14 @@ def cuts_of(rendering: Rendering) -> tuple[Cut, ...]:
     tail = {_top(each.pointer, items) for each in read if each.end > last}
     places += sorted((walk.ends[pointer], Boundary(pointer)) for pointer in tail)
     body = bare.body()
-    found = list[Cut]()
+    found = list[PrefixCut]()
     seed, before = sha256(), 0
     for number, (end, boundary) in enumerate(places):
         seed.update(body[before:end])
         told = [place for place in read if before < place.end <= end]
         region = boundary.region if number < len(planned) else "turn"
         found.append(
-            Cut(
+            PrefixCut(
                 region,
                 boundary.pointer,
                 end,
@@ -80,7 +80,7 @@ def cuts_of(rendering: Rendering) -> tuple[Cut, ...]:
     return tuple(found)
 
 
-def unmarked(rendering: Rendering) -> Rendering:
+def strip_marks(rendering: Rendering) -> Rendering:
     """The same payload without cache marks: what the provider compares."""
     return replace(rendering, payload=cast("JsonObject", _without_marks(rendering.payload)))
 
@@ -146,7 +146,7 @@ def _without_marks(value: object) -> object:
 
 def digests_at(rendering: Rendering, ends: Collection[int]) -> Mapping[int, str]:
     """The digest of the body without marks up to each of these bytes, as far as it goes."""
-    body, seed, before = unmarked(rendering).body(), sha256(), 0
+    body, seed, before = strip_marks(rendering).body(), sha256(), 0
     found: dict[int, str] = {}
     for end in sorted(end for end in set(ends) if end <= len(body)):
         seed.update(body[before:end])

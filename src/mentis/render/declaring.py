@@ -11,13 +11,13 @@ from mentis.values.rendering import Loss
 from mentis.values.span import Span
 from mentis.values.tool import ToolDeclaration
 
-from .draft import Draft
-from .schemas import Dialect, Lowered, lower_schemas
-from .strict import enforced
+from .draft import PayloadDraft
+from .schemas import Dialect, LoweredSchema, lower_schemas
+from .strict import enforce_schemas
 
 
 @dataclass(slots=True)
-class Declared:
+class DeclaredTool:
     """`name` is the one on the wire, `text` the description."""
 
     tool: ToolDeclaration
@@ -31,14 +31,14 @@ class Declared:
         return (Span(self.text, source=f"tool {self.tool.name}", trust=self.tool.trust),)
 
 
-def declarations(draft: Draft, dialect: Dialect, losses: list[Loss]) -> list[Declared]:
+def declarations(draft: PayloadDraft, dialect: Dialect, losses: list[Loss]) -> list[DeclaredTool]:
     """In their order; what could not be said of them is added to the losses."""
     _check_number(draft)
     lowered = list(zip(draft.tools, lower_schemas(draft.tools, dialect), strict=True))
-    strict = enforced(lowered, dialect, able=draft.able.strict_tools)
+    strict = enforce_schemas(lowered, dialect, able=draft.able.strict_tools)
     losses += strict.losses
     names, schemas = draft.names, strict.schemas
-    declared: list[Declared] = []
+    declared: list[DeclaredTool] = []
     for tool, low in lowered:
         own, said, schema = tool.name, tool.description, low.schema
         if low.losses:
@@ -46,12 +46,12 @@ def declarations(draft: Draft, dialect: Dialect, losses: list[Loss]) -> list[Dec
         if low.beside or not said.isascii():
             said = _description(draft, tool, low)
         declared.append(
-            Declared(tool, names.get(own, own), said, schemas.get(own, schema), own in schemas)
+            DeclaredTool(tool, names.get(own, own), said, schemas.get(own, schema), own in schemas)
         )
     return declared
 
 
-def _check_number(draft: Draft) -> None:
+def _check_number(draft: PayloadDraft) -> None:
     most, given = draft.able.tools, len(draft.tools)
     if most and given > most:
         raise RenderError(
@@ -61,7 +61,7 @@ def _check_number(draft: Draft) -> None:
         )
 
 
-def _description(draft: Draft, tool: ToolDeclaration, low: Lowered) -> str:
+def _description(draft: PayloadDraft, tool: ToolDeclaration, low: LoweredSchema) -> str:
     text = tool.description
     if low.beside:
         also = draft.notices.say("notice_also_match", schema=low.beside)

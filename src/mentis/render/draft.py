@@ -19,7 +19,7 @@ from mentis.values.stability import Stability
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trust import Trust
 
-from .memo import remembered, seen_before
+from .memo import remember, seen_before
 from .notices import Notices
 from .wording import in_words
 
@@ -31,7 +31,7 @@ GAP = Span("\n\n", source="layout", trust=Trust.RUNTIME, reason="between texts")
 
 
 @dataclass(slots=True)
-class Sourced:
+class SourcedText:
     """A text, and its source in words, or the spans it was joined from.
 
     A span of its own is made once somebody asks where the text came from.
@@ -50,20 +50,20 @@ class Sourced:
 
 
 @dataclass(slots=True)
-class Text(Sourced):
+class Text(SourcedText):
     """`state` is the provider's own, and empty unless it goes back to its issuer."""
 
     state: JsonObject = field(default_factory=lambda: _NO_STATE)
 
 
 @dataclass(slots=True)
-class Thought:
+class ThoughtItem:
     text: str
     state: JsonObject
 
 
 @dataclass(slots=True)
-class Call:
+class CallItem:
     id: str
     name: str
     arguments: JsonObject
@@ -81,7 +81,7 @@ class Call:
 
 
 @dataclass(slots=True)
-class Result(Sourced):
+class Result(SourcedText):
     id: str = ""
     name: str = ""
     failed: bool = False
@@ -107,14 +107,14 @@ class Media:
         data = self.part.data or b""
         if len(data) > _KEPT_BYTES or not seen_before("media", (self.part,)):
             return _encoded(before, data)
-        return remembered(("media", before), (self.part,), lambda: _encoded(before, data))
+        return remember(("media", before), (self.part,), lambda: _encoded(before, data))
 
 
-Item: TypeAlias = Text | Thought | Call | Result | Media
+Item: TypeAlias = Text | ThoughtItem | CallItem | Result | Media
 
 
 @dataclass(slots=True)
-class Message:
+class WireMessage:
     """`role` is `tool` for a message that holds results and nothing else."""
 
     role: Speaker
@@ -138,7 +138,7 @@ class Region:
 
 
 @dataclass(slots=True)
-class Draft:
+class PayloadDraft:
     """`head` is settled history, `tail` the current turn and what it is joined to.
 
     `names` leads from our own names to those on the wire, for the ones that differ.
@@ -146,8 +146,8 @@ class Draft:
 
     regions: list[Region]
     tools: tuple[ToolDeclaration, ...]
-    head: Sequence[Message]
-    tail: list[Message]
+    head: Sequence[WireMessage]
+    tail: list[WireMessage]
     losses: list[Loss]
     names: Mapping[str, str]
     ids: Mapping[str, str]
@@ -160,18 +160,18 @@ class Draft:
         return self.names.get(name, name)
 
 
-def weight_of(messages: Iterable[Message]) -> int:
+def weight_of(messages: Iterable[WireMessage]) -> int:
     """How many characters of text and data they hold."""
     total = 0
     for message in messages:
         for item in message.items:
-            if isinstance(item, Sourced):
+            if isinstance(item, SourcedText):
                 total += len(item.text)
-            elif type(item) is Call:
+            elif type(item) is CallItem:
                 total += item.size
             elif type(item) is Media:
                 total += len(item.part.data or b"") * 4 // 3
-            elif type(item) is Thought:
+            elif type(item) is ThoughtItem:
                 held = [part for part in item.state.values() if isinstance(part, str)]
                 total += len(item.text) + sum(map(len, held))
     return total
@@ -189,7 +189,7 @@ def of(*spans: Span) -> Text:
     return Text(join_spans(spans), spans)
 
 
-def spaced(texts: Sequence[Text]) -> Text:
+def join_texts(texts: Sequence[Text]) -> Text:
     """Several texts as one, with a gap between each two."""
     if len(texts) == 1:
         return texts[0]

@@ -13,13 +13,13 @@ from mentis.values.span import Span
 from mentis.values.stability import Stability
 from mentis.values.trust import Trust
 
-from .draft import Draft
+from .draft import PayloadDraft
 from .reads import READS
 from .writing import Page, Sources
 
 
-def finished(
-    payload: JsonObject, draft: Draft, pages: Sequence[Page], *, wire: str, plan: CachePlan
+def finish_rendering(
+    payload: JsonObject, draft: PayloadDraft, pages: Sequence[Page], *, wire: str, plan: CachePlan
 ) -> Rendering:
     losses = draft.losses
     for page in pages:
@@ -42,7 +42,7 @@ def _check_bytes(made: Rendering, most: int) -> None:
         )
 
 
-def tagged(spans: Sequence[Span], stability: Stability = Stability.STABLE) -> list[Span]:
+def tag_system(spans: Sequence[Span], stability: Stability = Stability.STABLE) -> list[Span]:
     """System text that has to stand in a user's message, and says so."""
     why = "system text in a user message"
     opening = Span("<system>\n", "", "", "layout", Trust.RUNTIME, stability, why)

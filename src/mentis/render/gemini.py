@@ -11,10 +11,10 @@ from mentis.values.rendering import Fragment, Loss, Rendering
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
 
-from .choice import chosen, for_gemini
-from .declaring import Declared
-from .draft import Call, Draft, Media, Message, Result, Text, Thought
-from .finish import finished, wishes
+from .choice import for_gemini, wire_tool_choice
+from .declaring import DeclaredTool
+from .draft import CallItem, Media, PayloadDraft, Result, Text, ThoughtItem, WireMessage
+from .finish import finish_rendering, wishes
 from .layout import block_text, lay_out
 from .plan import Planner, ends, planner
 from .writing import Page, Write, write_messages, write_tools
@@ -45,14 +45,14 @@ def render(request: PromptRequest, route: Route) -> Rendering:
     if system.items:
         payload["systemInstruction"] = {"parts": system.items}
     payload["contents"] = page.items
-    if choice := chosen(request, draft, able):
+    if choice := wire_tool_choice(request, draft, able):
         payload["toolConfig"] = for_gemini(choice)
     limits = {"maxOutputTokens": route.max_tokens}
     payload["generationConfig"] = limits | wishes(route, able, draft.losses)
-    return finished(payload, draft, (tools, system, page), wire=WIRE, plan=cache.plan())
+    return finish_rendering(payload, draft, (tools, system, page), wire=WIRE, plan=cache.plan())
 
 
-def _system(draft: Draft, cache: Planner) -> Page:
+def _system(draft: PayloadDraft, cache: Planner) -> Page:
     page = Page("/systemInstruction/parts")
     for region, name in zip(draft.regions, ends(draft.regions), strict=True):
         text = block_text(region)
@@ -66,7 +66,7 @@ def _system(draft: Draft, cache: Planner) -> Page:
 def _writer(able: Abilities) -> Write:
     signed = able.signed_calls
 
-    def write(page: Page, message: Message) -> None:
+    def write(page: Page, message: WireMessage) -> None:
         parts: list[dict[str, object]] = []
         traced, number = page.traced, len(page.items)
         for item in message.items:
@@ -77,7 +77,7 @@ def _writer(able: Abilities) -> Write:
             said: dict[str, object] = {"text": item.text}
             parts.append(_signed(said, item.state) if item.state else said)
         own = message.role == "assistant"
-        if own and signed and Call in map(type, message.items):
+        if own and signed and CallItem in map(type, message.items):
             _sign(page, parts)
         if parts:
             page.add({"role": "model" if own else "user", "parts": parts})
@@ -87,11 +87,11 @@ def _writer(able: Abilities) -> Write:
 
 def _part(
     page: Page,
-    item: Call | Result | Media | Thought,
+    item: CallItem | Result | Media | ThoughtItem,
     parts: list[dict[str, object]],
     able: Abilities,
 ) -> None:
-    if isinstance(item, Call):
+    if isinstance(item, CallItem):
         call: dict[str, object] = {"id": item.id} if able.call_ids else {}
         call["name"] = item.name
         call["args"] = item.arguments
@@ -130,7 +130,7 @@ def _media(item: Media) -> dict[str, object]:
     return {"inlineData": {"mimeType": item.mime, "data": item.base64}}
 
 
-def _tool(tool: Declared) -> dict[str, object]:
+def _tool(tool: DeclaredTool) -> dict[str, object]:
     return {
         "name": tool.name,
         "description": tool.text or tool.tool.name,  # one is demanded

@@ -22,9 +22,9 @@ from mentis.values.stability import Stability
 from mentis.values.trust import Trust
 from mentis.values.turn import Turn
 
-from .draft import Call, Item, Media, Message, Result, Speaker, Text, Thought, of
-from .media import Desk
-from .names import Ids, Names
+from .draft import CallItem, Item, Media, Result, Speaker, Text, ThoughtItem, WireMessage, of
+from .media import MediaDesk
+from .names import CallIds, Names
 from .notices import Notices, notice
 from .pairing import Pairs
 from .wording import Guard, clean, in_words, sayable
@@ -65,16 +65,16 @@ class Telling:
     notices: Notices
     guard: Guard
     spare: int = 0
-    ids: Ids = field(default_factory=Ids)
+    ids: CallIds = field(default_factory=CallIds)
     losses: list[Loss] = field(default_factory=list[Loss])
-    messages: list[Message] = field(default_factory=list[Message])
+    messages: list[WireMessage] = field(default_factory=list[WireMessage])
     _issued: set[str] = field(default_factory=set[str])
-    desk: Desk = field(init=False)
+    desk: MediaDesk = field(init=False)
 
     def __post_init__(self) -> None:
-        self.desk = Desk(self.able, self.notices, self.losses, self.spare, self.wire)
+        self.desk = MediaDesk(self.able, self.notices, self.losses, self.spare, self.wire)
 
-    def tell(self, turns: Sequence[Turn], pairs: Pairs) -> list[Message]:
+    def tell(self, turns: Sequence[Turn], pairs: Pairs) -> list[WireMessage]:
         losses = self.losses
         for number, turn in enumerate(turns):
             before = len(losses)
@@ -96,7 +96,7 @@ class Telling:
             if messages and messages[-1].role == turn.role:
                 messages[-1].items.append(text)
             else:
-                messages.append(Message(turn.role, [text]))
+                messages.append(WireMessage(turn.role, [text]))
             return True
         answers: list[Item] = []
         told = False
@@ -104,7 +104,7 @@ class Telling:
         for index, part in enumerate(parts):
             place, calls = (number, index), type(part) is ToolCallPart
             if answers and not calls:
-                self.messages.append(Message("tool", answers))
+                self.messages.append(WireMessage("tool", answers))
                 answers = []
             item = self._item(part, turn, place, pairs)
             if item is None:
@@ -113,19 +113,19 @@ class Telling:
             told = True
             self._say(_SPEAKERS.get(type(part), turn.role), item, fresh=fresh or calls)
             fresh = calls
-            if type(item) is Call:
+            if type(item) is CallItem:
                 answers.append(self._result(item, pairs, place))
             elif type(part) is ToolCallPart:
                 self._say_result(part, pairs, place)
         if answers:
-            self.messages.append(Message("tool", answers))
+            self.messages.append(WireMessage("tool", answers))
         return told
 
     def _say(self, role: Speaker, item: Item, *, fresh: bool) -> None:
         """Append to the last message where the same one speaks on; texts of one turn run on."""
         messages = self.messages
         if not messages or (last := messages[-1]).role != role:
-            messages.append(Message(role, [item]))
+            messages.append(WireMessage(role, [item]))
             return
         end = last.items[-1]
         if type(item) is Text and type(end) is Text and not (fresh or item.state or end.state):
@@ -180,9 +180,9 @@ class Telling:
         if part.id in self._issued:
             self.lose("duplicate-id", f"the id {part.id!r} was used before; now it is {wire_id!r}")
         self._issued.add(part.id)
-        return Call(wire_id, self.names.wire(part.name), arguments, state, size)
+        return CallItem(wire_id, self.names.wire(part.name), arguments, state, size)
 
-    def _result(self, call: Call, pairs: Pairs, place: tuple[int, int]) -> Result:
+    def _result(self, call: CallItem, pairs: Pairs, place: tuple[int, int]) -> Result:
         part = pairs.answers.get(place)
         if part is None:
             self.lose("missing-result", f"the call {call.id!r} of {call.name!r} has no result")
@@ -224,14 +224,14 @@ class Telling:
         body = _told_result(part, self.guard.text(part.text, self.losses))
         return of(notice(f"{heading}\n", why="a result without its call"), *body)
 
-    def _thought(self, part: ReasoningPart, number: int) -> Thought | None:
+    def _thought(self, part: ReasoningPart, number: int) -> ThoughtItem | None:
         state = self._state(part.state, number) if part.state else _NONE
         kind = str(state.get("type", ""))
         if kind.endswith("_tool_result"):  # web_search_tool_result and its like
             kind = "tool_result"
         wanted = _REPLAYS.get((self.wire, kind), ())
         if wanted and all(state.get(name) for name in wanted):
-            return Thought(clean(part.text, self.losses), state)
+            return ThoughtItem(clean(part.text, self.losses), state)
         if state or part.state is None:
             self.lose("reasoning", f"reasoning of turn {number} cannot be replayed here")
         return None

@@ -16,10 +16,10 @@ from mentis.values.tool import ToolDeclaration
 from mentis.values.turn import Turn
 
 from .current import current_messages
-from .draft import BLOCK_END, GAP, Draft, Message, Region, Text, of, weight_of
+from .draft import BLOCK_END, GAP, PayloadDraft, Region, Text, WireMessage, of, weight_of
 from .history import Telling
 from .media import too_many
-from .memo import remembered
+from .memo import remember
 from .names import Names, unique_tools
 from .notices import CALL_FORM, Notices, notice
 from .pairing import pair
@@ -28,14 +28,14 @@ from .wording import Guard, clean, guard_for, sound
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToldHistory:
     """A history told once: its messages, and what had to be changed to tell it."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[WireMessage, ...]
     losses: tuple[Loss, ...]
     names: dict[str, str]
     ids: dict[str, str]
-    begins: Message | None
+    begins: WireMessage | None
     images: int = 0
     weight: int = 0
 
@@ -50,13 +50,13 @@ class Teller:
     declared: tuple[str, ...]
     spare: int = 0
 
-    def tell(self, turns: Sequence[Turn], notices: Notices, guard: Guard) -> Told:
+    def tell(self, turns: Sequence[Turn], notices: Notices, guard: Guard) -> ToldHistory:
         pairs = pair(turns)
         names = Names({*self.declared, *pairs.called})
         names.issue(self.declared)
         telling = Telling(self.able, self.wire, self.model, names, notices, guard, self.spare)
         messages = tuple(telling.tell(turns, pairs))
-        return Told(
+        return ToldHistory(
             messages,
             tuple(telling.losses),
             names.changed(),
@@ -74,7 +74,7 @@ def lay_out(
     wire: str,
     *,
     may_be_silent: bool = False,
-) -> Draft:
+) -> PayloadDraft:
     """`may_be_silent`: the format takes a payload in which there is system text alone."""
     tools = unique_tools(request.tool_declarations)
     declared = tuple([tool.name for tool in tools])
@@ -82,10 +82,10 @@ def lay_out(
     history = request.conversation_history
     notices, guard = Notices(request.words), guard_for(able, wire)
     sources = (*history, request.words)
-    told = remembered(teller, sources, lambda: teller.tell(history, notices, guard))
+    told = remember(teller, sources, lambda: teller.tell(history, notices, guard))
     if able.images and (spare := too_many(request.attachments, able, told.images)):
         fewer = replace(teller, spare=spare)
-        told = remembered(fewer, sources, lambda: fewer.tell(history, notices, guard))
+        told = remember(fewer, sources, lambda: fewer.tell(history, notices, guard))
     losses = list(told.losses)
     head = list(told.messages)
     current = current_messages(request, able, guard, losses, wire=wire)
@@ -98,9 +98,9 @@ def lay_out(
         head.insert(0, told.begins)
     key = ("regions", able.native_tools, len(request.system_instruction), len(tools))
     objects = (*request.system_instruction, *request.context_summary, *tools, request.words)
-    regions, lost = remembered(key, objects, lambda: _regions(request, tools, able))
+    regions, lost = remember(key, objects, lambda: _regions(request, tools, able))
     losses += lost
-    return Draft(
+    return PayloadDraft(
         regions=regions,
         tools=tools if able.native_tools else (),
         head=head,
@@ -119,25 +119,25 @@ def _is_written(request: PromptRequest) -> bool:
     return any(span.text for span in (*request.system_instruction, *request.context_summary))
 
 
-def _begun(messages: Sequence[Message], notices: Notices) -> Message | None:
+def _begun(messages: Sequence[WireMessage], notices: Notices) -> WireMessage | None:
     """What stands before a history that the assistant begins, for those who want the user first."""
     if not messages or messages[0].role != "assistant":
         return None
     begins = notice(notices.say("notice_begins"), why="the user must begin")
-    return Message("user", [of(begins)])
+    return WireMessage("user", [of(begins)])
 
 
-def _joined(head: list[Message], current: list[Message]) -> list[Message]:
+def _joined(head: list[WireMessage], current: list[WireMessage]) -> list[WireMessage]:
     """The last message of the history is taken into the tail where the current turn goes on it."""
     if not head or not current or head[-1].role != "user" or current[0].role != "user":
         return current
     last = head.pop()
-    return [Message("user", [*last.items, *current[0].items]), *current[1:]]
+    return [WireMessage("user", [*last.items, *current[0].items]), *current[1:]]
 
 
 def _ended(
-    head: list[Message],
-    tail: list[Message],
+    head: list[WireMessage],
+    tail: list[WireMessage],
     able: Abilities,
     *,
     notices: Notices,
@@ -154,11 +154,11 @@ def _ended(
         losses.append(Loss("prefill", "this model does not go on from its own words"))
     told = notices.say("notice_continue")
     span = notice(told, Stability.TURN, why="the model must be spoken to")
-    tail.append(Message("user", [of(span)]))
+    tail.append(WireMessage("user", [of(span)]))
 
 
 def _begin_answer(
-    request: PromptRequest, tail: list[Message], able: Abilities, losses: list[Loss]
+    request: PromptRequest, tail: list[WireMessage], able: Abilities, losses: list[Loss]
 ) -> None:
     """The first words of the answer, as the last message, for those who go on from there."""
     if not join_spans(request.prefill).strip():
@@ -166,11 +166,11 @@ def _begin_answer(
     if not able.prefill:
         losses.append(Loss("prefill", "this model does not go on from its own words"))
         return
-    tail.append(Message("assistant", [of(*(sound(span, losses) for span in request.prefill))]))
+    tail.append(WireMessage("assistant", [of(*(sound(span, losses) for span in request.prefill))]))
     _without_end_blanks(tail, losses)
 
 
-def _without_end_blanks(head: list[Message], losses: list[Loss]) -> None:
+def _without_end_blanks(head: list[WireMessage], losses: list[Loss]) -> None:
     """A beginning that ends in blanks is refused by those who take one."""
     end = head[-1].items[-1]
     if not isinstance(end, Text) or not end.text[-1:].isspace():
@@ -178,7 +178,9 @@ def _without_end_blanks(head: list[Message], losses: list[Loss]) -> None:
     losses.append(Loss("prefill-blanks", "blanks at the end of the prefill were left out"))
     text = end.text.rstrip()
     span = Span(text, source="prefill", trust=end.spans[0].trust, stability=end.spans[0].stability)
-    head[-1] = Message("assistant", [*head[-1].items[:-1], Text(text, (span,), state=end.state)])
+    head[-1] = WireMessage(
+        "assistant", [*head[-1].items[:-1], Text(text, (span,), state=end.state)]
+    )
 
 
 def _regions(

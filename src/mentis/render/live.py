@@ -9,11 +9,11 @@ from mentis.values.rendering import Loss, Rendering
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
 
-from .choice import chosen, for_responses
+from .choice import for_responses, wire_tool_choice
 from .current import facts_line
-from .declaring import Declared
-from .draft import Draft
-from .finish import finished
+from .declaring import DeclaredTool
+from .draft import PayloadDraft
+from .finish import finish_rendering
 from .layout import lay_out, system_text
 from .plan import planner
 from .writing import Page, write_tools
@@ -33,10 +33,12 @@ def render(request: PromptRequest, route: Route) -> Rendering:
     payload["instructions"] = system.text
     if tools.items:
         payload["tools"] = tools.items
-    if choice := chosen(request, draft, able):
+    if choice := wire_tool_choice(request, draft, able):
         payload["tool_choice"] = for_responses(choice)
     _name_lost(request, draft)
-    return finished(payload, draft, (tools, page), wire=WIRE, plan=planner(route, able).plan())
+    return finish_rendering(
+        payload, draft, (tools, page), wire=WIRE, plan=planner(route, able).plan()
+    )
 
 
 def _opening(request: PromptRequest) -> PromptRequest:
@@ -51,7 +53,7 @@ def _opening(request: PromptRequest) -> PromptRequest:
     )
 
 
-def _name_lost(request: PromptRequest, draft: Draft) -> None:
+def _name_lost(request: PromptRequest, draft: PayloadDraft) -> None:
     facts = request.runtime_ctx
     lost = {
         "history": request.conversation_history,
@@ -65,6 +67,6 @@ def _name_lost(request: PromptRequest, draft: Draft) -> None:
             draft.losses.append(Loss("not-live", f"not part of an opening: {name}"))
 
 
-def _tool(tool: Declared) -> dict[str, object]:
+def _tool(tool: DeclaredTool) -> dict[str, object]:
     written = {"type": "function", "name": tool.name, "description": tool.text}
     return {**written, "parameters": tool.schema}

@@ -45,7 +45,7 @@ def too_many(parts: Sequence[MediaPart], able: Abilities, earlier: int = 0) -> i
 
 
 @dataclass(slots=True)
-class Desk:
+class MediaDesk:
     """Where attachments are looked at. `spare`: so many images have to stay out, oldest first."""
 
     able: Abilities

@@ -22,14 +22,14 @@ def forget() -> None:
 
 def seen_before(key: Hashable, objects: tuple[object, ...]) -> bool:
     """Whether this was asked for these very objects already; from now on it was."""
-    asked: list[bool] = remembered((key, "seen"), objects, list[bool])
+    asked: list[bool] = remember((key, "seen"), objects, list[bool])
     if asked:
         return True
     asked.append(True)
     return False
 
 
-def remembered(key: Hashable, objects: tuple[object, ...], make: Callable[[], T]) -> T:
+def remember(key: Hashable, objects: tuple[object, ...], make: Callable[[], T]) -> T:
     """What `make` gave for this key and these very objects, or gives now."""
     place = (key, *map(id, objects))
     found = _memo.get(place)

@@ -49,7 +49,7 @@ class Names:
         return {own: wire for own, wire in self._made.items() if wire != own}
 
 
-class Ids:
+class CallIds:
     """Call ids: a call's id is unique in the payload, and its result names the same one."""
 
     __slots__ = ("_back", "_used")

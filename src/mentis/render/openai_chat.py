@@ -11,12 +11,23 @@ from mentis.values.request import PromptRequest
 from mentis.values.route import Route
 
 from .bound import bound_answer
-from .choice import check_choice, chosen, for_chat
-from .declaring import Declared
-from .draft import Call, Draft, Media, Message, Region, Result, Text, Thought, of, spaced
-from .finish import finished, sampling, tagged
+from .choice import check_choice, for_chat, wire_tool_choice
+from .declaring import DeclaredTool
+from .draft import (
+    CallItem,
+    Media,
+    PayloadDraft,
+    Region,
+    Result,
+    Text,
+    ThoughtItem,
+    WireMessage,
+    join_texts,
+    of,
+)
+from .finish import finish_rendering, sampling, tag_system
 from .layout import block_text, lay_out, system_text
-from .memo import remembered
+from .memo import remember
 from .names import unique_tools
 from .plan import Planner, cache_key, ends, planner
 from .writing import Page, Write, write_messages, write_tools
@@ -49,27 +60,27 @@ def render(request: PromptRequest, route: Route) -> Rendering:
     payload |= sampling(route, able, draft.losses)
     if binding := _binding(request, able, draft):
         payload |= binding
-    elif choice := chosen(request, draft, able):
+    elif choice := wire_tool_choice(request, draft, able):
         payload["tool_choice"] = for_chat(choice)
     key = cache_key(draft, route.model) if cache.on and able.cache in ("key", "openai") else ""
     if key:
         payload["prompt_cache_key"] = key
     payload |= {"stream": True, "stream_options": {"include_usage": True}}
-    return finished(payload, draft, (tools, system, page), wire=WIRE, plan=cache.plan(key))
+    return finish_rendering(payload, draft, (tools, system, page), wire=WIRE, plan=cache.plan(key))
 
 
-def _binding(request: PromptRequest, able: Abilities, draft: Draft) -> dict[str, object]:
+def _binding(request: PromptRequest, able: Abilities, draft: PayloadDraft) -> dict[str, object]:
     """Where there are no native tools, the answer may be held to the catalogue's form of a call."""
     if able.native_tools or not able.bound_answers or not request.tool_declarations:
         return {}
     tools, choice = unique_tools(request.tool_declarations), request.tool_choice
     check_choice(request, choice)
-    bound = remembered(("bound", choice), tools, lambda: bound_answer(tools, choice))
+    bound = remember(("bound", choice), tools, lambda: bound_answer(tools, choice))
     draft.losses += bound.losses
     return {"response_format": bound.form}
 
 
-def _system(draft: Draft, able: Abilities, cache: Planner) -> Page:
+def _system(draft: PayloadDraft, able: Abilities, cache: Planner) -> Page:
     """One system message; in parts where the end of each is marked for the cache."""
     page = Page(_ROOT)
     if not draft.regions:
@@ -79,7 +90,7 @@ def _system(draft: Draft, able: Abilities, cache: Planner) -> Page:
     if not any(marks):
         text = system_text(draft.regions)
         if not able.system_role:
-            text = of(*tagged(text.spans))
+            text = of(*tag_system(text.spans))
         page.trace("/content", text)
         page.add({"role": role, "content": text.text})
         return page
@@ -107,7 +118,7 @@ def _marks(regions: list[Region], cache: Planner) -> list[str]:
 def _writer(able: Abilities) -> Write:
     role = able.system_role or "user"
 
-    def write(page: Page, message: Message) -> None:
+    def write(page: Page, message: WireMessage) -> None:
         match message.role:
             case "tool":
                 _results(page, message)
@@ -121,13 +132,13 @@ def _writer(able: Abilities) -> Write:
     return write
 
 
-def _plain(page: Page, role: str, message: Message) -> None:
-    text = spaced(message.texts)
+def _plain(page: Page, role: str, message: WireMessage) -> None:
+    text = join_texts(message.texts)
     page.trace("/content", text)
     page.add({"role": role, "content": text.text})
 
 
-def _user(page: Page, message: Message) -> None:
+def _user(page: Page, message: WireMessage) -> None:
     if Media not in map(type, message.items):
         _plain(page, "user", message)
         return
@@ -154,22 +165,22 @@ def _media(item: Media) -> dict[str, object]:
             return {"type": "file", "file": {"filename": name, "file_data": item.data_url}}
 
 
-def _assistant(page: Page, message: Message) -> None:
+def _assistant(page: Page, message: WireMessage) -> None:
     calls: list[dict[str, object]] = []
     for item in message.items:
-        if type(item) is Call:
+        if type(item) is CallItem:
             page.trace(f"/tool_calls/{len(calls)}/function/arguments", item)
             function = {"name": item.name, "arguments": item.json}
             calls.append({"id": item.id, "type": "function", "function": function})
     texts = message.texts
-    thoughts = [item for item in message.items if type(item) is Thought]
+    thoughts = [item for item in message.items if type(item) is ThoughtItem]
     if not texts and not calls:
         if thoughts:
             page.losses.append(Loss("reasoning", "a thought that led to nothing sent is left out"))
         return
     written: dict[str, object] = {"role": "assistant", "content": None}
     if texts:
-        text = spaced(texts)
+        text = join_texts(texts)
         page.trace("/content", text)
         written["content"] = text.text
     if calls:
@@ -179,20 +190,20 @@ def _assistant(page: Page, message: Message) -> None:
     page.add(written)
 
 
-def _details(thoughts: list[Thought]) -> list[object]:
+def _details(thoughts: list[ThoughtItem]) -> list[object]:
     """What a server that thinks aloud in parts wants back, as it came."""
     held = [thought.state["reasoning_details"] for thought in thoughts]
     return [part for one in held if isinstance(one, list) for part in cast("list[object]", one)]
 
 
-def _results(page: Page, message: Message) -> None:
+def _results(page: Page, message: WireMessage) -> None:
     for item in message.items:
         if type(item) is Result:
             page.trace("/content", item)
             page.add({"role": "tool", "tool_call_id": item.id, "content": item.text})
 
 
-def _tool(tool: Declared) -> dict[str, object]:
+def _tool(tool: DeclaredTool) -> dict[str, object]:
     function: dict[str, object] = {"name": tool.name, "description": tool.text}
     function["parameters"] = tool.schema
     if tool.strict:

@@ -8,10 +8,10 @@ from mentis.values.rendering import Loss, Rendering
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
 
-from .choice import chosen, for_responses
-from .declaring import Declared
-from .draft import Call, Draft, Item, Media, Message, Result, Text, Thought
-from .finish import finished, wishes
+from .choice import for_responses, wire_tool_choice
+from .declaring import DeclaredTool
+from .draft import CallItem, Item, Media, PayloadDraft, Result, Text, ThoughtItem, WireMessage
+from .finish import finish_rendering, wishes
 from .layout import block_text, lay_out, system_text
 from .plan import Planner, cache_key, ends, planner
 from .writing import Page, write_messages, write_tools
@@ -43,13 +43,13 @@ def render(request: PromptRequest, route: Route) -> Rendering:
     payload["input"] = [*system.items, *page.items]
     payload["max_output_tokens"] = _limit(route, draft.losses)
     payload |= wishes(route, able, draft.losses)
-    if choice := chosen(request, draft, able):
+    if choice := wire_tool_choice(request, draft, able):
         payload["tool_choice"] = for_responses(choice)
     key = cache_key(draft, route.model) if cache.on else ""
     if key:
         payload["prompt_cache_key"] = key
     payload |= {"store": False, "stream": True}
-    return finished(payload, draft, (tools, system, page), wire=WIRE, plan=cache.plan(key))
+    return finish_rendering(payload, draft, (tools, system, page), wire=WIRE, plan=cache.plan(key))
 
 
 def _limit(route: Route, losses: list[Loss]) -> int:
@@ -59,7 +59,7 @@ def _limit(route: Route, losses: list[Loss]) -> int:
     return _LEAST_OUTPUT
 
 
-def _system(draft: Draft, able: Abilities, cache: Planner) -> Page:
+def _system(draft: PayloadDraft, able: Abilities, cache: Planner) -> Page:
     """As an item of its own where its parts are marked for the cache, else nothing."""
     page = Page(_ROOT)
     parts: list[dict[str, object]] = []
@@ -80,7 +80,7 @@ def _pointer(able: Abilities, index: int) -> str:
     return f"{_ROOT}/0/content/{index}" if able.cache == "openai" else "/instructions"
 
 
-def _write(page: Page, message: Message) -> None:
+def _write(page: Page, message: WireMessage) -> None:
     match message.role:
         case "tool":
             _results(page, message)
@@ -101,7 +101,7 @@ def _plain(page: Page, role: str, items: list[Item]) -> None:
     page.add({"type": "message", "role": role, "content": parts})
 
 
-def _user(page: Page, message: Message) -> None:
+def _user(page: Page, message: WireMessage) -> None:
     if len(message.items) == 1 and type(only := message.items[0]) is Text:
         page.trace("/content", only)
         page.add({"type": "message", "role": "user", "content": only.text})
@@ -130,12 +130,12 @@ def _media(item: Media) -> dict[str, object]:
 def _assistant(page: Page, items: list[Item]) -> None:
     """A thought needs the item it led to right after it, and the state to read it with."""
     for number, item in enumerate(items):
-        if type(item) is Thought:
-            followed = any(not isinstance(later, Thought) for later in items[number + 1 :])
+        if type(item) is ThoughtItem:
+            followed = any(not isinstance(later, ThoughtItem) for later in items[number + 1 :])
             _thought(page, item, followed=followed)
         elif type(item) is Text:
             _said(page, item)
-        elif type(item) is Call:
+        elif type(item) is CallItem:
             _call(page, item)
 
 
@@ -149,13 +149,13 @@ def _said(page: Page, item: Text) -> None:
     page.add(written)
 
 
-def _call(page: Page, item: Call) -> None:
+def _call(page: Page, item: CallItem) -> None:
     page.trace("/arguments", item)
     written = {"type": "function_call", "call_id": item.id, "name": item.name}
     page.add({**written, "arguments": item.json})
 
 
-def _thought(page: Page, item: Thought, *, followed: bool) -> None:
+def _thought(page: Page, item: ThoughtItem, *, followed: bool) -> None:
     state = item.state
     if not followed:
         page.losses.append(Loss("reasoning", "a thought that led to nothing sent is left out"))
@@ -170,7 +170,7 @@ def _thought(page: Page, item: Thought, *, followed: bool) -> None:
     )
 
 
-def _results(page: Page, message: Message) -> None:
+def _results(page: Page, message: WireMessage) -> None:
     for item in message.items:
         if type(item) is Result:
             page.trace("/output", item)
@@ -178,7 +178,7 @@ def _results(page: Page, message: Message) -> None:
             page.add({**written, "output": item.text})
 
 
-def _tool(tool: Declared) -> dict[str, object]:
+def _tool(tool: DeclaredTool) -> dict[str, object]:
     return {
         "type": "function",
         "name": tool.name,

@@ -12,8 +12,8 @@ from mentis.values.rendering import Boundary, CachePlan
 from mentis.values.route import Route
 from mentis.values.stability import Stability
 
-from .draft import Draft, Region
-from .memo import remembered
+from .draft import PayloadDraft, Region
+from .memo import remember
 
 RegionName: TypeAlias = Literal["tools", "stable", "session", "history"]
 
@@ -71,13 +71,13 @@ def ends(regions: Sequence[Region]) -> list[RegionName | None]:
     ]
 
 
-def cache_key(draft: Draft, model: str) -> str:
+def cache_key(draft: PayloadDraft, model: str) -> str:
     """The same for all requests that begin alike, so that they reach the same cache."""
     objects = (*draft.regions, *draft.tools)
-    return remembered(("key", model, len(draft.tools)), objects, lambda: _key(draft, model))
+    return remember(("key", model, len(draft.tools)), objects, lambda: _key(draft, model))
 
 
-def _key(draft: Draft, model: str) -> str:
+def _key(draft: PayloadDraft, model: str) -> str:
     seed = sha256(model.encode())
     for region in draft.regions:
         if region.stability is Stability.STABLE:

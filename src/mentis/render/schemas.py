@@ -33,7 +33,7 @@ _BESIDE_REF = {"$ref", "description", "default"}
 
 
 @dataclass(slots=True)
-class Lowered:
+class LoweredSchema:
     """`beside` is JSON that has to be said in the description: the schema cannot hold it."""
 
     schema: dict[str, object]
@@ -41,7 +41,7 @@ class Lowered:
     losses: tuple[Loss, ...] = ()
 
 
-def lower_schemas(tools: Sequence[ToolDeclaration], dialect: Dialect) -> list[Lowered]:
+def lower_schemas(tools: Sequence[ToolDeclaration], dialect: Dialect) -> list[LoweredSchema]:
     """One look at all of them; only where there is something to see, one at each."""
     written = quick([tool.parameters for tool in tools])
     if _refers(written) or _is_odd(written):
@@ -49,7 +49,7 @@ def lower_schemas(tools: Sequence[ToolDeclaration], dialect: Dialect) -> list[Lo
     return [_rooted(tool, tool.parameters, dialect) for tool in tools]
 
 
-def lower_schema(tool: ToolDeclaration, dialect: Dialect) -> Lowered:
+def lower_schema(tool: ToolDeclaration, dialect: Dialect) -> LoweredSchema:
     """Alone: everything in it is looked at."""
     schema, written = tool.parameters, _written(tool)
     check_form(tool, schema)
@@ -71,7 +71,7 @@ def _is_odd(written: bytes) -> bool:
     )
 
 
-def _rooted(tool: ToolDeclaration, given: JsonObject, dialect: Dialect) -> Lowered:
+def _rooted(tool: ToolDeclaration, given: JsonObject, dialect: Dialect) -> LoweredSchema:
     schema = given if isinstance(given, dict) else dict(given)
     if schema.get("type") != "object" or "properties" not in schema:
         schema = _object_root(schema, tool)
@@ -79,7 +79,9 @@ def _rooted(tool: ToolDeclaration, given: JsonObject, dialect: Dialect) -> Lower
         check_form(tool, schema)
     unions = "anyOf" in schema or "oneOf" in schema or "allOf" in schema
     return (
-        _without_root_unions(schema, tool) if unions and dialect == "anthropic" else Lowered(schema)
+        _without_root_unions(schema, tool)
+        if unions and dialect == "anthropic"
+        else LoweredSchema(schema)
     )
 
 
@@ -161,12 +163,12 @@ def _object_root(schema: dict[str, object], tool: ToolDeclaration) -> dict[str, 
     return {"type": "object", "properties": {}, **schema}
 
 
-def _without_root_unions(schema: dict[str, object], tool: ToolDeclaration) -> Lowered:
+def _without_root_unions(schema: dict[str, object], tool: ToolDeclaration) -> LoweredSchema:
     unions = {name: schema[name] for name in _ROOT_UNIONS if name in schema}
     kept = {name: part for name, part in schema.items() if name not in unions}
     said = json.dumps(unions, ensure_ascii=False, separators=(",", ":"))
     loss = Loss("schema", f"{tool.name}: {', '.join(unions)} at the root is told as text")
-    return Lowered(kept, said, (loss,))
+    return LoweredSchema(kept, said, (loss,))
 
 
 def check_depth(tool: ToolDeclaration, schema: JsonObject) -> None:

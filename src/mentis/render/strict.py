@@ -14,7 +14,7 @@ from typing import TypeAlias, cast
 from mentis.values.rendering import Loss
 from mentis.values.tool import ToolDeclaration
 
-from .schemas import Dialect, Lowered, check_form
+from .schemas import Dialect, LoweredSchema, check_form
 
 Node: TypeAlias = dict[str, object]
 # What both take for certain; all that a schema may hold to be enforced without being asked for.
@@ -44,18 +44,18 @@ class NotStrict(ValueError):
 
 
 @dataclass(slots=True)
-class Enforced:
+class EnforcedSchemas:
     """Schemas to enforce, by the tool's own name, and what could not be."""
 
     schemas: dict[str, Node]
     losses: list[Loss]
 
 
-def enforced(
-    tools: Iterable[tuple[ToolDeclaration, Lowered]], dialect: Dialect, *, able: bool
-) -> Enforced:
+def enforce_schemas(
+    tools: Iterable[tuple[ToolDeclaration, LoweredSchema]], dialect: Dialect, *, able: bool
+) -> EnforcedSchemas:
     """Those that ask for it come first; those that merely could be only where all of them fit."""
-    made = Enforced({}, [])
+    made = EnforcedSchemas({}, [])
     could: dict[str, Node] = {}
     counted = _Count()
     for tool, lowered in tools:
@@ -77,7 +77,7 @@ def enforced(
     return made
 
 
-def _strict(lowered: Lowered, dialect: Dialect, *, able: bool) -> Node:
+def _strict(lowered: LoweredSchema, dialect: Dialect, *, able: bool) -> Node:
     root: Node = lowered.schema
     if not able or dialect == "gemini":
         raise NotStrict("this model holds no tool to its schema")

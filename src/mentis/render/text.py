@@ -12,9 +12,9 @@ from mentis.values.route import Route
 from mentis.values.span import Span
 from mentis.values.stability import Stability
 
-from .choice import chosen
-from .draft import Draft, Message, Text, of, spaced
-from .finish import finished
+from .choice import wire_tool_choice
+from .draft import PayloadDraft, Text, WireMessage, join_texts, of
+from .finish import finish_rendering
 from .layout import lay_out
 from .notices import notice
 from .plan import Planner, ends, planner
@@ -26,13 +26,15 @@ WIRE = "text"
 def render(request: PromptRequest, route: Route) -> Rendering:
     able = spoken_only(abilities(route))
     draft = lay_out(request, route, able, WIRE, may_be_silent=True)
-    chosen(request, draft, able)  # a text cannot bind a model: what was wanted is named as lost
+    wire_tool_choice(
+        request, draft, able
+    )  # a text cannot bind a model: what was wanted is named as lost
     cache = planner(route, able)
     spans = [*_system(draft, cache), *_history(draft, cache), *_current(draft)]
     page = Page("")
     prompt = of(*spans)
     page.trace_outside("/prompt", prompt)
-    return finished({"prompt": prompt.text}, draft, (page,), wire=WIRE, plan=cache.plan())
+    return finish_rendering({"prompt": prompt.text}, draft, (page,), wire=WIRE, plan=cache.plan())
 
 
 def spoken_only(able: Abilities) -> Abilities:
@@ -51,7 +53,7 @@ def spoken_only(able: Abilities) -> Abilities:
     )
 
 
-def _system(draft: Draft, cache: Planner) -> list[Span]:
+def _system(draft: PayloadDraft, cache: Planner) -> list[Span]:
     spans: list[Span] = []
     headed = False
     for region, name in zip(draft.regions, ends(draft.regions), strict=True):
@@ -66,7 +68,7 @@ def _system(draft: Draft, cache: Planner) -> list[Span]:
     return spans
 
 
-def _history(draft: Draft, cache: Planner) -> list[Span]:
+def _history(draft: PayloadDraft, cache: Planner) -> list[Span]:
     if not draft.head:
         return []
     spans = [notice("\n--- History ---", why="heading")]
@@ -76,15 +78,15 @@ def _history(draft: Draft, cache: Planner) -> list[Span]:
     return spans
 
 
-def _current(draft: Draft) -> list[Span]:
+def _current(draft: PayloadDraft) -> list[Span]:
     spans: list[Span] = []
     for message in draft.tail:
         spans += _line(message, "current" if message.role == "user" else message.role)
     return spans
 
 
-def _line(message: Message, label: str) -> list[Span]:
+def _line(message: WireMessage, label: str) -> list[Span]:
     texts = [item for item in message.items if isinstance(item, Text) and item.text]
     stability = texts[0].spans[0].stability if texts else Stability.SESSION
     heading = notice(f"\n[{label}] ", stability, why="who speaks")
-    return [heading, *spaced(texts).spans] if texts else []
+    return [heading, *join_texts(texts).spans] if texts else []

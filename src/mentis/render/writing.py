@@ -9,13 +9,13 @@ from typing import TypeAlias
 from mentis.values.rendering import Fragment, Loss
 from mentis.values.span import Span
 
-from .declaring import Declared, declarations
-from .draft import Call, Draft, Message, Sourced
-from .memo import remembered
+from .declaring import DeclaredTool, declarations
+from .draft import CallItem, PayloadDraft, SourcedText, WireMessage
+from .memo import remember
 from .schemas import Dialect
 
 # The number of the item, the pointer below it, and what is said there.
-Traced: TypeAlias = tuple[int | None, str, Sourced | Call | Declared]
+Traced: TypeAlias = tuple[int | None, str, SourcedText | CallItem | DeclaredTool]
 
 
 @dataclass(slots=True)
@@ -45,11 +45,11 @@ class Page:
         self.used = True
         return self
 
-    def trace(self, pointer: str, said: Sourced | Call) -> None:
+    def trace(self, pointer: str, said: SourcedText | CallItem) -> None:
         """Say where the text at `pointer`, below the item that is added next, came from."""
         self.traced.append((len(self.items), pointer, said))
 
-    def trace_outside(self, pointer: str, said: Sourced) -> None:
+    def trace_outside(self, pointer: str, said: SourcedText) -> None:
         """The same for a text that stands elsewhere in the payload."""
         self.traced.append((None, pointer, said))
 
@@ -83,10 +83,12 @@ class Sources(Mapping[str, tuple[Span, ...]]):
         return len(self._spans())
 
 
-Write: TypeAlias = Callable[[Page, Message], None]
+Write: TypeAlias = Callable[[Page, WireMessage], None]
 
 
-def write_messages(draft: Draft, wire: object, root: str, write: Write, *, first: int = 0) -> Page:
+def write_messages(
+    draft: PayloadDraft, wire: object, root: str, write: Write, *, first: int = 0
+) -> Page:
     """Settled history is taken from memory where it was written before."""
     head = draft.head
 
@@ -97,7 +99,7 @@ def write_messages(draft: Draft, wire: object, root: str, write: Write, *, first
         return page
 
     ends = (head[0], head[-1]) if head else ()
-    settled = remembered((wire, root, first, len(head)), (draft.told, *ends), make).use()
+    settled = remember((wire, root, first, len(head)), (draft.told, *ends), make).use()
     page = Page(root, first, settled.items.copy(), settled.traced.copy(), settled.losses.copy())
     page.settled = len(page.items)
     for message in draft.tail:
@@ -106,10 +108,10 @@ def write_messages(draft: Draft, wire: object, root: str, write: Write, *, first
 
 
 def write_tools(
-    draft: Draft,
+    draft: PayloadDraft,
     wire: object,
     root: str,
-    write: Callable[[Declared], dict[str, object]],
+    write: Callable[[DeclaredTool], dict[str, object]],
     *,
     dialect: Dialect,
     described: str = "/description",
@@ -127,4 +129,4 @@ def write_tools(
         return Page(root)
     able = draft.able
     key = (wire, root, able.strict_tools, able.tools, tuple(draft.names.items()))
-    return remembered(key, (*draft.tools, draft.notices.words), make).use()
+    return remember(key, (*draft.tools, draft.notices.words), make).use()

@@ -13,7 +13,7 @@ from mentis.act.gate import GateRules
 from mentis.values.act import Policy, Scope
 from mentis.values.block import Mode
 
-from .routes import Section
+from .routes import SettingsSection
 
 ToolKind: TypeAlias = Literal["mcp", "openapi", "python"]
 TOOL_NAME = r"^[a-z][a-z0-9-]{0,31}$"
@@ -25,7 +25,7 @@ BY_LIST = ("message_NAME", "shell", "web_fetch", "read_skill")
 CHOSEN = tuple(kind.name for kind in BUILT_IN if kind.name not in BY_LIST)
 
 
-class ActSettings(Section):
+class ActSettings(SettingsSection):
     """What the agent may do, and who has to say yes first."""
 
     policy: Annotated[
@@ -137,7 +137,7 @@ class ActSettings(Section):
         return GateRules(self.policy, self.ask, self.outreach, budget, self.unasked)
 
 
-class OverrideSettings(Section):
+class OverrideSettings(SettingsSection):
     """What the owner says of one tool of an MCP server; what is left out is as for every one."""
 
     scope: Annotated[Scope | None, Field(description="What it touches; by default `agent`.")] = None
@@ -155,7 +155,7 @@ class OverrideSettings(Section):
     ] = None
 
 
-class ToolSettings(Section):
+class ToolSettings(SettingsSection):
     """One source of acts: an MCP server, operations of a web service, functions in Python."""
 
     kind: Annotated[

@@ -10,10 +10,10 @@ from mentis.recall.stance import StanceName
 from mentis.values.assembly import LAYERS, AssemblyLimits, LayerName
 from mentis.values.selection import SelectionLimits
 
-from .routes import Section
+from .routes import SettingsSection
 
 
-class StanceSettings(Section):
+class StanceSettings(SettingsSection):
     """What is different for one stance; what is left out is as for every one."""
 
     max_tools: Annotated[
@@ -31,7 +31,7 @@ class StanceSettings(Section):
     ] = None
 
 
-class AssemblySettings(Section):
+class AssemblySettings(SettingsSection):
     """The prompt as one text (`mentis assemble`)."""
 
     max_context_tokens: Annotated[

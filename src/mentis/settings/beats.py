@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from .routes import Section
+from .routes import SettingsSection
 
 KIND = re.compile(r"[a-z][a-z0-9_]{0,63}")
 WEIGHTS = {
@@ -19,7 +19,7 @@ WEIGHTS = {
 }
 
 
-class BeatSettings(Section):
+class BeatSettings(SettingsSection):
     """Moments of the agent's own, with nobody waiting. `routes.beat` is their route, if there is
     one; `acts.unasked` says what may be done in them.
     """
@@ -62,7 +62,7 @@ class BeatSettings(Section):
         return weights
 
 
-class DeliverySettings(Section):
+class DeliverySettings(SettingsSection):
     """Passing on what an act brought after the turn that asked for it."""
 
     attempts: Annotated[

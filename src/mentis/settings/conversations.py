@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from .routes import Section
+from .routes import SettingsSection
 
 
-class ConversationSettings(Section):
+class ConversationSettings(SettingsSection):
     """What becomes of a conversation that is longer than the context."""
 
     summary: Annotated[
@@ -31,7 +31,7 @@ class ConversationSettings(Section):
     ] = 50
 
 
-class AfterthoughtSettings(Section):
+class AfterthoughtSettings(SettingsSection):
     """Thinking about whether to write once more. `features.nachgedankeEnabled` switches it on."""
 
     mode: Annotated[

@@ -8,10 +8,10 @@ from pydantic import Field, model_validator
 
 from mentis.values.tick import PatchLimits
 
-from .routes import Section
+from .routes import SettingsSection
 
 
-class CortexSettings(Section):
+class CortexSettings(SettingsSection):
     """How the agent thinks by itself: `mentis tick`. A helper is a model once it has a route: one
     of its own name (`routes.sense_helper`), or `routes.helper` for all six.
     """

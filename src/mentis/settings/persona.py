@@ -6,13 +6,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from .routes import Section
+from .routes import SettingsSection
 
 # Percent of the window that has to be new.
 SHARES = {"off": 0, "frequent": 50, "medium": 75, "rare": 95}
 
 
-class MemorySettings(Section):
+class MemorySettings(SettingsSection):
     """What an agent keeps about itself: its memory files, its goals, what it holds in mind."""
 
     review: Annotated[
@@ -26,7 +26,7 @@ class MemorySettings(Section):
     ] = "auto"
 
 
-class PersonaUpdateSettings(Section):
+class PersonaUpdateSettings(SettingsSection):
     """When the persona goes through a conversation and brings its memory files up to date. They
     are updated by themselves only while `features.cortexEnabled`; a route may be named for it.
     """

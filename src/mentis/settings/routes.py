@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from mentis.call.dialects import DIALECTS, PLACES, Place
+from mentis.call.dialects import DIALECTS, PLACES, BackendPreset
 from mentis.errors import RouteError
 from mentis.facts.abilities import override
 from mentis.facts.ability import Abilities
@@ -22,11 +22,11 @@ _DEFAULT_MODELS: dict[Backend, str] = {
 }
 
 
-class Section(BaseModel):
+class SettingsSection(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class RouteSettings(Section):
+class RouteSettings(SettingsSection):
     """One destination. What is left out is filled in for the backend it turns out to be.
 
     A name alone (`correction = "anthropic/claude-haiku-5"`) stands for another route.
@@ -180,7 +180,7 @@ class RouteSettings(Section):
         backend = self.chosen_backend
         small = (self.replays if backend == "replay" else backend) == "embedded"
         # The key of a provider goes to that provider, never to another address.
-        known = Place(backend) if self.url else PLACES.get(backend, Place(backend))
+        known = BackendPreset(backend) if self.url else PLACES.get(backend, BackendPreset(backend))
         return Route(
             name=name,
             backend=backend,

@@ -7,12 +7,12 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from .routes import Section
+from .routes import SettingsSection
 
 _CLOCK = r"^(([01][0-9]|2[0-3]):[0-5][0-9])?$"
 
 
-class TimerSettings(Section):
+class TimerSettings(SettingsSection):
     """Something the agent senses by the clock: `every` so many seconds, or each day `at` a time."""
 
     text: Annotated[str, Field(min_length=1, max_length=2000, description="What it is told.")]
@@ -35,7 +35,7 @@ class TimerSettings(Section):
         return int(hour), int(minute)
 
 
-class RunSettings(Section):
+class RunSettings(SettingsSection):
     """How an agent goes on ticking: `mentis run`."""
 
     interval: Annotated[

@@ -8,10 +8,10 @@ from pydantic import Field
 
 from mentis.compose.placeholders import Policy
 
-from .routes import Section
+from .routes import SettingsSection
 
 
-class StoreSettings(Section):
+class StoreSettings(SettingsSection):
     """The database of the home."""
 
     busy_seconds: Annotated[
@@ -19,7 +19,7 @@ class StoreSettings(Section):
     ] = 5.0
 
 
-class LedgerSettings(Section):
+class LedgerSettings(SettingsSection):
     """Where the record of what happened is kept."""
 
     store: Annotated[
@@ -96,7 +96,7 @@ class LedgerSettings(Section):
     ] = 600.0
 
 
-class MemoriesSettings(Section):
+class MemoriesSettings(SettingsSection):
     """The memories that are searched: facts, decisions, episodes."""
 
     store: Annotated[
@@ -133,7 +133,7 @@ class MemoriesSettings(Section):
     ] = 0.0
 
 
-class RecallSettings(Section):
+class RecallSettings(SettingsSection):
     """What comes to mind for a message: tools, skills and memories."""
 
     embedder: Annotated[
@@ -159,7 +159,7 @@ class RecallSettings(Section):
     ] = 5.0
 
 
-class StatusSettings(Section):
+class StatusSettings(SettingsSection):
     """Status windows and how they come in."""
 
     window: Annotated[
@@ -205,7 +205,7 @@ class StatusSettings(Section):
     ] = False
 
 
-class LimitSettings(Section):
+class LimitSettings(SettingsSection):
     """What is refused for being too large."""
 
     message_chars: Annotated[
@@ -226,7 +226,7 @@ class LimitSettings(Section):
     ] = 8_000_000
 
 
-class BudgetSettings(Section):
+class BudgetSettings(SettingsSection):
     """What may be spent. A call that could go over it is not made; 0 means no limit."""
 
     turn_tokens: Annotated[
@@ -260,7 +260,7 @@ class BudgetSettings(Section):
     ] = 0.0
 
 
-class CorrectionSettings(Section):
+class CorrectionSettings(SettingsSection):
     """Asking the model again for what it got wrong."""
 
     calls: Annotated[
@@ -274,7 +274,7 @@ class CorrectionSettings(Section):
     ] = 3
 
 
-class FallbackSettings(Section):
+class FallbackSettings(SettingsSection):
     """What happens when no route answers."""
 
     repeat_seconds: Annotated[
@@ -291,7 +291,7 @@ class FallbackSettings(Section):
     ] = 512
 
 
-class BreakerSettings(Section):
+class BreakerSettings(SettingsSection):
     """Leaving a server alone that keeps failing."""
 
     failures: Annotated[
@@ -302,7 +302,7 @@ class BreakerSettings(Section):
     ] = 30.0
 
 
-class RecordSettings(Section):
+class RecordSettings(SettingsSection):
     """Exchanges kept as files, to look at and to replay."""
 
     folder: Annotated[
@@ -314,7 +314,7 @@ class RecordSettings(Section):
     ] = ""
 
 
-class FeatureSettings(Section):
+class FeatureSettings(SettingsSection):
     """What can be switched off. A change counts from the next request on."""
 
     cortexEnabled: Annotated[  # noqa: N815  # the name this switch has always had
@@ -341,7 +341,7 @@ class FeatureSettings(Section):
     ] = True
 
 
-class PlaceholderSettings(Section):
+class PlaceholderSettings(SettingsSection):
     """What stands where a placeholder has no value, by where the block goes."""
 
     system_prompt: Annotated[

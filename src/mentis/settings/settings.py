@@ -21,7 +21,7 @@ from .beats import BeatSettings, DeliverySettings
 from .conversations import AfterthoughtSettings, ConversationSettings
 from .cortex import CortexSettings
 from .persona import MemorySettings, PersonaUpdateSettings
-from .routes import RouteSettings, Section, direct_route
+from .routes import RouteSettings, SettingsSection, direct_route
 from .run import RunSettings
 from .sections import (
     BreakerSettings,
@@ -70,7 +70,7 @@ HELPERS: tuple[Stage, ...] = (
 KeyPath: TypeAlias = tuple[str, ...]
 
 
-class SettingsModel(Section):
+class SettingsModel(SettingsSection):
     format: Annotated[int, Field(ge=1, description="Version of the home's layout.")] = FORMAT
     name: Annotated[
         str,
@@ -136,7 +136,7 @@ class Settings:
         known, backends = ", ".join(sorted(self.model.routes)), ", ".join(sorted(PLACES))
         raise RouteError(
             f"there is no route {name!r}",
-            hint=meant(name, self.model.routes)
+            hint=did_you_mean(name, self.model.routes)
             or f"known: {known}; or BACKEND/MODEL with one of {backends}",
         )
 
@@ -324,6 +324,6 @@ def _filled(route: Route, given: RouteSettings) -> dict[str, object]:
     return {"use": given.use, **values}
 
 
-def meant(name: str, known: Mapping[str, object] | list[str]) -> str:
+def did_you_mean(name: str, known: Mapping[str, object] | list[str]) -> str:
     close = get_close_matches(name, list(known), n=1)
     return f"did you mean {close[0]!r}?" if close else ""

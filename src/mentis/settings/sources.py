@@ -16,7 +16,7 @@ from mentis.errors import HomeTooNew, MentisError, SettingsError
 from mentis.values.location import Location, Problem
 
 from .acts import TOOL_NAME, TOOL_NAME_RULE
-from .settings import FORMAT, Settings, SettingsModel, leaves, meant, names_in
+from .settings import FORMAT, Settings, SettingsModel, did_you_mean, leaves, names_in
 
 FILE = "mentis.toml"
 PREFIX = "MENTIS_"
@@ -173,7 +173,7 @@ def _problem(
     key = ".".join(steps)
     unknown = detail["type"] == "extra_forbidden"
     message = f"unknown setting {key!r}" if unknown else f"{key}: {_plain(detail)}"
-    hint = meant(steps[-1], names_in(steps[:-1])) if unknown else ""
+    hint = did_you_mean(steps[-1], names_in(steps[:-1])) if unknown else ""
     if name := next((n for k, n in names.items() if k[: len(steps)] == steps), None):
         return Problem("settings", f"environment {name}: {message}", hint=hint)
     return problem_at(

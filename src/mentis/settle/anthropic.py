@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from mentis.values.reply import CallDelta, Delta, ReasoningDelta, Reply, Stop, TextDelta, Usage
 
 from .arguments import BadArguments, read_arguments
-from .draft import Draft, Frank, Piece
-from .expected import NOTHING_EXPECTED, Expected
+from .draft import Frank, Piece, ReplyDraft
+from .expected import NOTHING_EXPECTED, Expectation
 from .lenient import count_in, list_in, number_in, object_in, objects_in, text_in
 
 WIRE = "anthropic"
@@ -34,9 +34,9 @@ _COUNTS = (
 class AnthropicReader(Frank):
     """Feed it every event in order, then finish it. It works for whole bodies too."""
 
-    def __init__(self, expected: Expected = NOTHING_EXPECTED) -> None:
+    def __init__(self, expected: Expectation = NOTHING_EXPECTED) -> None:
         self._expected = expected
-        self._draft = Draft(WIRE, expected, calls="tool_use")
+        self._draft = ReplyDraft(WIRE, expected, calls="tool_use")
         self._blocks: dict[int, Piece] = {}
         self._calls: dict[int, int] = {}
         self._counts: dict[str, object] = {}

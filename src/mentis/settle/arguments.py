@@ -7,7 +7,7 @@ from typing import cast
 
 from mentis.values.json import JsonObject, inner_values, is_deeper, json_fault
 
-from .lenient import Doubled, refuse_constant
+from .lenient import DoubledKeys, refuse_constant
 
 # Far more than any tool needs, far less than what makes a recursive reader fail later on.
 DEEPEST = 100
@@ -20,7 +20,7 @@ class BadArguments(ValueError):
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise BadArguments(_twice(Doubled(pairs)))
+        raise BadArguments(_twice(DoubledKeys(pairs)))
     return members
 
 
@@ -88,13 +88,13 @@ def where(error: json.JSONDecodeError) -> str:
     return f"{error.msg} at line {error.lineno}, column {error.colno}: {around!r}"
 
 
-def _doubled(value: object) -> Doubled | None:
-    if isinstance(value, Doubled):
+def _doubled(value: object) -> DoubledKeys | None:
+    if isinstance(value, DoubledKeys):
         return value
     return next((found for inner in inner_values(value) if (found := _doubled(inner))), None)
 
 
-def _twice(doubled: Doubled) -> str:
+def _twice(doubled: DoubledKeys) -> str:
     return f"the key {doubled.key!r} stands twice in one object"
 
 
@@ -104,7 +104,7 @@ def _written(value: object) -> str:
         return f"[{', '.join(map(_written, cast('list[object]', value)))}]"
     if not isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
-    members = value.pairs if isinstance(value, Doubled) else cast("JsonObject", value).items()
+    members = value.pairs if isinstance(value, DoubledKeys) else cast("JsonObject", value).items()
     written = [f"{json.dumps(name)}: {_written(given)}" for name, given in members]
     return f"{{{', '.join(written)}}}"
 

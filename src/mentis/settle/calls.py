@@ -17,7 +17,7 @@ from mentis.values.reply import ReplyProblem
 
 from .arguments import BadArguments, check_arguments, check_name, read_arguments, said_again
 from .doorway import Behind, behind
-from .expected import Expected
+from .expected import Expectation
 from .integers import with_integers
 from .lenient import object_in, objects_in, printable, text_in
 from .optionals import without_nulls
@@ -26,7 +26,7 @@ _PLACE = "interface_path"
 _WRAPPERS = ("parallel", "multi_tool_use.parallel", "multi_tool_use_parallel")
 
 
-class Settled:
+class SettledCalls:
     """Actions, the parts that replay them, and what went wrong on the way."""
 
     def __init__(self) -> None:
@@ -43,8 +43,8 @@ class Settled:
 
 
 def settle_call(
-    into: Settled,
-    expected: Expected,
+    into: SettledCalls,
+    expected: Expectation,
     *,
     call_id: str,
     name: str,
@@ -99,9 +99,9 @@ class _Use:
 
 
 def _add(
-    into: Settled,
+    into: SettledCalls,
     use: _Use,
-    expected: Expected,
+    expected: Expectation,
     *,
     call_id: str,
     state: ProviderState | None,
@@ -119,7 +119,9 @@ def _add(
     into.parts.append(ToolCallPart(call_id, use.name, said, state))
 
 
-def _typed(into: Settled, name: str, arguments: JsonObject, expected: Expected) -> JsonObject:
+def _typed(
+    into: SettledCalls, name: str, arguments: JsonObject, expected: Expectation
+) -> JsonObject:
     """Whole numbers where the tool's schema wants them: some formats send 3 as 3.0."""
     tool = expected.tool(name)
     if tool is None:
@@ -133,7 +135,9 @@ def _typed(into: Settled, name: str, arguments: JsonObject, expected: Expected) 
     return told
 
 
-def _placed(into: Settled, name: str, arguments: JsonObject, expected: Expected) -> JsonObject:
+def _placed(
+    into: SettledCalls, name: str, arguments: JsonObject, expected: Expectation
+) -> JsonObject:
     """A message without an address goes to the place it answers."""
     tool = expected.tool(name)
     if tool is None or not expected.place or arguments.get(_PLACE):
@@ -147,7 +151,7 @@ def _placed(into: Settled, name: str, arguments: JsonObject, expected: Expected)
 
 
 def _inner_calls(
-    name: str, arguments: JsonObject, expected: Expected
+    name: str, arguments: JsonObject, expected: Expectation
 ) -> list[tuple[str, JsonObject]]:
     if name not in _WRAPPERS or expected.offers(name):
         return []
@@ -156,7 +160,7 @@ def _inner_calls(
     return [use for use in inner if use] if all(inner) else []
 
 
-def _inner(use: Mapping[str, object], expected: Expected) -> tuple[str, JsonObject] | None:
+def _inner(use: Mapping[str, object], expected: Expectation) -> tuple[str, JsonObject] | None:
     name = expected.meant(text_in(use.get("recipient_name")).removeprefix("functions."))
     given = use.get("parameters")
     if not expected.offers(name) or not isinstance(given, dict):

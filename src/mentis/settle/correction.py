@@ -74,7 +74,7 @@ class Stop(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked(Value):
+class AskedMessage(Value):
     """What the reply was an answer to: the person's own words and the tools that were offered."""
 
     message: str
@@ -87,7 +87,7 @@ class Asked(Value):
 
 
 def plan_correction(
-    reply: Reply, failures: Sequence[Failure], *, asked: Asked, attempts: Attempts
+    reply: Reply, failures: Sequence[Failure], *, asked: AskedMessage, attempts: Attempts
 ) -> Correction | Stop:
     """Ask again for what failed and can be mended, as long as calls are left and it moves on."""
     failed = tuple(failures)
@@ -165,7 +165,7 @@ def _block(fixable: tuple[Failure, ...], done: tuple[Action, ...]) -> Correction
 
 
 def _values(
-    reply: Reply, fixable: tuple[Failure, ...], done: tuple[Action, ...], asked: Asked
+    reply: Reply, fixable: tuple[Failure, ...], done: tuple[Action, ...], asked: AskedMessage
 ) -> dict[str, str | tuple[str, ...]]:
     """A value for every placeholder of the three blocks; each takes those it has."""
     hints = [failure.message for failure in fixable if failure.kind in ("json", "call")]
@@ -198,7 +198,7 @@ def _line(failure: Failure) -> str:
     return f"{failure.action}: {failure.message}" if failure.action else failure.message
 
 
-def _schemas(fixable: tuple[Failure, ...], asked: Asked) -> str:
+def _schemas(fixable: tuple[Failure, ...], asked: AskedMessage) -> str:
     tried = {failure.action for failure in fixable}
     forms = [
         f"{tool.name}: {json.dumps(tool.parameters, ensure_ascii=False)}"

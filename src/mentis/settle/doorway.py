@@ -8,7 +8,7 @@ from mentis.values.json import JsonObject
 from mentis.values.value import Value
 
 from .arguments import BadArguments, check_arguments, read_arguments
-from .expected import Expected
+from .expected import Expectation
 from .lenient import printable
 
 _NAME, _ARGUMENTS = "name", "arguments"
@@ -23,7 +23,7 @@ class Behind(Value):
     mended: str = ""
 
 
-def behind(name: str, arguments: JsonObject, expected: Expected) -> Behind | None:
+def behind(name: str, arguments: JsonObject, expected: Expectation) -> Behind | None:
     """None when this is no call through the doorway, BadArguments when it cannot be one.
 
     Whether the tool was told of is not asked here: that is one rule for every call.

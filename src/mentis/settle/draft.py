@@ -18,13 +18,13 @@ from mentis.values.part import MediaPart, Part, ProviderState, ReasoningPart, Te
 from mentis.values.reply import Delta, Reply, ReplyProblem, Stop, Usage
 
 from .arguments import is_recordable
-from .calls import Settled, settle_call
-from .expected import Expected
+from .calls import SettledCalls, settle_call
+from .expected import Expectation
 from .lenient import (
     all_printable,
     decode_at_start,
     decode_marked,
-    marked,
+    mark_doubled,
     object_in,
     printable,
     text_in,
@@ -58,13 +58,13 @@ class Frank:
         return ()
 
 
-class Draft:
+class ReplyDraft:
     """What has been read so far.
 
     `calls` stands in every event that may hold the arguments of a call as an object.
     """
 
-    def __init__(self, wire: str, expected: Expected, *, calls: str | None = None) -> None:
+    def __init__(self, wire: str, expected: Expectation, *, calls: str | None = None) -> None:
         self.wire = wire
         self._calls = calls
         self.expected = expected
@@ -91,7 +91,7 @@ class Draft:
 
     def _take_slowly(self, event: str) -> Mapping[str, object] | None:
         try:
-            body: object = json.loads(event, object_pairs_hook=marked)
+            body: object = json.loads(event, object_pairs_hook=mark_doubled)
         except (ValueError, RecursionError) as error:
             self.problem("bad-event", f"not JSON: {error}", event)
             return None
@@ -159,10 +159,10 @@ class Draft:
         return f"call_{sha256(seed.encode('utf-8', 'replace')).hexdigest()[:12]}_{number}"
 
 
-class _Made(Settled):
+class _Made(SettledCalls):
     """What the pieces of a draft came to."""
 
-    def __init__(self, draft: Draft, stop: Stop) -> None:
+    def __init__(self, draft: ReplyDraft, stop: Stop) -> None:
         super().__init__()
         self._draft = draft
         self._stop = stop

@@ -17,7 +17,7 @@ from mentis.values.json import JsonObject
 from mentis.values.tick import (
     ActDraft,
     Append,
-    Dropped,
+    DroppedElement,
     GoalPatchOp,
     Insert,
     MemoryPatchOp,
@@ -30,8 +30,8 @@ from mentis.values.tick import (
 from mentis.values.value import Value
 
 from .arguments import DEEPEST, is_recordable
-from .found import Found, find_json
-from .lenient import Doubled, marked, printable
+from .found import FoundJson, find_json
+from .lenient import DoubledKeys, mark_doubled, printable
 
 T = TypeVar("T")
 ITEMS = "items"
@@ -47,15 +47,15 @@ def _integer(digits: str) -> int | float:
 
 
 # NaN and the like are read, so that only the element that has one is refused for it.
-_DECODER = json.JSONDecoder(object_pairs_hook=marked, parse_int=_integer)
+_DECODER = json.JSONDecoder(object_pairs_hook=mark_doubled, parse_int=_integer)
 
 
 @dataclass(frozen=True, slots=True)
-class Read(Value, Generic[T]):
+class SectionContent(Value, Generic[T]):
     """What a section holds. `fits`: it is exactly what the contract asks for."""
 
     items: tuple[T, ...] = ()
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[DroppedElement, ...] = ()
     fits: bool = True
 
 
@@ -63,33 +63,33 @@ class _Unfit(Exception):
     """Why an element is not what the contract has there."""
 
 
-def read_acts(body: str) -> Read[ActDraft]:
+def read_acts(body: str) -> SectionContent[ActDraft]:
     return _read("acts", body, _draft)
 
 
-def read_goal_ops(body: str) -> Read[GoalPatchOp]:
+def read_goal_ops(body: str) -> SectionContent[GoalPatchOp]:
     return _read("goal-tree-patch", body, _goal_op)
 
 
-def read_memory_ops(body: str) -> Read[MemoryPatchOp]:
+def read_memory_ops(body: str) -> SectionContent[MemoryPatchOp]:
     return _read("l1-memory-patch", body, _memory_op)
 
 
-def _read(section: Section, body: str, take: Callable[[_Members], T]) -> Read[T]:
+def _read(section: Section, body: str, take: Callable[[_Members], T]) -> SectionContent[T]:
     if not body.strip():
-        return Read()
+        return SectionContent()
     elements, exact = _elements(body)
     if elements is None:
-        dropped = Dropped(section, 0, "shape", "this is not a JSON array", _shown(body))
-        return Read(dropped=(dropped,), fits=False)
-    items, lost = list[T](), list[Dropped]()
+        dropped = DroppedElement(section, 0, "shape", "this is not a JSON array", _shown(body))
+        return SectionContent(dropped=(dropped,), fits=False)
+    items, lost = list[T](), list[DroppedElement]()
     for index, element in enumerate(elements):
         try:
             items.append(_taken(element, take))
         except _Unfit as error:
             raw = _shown(json.dumps(element, ensure_ascii=False))
-            lost.append(Dropped(section, index, "shape", str(error), raw))
-    return Read(tuple(items), tuple(lost), fits=exact and not lost)
+            lost.append(DroppedElement(section, index, "shape", str(error), raw))
+    return SectionContent(tuple(items), tuple(lost), fits=exact and not lost)
 
 
 def _elements(body: str) -> tuple[list[object] | None, bool]:
@@ -98,7 +98,7 @@ def _elements(body: str) -> tuple[list[object] | None, bool]:
         whole: object = _DECODER.decode(body.strip())
     except (ValueError, RecursionError):
         found = find_json(body)
-        return (_list_in(found.value) if isinstance(found, Found) else None), False
+        return (_list_in(found.value) if isinstance(found, FoundJson) else None), False
     return _list_in(whole), True
 
 
@@ -110,7 +110,7 @@ def _list_in(value: object) -> list[object] | None:
 
 
 def _taken(element: object, take: Callable[[_Members], T]) -> T:
-    if isinstance(element, Doubled):
+    if isinstance(element, DoubledKeys):
         raise _Unfit(f"{element.key!r} stands twice")
     if not isinstance(element, dict):
         raise _Unfit("an object is needed here")
@@ -222,7 +222,7 @@ def _doubled(value: object) -> bool:
     waiting = [value]
     while waiting:
         one = waiting.pop()
-        if isinstance(one, Doubled):
+        if isinstance(one, DoubledKeys):
             return True
         if isinstance(one, dict):
             waiting.extend(cast("dict[str, object]", one).values())

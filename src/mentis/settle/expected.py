@@ -13,7 +13,7 @@ _ANY_MESSAGE = ("message", "send_message")
 
 
 @dataclass(frozen=True, slots=True)
-class Expected(Value):
+class Expectation(Value):
     """`names` leads from the name on the wire to our own. `tools` None: nobody said.
 
     `model` is the model that was asked for: replayed state is tagged with it, because what a
@@ -50,4 +50,4 @@ class Expected(Value):
         return self.tool(name) is not None
 
 
-NOTHING_EXPECTED = Expected()
+NOTHING_EXPECTED = Expectation()

@@ -12,7 +12,7 @@ from typing import Literal, cast
 from mentis.values.value import Value
 
 from .arguments import where
-from .lenient import marked
+from .lenient import mark_doubled
 
 # Where a value may begin is tried so often; a text full of brackets is no reason to hang.
 MOST_STARTS = 200
@@ -23,15 +23,15 @@ _NOISE = re.compile(
     r".*(?:\n|$)",
     re.MULTILINE,
 )
-_STRICT = json.JSONDecoder(object_pairs_hook=marked)
+_STRICT = json.JSONDecoder(object_pairs_hook=mark_doubled)
 # Control characters inside texts are let through.
-_LOOSE = json.JSONDecoder(object_pairs_hook=marked, strict=False)
+_LOOSE = json.JSONDecoder(object_pairs_hook=mark_doubled, strict=False)
 
 Cleaning = Literal["", "control-characters", "noise-lines"]
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Value):
+class FoundJson(Value):
     """A value in a text, what stood around it, and what had to be done to read it.
 
     `gave_up`: so many brackets stand in the text that not all were tried as the beginning.
@@ -52,7 +52,7 @@ class Missing(Value):
     gave_up: bool = False
 
 
-def find_json(text: str) -> Found | Missing:
+def find_json(text: str) -> FoundJson | Missing:
     """The whole text wins, then a fence, then the value with the least around it."""
     for cleaning, cleaned, decoder in _variants(text):
         found = _find(cleaned, decoder)
@@ -69,12 +69,12 @@ def _variants(text: str) -> Iterator[tuple[Cleaning, str, json.JSONDecoder]]:
         yield "noise-lines", quiet, _LOOSE
 
 
-def _find(text: str, decoder: json.JSONDecoder) -> Found | None:
+def _find(text: str, decoder: json.JSONDecoder) -> FoundJson | None:
     if (whole := _decode(text.strip(), decoder)) is not None:
-        return Found(whole)
+        return FoundJson(whole)
     for fence in _FENCE.finditer(text):
         if (inside := _decode(fence[1].strip(), decoder)) is not None:
-            return Found(inside, text[: fence.start()].strip(), text[fence.end() :].strip())
+            return FoundJson(inside, text[: fence.start()].strip(), text[fence.end() :].strip())
     return _longest(text, decoder)
 
 
@@ -89,7 +89,7 @@ def _decode(text: str, decoder: json.JSONDecoder) -> object:
     return value or None
 
 
-def _longest(text: str, decoder: json.JSONDecoder) -> Found | None:
+def _longest(text: str, decoder: json.JSONDecoder) -> FoundJson | None:
     best: tuple[int, int, object] | None = None
     position = 0
     for _ in range(MOST_STARTS):
@@ -107,7 +107,7 @@ def _longest(text: str, decoder: json.JSONDecoder) -> Found | None:
     if best is None:
         return None
     before, after = text[: best[0]].strip(), text[best[1] :].strip()
-    return Found(best[2], before, after, gave_up=_START.search(text, position) is not None)
+    return FoundJson(best[2], before, after, gave_up=_START.search(text, position) is not None)
 
 
 def _has_more(text: str) -> bool:

@@ -11,9 +11,9 @@ from typing import cast
 from mentis.values.reply import CallDelta, Delta, ReasoningDelta, Reply, Stop, TextDelta, Usage
 
 from .arguments import said_again
-from .draft import Draft, Frank, Piece
-from .expected import NOTHING_EXPECTED, Expected
-from .lenient import count_in, list_in, marked, object_in, text_in
+from .draft import Frank, Piece, ReplyDraft
+from .expected import NOTHING_EXPECTED, Expectation
+from .lenient import count_in, list_in, mark_doubled, object_in, text_in
 
 WIRE = "gemini"
 _STOPS: dict[str, Stop] = {
@@ -54,8 +54,8 @@ _COUNTS = {
 class GeminiReader(Frank):
     """Feed it every event in order, then finish it."""
 
-    def __init__(self, expected: Expected = NOTHING_EXPECTED) -> None:
-        self._draft = Draft(WIRE, expected, calls="unction")
+    def __init__(self, expected: Expectation = NOTHING_EXPECTED) -> None:
+        self._draft = ReplyDraft(WIRE, expected, calls="unction")
         self._counts: dict[str, object] = {}
         self._used: Mapping[str, object] = {}
         self._calls = 0
@@ -225,7 +225,7 @@ def _sign(piece: Piece, signature: str) -> None:
 
 def _items(text: str) -> list[object] | None:
     try:
-        parsed: object = json.loads(text, object_pairs_hook=marked)
+        parsed: object = json.loads(text, object_pairs_hook=mark_doubled)
     except (ValueError, RecursionError):
         return None
     return cast("list[object]", parsed) if isinstance(parsed, list) else None

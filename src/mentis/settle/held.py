@@ -6,7 +6,7 @@ import json
 import re
 from typing import Literal, TypeAlias
 
-from .expected import Expected
+from .expected import Expectation
 from .found import MOST_STARTS
 from .leaks import OPENINGS
 from .shapes import recognise
@@ -22,10 +22,10 @@ _DECODER = json.JSONDecoder()
 _Holding: TypeAlias = Literal["", "json", "fence", "all"]
 
 
-class Held:
+class CallHoldback:
     """Feed it the pieces of a text; it gives back what can be told of it now."""
 
-    def __init__(self, expected: Expected) -> None:
+    def __init__(self, expected: Expectation) -> None:
         self._expected = expected
         self._off = expected.tools == ()  # nothing was offered, so nothing is a call
         self._holding: _Holding = ""

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
-from .expected import NOTHING_EXPECTED, Expected
-from .lenient import list_in, marked
-from .shapes import Wanted, recognise
+from .expected import NOTHING_EXPECTED, Expectation
+from .lenient import list_in, mark_doubled
+from .shapes import WantedAction, recognise
 
 # How a call begins and ends in the templates in use; what is between is JSON.
 _TAGS = (
@@ -37,7 +37,7 @@ OPENINGS = (
     "[TOOL_CALLS]",
 )
 _FRAMES = re.compile(r"</?(?:function_calls|tool_calls)>")
-_DECODER = json.JSONDecoder(object_pairs_hook=marked)
+_DECODER = json.JSONDecoder(object_pairs_hook=mark_doubled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,10 @@ class Leak:
 
     start: int
     end: int
-    wanted: tuple[Wanted, ...]
+    wanted: tuple[WantedAction, ...]
 
 
-def find_leaks(text: str, expected: Expected) -> tuple[Leak, ...]:
+def find_leaks(text: str, expected: Expectation) -> tuple[Leak, ...]:
     """All in their order, if one is of an offered tool; none overlaps another."""
     if "<" not in text and "[TOOL_CALLS]" not in text:
         return ()
@@ -61,7 +61,7 @@ def find_leaks(text: str, expected: Expected) -> tuple[Leak, ...]:
     return tuple(leaks) if offered else ()
 
 
-def has_unread_leak(text: str, expected: Expected) -> bool:
+def has_unread_leak(text: str, expected: Expectation) -> bool:
     """Whether markup of a call stands there, with the name of an offered tool, and is broken."""
     if not any(opening in text for opening, _ in _TAGS):
         return False
@@ -78,16 +78,16 @@ def without(text: str, leaks: tuple[Leak, ...]) -> str:
     return _FRAMES.sub("", "".join([*kept, text[position:]])).strip()
 
 
-def _all_leaks(text: str, expected: Expected) -> Iterator[Leak]:
+def _all_leaks(text: str, expected: Expectation) -> Iterator[Leak]:
     for opening, closing in _TAGS:
         for start, inside, end in _between(text, opening, closing):
             yield Leak(start, end, _calls(inside, expected))
     for start, inside, end in _between(text, "<function=", "</function>"):
         name, _, given = inside.partition(">")
-        yield Leak(start, end, (Wanted(name.strip(), given.strip()),))
+        yield Leak(start, end, (WantedAction(name.strip(), given.strip()),))
     for start, inside, end in _between(text, '<invoke name="', "</invoke>"):
         name, _, body = inside.partition('">')
-        yield Leak(start, end, (Wanted(name, _parameters(body)),))
+        yield Leak(start, end, (WantedAction(name, _parameters(body)),))
     for found in _MARKED.finditer(text):
         try:
             value, end = cast("tuple[object, int]", _DECODER.raw_decode(text, found.end()))
@@ -105,7 +105,7 @@ def _between(text: str, opening: str, closing: str) -> Iterator[tuple[int, str, 
         start = text.find(opening, end)
 
 
-def _calls(inside: str, expected: Expected) -> tuple[Wanted, ...]:
+def _calls(inside: str, expected: Expectation) -> tuple[WantedAction, ...]:
     """One call or a list of them; some templates put one on each line."""
     try:
         value: object = _DECODER.decode(inside)
@@ -115,7 +115,7 @@ def _calls(inside: str, expected: Expected) -> tuple[Wanted, ...]:
     return tuple(one for item in items for one in _wanted(item, expected))
 
 
-def _wanted(value: object, expected: Expected) -> list[Wanted]:
+def _wanted(value: object, expected: Expectation) -> list[WantedAction]:
     """Also of what was not offered, where it has the shape of a call and nothing else."""
     return recognise(value, expected).wanted or recognise(value, NOTHING_EXPECTED).wanted
 
@@ -123,7 +123,7 @@ def _wanted(value: object, expected: Expected) -> list[Wanted]:
 def _parameters(body: str) -> dict[str, object]:
     found = [inside for _, inside, _ in _between(body, '<parameter name="', "</parameter>")]
     pairs = [inside.partition('">') for inside in found]
-    return marked([(name, _given(value)) for name, _, value in pairs])
+    return mark_doubled([(name, _given(value)) for name, _, value in pairs])
 
 
 def _given(text: str) -> object:

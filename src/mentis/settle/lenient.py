@@ -14,7 +14,7 @@ def refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
 
 
-class Doubled(dict[str, object]):
+class DoubledKeys(dict[str, object]):
     """An object in which a key stood twice: nobody knows which was meant. `pairs` is all of it."""
 
     def __init__(self, pairs: list[tuple[str, object]]) -> None:
@@ -27,16 +27,16 @@ class Doubled(dict[str, object]):
         return next(name for name in names if names.count(name) > 1)
 
 
-def marked(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def mark_doubled(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """What a decoder makes of an object, so that a key that stands twice is not lost."""
     members = dict(pairs)
-    return members if len(members) == len(pairs) else Doubled(pairs)
+    return members if len(members) == len(pairs) else DoubledKeys(pairs)
 
 
 # Skips what `json.loads` does around the scanner; one event is one document without blanks.
 decode_at_start = json.JSONDecoder().raw_decode
 # The same, a little slower: for the few events that may hold the arguments of a call.
-decode_marked = json.JSONDecoder(object_pairs_hook=marked).raw_decode
+decode_marked = json.JSONDecoder(object_pairs_hook=mark_doubled).raw_decode
 
 
 def text_in(value: object) -> str:
@@ -46,7 +46,7 @@ def text_in(value: object) -> str:
 def object_in(value: object) -> Mapping[str, object]:
     if type(value) is dict:
         return value  # pyright: ignore[reportUnknownVariableType]  # JSON; a `cast` is a call, and this runs often
-    return value if isinstance(value, Doubled) else _NOTHING
+    return value if isinstance(value, DoubledKeys) else _NOTHING
 
 
 def list_in(value: object) -> list[object]:

@@ -9,8 +9,8 @@ from mentis.values.reply import CallDelta, Delta, ReasoningDelta, Reply, Stop, T
 
 from .arguments import said_again
 from .counts import usage_in
-from .draft import Draft, Frank, Piece
-from .expected import NOTHING_EXPECTED, Expected
+from .draft import Frank, Piece, ReplyDraft
+from .expected import NOTHING_EXPECTED, Expectation
 from .lenient import list_in, number_in, object_in, objects_in, text_in
 
 WIRE = "openai-chat"
@@ -28,8 +28,8 @@ _PLAIN = {"content", "role", "refusal"}
 class ChatReader(Frank):
     """Feed it every event in order, then finish it. It works for whole bodies too."""
 
-    def __init__(self, expected: Expected = NOTHING_EXPECTED) -> None:
-        self._draft = Draft(WIRE, expected, calls="tool_calls")
+    def __init__(self, expected: Expectation = NOTHING_EXPECTED) -> None:
+        self._draft = ReplyDraft(WIRE, expected, calls="tool_calls")
         self._thought: Piece | None = None
         self._said: Piece | None = None
         self._calls: list[Piece] = []

@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias
 from mentis.values.reply import CallDelta, Delta, ReasoningDelta, Reply, Stop, TextDelta
 
 from .counts import usage_in
-from .draft import Draft, Frank, Piece
-from .expected import NOTHING_EXPECTED, Expected
+from .draft import Frank, Piece, ReplyDraft
+from .expected import NOTHING_EXPECTED, Expectation
 from .lenient import number_in, object_in, objects_in, text_in
 
 WIRE = "openai-responses"
@@ -36,8 +36,8 @@ _Kind: TypeAlias = Literal["text", "reasoning", "call"]
 class ResponsesReader(Frank):
     """Feed it every event in order, then finish it. It works for whole bodies too."""
 
-    def __init__(self, expected: Expected = NOTHING_EXPECTED) -> None:
-        self._draft = Draft(WIRE, expected)
+    def __init__(self, expected: Expectation = NOTHING_EXPECTED) -> None:
+        self._draft = ReplyDraft(WIRE, expected)
         self._items: dict[int, Piece] = {}
         self._calls: dict[int, int] = {}
 

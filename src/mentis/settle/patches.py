@@ -16,7 +16,7 @@ DEFAULT_LIMITS = PatchLimits()
 
 
 @dataclass(frozen=True, slots=True)
-class Patched(Value):
+class PatchedState(Value):
     """`state` is the very same object when nothing changed."""
 
     state: CognitionState
@@ -34,14 +34,14 @@ def patch(
     goal_ops: Iterable[GoalPatchOp] = (),
     memory_ops: Iterable[MemoryPatchOp] = (),
     limits: PatchLimits = DEFAULT_LIMITS,
-) -> Patched:
+) -> PatchedState:
     """The revision rises by one if the state is another one afterwards, however many took part."""
     user, goal_reports = apply_goal_ops(state.goals.user, goal_ops, limits)
     entries, memory_reports = apply_memory_ops(state.l1_memory, memory_ops, limits)
     if (user, entries) != (state.goals.user, state.l1_memory):
         goals = replace(state.goals, user=user)
         state = CognitionState(goals, entries, state.revision + 1)
-    return Patched(state, goal_reports, memory_reports)
+    return PatchedState(state, goal_reports, memory_reports)
 
 
 def patch_goal(

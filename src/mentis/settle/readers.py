@@ -11,12 +11,12 @@ from mentis.values.reply import Delta, Reply
 from mentis.values.tool import ToolDeclaration
 
 from .anthropic import AnthropicReader
-from .expected import Expected
+from .expected import Expectation
 from .gemini import GeminiReader
 from .openai_chat import ChatReader
 from .openai_responses import ResponsesReader
 from .text import InText, PlainReader
-from .window import Opening, Withholding
+from .window import WindowHoldback, Withholding
 
 
 class Reader(Protocol):
@@ -31,7 +31,7 @@ class Reader(Protocol):
     def finish(self, *, interrupted: bool = False) -> Reply: ...
 
 
-READERS: Mapping[str, Callable[[Expected], Reader]] = {
+READERS: Mapping[str, Callable[[Expectation], Reader]] = {
     "openai-chat": ChatReader,
     "openai-responses": ResponsesReader,
     "anthropic": AnthropicReader,
@@ -49,7 +49,7 @@ def reader_for(
     place: str = "",
     calls: Calls = "native",
     doorway: str = "",
-    opening: Opening | None = None,
+    opening: WindowHoldback | None = None,
 ) -> Reader:
     """A fresh reader. `names` leads from the name on the wire to our own (`Rendering.name_map`).
 
@@ -64,7 +64,7 @@ def reader_for(
             f"no answers are read from {wire!r}", hint=f"one of: {', '.join(READERS)}", wire=wire
         )
     offered = None if tools is None else tuple(tools)
-    expected = Expected(dict(names or {}), offered, model, place, doorway)
+    expected = Expectation(dict(names or {}), offered, model, place, doorway)
     reader = READERS[wire](expected)
     if opening is not None:
         reader = Withholding(reader, opening)

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from .expected import Expected
-from .lenient import Doubled, list_in, object_in, text_in
+from .expected import Expectation
+from .lenient import DoubledKeys, list_in, object_in, text_in
 
 _TYPE_KEYS = ("type", "function", "name", "plugin", "action", "command", "method")
 _PAYLOAD_KEYS = ("payload", "arguments", "parameters", "args", "schema", "input")
@@ -22,7 +22,7 @@ _INPUT_KEYS = ("action_input", "content", "text", "message")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedAction:
     """One action as it was written; `payload` may still be a text of JSON."""
 
     name: str
@@ -35,22 +35,22 @@ class Shape:
     """What a JSON value was recognised as. `name` says which shape; empty when it is none."""
 
     name: str = ""
-    wanted: list[Wanted] = field(default_factory=list[Wanted])
+    wanted: list[WantedAction] = field(default_factory=list[WantedAction])
     said: list[str] = field(default_factory=list[str])
     wrong: str = ""
     unknown: tuple[str, ...] = ()
 
 
-def recognise(value: object, expected: Expected) -> Shape:
+def recognise(value: object, expected: Expectation) -> Shape:
     """The first shape that fits, in the order the origin system tries them."""
     shape = _recognise(value, expected)
-    if isinstance(value, Doubled) and shape.name not in ("", "text", "blocked"):
+    if isinstance(value, DoubledKeys) and shape.name not in ("", "text", "blocked"):
         wrong = f"the key {value.key!r} stands twice in one object, so nobody knows which is meant"
         return replace(shape, wanted=[], wrong=wrong)
     return shape
 
 
-def _recognise(value: object, expected: Expected) -> Shape:
+def _recognise(value: object, expected: Expectation) -> Shape:
     if isinstance(value, list):
         return _recognise_list(cast("list[object]", value), expected)
     members = object_in(value)
@@ -66,7 +66,7 @@ def _recognise(value: object, expected: Expected) -> Shape:
     return Shape()
 
 
-def _recognise_list(items: list[object], expected: Expected) -> Shape:
+def _recognise_list(items: list[object], expected: Expectation) -> Shape:
     first = object_in(items[0] if items else None)
     if len(items) == 1 and any(key in first for key in (*ENVELOPES, "text")):
         return recognise(first, expected)
@@ -76,7 +76,7 @@ def _recognise_list(items: list[object], expected: Expected) -> Shape:
     return Shape()
 
 
-def _envelope(members: Mapping[str, object], key: str, expected: Expected) -> Shape:
+def _envelope(members: Mapping[str, object], key: str, expected: Expectation) -> Shape:
     items = members[key]
     if not isinstance(items, list):
         return Shape(key, wrong=f"{key!r} is not a list")
@@ -92,11 +92,11 @@ def _envelope(members: Mapping[str, object], key: str, expected: Expected) -> Sh
             shape.wrong = f"{key}[{number}] does not say which action it is"
         else:
             shape.wanted.append(one)
-    shape.wanted += [Wanted(name, members[name]) for name in named]
+    shape.wanted += [WantedAction(name, members[name]) for name in named]
     return shape
 
 
-def _single(members: Mapping[str, object], expected: Expected) -> Shape | None:
+def _single(members: Mapping[str, object], expected: Expectation) -> Shape | None:
     one = _wanted(members) if any(key in members for key in _TYPE_KEYS) else None
     if one is None or not _meant(one, expected):
         return None
@@ -104,7 +104,7 @@ def _single(members: Mapping[str, object], expected: Expected) -> Shape | None:
     return Shape("action", [one]) if explicit else None
 
 
-def _recovery(members: Mapping[str, object], expected: Expected) -> Shape | None:
+def _recovery(members: Mapping[str, object], expected: Expectation) -> Shape | None:
     if "recovery_actions" not in members:
         return None
     items = [object_in(item) for item in list_in(members["recovery_actions"])]
@@ -113,7 +113,7 @@ def _recovery(members: Mapping[str, object], expected: Expected) -> Shape | None
     return _envelope(rest, "recovery_actions", expected)
 
 
-def _action_input(members: Mapping[str, object], expected: Expected) -> Shape | None:
+def _action_input(members: Mapping[str, object], expected: Expectation) -> Shape | None:
     name = text_in(members.get("action"))
     key = next((key for key in _INPUT_KEYS if key in members), None)
     if not expected.offers(expected.meant(name)) or key is None:
@@ -121,19 +121,19 @@ def _action_input(members: Mapping[str, object], expected: Expected) -> Shape | 
     given = members[key]
     whole = key == "action_input" or bool(object_in(given))
     payload: object = given if whole else {key: given}
-    return Shape("action_input", [Wanted(name, payload, _id(members))])
+    return Shape("action_input", [WantedAction(name, payload, _id(members))])
 
 
-def _addressed(members: Mapping[str, object], expected: Expected) -> Shape | None:
+def _addressed(members: Mapping[str, object], expected: Expectation) -> Shape | None:
     """A bare message with the place it goes to."""
     place = text_in(members.get("interface_path"))
     name = f"message_{place.partition('/')[0]}"
     if not place or not text_in(members.get("text")) or not expected.offers(name):
         return None
-    return Shape("message", [Wanted(name, dict(members))])
+    return Shape("message", [WantedAction(name, dict(members))])
 
 
-def _spoken(members: Mapping[str, object], expected: Expected) -> Shape | None:
+def _spoken(members: Mapping[str, object], expected: Expectation) -> Shape | None:
     """Only words: they are the answer itself."""
     said = _speech(members)
     if not said or any(_names_one(key, given, expected) for key, given in members.items()):
@@ -142,36 +142,36 @@ def _spoken(members: Mapping[str, object], expected: Expected) -> Shape | None:
     return Shape("text", said=said, unknown=rest)
 
 
-def _mapping(members: Mapping[str, object], expected: Expected) -> Shape | None:
+def _mapping(members: Mapping[str, object], expected: Expectation) -> Shape | None:
     """An object from the names of actions to their payloads."""
     if not members or not all(_names_one(*member, expected) for member in members.items()):
         return None
-    return Shape("mapping", [Wanted(name, given) for name, given in members.items()])
+    return Shape("mapping", [WantedAction(name, given) for name, given in members.items()])
 
 
-def _wanted(item: Mapping[str, object]) -> Wanted | None:
+def _wanted(item: Mapping[str, object]) -> WantedAction | None:
     """The name and the payload of one action, under any of the keys that are in use."""
     function = item.get("function")
     if isinstance(function, dict):
         inner = _wanted(cast("Mapping[str, object]", function))
-        return inner and Wanted(inner.name, inner.payload, _id(item))
+        return inner and WantedAction(inner.name, inner.payload, _id(item))
     if len(item) == 1:
         ((name, given),) = item.items()
         if isinstance(given, dict) and name not in _PAYLOAD_KEYS:
-            return Wanted(name, cast("object", given))
+            return WantedAction(name, cast("object", given))
     key = next((key for key in _TYPE_KEYS if text_in(item.get(key))), None)
     if key is None:
         return None
-    if isinstance(item, Doubled):
-        return Wanted(text_in(item[key]), item, _id(item))  # which is refused, with its words
+    if isinstance(item, DoubledKeys):
+        return WantedAction(text_in(item[key]), item, _id(item))  # which is refused, with its words
     held = next((name for name in _PAYLOAD_KEYS if name in item and name != key), None)
     if held is not None:
-        return Wanted(text_in(item[key]), item[held], _id(item))
+        return WantedAction(text_in(item[key]), item[held], _id(item))
     swept = {name: given for name, given in item.items() if name not in (key, *_ID_KEYS)}
-    return Wanted(text_in(item[key]), swept, _id(item))
+    return WantedAction(text_in(item[key]), swept, _id(item))
 
 
-def _meant(one: Wanted, expected: Expected) -> bool:
+def _meant(one: WantedAction, expected: Expectation) -> bool:
     return (
         expected.offers(expected.meant(one.name))
         if expected.tools is not None
@@ -179,7 +179,7 @@ def _meant(one: Wanted, expected: Expected) -> bool:
     )
 
 
-def _names_one(name: str, given: object, expected: Expected) -> bool:
+def _names_one(name: str, given: object, expected: Expectation) -> bool:
     """Whether it is an action that was offered, or, with a payload, an invented kind of message."""
     return expected.offers(name) or (
         bool(object_in(given)) and expected.offers(expected.meant(name))

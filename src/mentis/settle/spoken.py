@@ -15,7 +15,7 @@ _READABLE = re.compile(
 )
 
 
-class Spoken:
+class SpokenText:
     """Feed it the pieces; it gives the words in them.
 
     `found` says whether it is such an answer, once that is known; if it is not, `unread` is what

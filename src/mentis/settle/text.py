@@ -10,21 +10,21 @@ from mentis.values.action import ActionOrigin
 from mentis.values.part import TextPart, ToolCallPart
 from mentis.values.reply import Delta, Reply, ReplyProblem, TextDelta
 
-from .calls import Settled, settle_call
-from .draft import Draft, Frank
-from .expected import NOTHING_EXPECTED, Expected
-from .found import MOST_STARTS, Found, find_json
-from .held import Held
+from .calls import SettledCalls, settle_call
+from .draft import Frank, ReplyDraft
+from .expected import NOTHING_EXPECTED, Expectation
+from .found import MOST_STARTS, FoundJson, find_json
+from .held import CallHoldback
 from .leaks import find_leaks, has_unread_leak, without
 from .lenient import objects_in, printable
 from .openai_chat import ChatReader
-from .shapes import ENVELOPES, Shape, Wanted, recognise
-from .spoken import Spoken
+from .shapes import ENVELOPES, Shape, WantedAction, recognise
+from .spoken import SpokenText
 
 WIRE = "text"
 
 
-class Inner(Protocol):
+class WordsReader(Protocol):
     """The reader of the format in which the words come."""
 
     def feed(self, event: str) -> tuple[Delta, ...]: ...
@@ -37,9 +37,9 @@ class Inner(Protocol):
 class PlainReader(Frank):
     """Each event is a piece of the text; events of a chat server are taken for what they carry."""
 
-    def __init__(self, expected: Expected = NOTHING_EXPECTED) -> None:
+    def __init__(self, expected: Expectation = NOTHING_EXPECTED) -> None:
         self._expected = expected
-        self._draft = Draft(WIRE, expected)
+        self._draft = ReplyDraft(WIRE, expected)
         self._chat: ChatReader | None = None
 
     def feed(self, event: str) -> tuple[Delta, ...]:
@@ -70,11 +70,11 @@ class InText:
     are told while they come.
     """
 
-    def __init__(self, inner: Inner, expected: Expected, *, bound: bool = False) -> None:
+    def __init__(self, inner: WordsReader, expected: Expectation, *, bound: bool = False) -> None:
         self._inner = inner
         self._expected = expected
-        self._held = Held(expected)
-        self._spoken = Spoken() if bound else None
+        self._held = CallHoldback(expected)
+        self._spoken = SpokenText() if bound else None
         self._told: list[str] = []
 
     def feed(self, event: str) -> tuple[Delta, ...]:
@@ -94,7 +94,7 @@ class InText:
         """The whole reply. `interrupted` says that we stopped reading, not the engine."""
         reply = self._inner.finish(interrupted=interrupted)
         if self._spoken is not None and self._spoken.found and not _is_whole(reply.text):
-            settled = Settled()
+            settled = SettledCalls()
             settled.note("cut-words", "the answer was cut short; its words up to there are kept")
             return _with(reply, settled, "".join(self._told))
         return interpret(reply, self._expected)
@@ -119,7 +119,7 @@ class InText:
         return self._held.feed(unread)
 
 
-def interpret(reply: Reply, expected: Expected) -> Reply:
+def interpret(reply: Reply, expected: Expectation) -> Reply:
     """The reply with the actions that its text asks for, and without their words."""
     if expected.tools == () or not reply.text.strip() or reply.actions:
         return reply
@@ -131,7 +131,7 @@ def interpret(reply: Reply, expected: Expected) -> Reply:
     if has_unread_leak(reply.text, expected):
         return _unreadable(reply, "a call in the text cannot be read")
     found = find_json(reply.text)
-    if isinstance(found, Found):
+    if isinstance(found, FoundJson):
         read = _from_json(reply, found, expected)
     else:
         read = _unreadable(reply, found.hint) if found.hint and expected.tools else reply
@@ -143,12 +143,12 @@ def interpret(reply: Reply, expected: Expected) -> Reply:
 
 def _unreadable(reply: Reply, hint: str) -> Reply:
     """It was meant as a call; the words stay where they are."""
-    settled = Settled()
+    settled = SettledCalls()
     settled.problem("bad-json", hint, reply.text)
     return _with(reply, settled, reply.text)
 
 
-def _from_json(reply: Reply, found: Found, expected: Expected) -> Reply:
+def _from_json(reply: Reply, found: FoundJson, expected: Expectation) -> Reply:
     shape = recognise(found.value, expected)
     unsure = expected.tools is None and shape.name not in ENVELOPES
     if not shape.name or (unsure and (found.before or found.after)):
@@ -163,7 +163,7 @@ def _from_json(reply: Reply, found: Found, expected: Expected) -> Reply:
     return _with(reply, settled, "\n\n".join(text for text in said if text))
 
 
-def _say_what_was_done(settled: Settled, found: Found, shape: Shape) -> None:
+def _say_what_was_done(settled: SettledCalls, found: FoundJson, shape: Shape) -> None:
     if found.cleaning:
         settled.note(found.cleaning, "the JSON could be read only after taking these out")
     if found.before or found.after:
@@ -173,10 +173,10 @@ def _say_what_was_done(settled: Settled, found: Found, shape: Shape) -> None:
 
 
 def _settled(
-    reply: Reply, wanted: list[Wanted], expected: Expected, origin: ActionOrigin
-) -> Settled:
+    reply: Reply, wanted: list[WantedAction], expected: Expectation, origin: ActionOrigin
+) -> SettledCalls:
     """The origin is that of the words; only what the reader itself rebuilt is `recovered`."""
-    settled, draft = Settled(), Draft(WIRE, expected)
+    settled, draft = SettledCalls(), ReplyDraft(WIRE, expected)
     draft.raw = list(reply.raw)
     broken = reply.stop in ("cut_off", "interrupted", "error")
     for number, one in enumerate(wanted):
@@ -192,7 +192,7 @@ def _settled(
     return settled
 
 
-def _with(reply: Reply, settled: Settled, text: str) -> Reply:
+def _with(reply: Reply, settled: SettledCalls, text: str) -> Reply:
     text = printable(text)
     others = [part for part in reply.parts if not isinstance(part, TextPart | ToolCallPart)]
     words = [TextPart(text)] if text else []
@@ -218,6 +218,6 @@ def _is_whole(text: str) -> bool:
 def _is_chat(event: str) -> bool:
     if '"choices"' not in event:
         return False
-    draft = Draft(WIRE, NOTHING_EXPECTED)
+    draft = ReplyDraft(WIRE, NOTHING_EXPECTED)
     choices = objects_in((draft.take(event) or {}).get("choices"))
     return any("delta" in choice or "message" in choice for choice in choices)

@@ -38,7 +38,7 @@ class Split(Value):
     text: str
 
 
-class Opening:
+class WindowHoldback:
     """Feed it the pieces of an answer; it gives back what may be told of them now.
 
     `whole` is the answer with its window, once the reply was made.
@@ -145,12 +145,12 @@ class Opening:
 
 def split_window(text: str, *, broken: bool = False) -> Split:
     """A whole answer at once, or one that was broken off."""
-    opening = Opening()
+    opening = WindowHoldback()
     told = opening.feed(text) + opening.rest(broken=broken)
     return Split(opening.withheld, told)
 
 
-class Inner(Protocol):
+class InnerReader(Protocol):
     def feed(self, event: str) -> tuple[Delta, ...]: ...
 
     def rest(self) -> tuple[Delta, ...]: ...
@@ -161,7 +161,7 @@ class Inner(Protocol):
 class Withholding:
     """A reader whose answers have lost the window they open with; `opening` has it."""
 
-    def __init__(self, inner: Inner, opening: Opening) -> None:
+    def __init__(self, inner: InnerReader, opening: WindowHoldback) -> None:
         self._inner = inner
         self._opening = opening
 

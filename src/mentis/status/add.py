@@ -21,7 +21,7 @@ from mentis.errors import (
 )
 from mentis.ledger.canon import canonical
 from mentis.ledger.chain import make_stamp
-from mentis.ledger.channel.consumer import RECEIVED, Refused, find_known
+from mentis.ledger.channel.consumer import RECEIVED, OnRefused, find_known
 from mentis.ledger.channel.folder import delivery_of, new_delivery
 from mentis.ledger.channel.health import offline
 from mentis.ledger.channel.operations import added_line
@@ -39,9 +39,9 @@ from mentis.values.digest import digest
 from mentis.values.entry import Draft, Entry
 from mentis.values.guardian import GuardianState, Receipt, Routes
 from mentis.values.json import JsonObject
-from mentis.values.status import Added
+from mentis.values.status import WindowResult
 
-from .desk import Desk
+from .desk import StatusWorkspace
 
 # Who stamps is writing to the store, so the direct ways are open.
 DIRECT = Routes(watcher=False, cli=True, tool=True)
@@ -72,7 +72,7 @@ def read_data(data: bytes | Mapping[str, object]) -> tuple[bytes, JsonObject]:
     return content, read_draft(content)
 
 
-def add_window(desk: Desk, arrival: Arrival) -> Added:
+def add_window(desk: StatusWorkspace, arrival: Arrival) -> WindowResult:
     profile = desk.profile
     try:
         refuse_keys(arrival.draft, desk.keys)
@@ -100,7 +100,7 @@ def add_window(desk: Desk, arrival: Arrival) -> Added:
         raise error from fault
 
 
-def _record(desk: Desk, arrival: Arrival) -> Added:
+def _record(desk: StatusWorkspace, arrival: Arrival) -> WindowResult:
     if known := _known(desk, arrival):
         return known
     stamp = WindowStamp(
@@ -129,7 +129,7 @@ def _record(desk: Desk, arrival: Arrival) -> Added:
             raise
 
 
-def _known(desk: Desk, arrival: Arrival) -> Added | None:
+def _known(desk: StatusWorkspace, arrival: Arrival) -> WindowResult | None:
     if arrival.delivery is None:
         return None
     entry = find_known(desk.store, desk.agent, arrival.delivery, digest(arrival.content))
@@ -138,14 +138,14 @@ def _known(desk: Desk, arrival: Arrival) -> Added | None:
     return _replayed(desk, entry)
 
 
-def _replayed(desk: Desk, entry: Entry) -> Added:
+def _replayed(desk: StatusWorkspace, entry: Entry) -> WindowResult:
     """Nothing was added, and the receipt does not say that anything was."""
     count = desk.store.count(desk.agent)
     receipt = Receipt("", count, count, verified=_verified(desk, entry))
-    return Added(entry, None, entry.index + 1, receipt, shown_window(entry), known=True)
+    return WindowResult(entry, None, entry.index + 1, receipt, shown_window(entry), known=True)
 
 
-def _acknowledged(desk: Desk, entry: Entry, stamp: WindowStamp) -> Added:
+def _acknowledged(desk: StatusWorkspace, entry: Entry, stamp: WindowStamp) -> WindowResult:
     """Three proofs: the line is in the log, the chain is one longer, the entry verifies there."""
     line = added_line(entry)
     with suppress(MentisError):  # then the line is not in the log, and the receipt says so
@@ -163,10 +163,10 @@ def _acknowledged(desk: Desk, entry: Entry, stamp: WindowStamp) -> Added:
     if judgement is not None:
         kept_findings = judge_receipt(receipt, desk.profile)
         judgement = replace(judgement, kept=(*judgement.kept, *kept_findings))
-    return Added(entry, judgement, entry.index + 1, receipt, shown_window(entry))
+    return WindowResult(entry, judgement, entry.index + 1, receipt, shown_window(entry))
 
 
-def _count_without_others(desk: Desk, entry: Entry) -> int:
+def _count_without_others(desk: StatusWorkspace, entry: Entry) -> int:
     """What others added meanwhile is not counted; the same draft once more is nobody else's."""
     count = desk.store.count(desk.agent)
     later = desk.store.entries(desk.agent, start=entry.index + 1)
@@ -174,7 +174,7 @@ def _count_without_others(desk: Desk, entry: Entry) -> int:
     return count - sum(one.body.get(RECEIVED) != entry.body.get(RECEIVED) for one in counted)
 
 
-def _verified(desk: Desk, entry: Entry) -> bool:
+def _verified(desk: StatusWorkspace, entry: Entry) -> bool:
     """Whether it derives to its hash and follows the one before it, as the store has them now."""
     start = max(0, entry.index - 1)
     expected = [entry.hash] if entry.index == 0 else [entry.prev, entry.hash]
@@ -182,7 +182,7 @@ def _verified(desk: Desk, entry: Entry) -> bool:
     return stored == expected and not any(check_recipe(entry, None))
 
 
-def _spool(desk: Desk, arrival: Arrival, fault: MentisError) -> Added:
+def _spool(desk: StatusWorkspace, arrival: Arrival, fault: MentisError) -> WindowResult:
     state = GuardianState(known=False, routes=NONE_UP)
     judgement = judge_draft(arrival.window, state, desk.profile)
     name = write_draft(
@@ -196,10 +196,10 @@ def _spool(desk: Desk, arrival: Arrival, fault: MentisError) -> Added:
     desk.log.write("spooled", delivery=name, source=arrival.source, error=fault.message)
     health = offline(fault, desk.folder)
     receipt = Receipt("", 0, 0, verified=None)
-    return Added(None, judgement, 0, receipt, spooled=name, health=health)
+    return WindowResult(None, judgement, 0, receipt, spooled=name, health=health)
 
 
-def put_aside(desk: Desk, error: MentisError, arrival: Arrival) -> None:
+def put_aside(desk: StatusWorkspace, error: MentisError, arrival: Arrival) -> None:
     """Keep the draft in quarantine with this reason; the error's facts name the file."""
     desk.folder.make()
     why = {
@@ -217,7 +217,9 @@ def put_aside(desk: Desk, error: MentisError, arrival: Arrival) -> None:
     error.hint = f"{error.hint}; the draft is kept in {desk.folder.quarantine.name}/{target.name}"
 
 
-def record_breach(desk: Desk, error: MentisError, source: str, delivery: str | None) -> None:
+def record_breach(
+    desk: StatusWorkspace, error: MentisError, source: str, delivery: str | None
+) -> None:
     """A draft refused for what it made up is on record itself: the next window is a recovery."""
     attempts = error.facts.get("attempts")
     rules = cast("list[str]", error.facts.get("rules", []))
@@ -235,7 +237,7 @@ def record_breach(desk: Desk, error: MentisError, source: str, delivery: str | N
     desk.store.append(desk.agent, [draft], stamp)
 
 
-def breaches_of_files(desk: Desk, source: str) -> Refused:
+def breaches_of_files(desk: StatusWorkspace, source: str) -> OnRefused:
     """The same for drafts that come as files, told before they go to quarantine."""
 
     def refused(name: str, error: MentisError) -> None:

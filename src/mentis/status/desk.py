@@ -20,17 +20,17 @@ from mentis.ledger.channel.operations import OperationsLog
 from mentis.ports.clock import Clock
 from mentis.ports.ids import Ids
 from mentis.ports.ledger_store import LedgerStore
-from mentis.record.window_state import Follower
+from mentis.record.window_state import WindowStateFollower
 from mentis.settings.settings import Settings
 from mentis.stores.files.home import Home
 from mentis.values.checkpoint import Pin
-from mentis.values.guardian import Profile, Receipt
+from mentis.values.guardian import GuardianProfile, Receipt
 
 from .guardian import open_profile
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenLedger:
     """A ledger that is open, and the conversations its turns are bound to."""
 
     ledger: LedgerStore
@@ -38,7 +38,7 @@ class Opened:
     close: Callable[[], None] = field(default=lambda: None)
 
 
-class Desk:
+class StatusWorkspace:
     """The store is opened when it is first needed, so that drafts can be spooled without one."""
 
     def __init__(
@@ -46,8 +46,8 @@ class Desk:
         agent: str,
         folder: StatusFolder,
         *,
-        open_store: Callable[[], Opened],
-        open_rules: Callable[[], Profile],
+        open_store: Callable[[], OpenLedger],
+        open_rules: Callable[[], GuardianProfile],
         clock: Clock,
         ids: Ids,
         pin: Pin | None = None,
@@ -64,9 +64,9 @@ class Desk:
         self._open_store = open_store
         self._open_rules = open_rules
         self._lock = Lock()
-        self._opened: Opened | None = None
+        self._opened: OpenLedger | None = None
 
-    def opened(self) -> Opened:
+    def opened(self) -> OpenLedger:
         """What is open; a store that could not be opened is tried again each time."""
         with self._lock:
             if self._opened is None:
@@ -78,13 +78,13 @@ class Desk:
         return self.opened().ledger
 
     @cached_property
-    def profile(self) -> Profile:
+    def profile(self) -> GuardianProfile:
         """The rules in force: proved, or ProfileConflict."""
         return self._open_rules()
 
     @cached_property
-    def follower(self) -> Follower:
-        return Follower(self.store, self.agent)
+    def follower(self) -> WindowStateFollower:
+        return WindowStateFollower(self.store, self.agent)
 
     def time(self) -> str:
         return format_time(self.clock.now())
@@ -96,7 +96,7 @@ class Desk:
             opened.close()
 
 
-def rules_of(home: Home, settings: Settings) -> Profile:
+def rules_of(home: Home, settings: Settings) -> GuardianProfile:
     """The profile that settings choose, proved to be one that can be obeyed."""
     chosen = settings.model.status
     profile = open_profile(home.path, chosen.profile)
@@ -127,7 +127,7 @@ def folder_of(home: Home, persona: str, settings: Settings) -> StatusFolder:
 
 def open_home_store(
     home: Home, settings: Settings, environ: Mapping[str, str], *, readonly: bool
-) -> Opened:
+) -> OpenLedger:
     database = open_database(home, settings, environ, readonly=readonly)
     with closed_on_failure(database):
         ledger = open_ledger(settings, database, environ)
@@ -136,7 +136,7 @@ def open_home_store(
         ledger.close()
         database.close()
 
-    return Opened(ledger, OlderTurns(ledger, database), close)
+    return OpenLedger(ledger, OlderTurns(ledger, database), close)
 
 
 def database_file(home: Home, settings: Settings) -> Path | None:

@@ -15,12 +15,12 @@ from mentis.ledger.guardian import prove
 from mentis.ledger.guardian.owner import read_profiles
 from mentis.ledger.guardian.profiles import SHIPPED, digest_of, find_profile
 from mentis.ledger.guardian.prove import activate
-from mentis.values.guardian import Profile
+from mentis.values.guardian import GuardianProfile
 
 FILE = "guardian.toml"
 
 
-def owner_profiles(home: Path) -> Mapping[str, Profile]:
+def owner_profiles(home: Path) -> Mapping[str, GuardianProfile]:
     """The owner's profiles, read but not proved; none when there is no file."""
     file = home / FILE
     if not file.exists():
@@ -29,12 +29,12 @@ def owner_profiles(home: Path) -> Mapping[str, Profile]:
     return read_profiles(parse_toml(text, str(file), error=SettingsError), file=str(file))
 
 
-def look_up_profile(home: Path, name: str) -> Profile:
+def look_up_profile(home: Path, name: str) -> GuardianProfile:
     """A profile by its name, to look at; `open_profile` is for using it."""
     return find_profile(name, owner_profiles(home))
 
 
-def open_profile(home: Path, name: str) -> Profile:
+def open_profile(home: Path, name: str) -> GuardianProfile:
     """A profile that is proved to be one that can be obeyed.
 
     That an owner's profile was proved is kept in the cache folder, by its content and the rules'.
@@ -52,7 +52,7 @@ def open_profile(home: Path, name: str) -> Profile:
     return profile
 
 
-def _proved_file(profile: Profile) -> Path:
+def _proved_file(profile: GuardianProfile) -> Path:
     from mentis.engines.weights import cache_dir
 
     key = hashlib.sha256(f"{digest_of(profile)} {_rules_digest()}".encode()).hexdigest()

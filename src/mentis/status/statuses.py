@@ -14,18 +14,17 @@ from typing import Literal, TypeAlias
 from mentis.disk.processes import in_force, owner_name
 from mentis.errors import BadInput, HomeError, RolledBack, WorldError
 from mentis.home.checkpoints import CheckpointedLedger
-from mentis.home.closing import Closing
+from mentis.home.closing import Closeable
 from mentis.home.parts import Parts
 from mentis.home.redaction import known_keys
 from mentis.home.signing import open_pin
 from mentis.home.system import RandomIds, SystemClock
 from mentis.ledger.anchors import read_given
 from mentis.ledger.chain import make_stamp
-from mentis.ledger.channel.consumer import Added as OnAdded
-from mentis.ledger.channel.consumer import Consumer
+from mentis.ledger.channel.consumer import Consumer, OnAdded
 from mentis.ledger.channel.folder import StatusFolder, checked_delivery, new_delivery
 from mentis.ledger.channel.health import check_health, offline
-from mentis.ledger.channel.spooled import Spooled, checked_source
+from mentis.ledger.channel.spooled import SpooledDraft, checked_source
 from mentis.ledger.channel.writer import spool_draft, write_pending
 from mentis.ledger.guardian.draft import read_draft
 from mentis.ledger.guardian.judge import judge_draft
@@ -35,22 +34,22 @@ from mentis.ledger.origin import KIND as IMPORT
 from mentis.ledger.origin import fresh_drafts
 from mentis.ledger.origin import import_history as read_history
 from mentis.ledger.tenure import SECONDS, Tenure
-from mentis.record.evidence import gather, verified_file
-from mentis.record.verify import Asked, Progress, verify_agent
+from mentis.record.evidence import gather_evidence, verified_file
+from mentis.record.verify import Progress, VerifyEvidence, verify_agent
 from mentis.record.window_operations import judge_health
 from mentis.record.window_stamp import WindowStamp
 from mentis.record.window_state import WINDOW, derive_state, latest_windows, shown_window
 from mentis.settings.sources import load_settings
 from mentis.stores.files.home import find_home
 from mentis.values.entry import Draft, Entry, Verdict
-from mentis.values.guardian import GuardianState, Judgement, Profile
+from mentis.values.guardian import GuardianProfile, GuardianState, Judgement
 from mentis.values.health import Health
 from mentis.values.json import JsonObject
 from mentis.values.lease import CONSUME
-from mentis.values.status import Added, BackendState, Imported, Stats
+from mentis.values.status import BackendState, ImportedHistory, Stats, WindowResult
 
 from .add import DIRECT, NONE_UP, Arrival, add_window, breaches_of_files, read_data
-from .desk import Desk, database_file, folder_of, open_home_store, rules_of
+from .desk import StatusWorkspace, database_file, folder_of, open_home_store, rules_of
 
 Role: TypeAlias = Literal["watcher", "monitor"]
 CONSUMED = "pending_status_auto"  # the source of a file that tells none
@@ -72,7 +71,7 @@ def open_statuses(
     settings = load_settings(place.path, parts.variables)
     chosen = place.pick_persona(persona)
     agent = f"{settings.model.name or place.name}/{chosen}"
-    desk = Desk(
+    desk = StatusWorkspace(
         agent,
         folder_of(place, chosen, settings),
         open_store=lambda: open_home_store(place, settings, parts.variables, readonly=readonly),
@@ -89,23 +88,23 @@ def open_statuses(
         verified=verified_file(place, settings, parts.variables, agent=agent),
         store=settings.model.ledger.store,
         file=database_file(place, settings),
-        known=lambda: gather(place, settings, parts.variables, persona=chosen),
+        known=lambda: gather_evidence(place, settings, parts.variables, persona=chosen),
     )
 
 
-class Statuses(Closing):
+class Statuses(Closeable):
     """Its methods block: an async caller runs them in a worker thread."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: StatusWorkspace,
         *,
         scan_seconds: float = 2.0,
         lease_seconds: float = SECONDS,
         verified: Path | None = None,
         store: str = "memory",
         file: Path | None = None,
-        known: Callable[[], Asked] | None = None,
+        known: Callable[[], VerifyEvidence] | None = None,
     ) -> None:
         self._desk = desk
         self._verified = verified
@@ -124,13 +123,13 @@ class Statuses(Closing):
         return self._desk.folder
 
     @property
-    def profile(self) -> Profile:
+    def profile(self) -> GuardianProfile:
         """The rules in force."""
         return self._desk.profile
 
     def add(
         self, data: bytes | Mapping[str, object], *, source: str, delivery: str | None = None
-    ) -> Added:
+    ) -> WindowResult:
         """Judge, stamp and record one window; one `delivery` given twice is one entry.
 
         WindowRefused (a BadInput) once it is in quarantine. With the store down or full the draft
@@ -154,7 +153,7 @@ class Statuses(Closing):
             write_pending(desk.folder, content)
             return desk.folder.pending
         named = checked_delivery(delivery) if delivery else new_delivery(desk.clock.now, desk.ids)
-        return spool_draft(desk.folder, Spooled(content), named, clock=desk.clock)
+        return spool_draft(desk.folder, SpooledDraft(content), named, clock=desk.clock)
 
     def watcher(self, role: Role = "watcher", *, on_added: OnAdded | None = None) -> Consumer:
         """The one consumer of slot and spool; hand it to `ledger.channel.watch.watch`."""
@@ -219,7 +218,7 @@ class Statuses(Closing):
         With `resume` it begins where the last run with it ended, and keeps how far it came.
         """
         opened = self._desk.opened()
-        known = self._known() if self._known else Asked(pin=self._desk.pin)
+        known = self._known() if self._known else VerifyEvidence(pin=self._desk.pin)
         given = tuple(kept for file in checkpoints for kept in read_given(file))
         asked = replace(
             known,
@@ -230,7 +229,7 @@ class Statuses(Closing):
         return verify_agent(self.agent, opened.ledger, opened.talk, asked)
 
     def check(
-        self, data: str | bytes, *, response: bool = False, profile: Profile | None = None
+        self, data: str | bytes, *, response: bool = False, profile: GuardianProfile | None = None
     ) -> Judgement:
         """What the guardian would say now of a draft or a whole answer; nothing is written.
 
@@ -247,7 +246,7 @@ class Statuses(Closing):
         content = data.encode() if isinstance(data, str) else data
         return judge_draft(read_draft(content), state, rules)
 
-    def import_history(self, data: bytes) -> Imported:
+    def import_history(self, data: bytes) -> ImportedHistory:
         """Take over a history of the origin, verified bit for bit; what is known is left out."""
         history = read_history(data)
         desk = self._desk
@@ -261,7 +260,7 @@ class Statuses(Closing):
         fresh = fresh_drafts(history, known)
         stamp = make_stamp(desk.clock.now, desk.ids.salt, desk.clock.uptime)
         added = store.append(self.agent, fresh, stamp)
-        return Imported(
+        return ImportedHistory(
             added=len(added),
             known=len(history.drafts) - len(added),
             total=store.count(self.agent),

@@ -16,13 +16,13 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from mentis.errors import MentisError, StoreError
 
-C = TypeVar("C", bound="Parts")
+C = TypeVar("C", bound="PartedTransaction")
 T = TypeVar("T")
 _MOST = 256
 _MOMENT = 100e-6  # seconds: as long as a few threads take to come back
 
 
-class Parts(Protocol):
+class PartedTransaction(Protocol):
     """A transaction made of parts. One that fails is undone; or the transaction does not stand."""
 
     @property
@@ -31,7 +31,7 @@ class Parts(Protocol):
     def part(self) -> AbstractContextManager[object]: ...
 
 
-C_co = TypeVar("C_co", bound=Parts, covariant=True)
+C_co = TypeVar("C_co", bound=PartedTransaction, covariant=True)
 
 
 class Transactions(Protocol[C_co]):

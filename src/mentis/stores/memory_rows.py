@@ -9,7 +9,7 @@ import orjson
 
 from mentis.codec.forms import from_json, to_json
 from mentis.errors import BadInput, StoreDamaged
-from mentis.values.cognition import Memory, Screened
+from mentis.values.cognition import Memory, Screening
 from mentis.values.memory_kind import MemoryKind
 from mentis.values.trust import Trust
 
@@ -18,7 +18,7 @@ _NAMES = tuple(field.name for field in fields(Memory))
 _KINDS = frozenset(get_args(MemoryKind))
 _TRUSTS = {trust.value: trust for trust in Trust}
 _TEXTS = tuple(name for name in _NAMES if name not in ("tags", "confidence", "screening"))
-_VERDICT = tuple(field.name for field in fields(Screened))
+_VERDICT = tuple(field.name for field in fields(Screening))
 _OUTCOMES = ("clean", "suspicious", "dropped")
 
 
@@ -51,7 +51,7 @@ def _read_plain(text: str) -> Memory | None:
     row["trust"], row["lineage"] = _TRUSTS[row["trust"]], _TRUSTS[row["lineage"]]
     row["tags"] = tuple(row["tags"])
     if row["screening"] is not None:
-        row["screening"] = Screened(**row["screening"])
+        row["screening"] = Screening(**row["screening"])
     return Memory(**row)
 
 

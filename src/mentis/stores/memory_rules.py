@@ -52,7 +52,7 @@ def check_same(before: Memory, after: Memory) -> None:
         )
 
 
-def taken(memory_id: str) -> StoreConflict:
+def id_taken(memory_id: str) -> StoreConflict:
     return StoreConflict(
         f"the id `{memory_id}` belongs to another memory",
         hint="give it another id, or none",

@@ -19,7 +19,7 @@ from mentis.values.turn_writes import TurnWrites
 
 from .layout import read_mark
 from .rows import Row
-from .session import Session
+from .session import SqlTransaction
 from .sql_turns import TurnRow, count_turns, write_turns
 
 ENDING, ERASED_TURNS = "ending", "erased_turns"  # the kinds of the marks
@@ -75,7 +75,7 @@ class OlderWrites:
         )
 
 
-def settle_marks(session: Session, agent: str, read: Read) -> None:
+def settle_marks(session: SqlTransaction, agent: str, read: Read) -> None:
     """Write what the marks leave to be done and take them away, in one transaction."""
     for kind in (ENDING, ERASED_TURNS):
         for key, value in session.execute(_MARKS, (agent, kind)):

@@ -28,7 +28,7 @@ class _Deferred(NamedTuple):
     turn: tuple[TurnPlace, str] | None = None  # the place it writes, and the text
 
 
-class Session(ABC):
+class SqlTransaction(ABC):
     """Statements inside one transaction; parameters stand as `?`. A database adds how to run them.
 
     Each piece of work is a part. What a part has written cannot be taken back alone, so one that
@@ -172,7 +172,7 @@ class _Part:
 
     __slots__ = ("_session",)
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlTransaction) -> None:
         self._session = session
 
     def __enter__(self) -> None:

@@ -33,7 +33,7 @@ from .leasing import (
 )
 from .marking import check_marks, write_marks
 from .rows import COLUMNS, Row, damaged_cell, to_entry, to_row, write_object
-from .session import HEAD, Session
+from .session import HEAD, SqlTransaction
 from .sql_turns import TurnReader, TurnRow, add_turn, write_turns
 
 T = TypeVar("T")
@@ -83,18 +83,18 @@ _HASH_BATCH = 4096
 Read = Callable[[str, Sequence[object]], list[Row]]
 
 
-class Engine(Protocol):
+class LedgerEngine(Protocol):
     def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]: ...
 
     def snapshot(self) -> AbstractContextManager[Read]:
         """All that is read with it is of one moment, over a connection of its own."""
         ...
 
-    def commit(self, agent: str, work: Callable[[Session], T]) -> T:
+    def commit(self, agent: str, work: Callable[[SqlTransaction], T]) -> T:
         """Run it in a transaction that no other writer of this agent can come between."""
         ...
 
-    def commit_unsynced(self, agent: str, work: Callable[[Session], T]) -> T:
+    def commit_unsynced(self, agent: str, work: Callable[[SqlTransaction], T]) -> T:
         """The same for what may be lost with the machine or the server, and keeps its order."""
         ...
 
@@ -110,7 +110,7 @@ class Engine(Protocol):
 class _Still:
     """What an engine holds at one moment."""
 
-    def __init__(self, read: Read, engine: Engine) -> None:
+    def __init__(self, read: Read, engine: LedgerEngine) -> None:
         self._read = read
         self._engine = engine
 
@@ -120,10 +120,10 @@ class _Still:
     def snapshot(self) -> AbstractContextManager[Read]:
         return nullcontext(self._read)
 
-    def commit(self, agent: str, work: Callable[[Session], T]) -> T:  # noqa: ARG002 - refused
+    def commit(self, agent: str, work: Callable[[SqlTransaction], T]) -> T:  # noqa: ARG002 - refused
         raise Defect(f"nothing of {agent} is written into a snapshot of the ledger")
 
-    def commit_unsynced(self, agent: str, work: Callable[[Session], T]) -> T:
+    def commit_unsynced(self, agent: str, work: Callable[[SqlTransaction], T]) -> T:
         return self.commit(agent, work)
 
     def forget(self) -> tuple[str, ...]:
@@ -137,7 +137,7 @@ class _Still:
 
 
 class SqlLedger:
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: LedgerEngine) -> None:
         self._engine = engine
         self._remains: tuple[str, ...] = ()
         self._talk = TurnReader(engine.read)
@@ -154,7 +154,7 @@ class SqlLedger:
     ) -> tuple[Entry, ...]:
         beside = _Beside.of(drafts, marks, turns)
 
-        def work(session: Session) -> tuple[Entry, ...]:
+        def work(session: SqlTransaction) -> tuple[Entry, ...]:
             if lease is not None:
                 check_holds(_held(session, agent, lease.purpose), lease)
             return _append(session, agent, drafts, stamp, beside=beside)
@@ -182,7 +182,7 @@ class SqlLedger:
     ) -> Entry:
         beside = _Beside.of((draft,), marks, turns)
 
-        def work(session: Session) -> Entry:
+        def work(session: SqlTransaction) -> Entry:
             rows = session.execute(f"{SELECT} AND idx = ?", (agent, index))
             left = without_fields(to_entry(rows[0]) if rows else None, index, fields)
             body, salts = write_object(left.body), write_object(left.salts)
@@ -194,7 +194,7 @@ class SqlLedger:
         self._remains = self._engine.forget()
         return tombstone
 
-    def unit(self, agent: str, work: Callable[[Session], T]) -> T:
+    def unit(self, agent: str, work: Callable[[SqlTransaction], T]) -> T:
         """Work of its own in one transaction, for what an older Mentis left; no port has it."""
         return self._engine.commit(agent, work)
 
@@ -212,7 +212,7 @@ class SqlLedger:
         return self._remains
 
     def drop_before(self, agent: str, index: int) -> int:
-        def work(session: Session) -> int:
+        def work(session: SqlTransaction) -> int:
             head = _head(session.head(agent))
             if head is None:
                 return 0
@@ -264,7 +264,7 @@ class SqlLedger:
         return _dropped_as(self._engine.read(_DROPPED_DELIVERY, (agent, delivery)))
 
     def forget_delivery(self, agent: str, index: int) -> None:
-        def work(session: Session) -> None:
+        def work(session: SqlTransaction) -> None:
             session.execute(_FORGET_DELIVERY, (agent, index))
 
         self._engine.commit(agent, work)
@@ -319,7 +319,7 @@ class SqlLedger:
         return self._engine.damage()
 
     def keep_checkpoint(self, agent: str, size: int, note: str) -> None:
-        def work(session: Session) -> None:
+        def work(session: SqlTransaction) -> None:
             statement = "INSERT INTO checkpoints (agent, size, note) VALUES (?, ?, ?)"
             session.execute(statement, (agent, size, note))
 
@@ -334,7 +334,7 @@ class SqlLedger:
     ) -> Lease:
         asked = asked_lease(agent, purpose, owner, now=now, seconds=seconds)
 
-        def work(session: Session) -> Lease:
+        def work(session: SqlTransaction) -> Lease:
             lease = next_lease(_held(session, agent, purpose), asked, now=now)
             if lease.owner == owner:
                 _keep_lease(session, LeaseRow(lease))
@@ -343,7 +343,7 @@ class SqlLedger:
         return self._engine.commit_unsynced(agent, work)
 
     def renew_lease(self, lease: Lease, *, now: datetime, seconds: float) -> Lease:
-        def work(session: Session) -> Lease:
+        def work(session: SqlTransaction) -> Lease:
             row = _held(session, lease.agent, lease.purpose)
             renewed = renewed_lease(row, lease, now=now, seconds=seconds)
             _keep_lease(session, LeaseRow(renewed))
@@ -352,7 +352,7 @@ class SqlLedger:
         return self._engine.commit_unsynced(lease.agent, work)
 
     def release_lease(self, lease: Lease) -> None:
-        def work(session: Session) -> None:
+        def work(session: SqlTransaction) -> None:
             row = _held(session, lease.agent, lease.purpose)
             if row is not None and is_held(row, lease):
                 _keep_lease(session, LeaseRow(row.lease, released=True))
@@ -383,7 +383,7 @@ class _Beside:
         rows = tuple(map(TurnRow.of, turns.turns)) if turns is not None else ()
         return cls(marks, write_marks(marks, drafts), turns, rows)
 
-    def write(self, session: Session, agent: str) -> None:
+    def write(self, session: SqlTransaction, agent: str) -> None:
         """Whatever may be refused comes before the first write."""
         write = None if self.turns is None else write_turns(session, agent, self.turns, self.rows)
         if self.marks:
@@ -393,7 +393,7 @@ class _Beside:
 
 
 def _append(
-    session: Session, agent: str, drafts: Sequence[Draft], stamp: Stamp, *, beside: _Beside
+    session: SqlTransaction, agent: str, drafts: Sequence[Draft], stamp: Stamp, *, beside: _Beside
 ) -> tuple[Entry, ...]:
     """What goes beside them is written with them, unless all of them were there already."""
     head: Before | None = _head(session.head(agent))
@@ -417,7 +417,7 @@ def _append(
 
 
 def _mark(
-    session: Session, agent: str, marks: Sequence[Mark], columns: Sequence[str | None]
+    session: SqlTransaction, agent: str, marks: Sequence[Mark], columns: Sequence[str | None]
 ) -> None:
     def stands(kind: str, key: str) -> bool:
         return bool(session.execute(f"{_MARKS} AND key = ?", (agent, kind, key)))
@@ -431,7 +431,9 @@ def _mark(
             session.execute(_SET_MARK, (*place, column))
 
 
-def _known(session: Session, agent: str, delivery: str, made: Sequence[Entry]) -> Entry | None:
+def _known(
+    session: SqlTransaction, agent: str, delivery: str, made: Sequence[Entry]
+) -> Entry | None:
     rows = session.execute(f"{SELECT} AND delivery = ?", (agent, delivery))
     if rows:
         return to_entry(rows[0])
@@ -464,11 +466,11 @@ def _lease_row(rows: Sequence[Row]) -> LeaseRow | None:
     return read_lease(rows[0]) if rows else None
 
 
-def _held(session: Session, agent: str, purpose: str) -> LeaseRow | None:
+def _held(session: SqlTransaction, agent: str, purpose: str) -> LeaseRow | None:
     return _lease_row(session.execute(_LEASE, (agent, purpose)))
 
 
-def _keep_lease(session: Session, row: LeaseRow) -> None:
+def _keep_lease(session: SqlTransaction, row: LeaseRow) -> None:
     lease = row.lease
     key = (lease.agent, lease.purpose)
     session.execute(_KEEP_LEASE, (*key, lease.owner, lease.fence, lease.expires, int(row.released)))

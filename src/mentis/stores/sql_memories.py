@@ -7,10 +7,10 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from mentis.values.cognition import Memory
-from mentis.values.memories import Standing, Vector, content_key, text_digest
+from mentis.values.memories import MemoryStanding, Vector, content_key, text_digest
 
 from .memory_rows import read_memory, write_memory
-from .memory_rules import check_same, check_vectors, same_as, taken
+from .memory_rules import check_same, check_vectors, id_taken, same_as
 from .rows import Row
 
 _KEEP = """
@@ -41,20 +41,20 @@ GROUP BY fingerprint ORDER BY fingerprint
 """
 
 
-class Work(Protocol):
+class MemoriesTransaction(Protocol):
     """Statements inside one transaction that no other writer of this agent can come between."""
 
     def execute(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]: ...
 
 
-class Engine(Protocol):
+class MemoriesEngine(Protocol):
     """Parameters stand as `?`. `vector` is how the column is read, `pack` how it is written."""
 
     vector: str
 
     def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]: ...
 
-    def write(self, agent: str) -> AbstractContextManager[Work]: ...
+    def write(self, agent: str) -> AbstractContextManager[MemoriesTransaction]: ...
 
     def pack(self, data: bytes) -> object: ...
 
@@ -72,7 +72,7 @@ class Engine(Protocol):
 
 
 class SqlMemories:
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: MemoriesEngine) -> None:
         self._engine = engine
         self._remains: tuple[str, ...] = ()
         self._select = (
@@ -130,9 +130,9 @@ class SqlMemories:
     def count(self, agent: str) -> int:
         return self._engine.read("SELECT count(*) FROM memories WHERE agent = ?", (agent,))[0][0]
 
-    def standing(self, agent: str) -> Standing:
+    def standing(self, agent: str) -> MemoryStanding:
         rows = self._engine.read(_STANDING, (agent,))
-        return Standing(*rows[0]) if rows else Standing()
+        return MemoryStanding(*rows[0]) if rows else MemoryStanding()
 
     def keep_vectors(self, agent: str, fingerprint: str, vectors: Sequence[Vector]) -> int:
         kept = 0
@@ -193,7 +193,7 @@ def _find(
     return read_memory(rows[0][0], agent=agent) if rows else None
 
 
-def _remember(work: Work, agent: str, memory: Memory) -> None:
+def _remember(work: MemoriesTransaction, agent: str, memory: Memory) -> None:
     there = work.execute("SELECT text FROM memories WHERE agent = ? AND id = ?", (agent, memory.id))
     stale = bool(there) and there[0][0] != text_digest(memory.text)
     revision = _advance(work, agent, forgotten=int(stale))
@@ -202,31 +202,31 @@ def _remember(work: Work, agent: str, memory: Memory) -> None:
     _keep(work, agent, memory, revision)
 
 
-def _add(work: Work, agent: str, memory: Memory, revision: int) -> Memory:
+def _add(work: MemoriesTransaction, agent: str, memory: Memory, revision: int) -> Memory:
     statement = "SELECT memory FROM memories WHERE agent = ? AND content = ?"
     rows = work.execute(statement, (agent, content_key(memory)))
     same = same_as(memory, (read_memory(text, agent=agent) for (text,) in rows))
     if same is not None:
         return same
     if work.execute("SELECT 1 FROM memories WHERE agent = ? AND id = ?", (agent, memory.id)):
-        raise taken(memory.id)
+        raise id_taken(memory.id)
     _keep(work, agent, memory, revision)
     return memory
 
 
-def _keep(work: Work, agent: str, memory: Memory, revision: int) -> None:
+def _keep(work: MemoriesTransaction, agent: str, memory: Memory, revision: int) -> None:
     content = None if memory.superseded_by else content_key(memory)
     told = write_memory(memory)
     work.execute(_KEEP, (agent, memory.id, told, text_digest(memory.text), content, revision))
 
 
-def _advance(work: Work, agent: str, *, forgotten: int = 0) -> int:
+def _advance(work: MemoriesTransaction, agent: str, *, forgotten: int = 0) -> int:
     rows = work.execute(_STANDING, (agent,))
-    before = Standing(*rows[0]) if rows else Standing()
+    before = MemoryStanding(*rows[0]) if rows else MemoryStanding()
     revision = before.revision + 1
     work.execute(_KEEP_STANDING, (agent, revision, before.forgotten + forgotten))
     return revision
 
 
-def _drop_vectors_of(work: Work, agent: str, memory_id: str) -> None:
+def _drop_vectors_of(work: MemoriesTransaction, agent: str, memory_id: str) -> None:
     work.execute("DELETE FROM memory_vectors WHERE agent = ? AND id = ?", (agent, memory_id))

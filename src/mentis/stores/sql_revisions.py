@@ -27,20 +27,20 @@ _ALL = 2**62
 _TYPES = (str, int, str, str, str, str)
 
 
-class Work(Protocol):
+class RevisionsTransaction(Protocol):
     def execute(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]: ...
 
 
-class Engine(Protocol):
+class RevisionsEngine(Protocol):
     """Parameters stand as `?`. No other writer of the key comes between what is in one `write`."""
 
     def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]: ...
 
-    def write(self, key: str) -> AbstractContextManager[Work]: ...
+    def write(self, key: str) -> AbstractContextManager[RevisionsTransaction]: ...
 
 
 class SqlRevisions:
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: RevisionsEngine) -> None:
         self._engine = engine
 
     def save(self, revision: Revision) -> None:

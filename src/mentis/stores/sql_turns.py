@@ -19,7 +19,7 @@ from mentis.values.turn_writes import TurnWrites, emptied
 
 from .column import read_value, write_value
 from .rows import Row
-from .session import ADD_TURN, REPLACE_TURN, Session, TurnPlace
+from .session import ADD_TURN, REPLACE_TURN, SqlTransaction, TurnPlace
 from .turn_cache import TurnCache
 
 TURN_TABLES = ("turns", "media", "turn_media")
@@ -65,18 +65,18 @@ class TurnRow:
         return cls(write_value(_with(turn, dict.fromkeys(data)) if data else turn), data)
 
 
-def count_turns(session: Session, agent: str, name: str) -> int:
+def count_turns(session: SqlTransaction, agent: str, name: str) -> int:
     return session.look(_NEXT, (agent, name), of=(agent, name))[0][0]
 
 
-def add_turn(session: Session, agent: str, name: str, row: TurnRow) -> int:
+def add_turn(session: SqlTransaction, agent: str, name: str, row: TurnRow) -> int:
     number = count_turns(session, agent, name)
     _add(session, (agent, name, number), row)
     return number
 
 
 def write_turns(
-    session: Session, agent: str, writes: TurnWrites, rows: Sequence[TurnRow]
+    session: SqlTransaction, agent: str, writes: TurnWrites, rows: Sequence[TurnRow]
 ) -> Callable[[], None]:
     """Read what it needs, and return what writes it: nothing of that is refused any more."""
     of = agent, writes.session
@@ -136,7 +136,7 @@ class TurnReader:
 _Replaced: TypeAlias = tuple[TurnPlace, str, list[str] | None]
 
 
-def _ended(session: Session, agent: str, writes: TurnWrites) -> list[_Replaced]:
+def _ended(session: SqlTransaction, agent: str, writes: TurnWrites) -> list[_Replaced]:
     """Only the state of the message is new. One that somebody took away or made unreadable is for
     `verify` to find: nothing keeps its entry out of the record.
     """
@@ -148,7 +148,7 @@ def _ended(session: Session, agent: str, writes: TurnWrites) -> list[_Replaced]:
     return [] if turn is None else [(place, write_value(replace(turn, state=writes.state)), None)]
 
 
-def _emptied(session: Session, place: TurnPlace) -> _Replaced:
+def _emptied(session: SqlTransaction, place: TurnPlace) -> _Replaced:
     turn = _stored(session, place)
     if turn is None:
         agent, name, number = place
@@ -157,14 +157,14 @@ def _emptied(session: Session, place: TurnPlace) -> _Replaced:
     return place, write_value(emptied(turn)), list(dict.fromkeys(name for (name,) in linked))
 
 
-def _stored(session: Session, place: TurnPlace) -> Turn | None:
+def _stored(session: SqlTransaction, place: TurnPlace) -> Turn | None:
     agent, name, number = place
     rows = session.look(_TURN, place, of=(agent, name))
     where = f"turn {number} of session `{name}` of `{agent}`"
     return read_value(Turn, str(rows[0][0]), where=where) if rows else None
 
 
-def _add(session: Session, place: TurnPlace, row: TurnRow) -> None:
+def _add(session: SqlTransaction, place: TurnPlace, row: TurnRow) -> None:
     for part, content in row.data.items():
         name = digest(content)
         session.defer(KEEP_MEDIA, (place[0], name, content))

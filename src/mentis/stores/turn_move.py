@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from .older_turns import settle_marks
 from .rows import Row
-from .session import ADD_TURN, Session
+from .session import ADD_TURN, SqlTransaction
 from .sql_ledger import SqlLedger
 from .sql_turns import FORGET_MEDIA, KEEP_MEDIA, LINK_MEDIA, count_turns
 from .sqlite.database import Database, fetch
@@ -73,7 +73,12 @@ def _sessions(read: _Read, agent: str) -> dict[str, _Stored]:
 
 
 def _copy(
-    unit: Session, agent: str, sessions: dict[str, _Stored], media: Iterable[Row], *, read: _Read
+    unit: SqlTransaction,
+    agent: str,
+    sessions: dict[str, _Stored],
+    media: Iterable[Row],
+    *,
+    read: _Read,
 ) -> dict[str, str]:
     """The digest of every session whose copy is there, also of an earlier try."""
     moved: dict[str, str] = {
@@ -118,6 +123,6 @@ def _reading(connection: sqlite3.Connection) -> _Read:
     return lambda statement, parameters: fetch(connection, statement, parameters)
 
 
-def _clear(unit: Session, agent: str, names: Iterable[str]) -> None:
+def _clear(unit: SqlTransaction, agent: str, names: Iterable[str]) -> None:
     for name in names:
         unit.execute(_CLEAR, (agent, MOVED, name))

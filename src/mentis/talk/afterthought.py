@@ -21,15 +21,15 @@ from mentis.compose.encounter import ago
 from mentis.errors import UsageError
 from mentis.home.identity import Identity
 from mentis.record.agent_record import AgentRecord
-from mentis.record.inputs import History, Prompted, compose_inputs
+from mentis.record.inputs import ComposedPrompt, ConversationHistory, compose_inputs
 from mentis.turn.agent_parts import AgentParts
-from mentis.turn.beside import Heard, Note, ask_beside, builder_for, worded
-from mentis.turn.snapshot import Present
+from mentis.turn.beside import SideAnswer, SideNote, ask_aside, builder_for, require_text
+from mentis.turn.snapshot import TurnSnapshot
 from mentis.turn.turn import TurnResult, inputs_now, run_turn, told_history
 from mentis.values.entry import Entry
-from mentis.values.given import Given
+from mentis.values.given import GivenText
 from mentis.values.part import TextPart
-from mentis.values.recalled import Recalled, Stimulus
+from mentis.values.recalled import RecalledContext, Stimulus
 from mentis.values.route import Route
 from mentis.values.trust import Trust
 from mentis.values.turn import Turn
@@ -88,7 +88,7 @@ async def think_again(
 
 
 async def _decide(
-    parts: AgentParts, present: Present, session: str, *, elapsed: str, reading: CancelScope
+    parts: AgentParts, present: TurnSnapshot, session: str, *, elapsed: str, reading: CancelScope
 ) -> tuple[Afterthought, Turn | None]:
     """What was decided, and the thought as it was kept."""
     history = await to_thread.run_sync(told_history, parts.record, session)
@@ -99,11 +99,11 @@ async def _decide(
     small = parts.limited(present.settings.model.afterthought.decision_tokens)
     text = _inner_dialogue(small.who, small.models, present, elapsed)
 
-    def compose(route: Route, stimulus: Stimulus) -> Prompted:
+    def compose(route: Route, stimulus: Stimulus) -> ComposedPrompt:
         models = small.models.on(route)
         return _compose(small.who, models, present, stimulus, history=history)
 
-    asked = await ask_beside(
+    asked = await ask_aside(
         small,
         Stimulus(text, inner=DECISION),
         compose,
@@ -119,35 +119,40 @@ async def _decide(
     return Afterthought(session, decision, thought, asked.entry), asked.note.turn
 
 
-def _take(heard: Heard) -> Note:
+def _take(heard: SideAnswer) -> SideNote:
     decision, thought = decide(heard.text)
     facts: dict[str, object] = {"decision": decision if heard.text else "none"}
     if not thought:
-        return Note(None, facts)
-    return Note(Turn("assistant", (TextPart(thought),), heard.lineage, kind="thought"), facts)
+        return SideNote(None, facts)
+    return SideNote(Turn("assistant", (TextPart(thought),), heard.lineage, kind="thought"), facts)
 
 
 def _compose(
-    who: Identity, models: Models, present: Present, stimulus: Stimulus, *, history: History
-) -> Prompted:
+    who: Identity,
+    models: Models,
+    present: TurnSnapshot,
+    stimulus: Stimulus,
+    *,
+    history: ConversationHistory,
+) -> ComposedPrompt:
     """As for any message, but that nothing can be done: no tools, no news."""
-    recalled = Recalled(stimulus, degraded=present.degraded)
+    recalled = RecalledContext(stimulus, degraded=present.degraded)
     variables = {**present.variables, "afterthought": "on"}
     inputs = inputs_now(who, models, present, recalled, history=history, variables=variables)
-    return Prompted(compose_inputs(inputs, models.counter(models.route), who.secret), inputs)
+    return ComposedPrompt(compose_inputs(inputs, models.counter(models.route), who.secret), inputs)
 
 
-def _inner_dialogue(who: Identity, models: Models, present: Present, elapsed: str) -> str:
+def _inner_dialogue(who: Identity, models: Models, present: TurnSnapshot, elapsed: str) -> str:
     built = builder_for(who, models, present).build_afterthought_inner_dialogue(
         models.route.variant, {"elapsed_time": elapsed}
     )
-    return worded(built, "afterthought_inner_dialogue")
+    return require_text(built, "afterthought_inner_dialogue")
 
 
 def _followup(
     who: Identity,
     models: Models,
-    present: Present,
+    present: TurnSnapshot,
     thought: str,
     *,
     noted: Turn | None,
@@ -157,12 +162,12 @@ def _followup(
     lineage = noted.lineage if noted else Trust.SELF
     given: Mapping[str, object] = {
         "elapsed_time": elapsed,
-        "inner_dialogue": Given(thought, source="thought", trust=lineage),
+        "inner_dialogue": GivenText(thought, source="thought", trust=lineage),
     }
     built = builder_for(who, models, present).build_afterthought_followup(
         models.route.variant, given
     )
-    stimulus = Stimulus(worded(built, FOLLOWUP), inner=FOLLOWUP)
+    stimulus = Stimulus(require_text(built, FOLLOWUP), inner=FOLLOWUP)
     return stimulus if noted is None else replace(stimulus, trust=noted.lineage)
 
 
@@ -172,7 +177,7 @@ def _number_of(record: AgentRecord, session: str, noted: Turn | None) -> int | N
     return len(turns) - 1 if turns and turns[-1] == noted else None
 
 
-def _elapsed(record: AgentRecord, who: Identity, present: Present, session: str) -> str:
+def _elapsed(record: AgentRecord, who: Identity, present: TurnSnapshot, session: str) -> str:
     """How long ago something was last said here, in the words of the library. It blocks."""
     now, language = record.now(), who.persona.language.strip().casefold()
     for entry in reversed(record.latest(_LOOKED_BACK, kind="turn")):

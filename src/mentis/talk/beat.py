@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias, cast
 from anyio import CancelScope, current_time, to_thread
 
 from mentis.ask.ask import OnDelta
-from mentis.ask.budgets import day_of, spent_by
+from mentis.ask.budgets import day_of, spending_in
 from mentis.ask.models import Models
 from mentis.errors import BudgetReached, SettingsError, UsageError
 from mentis.home.identity import Identity
@@ -26,8 +26,8 @@ from mentis.record.agent_record import AgentRecord
 from mentis.settings.beats import BeatSettings
 from mentis.settings.settings import Settings
 from mentis.turn.agent_parts import AgentParts
-from mentis.turn.beside import builder_for, worded
-from mentis.turn.snapshot import Present
+from mentis.turn.beside import builder_for, require_text
+from mentis.turn.snapshot import TurnSnapshot
 from mentis.turn.turn import TurnResult, run_turn
 from mentis.values.digest import digest
 from mentis.values.entry import Entry
@@ -38,7 +38,7 @@ from mentis.values.timeline import Timeline, clock_time
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
-from .schedule import Pulse
+from .schedule import BeatSchedule
 
 SESSION, INNER = "beats", "beat"
 _PREFIX = "beat_"
@@ -115,12 +115,12 @@ async def make_beat(
     return Beat(drawn, result)
 
 
-def pulse_of(record: AgentRecord, chosen: BeatSettings) -> Pulse:
+def beat_schedule_of(record: AgentRecord, chosen: BeatSettings) -> BeatSchedule:
     """When the next beat is due on the clock that only goes on, as the record says. It blocks."""
     if not chosen.enabled:
-        return Pulse()
+        return BeatSchedule()
     wait = (due_at(record, chosen) - record.now()).total_seconds()
-    return Pulse(record.clock.monotonic() + max(0.0, wait))
+    return BeatSchedule(record.clock.monotonic() + max(0.0, wait))
 
 
 def due_at(record: AgentRecord, chosen: BeatSettings) -> datetime:
@@ -151,7 +151,7 @@ def _unknown(kind: str, known: Sequence[str]) -> UsageError:
     )
 
 
-def _occasion(who: Identity, models: Models, present: Present, kind: str) -> Stimulus:
+def _occasion(who: Identity, models: Models, present: TurnSnapshot, kind: str) -> Stimulus:
     known = kinds_in(present.library)
     if kind not in known:
         raise _unknown(kind, known)
@@ -160,7 +160,7 @@ def _occasion(who: Identity, models: Models, present: Present, kind: str) -> Sti
     )
     outside = any(span.trust is Trust.UNTRUSTED for span in built.spans)
     return Stimulus(
-        worded(built, f"{_PREFIX}{kind}"),
+        require_text(built, f"{_PREFIX}{kind}"),
         trust=Trust.UNTRUSTED if outside else Trust.OWNER,
         inner=INNER,
         mode="beat",
@@ -221,7 +221,7 @@ def _beats(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def _tokens(beats: Iterable[Entry], now: datetime) -> int:
-    return spent_by(beats, now, priced=False).agent_tokens
+    return spending_in(beats, now, priced=False).agent_tokens
 
 
 def _record(entry: Entry, texts: Mapping[str, str]) -> BeatRecord:

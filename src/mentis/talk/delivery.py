@@ -13,7 +13,7 @@ from mentis.ask.ask import OnDelta
 from mentis.compose.requests import outputs_text
 from mentis.errors import UsageError
 from mentis.turn.agent_parts import AgentParts
-from mentis.turn.deliveries import why_not
+from mentis.turn.deliveries import why_undeliverable
 from mentis.turn.turn import TurnResult, run_turn
 from mentis.values.action import Outcome
 from mentis.values.recalled import Stimulus
@@ -29,7 +29,7 @@ async def make_delivery(
     present = await to_thread.run_sync(parts.look)
     chosen = present.settings.model.delivery
     reason = await to_thread.run_sync(
-        why_not, parts.record, parts.acting.registry, outcome, chosen.attempts
+        why_undeliverable, parts.record, parts.acting.registry, outcome, chosen.attempts
     )
     if reason:
         raise UsageError(

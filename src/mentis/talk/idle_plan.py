@@ -30,7 +30,7 @@ Tell: TypeAlias = Callable[[Afterthought | MentisError], None]
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 
 
-class Plan:
+class IdlePlan:
     """The plan alone; it knows no clock but the times it is told."""
 
     def __init__(self, mode: Mode, chance: Chance) -> None:
@@ -76,13 +76,13 @@ class Plan:
         self.due = now + self._chance.between(*PHASES[phase])
 
 
-class Quiet:
+class IdleCycle:
     """Follows the plan: `run` it beside a conversation, and say `heard` after each answer."""
 
     def __init__(
         self,
         think: Think,
-        plan: Plan,
+        plan: IdlePlan,
         clock: Clock,
         *,
         tell: Tell,

@@ -13,14 +13,14 @@ from anyio import to_thread
 
 from mentis.codec.forms import to_json
 from mentis.compose.changes import Changes, changes
-from mentis.compose.compose import Composed
+from mentis.compose.compose import Composition
 from mentis.record.agent_record import AgentRecord
 from mentis.render.wires import render_for
 from mentis.turn.agent_parts import AgentParts
-from mentis.turn.deliveries import news_for
-from mentis.turn.ending import of_mode
-from mentis.turn.recaller import nothing
-from mentis.turn.turn import compose_turn, look_out, told_history
+from mentis.turn.deliveries import news_for_turn
+from mentis.turn.ending import mode_fields
+from mentis.turn.recaller import empty_recall
+from mentis.turn.turn import compose_turn, recall_scope, told_history
 from mentis.values.digest import digest
 from mentis.values.entry import Entry
 from mentis.values.recalled import Stimulus
@@ -35,7 +35,7 @@ _NO_CHANGES = Changes()
 
 
 @dataclass(frozen=True, slots=True)
-class Update(Value):
+class LiveUpdate(Value):
     """What to tell a voice silently. It is empty, and has no entry, where nothing has changed."""
 
     changes: Changes = _NO_CHANGES
@@ -50,11 +50,11 @@ class Update(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Told(Value):
+class LiveInstructions(Value):
     """The one text as it was at one time, in the form that a session is opened with."""
 
     surroundings: Surroundings
-    composed: Composed
+    composed: Composition
     rendering: Rendering
 
     @property
@@ -62,12 +62,14 @@ class Told(Value):
         return str(self.rendering.payload["instructions"])
 
 
-class Live:
+class LiveSession:
     """One spoken conversation that was opened. What came of acts is told in it, and told once more
     in the next turn that is written: a voice may not have said it.
     """
 
-    def __init__(self, parts: AgentParts, session: str, opening: Told, entry: Entry) -> None:
+    def __init__(
+        self, parts: AgentParts, session: str, opening: LiveInstructions, entry: Entry
+    ) -> None:
         self._parts = parts
         self._last = opening
         self.session = session
@@ -77,7 +79,7 @@ class Live:
     @classmethod
     async def open(
         cls, parts: AgentParts, session: str, surroundings: Surroundings = NOWHERE
-    ) -> Live:
+    ) -> LiveSession:
         """Compose and record the opening."""
         told = await to_thread.run_sync(_tell, parts, session, surroundings)
         keep = partial(_record, parts.record, parts.models.route, session, told)
@@ -90,7 +92,7 @@ class Live:
         """The whole text that the session is opened with."""
         return self.opening.instructions
 
-    async def update(self, surroundings: Surroundings | None = None) -> Update:
+    async def update(self, surroundings: Surroundings | None = None) -> LiveUpdate:
         """What has changed since the last update, or since the opening.
 
         Left out, what is around the conversation is as it was.
@@ -101,39 +103,47 @@ class Live:
         found = changes(before.system_instruction, after.system_instruction)
         self._last = told
         if found == _NO_CHANGES:
-            return Update()
+            return LiveUpdate()
         keep = partial(_record, self._parts.record, self._parts.models.route, self.session, told)
         keep = partial(keep, text=found.text, inner=_UPDATE)
-        return Update(found, await to_thread.run_sync(keep))
+        return LiveUpdate(found, await to_thread.run_sync(keep))
 
 
 def _stimulus(surroundings: Surroundings = NOWHERE) -> Stimulus:
     return Stimulus("", surroundings=surroundings, mode="live")
 
 
-def _tell(parts: AgentParts, session: str, surroundings: Surroundings) -> Told:
+def _tell(parts: AgentParts, session: str, surroundings: Surroundings) -> LiveInstructions:
     """How things stand now, as one text. It blocks."""
     present, stimulus = parts.look(), _stimulus(surroundings)
     history = told_history(parts.record, session)
-    news = news_for(
+    news = news_for_turn(
         parts.record, parts.acting, parts.sources.settings, session=session, stimulus=stimulus
     )
-    outlook = look_out(parts.recaller, parts.acting, present, stimulus, session=session)
-    brought = nothing(stimulus, outlook)
+    outlook = recall_scope(parts.recaller, parts.acting, present, stimulus, session=session)
+    brought = empty_recall(stimulus, outlook)
     route = parts.models.route
     made = compose_turn(
         parts, present, route, stimulus, history=history, news=news, recalled=brought
     )
     composed = made.composed
-    return Told(surroundings, composed, render_for(WIRE, composed.request, route.spoken()))
+    return LiveInstructions(
+        surroundings, composed, render_for(WIRE, composed.request, route.spoken())
+    )
 
 
 def _record(
-    record: AgentRecord, route: Route, session: str, told: Told, *, text: str, inner: str
+    record: AgentRecord,
+    route: Route,
+    session: str,
+    told: LiveInstructions,
+    *,
+    text: str,
+    inner: str,
 ) -> Entry:
     """Bind what the voice was told. It blocks."""
     number = len(record.turns(session))
-    turn = {"session": session, "number": number, "inner": inner, **of_mode(_stimulus())}
+    turn = {"session": session, "number": number, "inner": inner, **mode_fields(_stimulus())}
     body: dict[str, object] = {
         "turn": turn,
         "route": {"name": route.name, "backend": route.backend, "model": route.model},

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from mentis.ask.models import Models
 from mentis.ports.token_counter import TokenCounter
 from mentis.record.agent_record import AgentRecord
-from mentis.record.threads import standing
+from mentis.record.threads import standing_numbers
 from mentis.settings.settings import Settings
 from mentis.values.mark import Mark
 from mentis.values.persona_update import Progress
-from mentis.values.request import quoted
+from mentis.values.request import quote_lines
 from mentis.values.trust import Trust, least_trusted
 from mentis.values.turn import Role, Turn, said_line
 from mentis.values.value import Value
@@ -45,7 +45,7 @@ def progress(record: AgentRecord, models: Models, settings: Settings, session: s
     known = _known(record, session)
     since = _number(known.get("until"))
     turns = record.turns(session)
-    new = [turns[number] for number in unread(turns, since)]
+    new = [turns[number] for number in unread_numbers(turns, since)]
     needed, room = (
         threshold(chosen.window_messages, share),
         models.route.context_tokens * share,
@@ -69,11 +69,11 @@ def progress(record: AgentRecord, models: Models, settings: Settings, session: s
     )
 
 
-def unread(turns: Sequence[Turn], since: int) -> list[int]:
+def unread_numbers(turns: Sequence[Turn], since: int) -> list[int]:
     """The numbers of the messages from `since` on that count."""
     return [
         number
-        for number in standing(turns)
+        for number in standing_numbers(turns)
         if number >= since
         and turns[number].kind == "said"
         and turns[number].state not in _UNSAID
@@ -90,10 +90,10 @@ def read_on(
     room: int,
 ) -> Reading:
     """The oldest that were not read, as many as fit into `room` tokens: the others wait."""
-    numbers, lines, cut = unread(turns, since), list[str](), 0
+    numbers, lines, cut = unread_numbers(turns, since), list[str](), 0
     for number in numbers:
         turn = turns[number]
-        line = quoted(said_line(turn.speaker(names), turn.text.strip()))
+        line = quote_lines(said_line(turn.speaker(names), turn.text.strip()))
         room -= counter.count(line).tokens + 1
         if room < 0 and lines:
             break
@@ -119,11 +119,11 @@ def _shortened(line: str, counter: TokenCounter, *, room: int) -> str:
     return line[: max(int(len(line) * share), 1)]
 
 
-def succeeded(session: str, until: int) -> Mark:
+def success_mark(session: str, until: int) -> Mark:
     return Mark(MARK, session, {"until": until})
 
 
-def failed(before: Progress, failure: str, *, soon: bool = False) -> Mark:
+def failure_mark(before: Progress, failure: str, *, soon: bool = False) -> Mark:
     """The place stays where it was, so that nothing is passed over. It is due again once more was
     said; `soon`: whenever somebody looks, since nothing came of it and nothing was wrong with it.
     """

@@ -18,11 +18,11 @@ from anyio import CancelScope, create_memory_object_stream, to_thread
 
 from mentis.ask.ask import ask
 from mentis.ask.models import Models
-from mentis.ask.reservation import recorded_with
+from mentis.ask.reservation import release_after
 from mentis.call.faults import is_passing
 from mentis.codec.forms import to_json
-from mentis.compose.built import Built
-from mentis.compose.compose import Composed
+from mentis.compose.built import BuiltText
+from mentis.compose.compose import Composition
 from mentis.compose.fences import fence_results
 from mentis.disk.atomic import unwritable
 from mentis.disk.inside import inside
@@ -31,17 +31,17 @@ from mentis.errors import MentisError, ProviderPaused, ReplyError, StoreLocked, 
 from mentis.home.identity import Identity
 from mentis.library.memory.files import PersonaMemory
 from mentis.record.agent_record import AgentRecord
-from mentis.record.inputs import Prompted
-from mentis.record.stored_turns import answered
+from mentis.record.inputs import ComposedPrompt
+from mentis.record.stored_turns import answer_turns
 from mentis.settings.sources import LiveSettings
 from mentis.turn import telemetry
 from mentis.turn.agent_parts import AgentParts
-from mentis.turn.beside import builder_for, one_prompt, speakers, worded
+from mentis.turn.beside import builder_for, one_prompt, require_text, speakers
 from mentis.turn.ending import keeper_of
 from mentis.turn.replay.fork import SESSION as FORK
 from mentis.turn.run import TurnRun
-from mentis.turn.snapshot import Present
-from mentis.turn.turn import shielded
+from mentis.turn.snapshot import TurnSnapshot
+from mentis.turn.turn import run_shielded
 from mentis.values.digest import digest
 from mentis.values.entry import Entry
 from mentis.values.mark import Mark
@@ -56,7 +56,7 @@ from mentis.values.turn import Turn
 from mentis.values.written import dump
 
 from .beat import SESSION as BEATS
-from .persona_reading import LEAST, Reading, failed, progress, read_on, succeeded
+from .persona_reading import LEAST, Reading, failure_mark, progress, read_on, success_mark
 from .persona_tools import FileTools, tools_in
 
 INNER = "persona_update"
@@ -124,33 +124,33 @@ class _Run:
 
     who: Identity
     models: Models
-    present: Present
+    present: TurnSnapshot
     before: Progress
     read: Reading
     tools: FileTools
     rounds: list[Turn] = field(default_factory=list[Turn])
     calls: int = 0
 
-    def compose(self, route: Route, _stimulus: Stimulus) -> Prompted:
+    def compose(self, route: Route, _stimulus: Stimulus) -> ComposedPrompt:
         who, models, variant = self.who, self.models.on(route), route.variant
         builder = builder_for(who, models, self.present)
         given = {"cortex_conversation_text": self.read.text}
         system = builder.build_system_prompt(variant, {}, "cortex")
         task = builder.resolve_prompt_by_id(_TASK, variant, given)
-        worded(system, "cortex_update_system")
-        worded(task, _TASK)
-        made = one_prompt(who, models, self.present, task, system=system, prefill=Built())
+        require_text(system, "cortex_update_system")
+        require_text(task, _TASK)
+        made = one_prompt(who, models, self.present, task, system=system, prefill=BuiltText())
         request = replace(made.request, tool_declarations=tools_in(self.present.library))
         if not self.rounds:
-            return Prompted(Composed(request, made.trace))
+            return ComposedPrompt(Composition(request, made.trace))
         first = Turn("user", (TextPart(task.text),), self.read.lineage)
         note = request.words.get("notice_outside", "")
         history = (first, *(fence_results(turn, who.secret, note) for turn in self.rounds))
         request = replace(request, conversation_history=history, current_text="")
         trace = replace(made.trace, tokens=self._tokens(models, made))
-        return Prompted(Composed(request, trace))
+        return ComposedPrompt(Composition(request, trace))
 
-    def _tokens(self, models: Models, made: Composed) -> dict[str, TokenCount]:
+    def _tokens(self, models: Models, made: Composition) -> dict[str, TokenCount]:
         told = b"\n".join(map(to_json, self.rounds)).decode()
         later = models.counter(models.route).count(told)
         total = made.trace.tokens["total"].tokens + later.tokens
@@ -158,7 +158,12 @@ class _Run:
 
 
 async def _update(
-    parts: AgentParts, present: Present, before: Progress, *, trigger: Trigger, reading: CancelScope
+    parts: AgentParts,
+    present: TurnSnapshot,
+    before: Progress,
+    *,
+    trigger: Trigger,
+    reading: CancelScope,
 ) -> PersonaUpdate:
     small = parts.limited(present.settings.model.persona_update.tokens)
     reading_on = partial(_read, small.who, small.models, present, before)
@@ -170,7 +175,7 @@ async def _update(
     try:
         turn = await TurnRun.begin(small, stimulus, run.compose, present=present)
     except MentisError as error:
-        entry = await shielded(partial(_record_unasked, parts.record, run, error, trigger))
+        entry = await run_shielded(partial(_record_unasked, parts.record, run, error, trigger))
         return _made(run, entry, None, trigger=trigger, failure=error)
     failure, ended = None, False
     try:
@@ -182,7 +187,7 @@ async def _update(
         if not ended:
             failure = ReplyError("it was broken off", hint="run it again: mentis persona update")
         record = partial(_record, turn, run, reply, trigger=trigger, failure=failure)
-        entry = await shielded(partial(recorded_with, turn.reserve, record))
+        entry = await run_shielded(partial(release_after, turn.reserve, record))
     return _made(run, entry, reply, trigger=trigger, failure=failure)
 
 
@@ -198,10 +203,10 @@ async def _go_through(turn: TurnRun, run: _Run) -> MentisError | None:
         unread = [error.message for error in reply.errors if error.call_id or error.action]
         if not reply.actions and not unread:
             return None
-        outcomes = await shielded(partial(run.tools.do_all, reply.actions))
+        outcomes = await run_shielded(partial(run.tools.do_all, reply.actions))
         if run.calls >= most:
             return None if run.tools.written else _no_end(most)
-        run.rounds += (*answered(reply, outcomes, at_once=True), *_unreadable(run, unread))
+        run.rounds += (*answer_turns(reply, outcomes, at_once=True), *_unreadable(run, unread))
         turn.inquiry.close(reply, then="tools")
         turn.ask_once_more()
 
@@ -223,7 +228,7 @@ def _unreadable(run: _Run, problems: Sequence[str]) -> tuple[Turn, ...]:
 def _read(
     who: Identity,
     models: Models,
-    present: Present,
+    present: TurnSnapshot,
     before: Progress,
     *,
     record: AgentRecord,
@@ -259,10 +264,10 @@ def _facts(run: _Run, trigger: Trigger, failure: MentisError | None) -> dict[str
 
 def _mark(run: _Run, failure: MentisError | None) -> Mark:
     if failure is None:
-        return succeeded(run.before.session, run.read.until)
+        return success_mark(run.before.session, run.read.until)
     # The provider could not take it just now: nothing was answered that would be asked for again.
     soon = not run.calls and (is_passing(failure) or isinstance(failure, ProviderPaused))
-    return failed(run.before, failure.code, soon=soon)
+    return failure_mark(run.before, failure.code, soon=soon)
 
 
 def _record(

@@ -12,12 +12,12 @@ from mentis.ask.models import Models
 from mentis.errors import UsageError
 from mentis.home.identity import Identity
 from mentis.record.agent_record import AgentRecord
-from mentis.record.stored_inputs import KeptInputs
+from mentis.record.stored_inputs import TurnInputStore
 from mentis.record.stored_turns import turn_digest
-from mentis.record.threads import is_message, standing, title_of
-from mentis.turn.beside import builder_for, worded
-from mentis.turn.replay.recorded_turn import kept_row_of
-from mentis.turn.snapshot import Present
+from mentis.record.threads import is_message, standing_numbers, title_of
+from mentis.turn.beside import builder_for, require_text
+from mentis.turn.replay.recorded_turn import stored_inputs_of
+from mentis.turn.snapshot import TurnSnapshot
 from mentis.values.digest import digest
 from mentis.values.entry import Entry
 from mentis.values.part import MediaPart, TextPart
@@ -39,9 +39,9 @@ def sessions_of(record: AgentRecord) -> tuple[Session, ...]:
     return tuple(_session(name, record.turns(name)) for name in names)
 
 
-def anew(
+def message_again(
     record: AgentRecord,
-    inputs: KeptInputs,
+    inputs: TurnInputStore,
     session: str,
     number: int | None = None,
     *,
@@ -54,7 +54,7 @@ def anew(
     it answers, where it was said and what was around.
     """
     turns = record.turns(session)
-    numbers = [n for n in standing(turns) if is_message(turns[n])]
+    numbers = [n for n in standing_numbers(turns) if is_message(turns[n])]
     if not numbers:
         raise UsageError(f"in session {session!r} nobody has said anything yet", hint="say it")
     number = numbers[-1] if number is None else number
@@ -73,7 +73,7 @@ def anew(
         trust=turn.lineage if theirs else Trust.OWNER,
         replaces=number,
     )
-    row = kept_row_of(record, inputs, session, number)
+    row = stored_inputs_of(record, inputs, session, number)
     if row is None or row.delivery:
         return stimulus
     around = row.runtime_ctx or stimulus.runtime_ctx
@@ -93,13 +93,13 @@ def anew(
 def check_unbegun(record: AgentRecord, session: str) -> None:
     """UsageError where something was said already. It blocks."""
     turns = record.turns(session)
-    if any(turns[n].kind == "said" for n in standing(turns)):
+    if any(turns[n].kind == "said" for n in standing_numbers(turns)):
         raise UsageError(
             f"session {session!r} has begun already", hint="choose another one with --session"
         )
 
 
-def first_message(who: Identity, models: Models, present: Present) -> Stimulus:
+def first_message(who: Identity, models: Models, present: TurnSnapshot) -> Stimulus:
     """What makes the persona begin. Only its answer is kept. It blocks."""
     built = builder_for(who, models, present).resolve_prompt(_FIRST_BLOCK, models.route.variant)
     if built is None or built.skipped:
@@ -107,7 +107,7 @@ def first_message(who: Identity, models: Models, present: Present) -> Stimulus:
             f"the block {_FIRST_BLOCK!r} is switched off",
             hint=f"mentis prompts toggle {_FIRST_BLOCK}",
         )
-    return Stimulus(worded(built, _FIRST_BLOCK), inner=FIRST)
+    return Stimulus(require_text(built, _FIRST_BLOCK), inner=FIRST)
 
 
 def set_title(record: AgentRecord, session: str, title: str) -> Entry:
@@ -134,7 +134,7 @@ def title_turn(title: str, lineage: Trust = Trust.SELF) -> Turn:
 
 
 def _session(name: str, turns: Sequence[Turn]) -> Session:
-    kept = standing(turns)
+    kept = standing_numbers(turns)
     said = [number for number in kept if turns[number].kind == "said"]
     all_said = sum(turn.kind == "said" for turn in turns)
     unanswered = tuple(n for n in said if turns[n].state in ("failed", "pending"))

@@ -17,16 +17,16 @@ from anyio import create_task_group, sleep, to_thread
 from mentis.errors import MentisError, StoreLocked
 from mentis.home.identity import Identity
 from mentis.record.agent_record import AgentRecord
-from mentis.record.threads import is_message, standing
+from mentis.record.threads import is_message, standing_numbers
 from mentis.settings.sources import LiveSettings
-from mentis.turn.recovery import followed
+from mentis.turn.recovery import is_followed
 from mentis.values.entry import Entry
 from mentis.values.timeline import Timeline, clock_time
 from mentis.values.value import Value
 
 from .afterthought import DECISION, FOLLOWUP
 from .idle_plan import EVERY, PHASES
-from .talking import mode_of
+from .talking import afterthought_mode
 
 T = TypeVar("T")
 _LOOKED_BACK = 256
@@ -34,7 +34,7 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Silence(Value):
+class DueAfterthought(Value):
     """In this session, since the entry `after`; `due` is when to think about it."""
 
     session: str
@@ -42,14 +42,14 @@ class Silence(Value):
     due: datetime
 
 
-def silence_of(
+def due_afterthought_of(
     record: AgentRecord, who: Identity, live: LiveSettings, *, most: int
-) -> Silence | None:
+) -> DueAfterthought | None:
     """The next afterthought; None where none is to come, or somebody else sees to it. `most` is
     how many messages may follow on each other that nobody answers. It blocks.
     """
-    every = EVERY[mode_of(live.current()[0])]
-    if not every or followed(who):
+    every = EVERY[afterthought_mode(live.current()[0])]
+    if not every or is_followed(who):
         return None
     turns = record.latest(_LOOKED_BACK, kind="turn")
     entries = _since_spoken(turns)
@@ -57,23 +57,23 @@ def silence_of(
     if phase is None:
         return None
     session = str(_turn(entries[0])["session"])
-    messages = spoken(record, session)
+    messages = count_messages(record, session)
     if messages is None or messages % every:
         return None
     last = entries[-1]
     begun = _time_of(last, turns, record.now())
-    return Silence(session, last.index, begun + timedelta(seconds=_drawn(last, phase)))
+    return DueAfterthought(session, last.index, begun + timedelta(seconds=_drawn(last, phase)))
 
 
-def spoken(record: AgentRecord, session: str) -> int | None:
+def count_messages(record: AgentRecord, session: str) -> int | None:
     """How many messages count in this talk; None while one of them waits for its answer."""
     turns = record.turns(session)
     if any(turn.state == "pending" for turn in turns):
         return None
-    return sum(is_message(turns[number]) for number in standing(turns))
+    return sum(is_message(turns[number]) for number in standing_numbers(turns))
 
 
-async def unless_spoken(
+async def unless_somebody_speaks(
     record: AgentRecord,
     session: str,
     work: Callable[[], Awaitable[T]],
@@ -86,7 +86,7 @@ async def unless_spoken(
     A store that is busy is looked at again later. Where it cannot be read at all nobody would be
     heard: that breaks it off too, and is the error that is raised.
     """
-    before = await to_thread.run_sync(spoken, record, session)
+    before = await to_thread.run_sync(count_messages, record, session)
     made, failures = list[T](), list[MentisError]()
 
     async def listen() -> None:
@@ -116,7 +116,7 @@ async def unless_spoken(
 
 def _is_still(record: AgentRecord, session: str, before: int | None) -> bool:
     try:
-        return spoken(record, session) == before
+        return count_messages(record, session) == before
     except StoreLocked:
         return True
 

@@ -13,23 +13,23 @@ from functools import partial
 from anyio import CancelScope, to_thread
 
 from mentis.ask.models import Models
-from mentis.compose.built import Built
+from mentis.compose.built import BuiltText
 from mentis.errors import ReplyError, UsageError
 from mentis.home.identity import Identity
-from mentis.record.inputs import Prompted
-from mentis.record.threads import is_message, standing, told
+from mentis.record.inputs import ComposedPrompt
+from mentis.record.threads import is_message, standing_numbers, told_turns
 from mentis.turn.agent_parts import AgentParts
 from mentis.turn.beside import (
-    Beside,
-    Heard,
-    Note,
-    ask_beside,
+    SideAnswer,
+    SideNote,
+    SideQuestion,
+    ask_aside,
     builder_for,
     one_prompt,
+    require_text,
     speakers,
-    worded,
 )
-from mentis.turn.snapshot import Present
+from mentis.turn.snapshot import TurnSnapshot
 from mentis.values.entry import Entry
 from mentis.values.part import TextPart
 from mentis.values.recalled import Stimulus
@@ -47,7 +47,7 @@ _SPARE_TOKENS = 200  # what the blocks around the conversation need, generously
 
 
 @dataclass(frozen=True, slots=True)
-class Titled(Value):
+class SessionTitle(Value):
     """`fallback`: the model gave none, so it is made of the first words that were said."""
 
     title: str
@@ -57,7 +57,7 @@ class Titled(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Summarised(Value):
+class SessionSummary(Value):
     """The turns before `until` are told as `text` from now on. `left_out` did not fit in."""
 
     text: str
@@ -68,41 +68,43 @@ class Summarised(Value):
 
 
 async def make_title(
-    parts: AgentParts, present: Present, session: str, *, reading: CancelScope
-) -> Titled:
+    parts: AgentParts, present: TurnSnapshot, session: str, *, reading: CancelScope
+) -> SessionTitle:
     """Ask for a title; where none comes, the first words that were said are one."""
     turns = await to_thread.run_sync(parts.record.turns, session)
-    shown = [turn for turn in told(turns) if turn.kind == "said" and turn.text.strip()]
+    shown = [turn for turn in told_turns(turns) if turn.kind == "said" and turn.text.strip()]
     if not shown:
         raise UsageError(f"in session {session!r} nobody has said anything yet", hint="say it")
     small = parts.limited(present.settings.model.conversations.title_tokens)
     lines, _ = _fitting(small.who, small.models, shown)
 
-    def compose(route: Route, _stimulus: Stimulus) -> Prompted:
+    def compose(route: Route, _stimulus: Stimulus) -> ComposedPrompt:
         who, models = small.who, small.models.on(route)
         built = builder_for(who, models, present).resolve_prompt_by_id(
             _TITLE_BLOCK, route.variant, {"chat_text": "\n".join(lines)}
         )
-        worded(built, _TITLE_BLOCK)
-        return Prompted(one_prompt(who, models, present, built, system=Built(), prefill=Built()))
+        require_text(built, _TITLE_BLOCK)
+        return ComposedPrompt(
+            one_prompt(who, models, present, built, system=BuiltText(), prefill=BuiltText())
+        )
 
-    def take(heard: Heard) -> Note:
+    def take(heard: SideAnswer) -> SideNote:
         title = _one_line(heard.text)
         made = title or _first_words(shown)
         facts: dict[str, object] = {} if title else {"fallback": True}
-        return Note(title_turn(made, _lineage(shown)), facts)
+        return SideNote(title_turn(made, _lineage(shown)), facts)
 
     stimulus = Stimulus("\n".join(lines), trust=_lineage(shown), inner=TITLE)
-    asked = await ask_beside(
+    asked = await ask_aside(
         small, stimulus, compose, present=present, session=session, take=take, reading=reading
     )
     title = asked.note.turn.text if asked.note.turn else ""
-    return Titled(title, asked.entry, bool(asked.note.facts), _code(asked))
+    return SessionTitle(title, asked.entry, bool(asked.note.facts), _code(asked))
 
 
 async def summarise(
-    parts: AgentParts, present: Present, session: str, *, reading: CancelScope
-) -> Summarised | None:
+    parts: AgentParts, present: TurnSnapshot, session: str, *, reading: CancelScope
+) -> SessionSummary | None:
     """Let the model sum up all but the newest turns; None where there are no older ones."""
     chosen = present.settings.model.conversations
     turns = await to_thread.run_sync(parts.record.turns, session)
@@ -113,17 +115,17 @@ async def summarise(
     small = parts.limited(chosen.summary_tokens)
     lines, left_out = _fitting(small.who, small.models, older)
 
-    def compose(route: Route, _stimulus: Stimulus) -> Prompted:
+    def compose(route: Route, _stimulus: Stimulus) -> ComposedPrompt:
         who, models = small.who, small.models.on(route)
         asked = builder_for(who, models, present).build_summary(
             "\n".join(lines), chosen.summary_words, route.variant
         )
-        worded(asked.user, "summary_user_prompt")
+        require_text(asked.user, "summary_user_prompt")
         around = {"system": asked.system, "prefill": asked.prefill}
-        return Prompted(one_prompt(who, models, present, asked.user, **around))
+        return ComposedPrompt(one_prompt(who, models, present, asked.user, **around))
 
     stimulus = Stimulus("\n".join(lines), trust=_lineage(older), inner=SUMMARY)
-    asked = await ask_beside(
+    asked = await ask_aside(
         small,
         stimulus,
         compose,
@@ -141,17 +143,17 @@ async def summarise(
             hint="ask another route with --route, or raise conversations.summary_tokens",
             stop=asked.reply.stop,
         )
-    return Summarised(turn.text, until, turn.lineage, asked.entry, left_out)
+    return SessionSummary(turn.text, until, turn.lineage, asked.entry, left_out)
 
 
-def _summary(older: Sequence[Turn], until: int, left_out: int, heard: Heard) -> Note:
+def _summary(older: Sequence[Turn], until: int, left_out: int, heard: SideAnswer) -> SideNote:
     """Nothing of a summary that is not whole, or longer than all that it would stand for."""
     facts: dict[str, object] = {"until": until}
     facts |= {"left_out": left_out} if left_out else {}
     if not heard.text or len(heard.text) > sum(len(turn.text) for turn in older):
-        return Note(None, {**facts, "kept": False})
+        return SideNote(None, {**facts, "kept": False})
     turn = Turn("assistant", (TextPart(heard.text),), _lineage(older), kind="summary", until=until)
-    return Note(turn, facts)
+    return SideNote(turn, facts)
 
 
 def _lineage(turns: Iterable[Turn]) -> Trust:
@@ -161,7 +163,7 @@ def _lineage(turns: Iterable[Turn]) -> Trust:
 
 def _until(turns: Sequence[Turn], recent: int) -> int | None:
     """The number of the message with which the newest turns begin."""
-    said = [number for number in standing(turns) if turns[number].kind == "said"]
+    said = [number for number in standing_numbers(turns) if turns[number].kind == "said"]
     for number in said[-recent:] if len(said) > recent else ():
         if is_message(turns[number]):
             return number
@@ -172,10 +174,12 @@ def _older(turns: Sequence[Turn], until: int | None) -> list[Turn]:
     """The last summary and what was told since, up to there."""
     if until is None:
         return []
-    newest = {id(turns[n]) for n in standing(turns) if n >= until and turns[n].kind != "summary"}
+    newest = {
+        id(turns[n]) for n in standing_numbers(turns) if n >= until and turns[n].kind != "summary"
+    }
     return [
         turn
-        for turn in told(turns)
+        for turn in told_turns(turns)
         if id(turn) not in newest and turn.kind in ("said", "summary") and turn.text.strip()
     ]
 
@@ -214,5 +218,5 @@ def _first_words(turns: Sequence[Turn]) -> str:
     return f"{' '.join(words[:_TITLE_WORDS])}{more}"[:_TITLE_CHARS]
 
 
-def _code(asked: Beside) -> str:
+def _code(asked: SideQuestion) -> str:
     return asked.failure.code if asked.failure is not None else ""

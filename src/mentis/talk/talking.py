@@ -16,7 +16,7 @@ from mentis.values.trace import Degradation
 from .idle_plan import Mode
 
 
-def mode_of(settings: Settings) -> Mode:
+def afterthought_mode(settings: Settings) -> Mode:
     """How often the agent thinks again by itself; the switch comes before the mode."""
     return settings.model.afterthought.mode if settings.model.features.nachgedankeEnabled else "off"
 
@@ -29,7 +29,7 @@ def summary_due(result: TurnResult, settings: LiveSettings) -> bool:
     return settings.current()[0].model.conversations.summary == "auto"
 
 
-def with_left(result: TurnResult, left: Sequence[Entry]) -> TurnResult:
+def with_left_behind(result: TurnResult, left: Sequence[Entry]) -> TurnResult:
     """Say which messages another process had left unanswered."""
     for entry in left:
         turn = cast("dict[str, object]", entry.body["turn"])

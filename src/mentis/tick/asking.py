@@ -12,15 +12,15 @@ from anyio import Lock, to_thread
 from mentis.ask.ask import ask
 from mentis.ask.attempt import RouteAttempt, render_request
 from mentis.ask.budgets import AgentBudget
-from mentis.ask.calls import planned, prompt_tokens
+from mentis.ask.calls import planned_usage, prompt_tokens
 from mentis.ask.inquiry import Inquiry, Skip, UsedOn, may_pass
 from mentis.ask.models import Models
-from mentis.ask.reservation import Reserve
+from mentis.ask.reservation import BudgetReservation
 from mentis.call.faults import may_cost
 from mentis.codec.forms import to_json, to_object
 from mentis.compose.builders import Builder
-from mentis.compose.built import Built
-from mentis.compose.compose import Composed
+from mentis.compose.built import BuiltText
+from mentis.compose.compose import Composition
 from mentis.compose.computed import Facts
 from mentis.compose.input_ir import InputIr
 from mentis.compose.notices import notices_of
@@ -29,7 +29,7 @@ from mentis.facts.abilities import abilities
 from mentis.home.identity import Identity
 from mentis.record.agent_record import AgentRecord
 from mentis.settle.readers import reader_for
-from mentis.turn.snapshot import Present
+from mentis.turn.snapshot import TurnSnapshot
 from mentis.values.digest import Digest, digest
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Reply, Usage
@@ -51,7 +51,7 @@ def block_of(stage: Stage) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Question(Value):
+class StageQuestion(Value):
     """What a stage asks: `text` is its user message, the system prompt is the library's. `window`
     are the values of the blocks that ask for a status window; without any, none is asked for.
     """
@@ -65,7 +65,7 @@ class Question(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked(Value):
+class TickCall(Value):
     """A call that was made, for the record of the tick. `failed` counts what was wrong with its
     answer, `then` is the block that asked again, or why none did. `whole` are its words where
     they have a window to be judged, or should have.
@@ -106,7 +106,7 @@ class Asked(Value):
 
 
 @dataclass(slots=True)
-class Asking:
+class TickAsker:
     """Asks for one tick. `calls` are all that were sent, also those that failed; `passed` are the
     routes that gave no answer, `degraded` is what could not be asked for. `reserved` is the most
     that calls which are under way may use: stages run at once, and share one budget; `reserve` says
@@ -116,18 +116,20 @@ class Asking:
     who: Identity
     record: AgentRecord
     models: Models
-    present: Present
-    calls: list[Asked] = field(default_factory=list[Asked])
+    present: TurnSnapshot
+    calls: list[TickCall] = field(default_factory=list[TickCall])
     passed: list[PassedRoute] = field(default_factory=list[PassedRoute])
     degraded: list[Degradation] = field(default_factory=list[Degradation])
     reserved: list[tuple[Route, Usage]] = field(default_factory=list[tuple[Route, Usage]])
-    reserve: Reserve = field(init=False)
+    reserve: BudgetReservation = field(init=False)
     _budget: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
-        self.reserve = Reserve.of(self.who)
+        self.reserve = BudgetReservation.of(self.who)
 
-    def prompt(self, block: str, route: Route, window: Mapping[str, object] = _NO_WINDOW) -> Built:
+    def prompt(
+        self, block: str, route: Route, window: Mapping[str, object] = _NO_WINDOW
+    ) -> BuiltText:
         """The system prompt of a stage: one block of the library, and what asks for a window."""
         built = self._builder().build_cortex_stage(block, route.variant, window)
         if not built.text.strip():
@@ -155,10 +157,10 @@ class Asking:
         language = who.persona.language.strip().casefold()
         return notices_of(Facts(who.persona, who.profile, self.record.now(), language, words))
 
-    async def ask(self, question: Question, routes: Sequence[Route]) -> tuple[Reply, Route]:
+    async def ask(self, question: StageQuestion, routes: Sequence[Route]) -> tuple[Reply, Route]:
         """The answer of the first route that gives one, and which that was."""
 
-        async def same(_route: Route) -> Question:
+        async def same(_route: Route) -> StageQuestion:
             return question
 
         return await self.ask_each(question.stage, same, routes)
@@ -166,7 +168,7 @@ class Asking:
     async def ask_each(
         self,
         stage: Stage,
-        question_for: Callable[[Route], Awaitable[Question]],
+        question_for: Callable[[Route], Awaitable[StageQuestion]],
         routes: Sequence[Route],
     ) -> tuple[Reply, Route]:
         """The same, where each route is asked a question of its own: one may have less room."""
@@ -191,7 +193,7 @@ class Asking:
     async def _begin(
         self,
         stage: Stage,
-        question_for: Callable[[Route], Awaitable[Question]],
+        question_for: Callable[[Route], Awaitable[StageQuestion]],
         routes: Sequence[Route],
         skipped: list[Skip],
     ) -> Inquiry | None:
@@ -209,7 +211,7 @@ class Asking:
                 calls=abilities(route).calls,
             )
             trace = Trace("", route.variant, "", tokens={"total": TokenCount(prompt)})
-            return RouteAttempt(route, Composed(request, trace), rendering, reader)
+            return RouteAttempt(route, Composition(request, trace), rendering, reader)
 
         rest = iter(routes)
         for route in rest:
@@ -232,7 +234,9 @@ class Asking:
             )
         return None
 
-    def planned(self, question: Question, route: Route) -> tuple[PromptRequest, Rendering, int]:
+    def planned(
+        self, question: StageQuestion, route: Route
+    ) -> tuple[PromptRequest, Rendering, int]:
         """What would be sent, and how many tokens it has."""
         block = question.block or block_of(question.stage)
         request = PromptRequest(
@@ -255,7 +259,7 @@ class Asking:
         other: what is looked at has to hold until it is reserved.
         """
         del used  # of this stage alone: the stages of a tick share one budget
-        most = (route, planned(prompt, route))
+        most = (route, planned_usage(prompt, route))
         async with self._budget:
             spent = [*((call.route, call.usage) for call in self.calls), *self.reserved]
             settings, models = self.present.settings, self.models.on(route)
@@ -274,10 +278,10 @@ class Asking:
         if failure is not None and not reply.raw and not may_cost(failure):
             return
         prompt = prompt_tokens(attempt.composed.trace)
-        usage = reply.usage or planned(prompt, attempt.route)
+        usage = reply.usage or planned_usage(prompt, attempt.route)
         bound, failed = digest(to_json(attempt.composed.request)), failure.code if failure else ""
         self.calls.append(
-            Asked(stage, attempt.route, attempt.rendering, bound, reply, usage, failed)
+            TickCall(stage, attempt.route, attempt.rendering, bound, reply, usage, failed)
         )
 
     def mark(self, whole: str | None, *, failed: int = 0, then: str = "") -> None:

@@ -12,7 +12,7 @@ _KEY_BYTES = 64  # the longest key that BLAKE2b takes
 
 
 @dataclass(frozen=True, slots=True)
-class Origin(Value):
+class HelperCacheKey(Value):
     """All that decides what a helper says: who says it, by which words, of what.
 
     `prompt` is the digest of its system prompt, `root` what the runtime adds of its own.
@@ -40,7 +40,7 @@ class HelperCache:
     def __len__(self) -> int:
         return len(self._texts)
 
-    def find(self, origin: Origin) -> str | None:
+    def find(self, origin: HelperCacheKey) -> str | None:
         key = self._digest(origin)
         text = self._texts.get(key)
         if text is None:
@@ -50,7 +50,7 @@ class HelperCache:
         self.hits += 1
         return text
 
-    def keep(self, origin: Origin, text: str) -> None:
+    def keep(self, origin: HelperCacheKey, text: str) -> None:
         """A blank text says nothing, so it is not kept."""
         if not text.strip():
             return
@@ -58,7 +58,7 @@ class HelperCache:
         while len(self._texts) > self._most:
             self._texts.popitem(last=False)
 
-    def _digest(self, origin: Origin) -> bytes:
+    def _digest(self, origin: HelperCacheKey) -> bytes:
         parts = (origin.stage, origin.prompt, origin.route, *origin.root, origin.content)
         hashed = hashlib.blake2b(key=self._key, digest_size=16)
         hashed.update(len(parts).to_bytes(4, "big"))

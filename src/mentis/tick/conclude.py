@@ -21,7 +21,7 @@ from mentis.values.tick import (
     DRAFT_DROPPED,
     ActDraft,
     Descriptor,
-    Dropped,
+    DroppedElement,
     OpReport,
     Section,
     SignalKey,
@@ -36,10 +36,10 @@ from mentis.values.value import Value
 from mentis.values.written import dump
 
 from .events import EventName, silent
-from .expand import expanded
-from .lineage import Marking
-from .output import Output
-from .run import Run
+from .expand import expand_senses
+from .lineage import LineageJudge
+from .output import TickOutput
+from .run import TickRun
 from .think import FAULT
 
 _ORDER: tuple[Stage, ...] = get_args(Stage)
@@ -49,11 +49,11 @@ _GOALS: Section = "goal-tree-patch"
 _MEMORY: Section = "l1-memory-patch"
 
 
-def conclude(run: Run, output: Output) -> Tick:
+def conclude(run: TickRun, output: TickOutput) -> Tick:
     known = {entry.key: entry for entry in run.catalogue.entries if entry.kind == "act"}
-    marking = Marking(run)
+    marking = LineageJudge(run)
     checked = _checked(run, output.acts, known)
-    acts = expanded(run, tuple(_growing(run, checked) if marking.only_grows else checked))
+    acts = expand_senses(run, tuple(_growing(run, checked) if marking.only_grows else checked))
     patched = patch(
         run.state,
         [marking.goal(op) for op in output.goal_ops],
@@ -72,7 +72,7 @@ def conclude(run: Run, output: Output) -> Tick:
     return _returned(run, Tick(acts, patched.state, report, told, tuple(run.reworded)))
 
 
-def noop(run: Run, *, fault: Exception | None = None) -> Tick:
+def conclude_with_nothing(run: TickRun, *, fault: Exception | None = None) -> Tick:
     """Nothing came of it: the very state that was given, and why."""
     if fault is not None:
         told = f"{fault.code}: {fault.message}" if isinstance(fault, MentisError) else repr(fault)
@@ -82,12 +82,12 @@ def noop(run: Run, *, fault: Exception | None = None) -> Tick:
     return _returned(run, Tick((), run.state, _report(run), _later(run)))
 
 
-def _later(run: Run) -> tuple[Sense, ...]:
+def _later(run: TickRun) -> tuple[Sense, ...]:
     """Senses that there was no room for: the next tick has them."""
     return run.senses[-run.unseen :] if run.unseen else ()
 
 
-def _returned(run: Run, tick: Tick) -> Tick:
+def _returned(run: TickRun, tick: Tick) -> Tick:
     _tell(run, "final_returned_acts", None, tick.acts)
     changed = tick.state.revision != run.state.revision
     run.tell("tick_completed", acts=len(tick.acts), revision=tick.state.revision, changed=changed)
@@ -95,7 +95,7 @@ def _returned(run: Run, tick: Tick) -> Tick:
 
 
 def _report(
-    run: Run, *, goal_ops: tuple[OpReport, ...] = (), memory_ops: tuple[OpReport, ...] = ()
+    run: TickRun, *, goal_ops: tuple[OpReport, ...] = (), memory_ops: tuple[OpReport, ...] = ()
 ) -> TickReport:
     return TickReport(
         stages=tuple([run.reports[stage] for stage in _ORDER if stage in run.reports]),
@@ -113,7 +113,7 @@ def _report(
 
 
 def _checked(
-    run: Run, drafts: Sequence[ActDraft], known: Mapping[SignalKey, Descriptor]
+    run: TickRun, drafts: Sequence[ActDraft], known: Mapping[SignalKey, Descriptor]
 ) -> Iterator[ActDraft]:
     """Those that the catalogue has, with a payload that fits; the others are noted."""
     for index, draft in enumerate(drafts):
@@ -121,19 +121,19 @@ def _checked(
         if descriptor is None:
             place = f"{draft.endpoint}/{draft.name}"
             reason = f"the catalogue has no act {place[:200]!r}"
-            run.dropped.append(Dropped("acts", index, "unknown-act", reason, _raw(draft)))
+            run.dropped.append(DroppedElement("acts", index, "unknown-act", reason, _raw(draft)))
         elif reason := _fault(draft, descriptor):
-            run.dropped.append(Dropped("acts", index, "payload", reason, _raw(draft)))
+            run.dropped.append(DroppedElement("acts", index, "payload", reason, _raw(draft)))
         else:
             yield draft
 
 
-def _growing(run: Run, drafts: Iterable[ActDraft]) -> Iterator[ActDraft]:
+def _growing(run: TickRun, drafts: Iterable[ActDraft]) -> Iterator[ActDraft]:
     """Without acts that would do to a goal what a patch may not do now."""
     own = UPDATE.place, UPDATE.name
     for index, draft in enumerate(drafts):
         if (draft.endpoint, draft.name) == own and draft.payload.get("op") != "add":
-            run.dropped.append(Dropped("acts", index, "review", UNSEEN))
+            run.dropped.append(DroppedElement("acts", index, "review", UNSEEN))
         else:
             yield draft
 
@@ -152,7 +152,7 @@ def _raw(draft: ActDraft) -> str:
     return written if len(written) <= _SHOWN else f"{written[:_SHOWN]}…"
 
 
-def dropped_senses(dropped: Sequence[Dropped], revision: int) -> Iterator[Sense]:
+def dropped_senses(dropped: Sequence[DroppedElement], revision: int) -> Iterator[Sense]:
     """What came to nothing, as the next tick is told it. The reason may repeat outside text, but
     for that of a review, which is always the same.
     """
@@ -169,7 +169,7 @@ def dropped_senses(dropped: Sequence[Dropped], revision: int) -> Iterator[Sense]
         yield Sense(name, DRAFT_DROPPED, payload, trust)
 
 
-def _held(run: Run, section: Section, reports: Sequence[OpReport]) -> Iterator[Sense]:
+def _held(run: TickRun, section: Section, reports: Sequence[OpReport]) -> Iterator[Sense]:
     """What was not done because outside text was heard. Without names: they may be from there."""
     for index, one in enumerate(reports):
         if one.code == "review":
@@ -184,7 +184,7 @@ def _held(run: Run, section: Section, reports: Sequence[OpReport]) -> Iterator[S
             yield Sense(name, DRAFT_DROPPED, payload, Trust.SELF)
 
 
-def _anew(run: Run, senses: Sequence[Sense], marking: Marking) -> Iterator[Sense]:
+def _anew(run: TickRun, senses: Sequence[Sense], marking: LineageJudge) -> Iterator[Sense]:
     """What is in review waits for a person: an agent that was just told so and tries again is not
     told at once, or the two would go on for as long.
     """
@@ -196,7 +196,7 @@ def _of_review(sense: Sense) -> bool:
     return sense.kind == DRAFT_DROPPED and sense.payload.get("code") == "review"
 
 
-def _tell(run: Run, event: EventName, body: str | None, items: Sequence[Value]) -> None:
+def _tell(run: TickRun, event: EventName, body: str | None, items: Sequence[Value]) -> None:
     """The section as it was written; by tool calls, what they came to."""
     if run.emit is not silent:
         made = [to_object(item) for item in items]

@@ -15,7 +15,7 @@ from anyio import CancelScope, to_thread
 from mentis.act.builtin.rest import SLEEP
 from mentis.act.seen import Told, seen_of
 from mentis.act.senses import sense_of
-from mentis.ask.reservation import recorded_with
+from mentis.ask.reservation import release_after
 from mentis.errors import Defect, MentisError, StoreLocked
 from mentis.home.redaction import known_keys
 from mentis.ports.state_store import StateStore
@@ -23,43 +23,43 @@ from mentis.prompts.cognition import load_state
 from mentis.record.leases import entered
 from mentis.turn import telemetry
 from mentis.turn.agent_parts import AgentParts
-from mentis.turn.deliveries import news_of
-from mentis.turn.delivery_lock import is_telling, telling
-from mentis.turn.lock import named
-from mentis.turn.snapshot import Present
+from mentis.turn.deliveries import pending_outcomes
+from mentis.turn.delivery_lock import claim_news, is_delivering
+from mentis.turn.lock import named_lock
+from mentis.turn.snapshot import TurnSnapshot
 from mentis.turn.window import PART
 from mentis.values.action import Action, Outcome
 from mentis.values.cognition import REVIEW, CognitionState, Sense, root_partition
 from mentis.values.entry import Entry
 from mentis.values.mark import Mark
 from mentis.values.route import Route
-from mentis.values.tick import ActDraft, Catalogue, Dropped, Tick, TickReport
+from mentis.values.tick import ActDraft, Catalogue, DroppedElement, Tick, TickReport
 from mentis.values.trace import Degradation
 from mentis.values.trust import Trust, least_trusted
 from mentis.values.value import Value
 
-from .asking import Asking
+from .asking import TickAsker
 from .cache import HelperCache
 from .catalogue import LiveCatalogue
 from .conclude import dropped_senses
 from .deadline import Shares
-from .events import Emit, TickEvent, on_span, silent, told_to
-from .failing import Failing, hint_for
+from .events import Emit, TickEvent, emit_to_all, on_span, silent
+from .failing import StageFailures, hint_for
 from .health import NO_STREAKS, Alarm, Streaks, streaks_in
-from .kept import Done, keep, pending, taken_by, ticks_of, without
-from .lineage import shown
+from .kept import FinishedTick, record_tick, senses_left, taken_deliveries, ticks_of, without_sense
+from .lineage import shown_texts
 from .run import TickLimits
 from .think import CUT, UNHEARD
 from .tick import tick
-from .underway import SESSION, begin, close, words_of
-from .wire_up import Desk
+from .underway import SESSION, close_cut_off, note_tick, words_of
+from .wire_up import StageBuilder
 
 T = TypeVar("T")
 _MOST_NEWS = 8  # outcomes from outside of a tick that one tick is told of
 
 
 @dataclass(frozen=True, slots=True)
-class Ticked(Value):
+class TickResult(Value):
     """What came of one tick of an agent. `state` is the one that counts now: where saving it was
     refused (`unsaved` says why), that is still the old one. `senses` are those of the next tick;
     they are kept, and need not be given again. `entry` is None for a tick that did nothing.
@@ -86,7 +86,7 @@ class Cortex:
         self._states = states
         self._environ = environ
         self._blobs = parts.acting.blobs
-        self._failing = Failing(parts.who.home, parts.who.persona.id)
+        self._failing = StageFailures(parts.who.home, parts.who.persona.id)
         self.catalogue = LiveCatalogue(parts.acting.registry)
         most = parts.sources.settings.current()[0].model.cortex.cached_texts
         self.cache = HelperCache(parts.who.secret, most=most)
@@ -100,7 +100,7 @@ class Cortex:
         taken: Sequence[str] = (),
         only: Collection[str] | None = None,
         reading: CancelScope | None = None,
-    ) -> Ticked:
+    ) -> TickResult:
         """One tick, from its senses to its entry; StoreLocked while another one goes on. What is
         cancelled is recorded as far as it came. `taken` are deliveries that the entry says were
         taken; of what was carried over it is told `only` the senses with these ids, if any are
@@ -110,7 +110,7 @@ class Cortex:
         scope = reading or CancelScope()
         async with entered(self._alone()):
             with telemetry.span(telemetry.TICK, facts) as span:
-                listening = told_to(emit, on_span(span, secrets=self.secrets()))
+                listening = emit_to_all(emit, on_span(span, secrets=self.secrets()))
                 await self._parts.acting.begin()
                 known = frozenset(await _shielded(self._close))
                 fresh = tuple([one for one in senses if one.id not in known])
@@ -118,12 +118,12 @@ class Cortex:
                 run = partial(
                     self._run, fresh, emit=listening, strict=strict, taken=rest, only=only
                 )
-                async with telling(self._parts.who, partial(self._news, only)) as news:
+                async with claim_news(self._parts.who, partial(self._news, only)) as news:
                     return await run(news=news, reading=scope)
 
     def _alone(self) -> AbstractContextManager[None]:
         name = self._parts.who.persona.id
-        return named(
+        return named_lock(
             self._parts.record,
             self._parts.who,
             "tick",
@@ -131,7 +131,7 @@ class Cortex:
             hint="wait until it is over: there is one at a time",
         )
 
-    async def waiting(self) -> Waiting:
+    async def waiting(self) -> Backlog:
         """What there is to think about without a new sense. What was approved is done first."""
         await self._parts.acting.begin()
         return await to_thread.run_sync(self._waiting)
@@ -142,25 +142,27 @@ class Cortex:
         """
         with suppress(StoreLocked), self._alone():
             self._close()
-        return taken_by(self._parts.record)
+        return taken_deliveries(self._parts.record)
 
     def _close(self) -> tuple[str, ...]:
         parts = self._parts
-        return close(parts.record, parts.who, self._blobs, self._states, acting=parts.acting)
+        return close_cut_off(
+            parts.record, parts.who, self._blobs, self._states, acting=parts.acting
+        )
 
-    def _waiting(self) -> Waiting:
+    def _waiting(self) -> Backlog:
         parts = self._parts
         settings = parts.sources.settings.current()[0]
         drives = root_partition(settings.model.cortex.drives)
         state = load_state(self._states, parts.who.agent, drives)
         goals = state.goals.user.children
         open_goals = [one for one in goals if not (settings.holds_back and one.review)]
-        news = news_of(parts.record, parts.acting, parts.sources.settings)
-        left = pending(parts.record, parts.who, self._blobs)
+        news = pending_outcomes(parts.record, parts.acting, parts.sources.settings)
+        left = senses_left(parts.record, parts.who, self._blobs)
         # What somebody else is told just now is nothing to think about until that is over.
-        if news.told and is_telling(parts.who):
+        if news.told and is_delivering(parts.who):
             news = replace(news, told=())
-        return Waiting(
+        return Backlog(
             left=len(left),
             news=len(news.told),
             goals=len(open_goals),
@@ -175,7 +177,7 @@ class Cortex:
         """
         parts = self._parts
         with self._alone():
-            yield without(parts.record, parts.who, self._blobs, name, acting=parts.acting)
+            yield without_sense(parts.record, parts.who, self._blobs, name, acting=parts.acting)
 
     async def _run(
         self,
@@ -187,15 +189,15 @@ class Cortex:
         only: Collection[str] | None,
         news: tuple[Outcome, ...],
         reading: CancelScope,
-    ) -> Ticked:
+    ) -> TickResult:
         parts = self._parts
         present = await to_thread.run_sync(parts.look)
-        asking = Asking(parts.who, parts.record, parts.models, present)
-        desk = Desk(parts.who, parts.models, present.settings, asking, self.cache)
+        asking = TickAsker(parts.who, parts.record, parts.models, present)
+        desk = StageBuilder(parts.who, parts.models, present.settings, asking, self.cache)
         gather = partial(self._gather, given, news, desk, emit, only=only)
         moment = await to_thread.run_sync(gather)
         limits = self._limits(present, desk, strict=strict)
-        over = Over(Tick((), moment.state, TickReport(noop=CUT)))
+        over = TickProgress(Tick((), moment.state, TickReport(noop=CUT)))
         try:
             with reading:
                 thought = await tick(
@@ -213,14 +215,14 @@ class Cortex:
         finally:
             done = _done(moment, over, asking)
             done = replace(done, taken=() if done.again else taken)
-            record = partial(keep, parts.record, parts.who, self._blobs, done)
+            record = partial(record_tick, parts.record, parts.who, self._blobs, done)
             record = partial(record, registry=parts.acting.registry)
-            entry = await _shielded(partial(recorded_with, asking.reserve, record))
+            entry = await _shielded(partial(release_after, asking.reserve, record))
         ended = partial(self._failing_after, over.thought, moment, recorded=entry is not None)
         unrecorded = await to_thread.run_sync(partial(ended, emit, nothing_told=not given))
         alarms = await to_thread.run_sync(self._alarms, present, emit, unrecorded)
         kept = moment.state if over.unsaved else over.thought.state
-        return Ticked(
+        return TickResult(
             over.thought,
             kept,
             done.outcomes,
@@ -234,9 +236,9 @@ class Cortex:
     async def _do(
         self,
         thought: Tick,
-        over: Over,
-        moment: Moment,
-        asking: Asking,
+        over: TickProgress,
+        moment: TickInputs,
+        asking: TickAsker,
         *,
         emit: Emit,
         taken: tuple[str, ...],
@@ -245,18 +247,18 @@ class Cortex:
         thought = _until_sleep(thought)
         before = moment.state.revision
         if thought.acts or thought.state.revision != before:
-            write = partial(begin, self._parts.record, self._parts.who, thought)
+            write = partial(note_tick, self._parts.record, self._parts.who, thought)
             write = partial(write, before=before, taken=taken, calls=tuple(asking.calls))
             words = words_of(await _shielded(partial(write, told=moment.news)))
             over.unsaved = await self._save(moment.state, thought, emit, words=words)
         over.thought = thought
         if thought.acts:
-            told = shown(moment.senses, moment.catalogue, moment.state, thought.reworded)
+            told = shown_texts(moment.senses, moment.catalogue, moment.state, thought.reworded)
             await self._act(thought.acts, told, asking.present, over.outcomes)
 
     def _news(self, only: Collection[str] | None) -> tuple[Outcome, ...]:
         parts = self._parts
-        told = news_of(parts.record, parts.acting, parts.sources.settings).told
+        told = pending_outcomes(parts.record, parts.acting, parts.sources.settings).told
         news = [one for one in told if only is None or sense_of(one).id in only]
         return tuple(news[:_MOST_NEWS])
 
@@ -264,14 +266,14 @@ class Cortex:
         self,
         given: tuple[Sense, ...],
         news: tuple[Outcome, ...],
-        desk: Desk,
+        desk: StageBuilder,
         emit: Emit,
         *,
         only: Collection[str] | None = None,
-    ) -> Moment:
+    ) -> TickInputs:
         """What there is to think about: what is left over, what came of acts, what is given."""
         parts = self._parts
-        left = pending(parts.record, parts.who, self._blobs)
+        left = senses_left(parts.record, parts.who, self._blobs)
         own = [one for one in left if only is None or one.id in only]
         held = tuple([one for one in left if only is not None and one.id not in only])
         told = [replace(sense_of(one), trust=Trust.UNTRUSTED) for one in news]
@@ -286,7 +288,7 @@ class Cortex:
         keys = tuple([one.key for one in news])
         known = self._offered(desk.routes()[0])
         library = desk.asking.present.library.revision
-        return Moment(senses, known, state, left, held, carried, keys, library)
+        return TickInputs(senses, known, state, left, held, carried, keys, library)
 
     def _offered(self, route: Route) -> Catalogue:
         """What this route's model is told of: a small one not of the acts every agent has."""
@@ -298,7 +300,9 @@ class Cortex:
         entries = [one for one in known.entries if one.key not in hidden]
         return replace(known, entries=tuple(entries))
 
-    def _limits(self, present: Present, desk: Desk, *, strict: bool | None) -> TickLimits:
+    def _limits(
+        self, present: TurnSnapshot, desk: StageBuilder, *, strict: bool | None
+    ) -> TickLimits:
         chosen = present.settings.model.cortex
         return TickLimits(
             seconds=chosen.seconds,
@@ -337,7 +341,7 @@ class Cortex:
         self,
         acts: Sequence[ActDraft],
         told: Iterable[Told],
-        present: Present,
+        present: TurnSnapshot,
         outcomes: list[Outcome],
     ) -> None:
         acting = self._parts.acting
@@ -348,7 +352,7 @@ class Cortex:
         await act(actions, gate=gate, seen=seen, places=[one.endpoint for one in acts])
 
     def _failing_after(
-        self, thought: Tick, moment: Moment, emit: Emit, *, recorded: bool, nothing_told: bool
+        self, thought: Tick, moment: TickInputs, emit: Emit, *, recorded: bool, nothing_told: bool
     ) -> Streaks:
         """What has failed in ticks that no entry tells of, with this one."""
         nothing_told = nothing_told and not moment.carried
@@ -360,7 +364,7 @@ class Cortex:
             emit(TickEvent("stage_failed", facts={"stage": "health", "reason": error.message}))
             return NO_STREAKS
 
-    def _alarms(self, present: Present, emit: Emit, unrecorded: Streaks) -> tuple[Alarm, ...]:
+    def _alarms(self, present: TurnSnapshot, emit: Emit, unrecorded: Streaks) -> tuple[Alarm, ...]:
         streaks = streaks_in(ticks_of(self._parts.record)).plus(unrecorded)
         alarms = streaks.alarms(present.settings.model.cortex.alarm_failures)
         for one in alarms:
@@ -376,7 +380,7 @@ class Cortex:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting(Value):
+class Backlog(Value):
     """What an agent has to think about by itself: senses that a tick left, outcomes of acts that
     nobody told it of, goals. `owed` are outcomes to be told to whoever asked, not to a tick;
     `carried` are the ids of those senses and outcomes.
@@ -390,7 +394,7 @@ class Waiting(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Moment(Value):
+class TickInputs(Value):
     """What one tick is given. `left` are the senses that an earlier one left; those of them that
     are `held` back go on to the next one, and `carried` are the others, with what came of acts.
     `news` are the keys of the acts of which it is told for the first time.
@@ -407,7 +411,7 @@ class Moment(Value):
 
 
 @dataclass(slots=True)
-class Over:
+class TickProgress:
     """How far a tick came, wherever it ends."""
 
     thought: Tick
@@ -415,13 +419,13 @@ class Over:
     unsaved: str = ""
 
 
-def _done(moment: Moment, over: Over, asking: Asking) -> Done:
+def _done(moment: TickInputs, over: TickProgress, asking: TickAsker) -> FinishedTick:
     """A primary that did not answer has not been told anything: what was left is left again."""
     thought, outcomes = over.thought, over.outcomes
     heard = thought.report.noop not in UNHEARD
     late = () if outcomes else _blocked(thought.acts, 0, "the tick ended before it was begun")
     undone = dropped_senses(late, thought.state.revision)
-    return Done(
+    return FinishedTick(
         tick=thought,
         given=moment.senses,
         before=moment.state.revision,
@@ -442,7 +446,7 @@ def _carried(outcome: Outcome) -> Sense:
     return replace(sense_of(outcome), trust=least_trusted((Trust.SELF, outcome.trust)))
 
 
-def _without_window(present: Present) -> Iterator[Degradation]:
+def _without_window(present: TurnSnapshot) -> Iterator[Degradation]:
     """Why no window could be asked for at all."""
     return (one for one in present.degraded if one.part == PART)
 
@@ -461,9 +465,9 @@ def _until_sleep(thought: Tick) -> Tick:
     return replace(thought, acts=acts, report=report, senses=senses)
 
 
-def _blocked(acts: Sequence[ActDraft], start: int, why: str) -> tuple[Dropped, ...]:
+def _blocked(acts: Sequence[ActDraft], start: int, why: str) -> tuple[DroppedElement, ...]:
     told = enumerate(acts, start)
-    return tuple([Dropped("acts", n, "blocked", f"{one.name}: {why}") for n, one in told])
+    return tuple([DroppedElement("acts", n, "blocked", f"{one.name}: {why}") for n, one in told])
 
 
 async def _shielded(work: Callable[[], T]) -> T:

@@ -73,7 +73,7 @@ def silent(_event: TickEvent) -> None:
     """Nobody listens."""
 
 
-def told_to(*listeners: Emit) -> Emit:
+def emit_to_all(*listeners: Emit) -> Emit:
     """To each of them; where nobody listens, nothing is even put into words."""
     there = [listener for listener in listeners if listener is not silent]
 
@@ -101,7 +101,7 @@ class JsonLines:
         line |= {"text": event.text} if event.text is not None else {}
         line |= event.facts
         written = json.dumps(line, ensure_ascii=False, default=str)
-        self._stream.write(f"{struck(written, self._secrets)}\n")
+        self._stream.write(f"{redact_text(written, self._secrets)}\n")
         self._stream.flush()
 
 
@@ -113,13 +113,13 @@ def on_span(span: Span, *, secrets: Sequence[str] = ()) -> Emit:
     def emit(event: TickEvent) -> None:
         facts = json.dumps(event.facts, ensure_ascii=False, default=str) if event.facts else ""
         attributes = {telemetry.TEXT: event.text, telemetry.FACTS: facts or None}
-        said = {name: struck(text, secrets) for name, text in attributes.items() if text}
+        said = {name: redact_text(text, secrets) for name, text in attributes.items() if text}
         span.add_event(event.event, said)
 
     return emit
 
 
-def struck(text: str, secrets: Sequence[str]) -> str:
+def redact_text(text: str, secrets: Sequence[str]) -> str:
     """Without known secrets, and without whatever is shaped like a key."""
     data = text.encode("utf-8", "surrogatepass")
     return redact_bytes(data, secrets).decode("utf-8", "replace")

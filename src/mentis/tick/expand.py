@@ -12,9 +12,9 @@ from dataclasses import replace
 from mentis.compose.input_ir import brief_of, line, short
 from mentis.values.cognition import Sense
 from mentis.values.json import JsonObject
-from mentis.values.tick import ActDraft, Catalogue, Descriptor, Dropped
+from mentis.values.tick import ActDraft, Catalogue, Descriptor, DroppedElement
 
-from .run import Run
+from .run import TickRun
 
 PART = "sense.part"  # the kind of a sense that is a part of another
 MOST_PARTS = 4  # in one tick
@@ -32,7 +32,7 @@ def with_expansion(
     return replace(known, entries=tuple(ordered))
 
 
-def expanded(run: Run, acts: tuple[ActDraft, ...]) -> tuple[ActDraft, ...]:
+def expand_senses(run: TickRun, acts: tuple[ActDraft, ...]) -> tuple[ActDraft, ...]:
     """The acts that are left; the parts that were asked for are noted as senses."""
     expand = run.limits.expand
     if expand is None:
@@ -45,7 +45,9 @@ def expanded(run: Run, acts: tuple[ActDraft, ...]) -> tuple[ActDraft, ...]:
         place, start = _asked(act.payload)
         if place > len(run.senses) or len(parts) >= MOST_PARTS:
             reason = f"at most {MOST_PARTS} parts in a tick, of senses 1 to {len(run.senses)}"
-            run.dropped.append(Dropped("acts", index, "blocked", reason, line(act.payload)[:400]))
+            run.dropped.append(
+                DroppedElement("acts", index, "blocked", reason, line(act.payload)[:400])
+            )
             continue
         sense = run.senses[place - 1]
         part, more = _part(sense, start)

@@ -26,7 +26,7 @@ _LOST = "it is written anew; failures of ticks that left no entry are counted fr
 _HINT = "hint"  # no stage is called so
 
 
-class Failing:
+class StageFailures:
     """Of one persona. Its methods block."""
 
     def __init__(self, home: Home, persona: str) -> None:

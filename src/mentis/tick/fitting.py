@@ -21,7 +21,7 @@ _Place: TypeAlias = tuple[_Section, int]
 _GOAL = re.compile(r" *(?:[0-9]+\.)+ \[(-?[0-9]+)\] ")
 
 
-def fitted(
+def fit_input(
     ir: InputIr, room: int, count: Callable[[InputIr], int], *, plain: str = ""
 ) -> tuple[InputIr, tuple[LeftOut, ...]]:
     """As much of it as `count` says takes no more than `room`; if even the least is too much, that
@@ -40,7 +40,7 @@ def fitted(
     return _without(ir, gone), tuple([LeftOut(name, often[name]) for name in often])
 
 
-def unseen(cut: Iterable[LeftOut]) -> int:
+def count_unseen(cut: Iterable[LeftOut]) -> int:
     """How many senses, the newest ones, are not told."""
     return sum([one.lines for one in cut if one.section == "senses"])
 

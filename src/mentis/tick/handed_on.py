@@ -26,8 +26,8 @@ _PURPOSE = b"mentis-senses"
 
 def keep_senses(who: Identity, blobs: BlobStore, senses: Sequence[Sense]) -> dict[str, object]:
     """Apart from the record: it may be large, and it can be erased without a trace of it."""
-    content = written(senses)
-    sealed = seal(who, content)
+    content = write_senses(senses)
+    sealed = seal_senses(who, content)
     return {
         "blob": blobs.keep(content),
         "senses": len(senses),
@@ -40,27 +40,31 @@ def kept_senses(who: Identity, blobs: BlobStore, told: JsonObject) -> tuple[Sens
     name = str(told.get("blob", ""))
     try:
         content = blobs.read(name)
-        return (_lost(name),) if content is None else read(who, content, str(told.get("seal", "")))
+        return (
+            (_lost(name),)
+            if content is None
+            else read_senses(who, content, str(told.get("seal", "")))
+        )
     except (StoreDamaged, BadInput):
         return (_lost(name),)
 
 
-def written(senses: Sequence[Sense]) -> bytes:
+def write_senses(senses: Sequence[Sense]) -> bytes:
     """A line each."""
     return b"\n".join(map(_line, senses))
 
 
-def read(who: Identity, content: bytes, sealed: str) -> tuple[Sense, ...]:
+def read_senses(who: Identity, content: bytes, sealed: str) -> tuple[Sense, ...]:
     """Trusted as they were under our seal, else not at all; BadInput if they cannot be read."""
     # Not by `splitlines`: a sense may hold what some take for the end of a line.
     senses = [from_json(Sense, one) for one in content.split(b"\n") if one]
-    ours = seal(who, content)
+    ours = seal_senses(who, content)
     if ours and hmac.compare_digest(ours, sealed):
         return tuple(senses)
     return tuple([replace(sense, trust=Trust.UNTRUSTED) for sense in senses])
 
 
-def seal(who: Identity, content: bytes) -> str:
+def seal_senses(who: Identity, content: bytes) -> str:
     """Nothing without a secret: then nobody could tell ours from another's."""
     if not who.secret:
         return ""

@@ -80,7 +80,7 @@ def streaks_in(entries: Iterable[Entry]) -> Streaks:
     return streaks
 
 
-def recorded(stages: Iterable[StageReport]) -> dict[str, object]:
+def stage_fields(stages: Iterable[StageReport]) -> dict[str, object]:
     """How the entry of a tick says it: the state of each stage, and why one failed."""
     states, reasons = dict[str, object](), dict[str, object]()
     for one in stages:

@@ -27,26 +27,28 @@ from mentis.values.marks import sectionless
 from mentis.values.route import Route
 from mentis.values.tick import Descriptor, Stage
 
-from .asking import Asking, Question, block_of
-from .cache import HelperCache, Origin
-from .stages import Goals, Perceived, Told
+from .asking import StageQuestion, TickAsker, block_of
+from .cache import HelperCache, HelperCacheKey
+from .stages import GoalTreeInput, SectionText, SenseInput
 
 
-async def rendered_senses(given: Perceived) -> Told:
-    return Told(render_senses(given.senses, given.descriptors), "rendered")
+async def rendered_senses(given: SenseInput) -> SectionText:
+    return SectionText(render_senses(given.senses, given.descriptors), "rendered")
 
 
-async def rendered_acts(acts: tuple[Descriptor, ...]) -> Told:
-    return Told(render_catalog(acts), "rendered")
+async def rendered_acts(acts: tuple[Descriptor, ...]) -> SectionText:
+    return SectionText(render_catalog(acts), "rendered")
 
 
-async def named_acts(acts: tuple[Descriptor, ...]) -> Told:
+async def named_acts(acts: tuple[Descriptor, ...]) -> SectionText:
     """Only where and what: for a primary that is told of each as a tool anyway."""
-    return Told("\n".join([f"- {flat(f'{one.endpoint}/{one.name}')}" for one in acts]), "rendered")
+    return SectionText(
+        "\n".join([f"- {flat(f'{one.endpoint}/{one.name}')}" for one in acts]), "rendered"
+    )
 
 
-async def rendered_goals(given: Goals) -> Told:
-    return Told(render_goals(given.user), "rendered")
+async def rendered_goals(given: GoalTreeInput) -> SectionText:
+    return SectionText(render_goals(given.user), "rendered")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +56,11 @@ class ModelHelper:
     """One input helper behind routes; `cache` None: every time is another time."""
 
     stage: Stage
-    asking: Asking
+    asking: TickAsker
     routes: tuple[Route, ...]
     cache: HelperCache | None = None
 
-    async def senses(self, given: Perceived) -> Told:
+    async def senses(self, given: SenseInput) -> SectionText:
         senses: list[object] = [
             {
                 "endpoint": short(one.endpoint),
@@ -73,23 +75,23 @@ class ModelHelper:
             for one in given.descriptors
         ]
         return await self._told(
-            f"{tagged('senses', senses)}\n{tagged('sense-catalog', catalog)}", ()
+            f"{wrap_in_tags('senses', senses)}\n{wrap_in_tags('sense-catalog', catalog)}", ()
         )
 
-    async def acts(self, acts: tuple[Descriptor, ...]) -> Told:
+    async def acts(self, acts: tuple[Descriptor, ...]) -> SectionText:
         """In a fixed order, each with its names around it."""
         elements, ways = list[str](), set[str]()
         for one in sorted(acts, key=lambda one: one.key):
-            told = await self._told(tagged("act-descriptor", _described(one)), ())
+            told = await self._told(wrap_in_tags("act-descriptor", _described(one)), ())
             elements.append(act_descriptor_element(one, told.text))
             ways.add(told.way)
         way = "cached" if ways == {"cached"} else "model"
-        return Told("\n".join(elements), way, self.routes[0].name)
+        return SectionText("\n".join(elements), way, self.routes[0].name)
 
-    async def goals(self, given: Goals) -> Told:
-        return await self._told(tagged("user-partition", partition(given.user)), given.root)
+    async def goals(self, given: GoalTreeInput) -> SectionText:
+        return await self._told(wrap_in_tags("user-partition", partition(given.user)), given.root)
 
-    async def _told(self, text: str, root: Sequence[str]) -> Told:
+    async def _told(self, text: str, root: Sequence[str]) -> SectionText:
         route = self.routes[0]
         origin = None
         if self.cache is not None:
@@ -97,20 +99,20 @@ class ModelHelper:
             named = line(
                 [route.name, route.backend, route.url, route.model, route.variant, route.max_tokens]
             )
-            origin = Origin(self.stage, text, prompt, named, tuple(root))
+            origin = HelperCacheKey(self.stage, text, prompt, named, tuple(root))
             if (found := self.cache.find(origin)) is not None:
-                return Told(found, "cached", route.name)
-        reply, used = await self.asking.ask(Question(self.stage, text), self.routes)
+                return SectionText(found, "cached", route.name)
+        reply, used = await self.asking.ask(StageQuestion(self.stage, text), self.routes)
         if not reply.text.strip():
             raise ReplyError(f"the stage {self.stage!r} got a blank answer", route=used.name)
         # Cut off by the limit it would be cut off again: the limit is part of the key.
         whole = used is route and reply.stop in ("end", "length")
         if self.cache is not None and origin is not None and whole:
             self.cache.keep(origin, reply.text)
-        return Told(reply.text, "model", used.name)
+        return SectionText(reply.text, "model", used.name)
 
 
-def tagged(name: str, content: object) -> str:
+def wrap_in_tags(name: str, content: object) -> str:
     """JSON between two tags; no text in it can be taken for one of them."""
     body = sectionless(line(content)).replace("</", "<\\/")
     return f"<{name}>\n{body}\n</{name}>"

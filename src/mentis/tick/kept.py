@@ -16,8 +16,8 @@ from mentis.home.identity import Identity
 from mentis.ports.blob_store import BlobStore
 from mentis.ports.entries import Stamp
 from mentis.record.agent_record import AgentRecord
-from mentis.tools.acting import Acting
-from mentis.turn.window import WindowAsked, turn_stamp, window_fields
+from mentis.tools.acting import ActRunner
+from mentis.turn.window import WindowRequest, turn_stamp, window_fields
 from mentis.values.action import Outcome
 from mentis.values.cognition import Sense
 from mentis.values.digest import digest
@@ -28,9 +28,9 @@ from mentis.values.trace import Degradation
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
-from .asking import Asked
+from .asking import TickCall
 from .handed_on import keep_senses, kept_senses
-from .health import recorded
+from .health import stage_fields
 
 LOOKED_BACK = 64  # entries of turns among which the last ticks are looked for
 MOST_TAKEN = 256  # deliveries that are known as taken; what is older is let go long since
@@ -41,7 +41,7 @@ _MOST_VIOLATIONS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Done(Value):
+class FinishedTick(Value):
     """A tick that is over, and all that belongs to it. `told` are the news that it was shown;
     `again`: the senses are only those that were left to it. `taken` are the deliveries of which
     a source may let go now; `window`: how its own is judged; `degraded`: what was not asked for.
@@ -52,13 +52,13 @@ class Done(Value):
     before: int
     saved: bool
     library: str
-    calls: tuple[Asked, ...] = ()
+    calls: tuple[TickCall, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
     senses: tuple[Sense, ...] = ()
     told: tuple[str, ...] = ()
     again: bool = False
     taken: tuple[str, ...] = ()
-    window: WindowAsked | None = None
+    window: WindowRequest | None = None
     degraded: tuple[Degradation, ...] = ()
 
     @property
@@ -68,8 +68,8 @@ class Done(Value):
         return not (self.calls or self.outcomes or self.told or self.taken or new or changed)
 
 
-def keep(
-    record: AgentRecord, who: Identity, blobs: BlobStore, done: Done, *, registry: Registry
+def record_tick(
+    record: AgentRecord, who: Identity, blobs: BlobStore, done: FinishedTick, *, registry: Registry
 ) -> Entry | None:
     """Write the entry that binds the tick; None when it did nothing. It blocks."""
     if done.idle:
@@ -79,7 +79,9 @@ def keep(
         body["told"] = list(done.told)
     body |= _windowed(registry, done)
     marks = tuple(map(told_mark, done.told))
-    rest = partial(keep_body, record, who, blobs, senses=done.senses, taken=done.taken, marks=marks)
+    rest = partial(
+        record_tick_body, record, who, blobs, senses=done.senses, taken=done.taken, marks=marks
+    )
     rest = partial(rest, stamp=turn_stamp(record, done.window))
     try:
         return rest({**body, "digests": _digests(done)})
@@ -88,7 +90,7 @@ def keep(
         return rest({**body, "unbound": refusal.message})
 
 
-def keep_body(
+def record_tick_body(
     record: AgentRecord,
     who: Identity,
     blobs: BlobStore,
@@ -106,7 +108,7 @@ def keep_body(
     return record.append("turn", body, marks=(*marks, *own), stamp=stamp)
 
 
-def _windowed(registry: Registry, done: Done) -> dict[str, object]:
+def _windowed(registry: Registry, done: FinishedTick) -> dict[str, object]:
     """The window that the primary opened with, judged and held against what was done."""
     whole = [one.whole for one in done.calls if one.whole is not None]
     if not whole or done.again:
@@ -115,7 +117,7 @@ def _windowed(registry: Registry, done: Done) -> dict[str, object]:
     return window_fields(done.window, whole, done.outcomes, known=known)
 
 
-def pending(record: AgentRecord, who: Identity, blobs: BlobStore) -> tuple[Sense, ...]:
+def senses_left(record: AgentRecord, who: Identity, blobs: BlobStore) -> tuple[Sense, ...]:
     """The senses that the last tick left to the next one, trusted as they were. It blocks."""
     told = record.ledger.mark(record.agent, _NEXT, _NEXT_KEY)
     if told is None or told.value is None:
@@ -123,14 +125,14 @@ def pending(record: AgentRecord, who: Identity, blobs: BlobStore) -> tuple[Sense
     return kept_senses(who, blobs, told.value)
 
 
-def without(
-    record: AgentRecord, who: Identity, blobs: BlobStore, name: str, *, acting: Acting
+def without_sense(
+    record: AgentRecord, who: Identity, blobs: BlobStore, name: str, *, acting: ActRunner
 ) -> tuple[tuple[Sense, ...], tuple[Mark, ...]]:
     """What the next tick would be told under this id, and the marks by which it is not. It blocks.
 
     Ids of the runtime's own senses may repeat: an act that waited, and what then came of it.
     """
-    left = pending(record, who, blobs)
+    left = senses_left(record, who, blobs)
     rest = [one for one in left if one.id != name]
     news = [one for one in acting.news() if sense_of(one).id == name]
     told = [replace(sense_of(one), trust=Trust.UNTRUSTED) for one in news]
@@ -149,7 +151,7 @@ def ticks_of(record: AgentRecord, count: int = LOOKED_BACK) -> Iterator[Entry]:
             yield entry
 
 
-def _facts(done: Done) -> dict[str, object]:
+def _facts(done: FinishedTick) -> dict[str, object]:
     report, state = done.tick.report, done.tick.state
     facts: dict[str, object] = {
         "senses": len(done.given),
@@ -157,7 +159,7 @@ def _facts(done: Done) -> dict[str, object]:
         "revision": state.revision,
         "before": done.before,
         "catalogue": report.catalogue,
-        **recorded(report.stages),
+        **stage_fields(report.stages),
     }
     facts |= {"noop": report.noop} if report.noop else {}
     facts |= {"unheard": True} if done.again else {}
@@ -170,11 +172,11 @@ def _facts(done: Done) -> dict[str, object]:
     return facts | ({} if done.saved else {"unsaved": True})
 
 
-def _calls(done: Done) -> list[dict[str, object]]:
+def _calls(done: FinishedTick) -> list[dict[str, object]]:
     return [call.recorded() for call in done.calls]
 
 
-def _digests(done: Done) -> dict[str, str]:
+def _digests(done: FinishedTick) -> dict[str, str]:
     """What went in and came out, and of the primary the same as of a turn."""
     digests = {
         "library": done.library,
@@ -200,7 +202,7 @@ def _digest(values: Sequence[Value]) -> str:
         raise BadInput("half a surrogate pair, which UTF-8 cannot say") from error
 
 
-def taken_by(record: AgentRecord) -> tuple[str, ...]:
+def taken_deliveries(record: AgentRecord) -> tuple[str, ...]:
     """Deliveries that recorded ticks took, the last ones; a source may not know of it yet."""
     marks = record.ledger.marks(record.agent, _TAKEN)
     return tuple([mark.key for mark in sorted(marks, key=_when)])
@@ -210,7 +212,7 @@ def _taken(record: AgentRecord, ids: Sequence[str]) -> Iterator[Mark]:
     """They are known in the moment the tick is; so many, and the oldest are forgotten."""
     if not ids:
         return
-    known = [one for one in taken_by(record) if one not in ids]
+    known = [one for one in taken_deliveries(record) if one not in ids]
     for old in known[: max(0, len(known) + len(ids) - MOST_TAKEN)]:
         yield Mark(_TAKEN, old)
     now = round(record.now().timestamp() * 1000)

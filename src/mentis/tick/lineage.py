@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from mentis.act.gate import judge
-from mentis.act.seen import Seen, Told, seen_of
+from mentis.act.seen import SeenRequest, Told, seen_of
 from mentis.settle.goal_patch import every_goal
 from mentis.values.act import ActCall, ActSpec, Scope
 from mentis.values.action import Action
@@ -27,14 +27,14 @@ from mentis.values.tick import (
     MemoryPatchOp,
     Prune,
     Remove,
-    Reworded,
+    RewordedSection,
     Sprout,
     Tilt,
 )
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trust import Trust, least_trusted
 
-from .run import Run
+from .run import TickRun
 
 _ANYTHING: JsonObject = {"type": "object"}
 
@@ -46,10 +46,10 @@ def _patching(scope: Scope) -> ActSpec:
 _GOALS, _MEMORY = _patching("goal"), _patching("memory")
 
 
-class Marking:
+class LineageJudge:
     """Judges the operations of one tick; what was shown is only looked at if there are any."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: TickRun) -> None:
         self._run = run
 
     def goal(self, op: GoalPatchOp) -> GoalPatchOp:
@@ -95,16 +95,16 @@ class Marking:
         return (Trust.UNTRUSTED if tainted else Trust.SELF), decision.review
 
     @cached_property
-    def _seen(self) -> Seen:
+    def _seen(self) -> SeenRequest:
         run = self._run
-        return seen_of(shown(run.senses, run.catalogue, run.state, run.reworded))
+        return seen_of(shown_texts(run.senses, run.catalogue, run.state, run.reworded))
 
 
-def shown(
+def shown_texts(
     senses: Sequence[Sense],
     catalogue: Catalogue,
     state: CognitionState,
-    reworded: Sequence[Reworded],
+    reworded: Sequence[RewordedSection],
 ) -> Iterator[Told]:
     """What a primary is shown, piece by piece, each with who vouches for it. Names are as others
     may have put them: they clear nothing.

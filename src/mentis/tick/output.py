@@ -14,15 +14,15 @@ from anyio import create_task_group
 
 from mentis.values.tick import ActDraft, GoalPatchOp, MemoryPatchOp, Section, Stage, StageReport
 
-from .run import Run
-from .stages import Drafts, Intent, Made
-from .think import Decided
+from .run import TickRun
+from .stages import Intent, PrimaryDrafts, SectionItems
+from .think import PrimaryDecision
 
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class Output:
+class TickOutput:
     """What the sections came to, before anything of it is held against the catalogue."""
 
     acts: tuple[ActDraft, ...] = ()
@@ -31,11 +31,11 @@ class Output:
     bodies: dict[Section, str] = field(default_factory=dict[Section, str])
 
 
-async def read_output(run: Run, decided: Decided) -> Output:
+async def read_output(run: TickRun, decided: PrimaryDecision) -> TickOutput:
     if decided.drafts is not None:
         return _called(run, decided.drafts)
     output, stages, state = decided.output, run.stages, run.state
-    made = Output(bodies={name: output.body(name) or "" for name in _SECTIONS})
+    made = TickOutput(bodies={name: output.body(name) or "" for name in _SECTIONS})
     intent = partial(Intent, output=output, text=decided.text)
 
     async def acts() -> None:
@@ -64,15 +64,15 @@ _SECTIONS: tuple[Section, ...] = ("acts", "goal-tree-patch", "l1-memory-patch")
 _STAGES: tuple[Stage, ...] = ("acts_helper", "goal_tree_patch_helper", "l1_memory_patch_helper")
 
 
-def _called(run: Run, drafts: Drafts) -> Output:
+def _called(run: TickRun, drafts: PrimaryDrafts) -> TickOutput:
     for stage in _STAGES:
         run.skipped(stage, "the primary made tool calls")
     run.dropped.extend(drafts.dropped)
-    return Output(drafts.acts, drafts.goal_ops, drafts.memory_ops)
+    return TickOutput(drafts.acts, drafts.goal_ops, drafts.memory_ops)
 
 
 async def _helped(
-    run: Run, stage: Stage, intent: Intent, work: Callable[[], Awaitable[Made[T]]]
+    run: TickRun, stage: Stage, intent: Intent, work: Callable[[], Awaitable[SectionItems[T]]]
 ) -> tuple[T, ...]:
     if not intent.body.strip():
         run.skipped(stage, "its section is empty")

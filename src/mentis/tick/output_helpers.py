@@ -16,7 +16,7 @@ from mentis.compose.input_ir import render_catalog
 from mentis.errors import ReplyError
 from mentis.facts.abilities import abilities
 from mentis.settle.draft_schemas import Form, draft_schema
-from mentis.settle.drafts import Read, read_acts, read_goal_ops, read_memory_ops
+from mentis.settle.drafts import SectionContent, read_acts, read_goal_ops, read_memory_ops
 from mentis.values.cognition import Goal, L1Entry
 from mentis.values.json import JsonObject
 from mentis.values.marks import sectionless
@@ -34,9 +34,9 @@ from mentis.values.tick import (
 )
 from mentis.values.tool import ToolDeclaration
 
-from .asking import Asking, Question
-from .input_helpers import partition, tagged
-from .stages import Intent, Made
+from .asking import StageQuestion, TickAsker
+from .input_helpers import partition, wrap_in_tags
+from .stages import Intent, SectionItems
 
 T = TypeVar("T")
 _MOST_ITEMS, _MOST_CHARS = 1, 100  # of what a small model writes at once
@@ -48,29 +48,31 @@ class OutputHelper:
 
     stage: Stage
     section: Section
-    asking: Asking | None = None
+    asking: TickAsker | None = None
     routes: tuple[Route, ...] = ()
     form: ToolDeclaration | None = None  # the words of the tool that takes the array
 
-    async def acts(self, intent: Intent, catalogue: Catalogue) -> Made[ActDraft]:
+    async def acts(self, intent: Intent, catalogue: Catalogue) -> SectionItems[ActDraft]:
         acts = catalogue.acts
         return await self._made(intent, read_acts, lambda: _catalog(acts), acts)
 
-    async def goals(self, intent: Intent, user: Goal) -> Made[GoalPatchOp]:
-        known = partial(tagged, "user-partition")
+    async def goals(self, intent: Intent, user: Goal) -> SectionItems[GoalPatchOp]:
+        known = partial(wrap_in_tags, "user-partition")
         return await self._made(intent, read_goal_ops, lambda: known(partition(user)))
 
-    async def memory(self, intent: Intent, entries: tuple[L1Entry, ...]) -> Made[MemoryPatchOp]:
-        known = partial(tagged, "l1-memory")
+    async def memory(
+        self, intent: Intent, entries: tuple[L1Entry, ...]
+    ) -> SectionItems[MemoryPatchOp]:
+        known = partial(wrap_in_tags, "l1-memory")
         return await self._made(intent, read_memory_ops, lambda: known([e.text for e in entries]))
 
     async def _made(
         self,
         intent: Intent,
-        read: Callable[[str], Read[T]],
+        read: Callable[[str], SectionContent[T]],
         context: Callable[[], str],
         acts: tuple[Descriptor, ...] = (),
-    ) -> Made[T]:
+    ) -> SectionItems[T]:
         found = read(intent.body)
         if found.fits or self.asking is None or not self.routes:
             return self._as_it_is(found)
@@ -88,9 +90,9 @@ class OutputHelper:
                 f"the stage {self.stage!r} got no array: {formed.dropped[0].reason}",
                 route=route.name,
             )
-        return Made(formed.items, formed.dropped, "model", route.name)
+        return SectionItems(formed.items, formed.dropped, "model", route.name)
 
-    def _as_it_is(self, found: Read[T]) -> Made[T]:
+    def _as_it_is(self, found: SectionContent[T]) -> SectionItems[T]:
         """What can be read counts; a section of which nothing can has failed."""
         if not found.fits and not found.items:
             reason = found.dropped[0].reason if found.dropped else "nothing in it can be read"
@@ -98,13 +100,13 @@ class OutputHelper:
                 f"the section {self.section!r} is not data: {reason}",
                 hint=f"name a route for it: routes.{self.stage}",
             )
-        return Made(found.items, found.dropped, "read")
+        return SectionItems(found.items, found.dropped, "read")
 
-    def _question(self, text: str, acts: tuple[Descriptor, ...]) -> Question:
+    def _question(self, text: str, acts: tuple[Descriptor, ...]) -> StageQuestion:
         """By a tool of the array's form where the route takes one; else in plain words."""
         route = self.routes[0]
         if self.form is None or abilities(route).calls == "text":
-            return Question(self.stage, text)
+            return StageQuestion(self.stage, text)
         calls = abilities(route).calls
         strict = calls == "native" and abilities(route).strict_tools
         form: Form = "strict" if strict else "wrapped"
@@ -112,7 +114,7 @@ class OutputHelper:
         if calls == "bound":
             schema = cast("JsonObject", _ending(schema))
         tool = ToolDeclaration(self.form.name, self.form.description, schema, strict=strict or None)
-        return Question(self.stage, text, (tool,), ToolChoice("one", tool.name))
+        return StageQuestion(self.stage, text, (tool,), ToolChoice("one", tool.name))
 
 
 def _catalog(acts: tuple[Descriptor, ...]) -> str:

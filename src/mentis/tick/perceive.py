@@ -23,16 +23,16 @@ from mentis.compose.input_ir import (
     waiting_line,
 )
 from mentis.settle.goal_patch import every_goal
-from mentis.values.tick import LeftOut, Reworded, Stage, StageReport
+from mentis.values.tick import LeftOut, RewordedSection, Stage, StageReport
 from mentis.values.trust import Trust, least_trusted
 
-from .run import Run
-from .stages import Goals, Perceived, Told
+from .run import TickRun
+from .stages import GoalTreeInput, SectionText, SenseInput
 
 _NOTHING = "there is nothing to convert"
 
 
-async def perceive(run: Run) -> InputIr:
+async def perceive(run: TickRun) -> InputIr:
     """All sections, in the end always; the reports say which are not what they were to be."""
     texts: dict[Stage, str] = {}
     async with create_task_group() as helpers:
@@ -55,7 +55,7 @@ async def perceive(run: Run) -> InputIr:
     return ir
 
 
-def _hold_back(run: Run) -> Counter[str]:
+def _hold_back(run: TickRun) -> Counter[str]:
     """How much of each section waits for its owner; that is in the report, and told as an event."""
     if not run.limits.holds_back:
         return Counter()
@@ -72,20 +72,20 @@ def _hold_back(run: Run) -> Counter[str]:
     return Counter({one.section: one.lines for one in run.left_out})
 
 
-async def _senses(run: Run, texts: dict[Stage, str]) -> None:
+async def _senses(run: TickRun, texts: dict[Stage, str]) -> None:
     stage: Stage = "sense_helper"
     raw = partial(render_senses, run.senses, run.catalogue.senses)
     if not run.senses:
         run.skipped(stage, _NOTHING)
         texts[stage] = raw()
         return
-    given = Perceived(run.senses, run.catalogue.senses)
+    given = SenseInput(run.senses, run.catalogue.senses)
     trusts = [*(one.trust for one in given.senses), *(one.trust for one in given.descriptors)]
     work = partial(run.stages.sense_helper, given)
     texts[stage] = await _helped(run, stage, work, _Plain(raw, trusts))
 
 
-async def _acts(run: Run, texts: dict[Stage, str]) -> None:
+async def _acts(run: TickRun, texts: dict[Stage, str]) -> None:
     stage: Stage = "act_descriptor_helper"
     acts = run.catalogue.acts
     raw = partial(render_catalog, acts)
@@ -97,7 +97,7 @@ async def _acts(run: Run, texts: dict[Stage, str]) -> None:
     texts[stage] = await _helped(run, stage, work, _Plain(raw, [one.trust for one in acts]))
 
 
-async def _goals(run: Run, texts: dict[Stage, str]) -> None:
+async def _goals(run: TickRun, texts: dict[Stage, str]) -> None:
     """The helper is never shown the drives; they are put before its text as they are."""
     stage: Stage = "goal_tree_helper"
     tree = run.state.goals
@@ -107,7 +107,7 @@ async def _goals(run: Run, texts: dict[Stage, str]) -> None:
         run.skipped(stage, _NOTHING)
         texts[stage] = raw()
         return
-    given = Goals(user, tree.root.texts)
+    given = GoalTreeInput(user, tree.root.texts)
     work = partial(run.stages.goal_tree_helper, given)
     trusts = [goal.lineage for goal in every_goal(user)]
     texts[stage] = await _helped(run, stage, work, _Plain(raw, trusts))
@@ -122,7 +122,7 @@ class _Plain:
 
 
 async def _helped(
-    run: Run, stage: Stage, work: Callable[[], Awaitable[Told]], plain: _Plain
+    run: TickRun, stage: Stage, work: Callable[[], Awaitable[SectionText]], plain: _Plain
 ) -> str:
     found = await run.guarded(stage, run.deadline.input(stage), work)
     if isinstance(found, StageReport):
@@ -135,7 +135,7 @@ async def _helped(
     run.went(stage, found.way, found.route)
     if found.way in ("model", "cached"):
         trust = least_trusted((Trust.SELF, *plain.trusts))
-        run.reworded.append(Reworded(stage, found.text, trust))
+        run.reworded.append(RewordedSection(stage, found.text, trust))
     return found.text
 
 

@@ -17,7 +17,7 @@ from anyio import to_thread
 from mentis.compose.input_ir import InputIr
 from mentis.errors import ReplyError, SenseTooLarge
 from mentis.facts.abilities import abilities
-from mentis.settle.drafts import Read, read_goal_ops, read_memory_ops
+from mentis.settle.drafts import SectionContent, read_goal_ops, read_memory_ops
 from mentis.settle.output_ir import evidence
 from mentis.settle.window import split_window
 from mentis.values.action import Action
@@ -27,7 +27,7 @@ from mentis.values.route import Route
 from mentis.values.tick import (
     ActDraft,
     Descriptor,
-    Dropped,
+    DroppedElement,
     GoalPatchOp,
     LeftOut,
     MemoryPatchOp,
@@ -36,9 +36,9 @@ from mentis.values.tick import (
 )
 from mentis.values.tool import ToolDeclaration
 
-from .asking import Asking, Question
-from .fitting import fitted, unseen
-from .stages import Drafts, Occasion, Thought
+from .asking import StageQuestion, TickAsker
+from .fitting import count_unseen, fit_input
+from .stages import PrimaryAnswer, PrimaryDrafts, PrimaryInput
 from .window import TickWindow, handed_over, is_usable
 
 _ROOT = "<output-ir>"
@@ -62,7 +62,7 @@ class PrimaryModel:
     window. `correction` is the route that is asked again, if not the one that answered.
     """
 
-    asking: Asking
+    asking: TickAsker
     routes: tuple[Route, ...]
     patches: tuple[ToolDeclaration, ...] = ()
     window_tool: ToolDeclaration | None = None
@@ -73,10 +73,10 @@ class PrimaryModel:
         """The abilities of the route decide."""
         return bool(self.patches) and abilities(self.routes[0]).calls != "text"
 
-    async def think(self, occasion: Occasion) -> Thought:
+    async def think(self, occasion: PrimaryInput) -> PrimaryAnswer:
         plans: dict[str, _Plan] = {}
 
-        async def plan(route: Route) -> Question:
+        async def plan(route: Route) -> StageQuestion:
             made = plans[route.name] = await to_thread.run_sync(self._plan, occasion, route)
             return made.question
 
@@ -84,28 +84,30 @@ class PrimaryModel:
         reply, route = await self.asking.ask_each("primary", plan, routes)
         return self._thought(occasion, plans[route.name], reply, route)
 
-    def _thought(self, occasion: Occasion, plan: _Plan, reply: Reply, route: Route) -> Thought:
+    def _thought(
+        self, occasion: PrimaryInput, plan: _Plan, reply: Reply, route: Route
+    ) -> PrimaryAnswer:
         reply, whole = handed_over(reply) if plan.takes_window else (reply, reply.text)
         by_text = not self.by_tools or (not reply.actions and _ROOT in reply.text)
         drafts = None if by_text else plan.offered.drafts(reply)
         text = self._answer(reply.text)
-        thought = Thought(text, drafts, route.name, reply.usage, plan.left_out)
+        thought = PrimaryAnswer(text, drafts, route.name, reply.usage, plan.left_out)
         if occasion.again is not None and not is_usable(thought):
             raise ReplyError("what came as a correction decides nothing", route=route.name)
         asked_again = self.correction or route
         again = plan.window.again(occasion, thought, replace(reply, text=whole), asked_again)
         return replace(thought, again=again)
 
-    def _plan(self, occasion: Occasion, route: Route) -> _Plan:
+    def _plan(self, occasion: PrimaryInput, route: Route) -> _Plan:
         """What this route is asked: as much of the sections as it has room for. It blocks."""
         block = _WITH_TOOLS if self.by_tools else ""
         window = TickWindow.of(self.asking, route, block, tools=self.by_tools)
         own = (self.window_tool,) if self.window_tool and window.asked and self.by_tools else ()
-        offered = Offered(occasion.catalogue.acts, (*own, *self.patches))
+        offered = OfferedTools(occasion.catalogue.acts, (*own, *self.patches))
         after = f"\n\n{occasion.again.text}" if occasion.again is not None else ""
-        asked = partial(Question, "primary", block=block, window=window.values)
+        asked = partial(StageQuestion, "primary", block=block, window=window.values)
 
-        def question(ir: InputIr) -> Question:
+        def question(ir: InputIr) -> StageQuestion:
             if self.by_tools:
                 return asked(f"{ir.text}{after}", tools=offered.tools)
             return asked(f"{self.asking.message(ir, route)}{after}")
@@ -116,7 +118,7 @@ class PrimaryModel:
         def size(ir: InputIr) -> int:
             return count(question(ir), route)[2]
 
-        ir, cut = fitted(occasion.ir, room, size, plain=occasion.plain)
+        ir, cut = fit_input(occasion.ir, room, size, plain=occasion.plain)
         if _tells_no_sense(occasion, cut) and size(ir) <= room:
             raise _no_room(route)
         return _Plan(question(ir), offered, cut, window, takes_window=bool(own))
@@ -133,14 +135,14 @@ class _Plan:
     tool that hands one over; else a call of that name is an act, or none that is known.
     """
 
-    question: Question
-    offered: Offered
+    question: StageQuestion
+    offered: OfferedTools
     left_out: tuple[LeftOut, ...]
     window: TickWindow
     takes_window: bool
 
 
-class Offered:
+class OfferedTools:
     """The acts of a catalogue as tools, with the tools of the patches after them."""
 
     def __init__(
@@ -154,9 +156,9 @@ class Offered:
         }
         self.tools = (*(_tool(name, one) for name, one in self._acts.items()), *patches)
 
-    def drafts(self, reply: Reply) -> Drafts:
+    def drafts(self, reply: Reply) -> PrimaryDrafts:
         """What was called, sorted by what it is for; what is no call of ours is dropped."""
-        acts, dropped = list[ActDraft](), list[Dropped]()
+        acts, dropped = list[ActDraft](), list[DroppedElement]()
         goals, memory = list[JsonObject](), list[JsonObject]()
         violations = list[Violation]()
         for index, action in enumerate(reply.actions):
@@ -174,16 +176,16 @@ class Offered:
             else:
                 dropped.append(_unknown(index, action))
         dropped += _broken(reply, len(reply.actions))
-        goal_ops: Read[GoalPatchOp] = read_goal_ops(json.dumps(goals))
-        memory_ops: Read[MemoryPatchOp] = read_memory_ops(json.dumps(memory))
+        goal_ops: SectionContent[GoalPatchOp] = read_goal_ops(json.dumps(goals))
+        memory_ops: SectionContent[MemoryPatchOp] = read_memory_ops(json.dumps(memory))
         dropped += [*goal_ops.dropped, *memory_ops.dropped]
         patches = goal_ops.items, memory_ops.items
-        return Drafts(tuple(acts), *patches, tuple(dropped), tuple(violations))
+        return PrimaryDrafts(tuple(acts), *patches, tuple(dropped), tuple(violations))
 
 
-def _tells_no_sense(occasion: Occasion, cut: Sequence[LeftOut]) -> bool:
+def _tells_no_sense(occasion: PrimaryInput, cut: Sequence[LeftOut]) -> bool:
     told = (occasion.plain or occasion.ir.senses).splitlines()
-    return 0 < len(told) <= unseen(cut)
+    return 0 < len(told) <= count_unseen(cut)
 
 
 def _no_room(route: Route) -> SenseTooLarge:
@@ -200,14 +202,14 @@ def _said(action: Action, before: Sequence[Action]) -> bool:
     return any((one.type, one.payload) == (action.type, action.payload) for one in before)
 
 
-def _repeated(index: int, action: Action) -> Dropped:
+def _repeated(index: int, action: Action) -> DroppedElement:
     section: Section = "acts"
     if action.type in GOAL_TOOLS:
         section = "goal-tree-patch"
     elif action.type in MEMORY_TOOLS:
         section = "l1-memory-patch"
     reason = "an earlier call of the same answer says the same"
-    return Dropped(section, index, "repeated", reason, json.dumps(action.payload)[:400])
+    return DroppedElement(section, index, "repeated", reason, json.dumps(action.payload)[:400])
 
 
 def _tool(name: str, one: Descriptor) -> ToolDeclaration:
@@ -218,13 +220,13 @@ def _whole(one: Descriptor) -> str:
     return f"{one.endpoint}/{one.name}"
 
 
-def _unknown(index: int, action: Action) -> Dropped:
+def _unknown(index: int, action: Action) -> DroppedElement:
     reason = f"the catalogue has no act {action.type[:200]!r}"
-    return Dropped("acts", index, "unknown-act", reason, json.dumps(action.payload)[:400])
+    return DroppedElement("acts", index, "unknown-act", reason, json.dumps(action.payload)[:400])
 
 
-def _broken(reply: Reply, start: int) -> Iterator[Dropped]:
+def _broken(reply: Reply, start: int) -> Iterator[DroppedElement]:
     """Calls whose arguments could not be read: an error with the raw text, never an empty call."""
     called = [problem for problem in reply.errors if problem.call_id or problem.action]
     for index, problem in enumerate(called, start):
-        yield Dropped("acts", index, "shape", problem.message, problem.raw[:400])
+        yield DroppedElement("acts", index, "shape", problem.message, problem.raw[:400])

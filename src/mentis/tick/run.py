@@ -14,10 +14,10 @@ from mentis.values.cognition import CognitionState, Sense
 from mentis.values.tick import (
     Catalogue,
     Descriptor,
-    Dropped,
+    DroppedElement,
     LeftOut,
     PatchLimits,
-    Reworded,
+    RewordedSection,
     Stage,
     StageReport,
     Violation,
@@ -56,7 +56,7 @@ def refused_by(error: MentisError) -> tuple[int | None, str]:
 
 
 @dataclass(slots=True)
-class Run:
+class TickRun:
     senses: tuple[Sense, ...]
     catalogue: Catalogue
     state: CognitionState
@@ -66,8 +66,8 @@ class Run:
     deadline: Deadline
     reports: dict[Stage, StageReport] = field(default_factory=dict[Stage, StageReport])
     violations: tuple[Violation, ...] = ()
-    dropped: list[Dropped] = field(default_factory=list[Dropped])
-    reworded: list[Reworded] = field(default_factory=list[Reworded])
+    dropped: list[DroppedElement] = field(default_factory=list[DroppedElement])
+    reworded: list[RewordedSection] = field(default_factory=list[RewordedSection])
     noop: str = ""
     left_out: tuple[LeftOut, ...] = ()
     unseen: int = 0  # senses, the newest, that no answer which counts was told

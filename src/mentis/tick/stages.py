@@ -19,7 +19,7 @@ from mentis.values.tick import (
     ActDraft,
     Catalogue,
     Descriptor,
-    Dropped,
+    DroppedElement,
     GoalPatchOp,
     LeftOut,
     MemoryPatchOp,
@@ -33,7 +33,7 @@ Way: TypeAlias = Literal["rendered", "read", "model", "cached", "skipped"]
 
 
 @dataclass(frozen=True, slots=True)
-class Told(Value):
+class SectionText(Value):
     """The text of an input section, and how it came about."""
 
     text: str
@@ -42,7 +42,7 @@ class Told(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Perceived(Value):
+class SenseInput(Value):
     """For the sense helper: what arrived, and what the catalogue says of such senses."""
 
     senses: tuple[Sense, ...]
@@ -50,7 +50,7 @@ class Perceived(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Goals(Value):
+class GoalTreeInput(Value):
     """For the goal-tree helper. `root` is only for the key of a cache: no model is shown it here,
     the runtime puts it before the text."""
 
@@ -59,18 +59,18 @@ class Goals(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Drafts(Value):
+class PrimaryDrafts(Value):
     """What a primary asked for by tool calls: the same types that the sections come to."""
 
     acts: tuple[ActDraft, ...] = ()
     goal_ops: tuple[GoalPatchOp, ...] = ()
     memory_ops: tuple[MemoryPatchOp, ...] = ()
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[DroppedElement, ...] = ()
     violations: tuple[Violation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Again(Value):
+class PrimaryCorrection(Value):
     """What asks a primary once more, of the route that answered; `attempts` count both."""
 
     text: str
@@ -80,7 +80,7 @@ class Again(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Occasion(Value):
+class PrimaryInput(Value):
     """For the primary: the whole Input IR, and what may be called where calls are native. `plain`
     are the senses a line each, where the section has them in the words of a helper: those cannot
     be cut without knowing what of them is gone.
@@ -88,7 +88,7 @@ class Occasion(Value):
 
     ir: InputIr
     catalogue: Catalogue
-    again: Again | None = None
+    again: PrimaryCorrection | None = None
     plain: str = ""
 
     @property
@@ -97,7 +97,7 @@ class Occasion(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Thought(Value):
+class PrimaryAnswer(Value):
     """What the primary came to: its text, or what it asked for by tool calls.
 
     `usage` and `model` are what the provider reported, for the record. `again`: it should be asked
@@ -105,11 +105,11 @@ class Thought(Value):
     """
 
     text: str = ""
-    drafts: Drafts | None = None
+    drafts: PrimaryDrafts | None = None
     route: str = ""
     usage: Usage | None = None
     left_out: tuple[LeftOut, ...] = ()
-    again: Again | None = None
+    again: PrimaryCorrection | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,23 +122,23 @@ class Intent(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Made(Value, Generic[T]):
+class SectionItems(Value, Generic[T]):
     """What a section came to, and what of it came to nothing."""
 
     items: tuple[T, ...] = ()
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[DroppedElement, ...] = ()
     way: Way = "model"
     route: str = ""
 
 
-SenseHelper: TypeAlias = Callable[[Perceived], Awaitable[Told]]
-ActDescriptorHelper: TypeAlias = Callable[[tuple[Descriptor, ...]], Awaitable[Told]]
-GoalTreeHelper: TypeAlias = Callable[[Goals], Awaitable[Told]]
-Primary: TypeAlias = Callable[[Occasion], Awaitable[Thought]]
-ActsHelper: TypeAlias = Callable[[Intent, Catalogue], Awaitable[Made[ActDraft]]]
-GoalTreePatchHelper: TypeAlias = Callable[[Intent, Goal], Awaitable[Made[GoalPatchOp]]]
+SenseHelper: TypeAlias = Callable[[SenseInput], Awaitable[SectionText]]
+ActDescriptorHelper: TypeAlias = Callable[[tuple[Descriptor, ...]], Awaitable[SectionText]]
+GoalTreeHelper: TypeAlias = Callable[[GoalTreeInput], Awaitable[SectionText]]
+Primary: TypeAlias = Callable[[PrimaryInput], Awaitable[PrimaryAnswer]]
+ActsHelper: TypeAlias = Callable[[Intent, Catalogue], Awaitable[SectionItems[ActDraft]]]
+GoalTreePatchHelper: TypeAlias = Callable[[Intent, Goal], Awaitable[SectionItems[GoalPatchOp]]]
 L1MemoryPatchHelper: TypeAlias = Callable[
-    [Intent, tuple[L1Entry, ...]], Awaitable[Made[MemoryPatchOp]]
+    [Intent, tuple[L1Entry, ...]], Awaitable[SectionItems[MemoryPatchOp]]
 ]
 
 

@@ -10,9 +10,9 @@ from mentis.settle.output_ir import evidence, refusal, scan_output_ir
 from mentis.values.tick import OutputIr, StageReport, Violation
 from mentis.values.value import Value
 
-from .fitting import unseen
-from .run import Run
-from .stages import Drafts, Occasion, Thought
+from .fitting import count_unseen
+from .run import TickRun
+from .stages import PrimaryAnswer, PrimaryDrafts, PrimaryInput
 
 FAILED, LATE, BROKEN = "primary_failed", "primary_timeout", "primary_contract"
 CUT, FAULT = "interrupted", "conclude_failed"
@@ -21,26 +21,26 @@ _NONE = OutputIr()
 
 
 @dataclass(frozen=True, slots=True)
-class Decided(Value):
+class PrimaryDecision(Value):
     """The three sections as text, or the same as tool calls said it."""
 
     output: OutputIr
     text: str
-    drafts: Drafts | None = None
+    drafts: PrimaryDrafts | None = None
 
 
-async def think(run: Run, ir: InputIr) -> Decided | None:
+async def think(run: TickRun, ir: InputIr) -> PrimaryDecision | None:
     """What the primary decided; None when nothing came that can be used, and `run.noop` why."""
-    occasion = Occasion(ir, run.catalogue, plain=_plain(run))
+    occasion = PrimaryInput(ir, run.catalogue, plain=_plain(run))
     until = run.deadline.primary()
     found = await run.guarded("primary", until, partial(run.stages.primary, occasion))
     if isinstance(found, StageReport):
         run.failed(found)
         run.noop = LATE if found.state == "timeout" else FAILED
         return None
-    first = unseen(found.left_out)
+    first = count_unseen(found.left_out)
     found, uncorrected = await _corrected(run, occasion, found)
-    run.unseen = min(first, unseen(found.left_out))
+    run.unseen = min(first, count_unseen(found.left_out))
     run.left_out = (*run.left_out, *found.left_out)
     for one in found.left_out:
         run.tell("input_ir_cut", section=one.section, lines=one.lines, why=one.why)
@@ -54,14 +54,16 @@ async def think(run: Run, ir: InputIr) -> Decided | None:
     return _called(run, found, found.drafts)
 
 
-def _plain(run: Run) -> str:
+def _plain(run: TickRun) -> str:
     """The senses without the words of a helper, where it has put them into its own."""
     if all(one.stage != "sense_helper" for one in run.reworded):
         return ""
     return render_senses(run.senses, run.catalogue.senses)
 
 
-async def _corrected(run: Run, occasion: Occasion, found: Thought) -> tuple[Thought, str]:
+async def _corrected(
+    run: TickRun, occasion: PrimaryInput, found: PrimaryAnswer
+) -> tuple[PrimaryAnswer, str]:
     """The last answer that counts, and why it is not a better one. All that is asked again is
     asked within the time of the primary; what comes to nothing leaves the answer before it.
     """
@@ -78,7 +80,7 @@ async def _corrected(run: Run, occasion: Occasion, found: Thought) -> tuple[Thou
     return found, ""
 
 
-def _called(run: Run, found: Thought, drafts: Drafts) -> Decided | None:
+def _called(run: TickRun, found: PrimaryAnswer, drafts: PrimaryDrafts) -> PrimaryDecision | None:
     """Calls are the whole answer; words beside them reach nobody."""
     run.violations = drafts.violations
     if said := evidence(found.text):
@@ -87,19 +89,19 @@ def _called(run: Run, found: Thought, drafts: Drafts) -> Decided | None:
         run.tell("contract_violated", codes=[one.code for one in run.violations])
     if run.violations and run.limits.strict:
         return _refused(run, found, ", ".join(one.code for one in run.violations))
-    return Decided(_NONE, found.text, drafts)
+    return PrimaryDecision(_NONE, found.text, drafts)
 
 
-def _read(run: Run, found: Thought) -> Decided | None:
+def _read(run: TickRun, found: PrimaryAnswer) -> PrimaryDecision | None:
     output = scan_output_ir(found.text)
     run.violations = output.violations
     if output.violations:
         run.tell("contract_violated", codes=[one.code for one in output.violations])
     if broken := refusal(output, strict=run.limits.strict):
         return _refused(run, found, broken)
-    return Decided(output, found.text)
+    return PrimaryDecision(output, found.text)
 
 
-def _refused(run: Run, found: Thought, broken: str) -> None:
+def _refused(run: TickRun, found: PrimaryAnswer, broken: str) -> None:
     run.failed(StageReport("primary", "failed", f"the output contract: {broken}", found.route))
     run.noop = BROKEN

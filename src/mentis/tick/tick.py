@@ -12,13 +12,13 @@ from mentis.errors import UsageError
 from mentis.values.cognition import CognitionState, Sense
 from mentis.values.tick import HIBERNATE, Catalogue, Tick
 
-from .conclude import conclude, noop
+from .conclude import conclude, conclude_with_nothing
 from .deadline import Deadline
 from .events import Emit, TickEvent, silent
 from .expand import with_expansion
 from .output import read_output
 from .perceive import perceive
-from .run import Run, TickLimits
+from .run import TickLimits, TickRun
 from .stages import Stages
 from .think import think
 
@@ -42,18 +42,18 @@ async def tick(
     _refuse_hibernate(senses)
     deadline = Deadline.begin(limits.seconds, limits.shares)
     known = with_expansion(capabilities, senses, limits.expand)
-    run = Run(tuple(senses), known, state, stages, limits, emit, deadline)
+    run = TickRun(tuple(senses), known, state, stages, limits, emit, deadline)
     facts = {"senses": len(run.senses), "revision": state.revision, "version": capabilities.version}
     emit(TickEvent("tick_started", facts=facts))
     ir = await perceive(run)
     thought = await think(run, ir)
     if thought is None:
-        return noop(run)
+        return conclude_with_nothing(run)
     made = await read_output(run, thought)
     try:
         return conclude(run, made)
     except Exception as error:  # noqa: BLE001  # a model was asked: it is noted, and counted
-        return noop(run, fault=error)
+        return conclude_with_nothing(run, fault=error)
 
 
 def _refuse_hibernate(senses: Sequence[Sense]) -> None:

@@ -20,7 +20,7 @@ from mentis.home.identity import Identity
 from mentis.ports.blob_store import BlobStore
 from mentis.ports.state_store import StateStore
 from mentis.record.agent_record import AgentRecord
-from mentis.tools.acting import Acting
+from mentis.tools.acting import ActRunner
 from mentis.values.action import Action, Outcome, OutcomeState
 from mentis.values.cognition import REVIEW, Sense
 from mentis.values.entry import Entry
@@ -30,10 +30,10 @@ from mentis.values.tick import DRAFT_DROPPED, Tick
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
-from .asking import Asked
-from .handed_on import LOST, read, seal, written
-from .health import recorded
-from .kept import UNDERWAY, UNDERWAY_KEY, keep_body, pending
+from .asking import TickCall
+from .handed_on import LOST, read_senses, seal_senses, write_senses
+from .health import stage_fields
+from .kept import UNDERWAY, UNDERWAY_KEY, record_tick_body, senses_left
 
 SESSION = "tick"  # of the acts of a tick
 CUT_OFF = "tick.cut_off"  # the kind of the sense that tells of it
@@ -47,14 +47,14 @@ class _Left(Value):
     outcomes: tuple[Outcome, ...] = ()
 
 
-def begin(
+def note_tick(
     record: AgentRecord,
     who: Identity,
     thought: Tick,
     *,
     before: int,
     taken: Sequence[str],
-    calls: Sequence[Asked],
+    calls: Sequence[TickCall],
     told: Sequence[str] = (),
 ) -> int:
     """Write down what is to be saved and done; the number that the tick has by that. It blocks.
@@ -64,7 +64,7 @@ def begin(
     """
     start, left = (
         record.ledger.count(record.agent),
-        written((*thought.senses, *_wanted(thought))),
+        write_senses((*thought.senses, *_wanted(thought))),
     )
     intent: dict[str, object] = {
         "before": before,
@@ -78,7 +78,7 @@ def begin(
         "calls": [call.recorded() for call in calls],
         "start": start,
         "left": left.decode(),
-        "seal": seal(who, left),
+        "seal": seal_senses(who, left),
     }
     mark = Mark(UNDERWAY, UNDERWAY_KEY, value)
     record.append("tick", {"intent": intent}, marks=[mark])
@@ -90,8 +90,8 @@ def words_of(number: int) -> str:
     return f"tick {number}"
 
 
-def close(
-    record: AgentRecord, who: Identity, blobs: BlobStore, states: StateStore, *, acting: Acting
+def close_cut_off(
+    record: AgentRecord, who: Identity, blobs: BlobStore, states: StateStore, *, acting: ActRunner
 ) -> tuple[str, ...]:
     """Close a tick that was cut off, if there is one: the deliveries that count as taken now.
 
@@ -113,15 +113,18 @@ def close(
         "revision": _number(was, "revision"),
         "before": _number(was, "before"),
         "noop": "cut_off",
-        **recorded(()),
+        **stage_fields(()),
         **({} if heard else {"unheard": True}),
         **({} if saved or was.get("revision") == was.get("before") else {"unsaved": True}),
     }
     next_ = (*_handed_on(who, was, left), *map(sense_of, left.outcomes))
-    senses = (_cut_off(was, left, saved=saved), *(next_ if heard else pending(record, who, blobs)))
+    senses = (
+        _cut_off(was, left, saved=saved),
+        *(next_ if heard else senses_left(record, who, blobs)),
+    )
     body = {"tick": tick, "calls": _list(was, "calls"), **({"told": told} if told else {})}
     marks = [*map(entries.told_mark, told)]
-    keep_body(record, who, blobs, body, senses=senses, taken=taken, marks=marks)
+    record_tick_body(record, who, blobs, body, senses=senses, taken=taken, marks=marks)
     return taken
 
 
@@ -153,7 +156,7 @@ def _handed_on(who: Identity, was: JsonObject, left: _Left) -> Iterator[Sense]:
     """What it had for the next tick, with what it wanted to do and did not begin."""
     content, names = str(was.get("left", "")).encode(), [*map(str, _list(was, "acts"))]
     try:
-        senses = read(who, content, str(was.get("seal", "")))
+        senses = read_senses(who, content, str(was.get("seal", "")))
     except BadInput as refusal:
         yield Sense(f"{LOST}:{UNDERWAY}", LOST, {"reason": refusal.message}, Trust.RUNTIME)
         return
@@ -166,7 +169,7 @@ def _handed_on(who: Identity, was: JsonObject, left: _Left) -> Iterator[Sense]:
             yield sense
 
 
-def _left(record: AgentRecord, acting: Acting, start: int) -> _Left:
+def _left(record: AgentRecord, acting: ActRunner, start: int) -> _Left:
     last: dict[str, Entry] = {}
     for entry in record.ledger.entries(record.agent, start=start):
         head = _head(entry)

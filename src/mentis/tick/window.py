@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from mentis.compose.quoted import as_data
-from mentis.settle.correction import Asked, Attempts, Stop, plan_correction
+from mentis.settle.correction import AskedMessage, Attempts, Stop, plan_correction
 from mentis.settle.output_ir import SECTIONS, refusal, scan_output_ir
 from mentis.settle.window import split_window
 from mentis.turn.window import BLOCK, asks_for_window, window_failures, window_values
@@ -17,8 +17,8 @@ from mentis.values.reply import Reply
 from mentis.values.route import Route
 from mentis.values.written import dump
 
-from .asking import Asking, block_of
-from .stages import Again, Occasion, Thought
+from .asking import TickAsker, block_of
+from .stages import PrimaryAnswer, PrimaryCorrection, PrimaryInput
 
 CORRECTION = "cortex_correction"
 TOOL = BLOCK  # the tool that hands a window over has the name of what it is
@@ -28,12 +28,12 @@ TOOL = BLOCK  # the tool that hands a window over has the name of what it is
 class TickWindow:
     """Whether one route is asked for a window, and with which values."""
 
-    asking: Asking
+    asking: TickAsker
     values: Mapping[str, object]
     asked: bool
 
     @classmethod
-    def of(cls, asking: Asking, route: Route, block: str, *, tools: bool) -> TickWindow:
+    def of(cls, asking: TickAsker, route: Route, block: str, *, tools: bool) -> TickWindow:
         values, degraded = window_values(asking.present.window, route, tools=tools)
         asking.degraded.extend(one for one in degraded if one not in asking.degraded)
         if not values:
@@ -42,8 +42,8 @@ class TickWindow:
         return cls(asking, values, asks_for_window(spans))
 
     def again(
-        self, occasion: Occasion, thought: Thought, reply: Reply, route: Route
-    ) -> Again | None:
+        self, occasion: PrimaryInput, thought: PrimaryAnswer, reply: Reply, route: Route
+    ) -> PrimaryCorrection | None:
         """What asks for a better window, if this one is refused and something is decided. The
         words of the reply have the window; they are noted for the record.
         """
@@ -55,18 +55,20 @@ class TickWindow:
         failures = window_failures(whole, asked, attempts)
         then, again = "", None
         if failures:
-            planned = plan_correction(reply, failures, asked=Asked(""), attempts=attempts)
+            planned = plan_correction(reply, failures, asked=AskedMessage(""), attempts=attempts)
             if isinstance(planned, Stop):
                 then = planned.reason
             else:
                 text = self.asking.correction(CORRECTION, route, as_data(planned.values))
                 told = tuple(failure.message for failure in failures)
-                again = Again(text, route, planned.attempts, told) if text.strip() else None
+                again = (
+                    PrimaryCorrection(text, route, planned.attempts, told) if text.strip() else None
+                )
                 then = CORRECTION if again else "no-block"
         self.asking.mark(whole, failed=len(failures), then=then)
         return again
 
-    def _attempts(self, occasion: Occasion) -> Attempts:
+    def _attempts(self, occasion: PrimaryInput) -> Attempts:
         if occasion.again is not None:
             return occasion.again.attempts
         return Attempts(self.asking.present.settings.model.correction.calls)
@@ -82,7 +84,7 @@ def handed_over(reply: Reply) -> tuple[Reply, str]:
     return rest, f"```json\n{dump(given).decode(errors='replace')}\n```\n\n{reply.text}"
 
 
-def decides_nothing(thought: Thought) -> bool:
+def decides_nothing(thought: PrimaryAnswer) -> bool:
     drafts = thought.drafts
     if drafts is not None:
         return not (drafts.acts or drafts.goal_ops or drafts.memory_ops or drafts.dropped)
@@ -91,7 +93,7 @@ def decides_nothing(thought: Thought) -> bool:
     return not refusal(output, strict=False) and all(body in ("", "[]") for body in bodies)
 
 
-def is_usable(thought: Thought) -> bool:
+def is_usable(thought: PrimaryAnswer) -> bool:
     """Whether an answer can take the place of an earlier one."""
     if thought.drafts is not None:
         return not decides_nothing(thought)

@@ -17,7 +17,7 @@ from mentis.values.route import Route
 from mentis.values.tick import Descriptor, Section, Stage
 from mentis.values.tool import ToolDeclaration
 
-from .asking import Asking
+from .asking import TickAsker
 from .cache import HelperCache
 from .input_helpers import ModelHelper, named_acts, rendered_acts, rendered_goals, rendered_senses
 from .output_helpers import OutputHelper
@@ -32,13 +32,13 @@ _MOST_CHARS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class StageBuilder:
     """What stages are made of. `cache` outlives the tick, the rest is of this one."""
 
     who: Identity
     models: Models
     settings: Settings
-    asking: Asking
+    asking: TickAsker
     cache: HelperCache
 
     def stages(self) -> Stages:

@@ -13,13 +13,13 @@ from anyio import CancelScope, to_thread
 
 from mentis.act import entries
 from mentis.act.approvals import Approvals
-from mentis.act.budget import Tally, begun_in
+from mentis.act.budget import ActTally, begun_in
 from mentis.act.dispatch import Dispatcher, DispatchLimits
 from mentis.act.gate import Gate, GateRules, judge_again, not_offered
 from mentis.act.journal import Journal, Sizes
-from mentis.act.recovery import Caught, Recovery
+from mentis.act.recovery import Recovery, RecoveryResult
 from mentis.act.registry import Registry
-from mentis.act.seen import Seen
+from mentis.act.seen import SeenRequest
 from mentis.compose.modes import writes_to_people
 from mentis.errors import StoreDamaged
 from mentis.facts.abilities import abilities
@@ -39,31 +39,31 @@ from mentis.values.route import Route
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trace import Degradation
 
-from .registry import ToolProblem, Tools, open_tools
+from .registry import AgentTools, ToolProblem, open_tools
 
 _LOOK_BACK = 256
 _MOST_NOTES = 20
 _LATER = "it is connected when a turn begins, so what it can do is not known here"
 
 
-def open_dispatcher(ground: Ground) -> Acting:
+def open_act_runner(ground: Ground) -> ActRunner:
     """Nothing is started. Use `begin` before a turn, `aclose` at the end."""
-    return Acting(ground, open_tools(ground))
+    return ActRunner(ground, open_tools(ground))
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class DispatchParts:
     """What acts are done with, once there is something to do."""
 
     owner: Owner
     journal: Journal
     dispatcher: Dispatcher
     recovery: Recovery
-    tally: Tally
+    tally: ActTally
 
 
-class Acting:
-    def __init__(self, ground: Ground, tools: Tools) -> None:
+class ActRunner:
+    def __init__(self, ground: Ground, tools: AgentTools) -> None:
         self.ground = ground
         self.tools = tools
         self.registry: Registry = tools.registry
@@ -78,7 +78,7 @@ class Acting:
             ids=ground.ids,
             genuine=holds,
         )
-        self._bench: Bench | None = None
+        self._bench: DispatchParts | None = None
         self._begun = False
         self._counted = 0  # entries, from the first on, that the tally knows of
         self._beginning: CancelScope | None = None
@@ -86,11 +86,11 @@ class Acting:
 
     # Before a turn
 
-    async def begin(self) -> Caught:
+    async def begin(self) -> RecoveryResult:
         """Start the tools, and look after what is open: the first time also what a process that is
         gone left behind, each time what waited too long and what a person has approved.
         """
-        left = done = Caught()
+        left = done = RecoveryResult()
         with CancelScope() as self._beginning:
             await self.tools.start()
             if self._bench is not None:
@@ -101,23 +101,23 @@ class Acting:
                 self._begun = True
             done = await self.run_approved()
         self._faults = [*left.faults, *done.faults]
-        return Caught((*left.outcomes, *done.outcomes), tuple(self._faults))
+        return RecoveryResult((*left.outcomes, *done.outcomes), tuple(self._faults))
 
     def interrupt(self) -> None:
         """End what `begin` is at; what came of it is recorded, and the rest is done by the next."""
         if self._beginning is not None:
             self._beginning.cancel()
 
-    async def _recover(self) -> Caught:
+    async def _recover(self) -> RecoveryResult:
         if not await to_thread.run_sync(self.marks, entries.OPEN):
-            return Caught()
+            return RecoveryResult()
         return await (await self.bench()).recovery.recover()
 
-    async def run_approved(self, keys: Collection[str] | None = None) -> Caught:
+    async def run_approved(self, keys: Collection[str] | None = None) -> RecoveryResult:
         """Do what a person has said yes to and can be done here: all of it, or only these keys."""
         here, _ = await to_thread.run_sync(self.doable, keys)
         if not here:
-            return Caught()
+            return RecoveryResult()
         return await (await self.bench()).recovery.run_approved(here)
 
     def doable(
@@ -158,7 +158,7 @@ class Acting:
         actions: Sequence[Action],
         *,
         gate: Gate,
-        seen: Seen | None,
+        seen: SeenRequest | None,
         mode: Mode,
         session: str,
         outcomes: list[Outcome],
@@ -239,17 +239,17 @@ class Acting:
 
     # What acts are done with
 
-    async def bench(self) -> Bench:
+    async def bench(self) -> DispatchParts:
         """Made the first time: from then on this process is the owner of what it begins."""
         if self._bench is None:
             ground = self.ground
             owner = await to_thread.run_sync(self.owners.enter, ground.ids.new_id())
-            tally = Tally(ground.clock)
+            tally = ActTally(ground.clock)
             await self._recount(tally)
             self._bench = self._made(owner, tally)
         return self._bench
 
-    def _made(self, owner: Owner, tally: Tally) -> Bench:
+    def _made(self, owner: Owner, tally: ActTally) -> DispatchParts:
         ground, chosen = self.ground, self.ground.chosen
         journal = Journal(
             ground.ledger,
@@ -275,9 +275,9 @@ class Acting:
             )
 
         recovery = Recovery(dispatcher, self.owners.alive, retries=chosen.retries, judge=judge)
-        return Bench(owner, journal, dispatcher, recovery, tally)
+        return DispatchParts(owner, journal, dispatcher, recovery, tally)
 
-    async def _recount(self, tally: Tally) -> None:
+    async def _recount(self, tally: ActTally) -> None:
         """Other processes act too: the hour is what the ledger says."""
         latest = await to_thread.run_sync(self._since_counted)
         tally.learn(begun_in(latest))

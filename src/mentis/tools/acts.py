@@ -16,13 +16,13 @@ from anyio import to_thread
 from mentis.act import entries
 from mentis.act.approvals import Approvals
 from mentis.act.entries import OpenAct
-from mentis.act.recovery import Caught
+from mentis.act.recovery import RecoveryResult
 from mentis.errors import BadInput, HomeError, StoreDamaged, UsageError
-from mentis.home.closing import Closing
+from mentis.home.closing import Closeable
 from mentis.home.parts import Parts
 from mentis.ledger.recipes import holds
 from mentis.ports.blob_store import BlobStore
-from mentis.record.act_stories import ActStory, stories
+from mentis.record.act_stories import ActStory, act_stories
 from mentis.record.record import Record, open_record
 from mentis.stores.files.accepted_acts import AcceptedFile
 from mentis.stores.files.blobs import FileBlobs
@@ -32,7 +32,7 @@ from mentis.values.act import WaitingAct
 from mentis.values.action import Outcome
 from mentis.values.value import Value
 
-from .acting import open_dispatcher
+from .acting import open_act_runner
 from .record_ground import ground_of
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ class InFlight(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Ran(Value):
+class ActRun(Value):
     """What came of acts outside of a turn, and what could not be looked after, in words.
 
     `elsewhere` was approved, and what does it is not here: the program that has it does it.
@@ -77,7 +77,7 @@ def open_acts(
     return Acts(open_record(home, persona, parts, readonly=readonly), parts)
 
 
-class Acts(Closing):
+class Acts(Closeable):
     """Its methods block, but for `run`: an async caller runs them in a worker thread."""
 
     def __init__(self, record: Record, parts: Parts) -> None:
@@ -147,7 +147,7 @@ class Acts(Closing):
         """What the ledger tells of each act, oldest first; of `last` the newest only."""
         found = [
             story
-            for story in stories(self._ledger.entries(self.agent))
+            for story in act_stories(self._ledger.entries(self.agent))
             if state in (None, story.state) and name in (None, story.type)
         ]
         return tuple(found[-last:] if last else found)
@@ -182,22 +182,22 @@ class Acts(Closing):
             )
         return content.decode(errors="replace")
 
-    async def run(self, keys: Collection[str] | None = None) -> Ran:
+    async def run(self, keys: Collection[str] | None = None) -> ActRun:
         """Do what was approved, and look after what expired or was left open; of `keys` only those.
 
         What comes of it is recorded, and told in the next turn.
         """
         expired = () if keys is not None else await to_thread.run_sync(self.expire)
-        acting = open_dispatcher(ground_of(self._record, self._parts))
+        acting = open_act_runner(ground_of(self._record, self._parts))
         try:
             await acting.tools.start()
             recovery = (await acting.bench()).recovery
-            left = Caught() if keys is not None else await recovery.recover()
+            left = RecoveryResult() if keys is not None else await recovery.recover()
             here, elsewhere = await to_thread.run_sync(acting.doable, keys)
             done = await recovery.run_approved(here)
         finally:
             await acting.aclose()
-        return Ran(
+        return ActRun(
             expired, left.outcomes + done.outcomes, left.faults + done.faults, elsewhere=elsewhere
         )
 

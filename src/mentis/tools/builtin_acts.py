@@ -31,14 +31,14 @@ from mentis.ports.clock import Clock
 from mentis.ports.ledger_store import LedgerStore
 from mentis.settings.acts import CHOSEN, ActSettings
 from mentis.settle.patches import patch_goal
-from mentis.status.desk import Desk, Opened, folder_of, rules_of
+from mentis.status.desk import OpenLedger, StatusWorkspace, folder_of, rules_of
 from mentis.status.statuses import Statuses
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.stores.states import States
 from mentis.values.entry import Entry
 from mentis.values.json import JsonObject
-from mentis.values.status import Added
+from mentis.values.status import WindowResult
 from mentis.values.tool import ToolDeclaration
 
 from .skill_texts import SKILLS, has_skills, skill_text
@@ -81,7 +81,7 @@ def _channels(ground: Ground, outbox: str) -> Iterator[tuple[str, Channel]]:
 
 
 def _makers(ground: Ground, notes: Notes) -> Mapping[str, Make]:
-    files, results = ground.memory, ToldResults(ground.ledger)
+    files, results = ground.memory, KnownResults(ground.ledger)
     states = partial(open_states, ground.database, ground.clock)
     patched = partial(patch_goal, limits=ground.settings.model.cortex.patch_limits())
     return {
@@ -105,8 +105,8 @@ def open_states(database: Database, clock: Clock) -> States:
 def _windows(ground: Ground) -> Statuses:
     """The one service of windows, on the ledger that is open already."""
     home, settings, persona = ground.home, ground.settings, ground.persona.id
-    opened = Opened(ground.ledger, ground.ledger)
-    desk = Desk(
+    opened = OpenLedger(ground.ledger, ground.ledger)
+    desk = StatusWorkspace(
         ground.agent,
         folder_of(home, persona, settings),
         open_store=lambda: opened,
@@ -119,11 +119,11 @@ def _windows(ground: Ground) -> Statuses:
     return Statuses(desk)
 
 
-def _add(statuses: Statuses, window: JsonObject, delivery: str) -> Added:
+def _add(statuses: Statuses, window: JsonObject, delivery: str) -> WindowResult:
     return statuses.add(window, source=_SOURCE, delivery=delivery)
 
 
-class ToldResults:
+class KnownResults:
     """Which large results an agent was told of, as its ledger says; it is read on, not again."""
 
     def __init__(self, ledger: LedgerStore) -> None:

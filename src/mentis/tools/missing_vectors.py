@@ -15,7 +15,7 @@ _FEW = 8  # texts that are lost when time is up
 _MOST = 64  # calls from one try to the next
 
 
-class Growing:
+class GrowingEmbedder:
     """An embedder that keeps all it made; `patience` is that of the call it works for."""
 
     def __init__(self, embedder: Embedder) -> None:

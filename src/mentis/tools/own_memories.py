@@ -10,14 +10,14 @@ from anyio import to_thread
 from mentis.home.ground import Ground
 from mentis.home.parts import Parts
 from mentis.ports.embedder import Embedder
-from mentis.values.memories import Found, MemoryDraft, MemoryFilter, Remembered
+from mentis.values.memories import FoundMemories, MemoryDraft, MemoryFilter, StoredMemory
 from mentis.values.trace import Degradation
 
 if TYPE_CHECKING:
     from mentis.memories.memories import Memories
 
 
-class OwnNotes:
+class OwnMemories:
     """`degraded` is what the last act on them had to do without."""
 
     def __init__(self, ground: Ground) -> None:
@@ -33,13 +33,13 @@ class OwnNotes:
         choice = self._ground.settings.model.recall.embedder
         return self._ground.embedder or (None if choice == "off" else HomeEmbedder(choice))
 
-    async def remember(self, draft: MemoryDraft) -> Remembered:
+    async def remember(self, draft: MemoryDraft) -> StoredMemory:
         memories = await to_thread.run_sync(self.opened)
         kept = await memories.remember(draft)
         self.degraded = kept.degraded
         return kept
 
-    async def search(self, query: str, *, wanted: MemoryFilter, limit: int) -> Found:
+    async def search(self, query: str, *, wanted: MemoryFilter, limit: int) -> FoundMemories:
         memories = await to_thread.run_sync(self.opened)
         found = await memories.search(query, wanted=wanted, limit=limit)
         self.degraded = found.degraded
@@ -55,7 +55,7 @@ class OwnNotes:
     def opened(self) -> Memories:
         """The service itself. It blocks the first time."""
         # A tenth of a second of processor, which an agent that notes nothing need not wait for.
-        from mentis.memories.memories import Memories, open_memory_tools
+        from mentis.memories.memories import Memories, open_memory_parts
 
         with self._lock:
             if self._memories is None:
@@ -67,6 +67,6 @@ class OwnNotes:
                     embedder=ground.embedder,
                     screener=ground.screener,
                 )
-                tools = open_memory_tools(ground.settings, ground.database, parts)
+                tools = open_memory_parts(ground.settings, ground.database, parts)
                 self._memories = Memories(ground.agent, tools)
             return self._memories

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 from mentis.act.functions import FunctionAct
-from mentis.act.printing import unprinted
+from mentis.act.printing import capture_prints
 from mentis.errors import MentisError, SettingsError
 from mentis.ports.act_handler import ActHandler
 from mentis.settings.acts import ToolSettings
@@ -25,7 +25,7 @@ def load_functions(
     trusted. SettingsError on failure. What it prints meanwhile goes to the log.
     """
     try:
-        with unprinted(name):
+        with capture_prints(name):
             module = _run(name, content, home / tool.file) if content else _imported(tool)
     except MentisError:
         raise

@@ -39,12 +39,19 @@ from mentis.values.digest import Digest
 from mentis.values.value import Value
 
 from .builtin_acts import built_in, read_skill
-from .own_memories import OwnNotes
+from .own_memories import OwnMemories
 from .pins import Pins
 from .python_functions import load_functions
 from .servers import FarHandler, Servers
 from .skill_texts import SKILLS, has_skills
-from .trust import BUILTIN, acts_digest, closed, content_of, opening, source_digest
+from .trust import (
+    BUILTIN,
+    acts_digest,
+    closed_settings,
+    content_of,
+    opening_settings,
+    source_digest,
+)
 
 _MOST_NOTED = 20
 _MIB = 1024 * 1024
@@ -61,11 +68,11 @@ class ToolProblem(Value):
     hint: str = ""
 
 
-def open_tools(ground: Ground) -> Tools:
+def open_tools(ground: Ground) -> AgentTools:
     """The registry of one agent. What is wrong with a tool is among the problems, not raised; what
     is wrong with an act that was handed in is.
     """
-    tools = Tools(ground)
+    tools = AgentTools(ground)
     for handler in ground.handlers:
         tools.registry.add(handler)
     tools.open_own(ground.chosen)
@@ -75,14 +82,14 @@ def open_tools(ground: Ground) -> Tools:
     return tools
 
 
-class Tools:
+class AgentTools:
     """`names` says, for each tool of the settings, which acts are its own."""
 
     def __init__(self, ground: Ground) -> None:
         self.registry = Registry()
         self.registry.explain(self._away)
         self.names: dict[str, tuple[str, ...]] = {}
-        self.notes = OwnNotes(ground)
+        self.notes = OwnMemories(ground)
         self.collisions: list[BadInput] = []  # two that want one name, as `sources` of each says
         self._ground = ground
         self._trusted = TrustedTools(config_folder(ground.environ))
@@ -135,13 +142,13 @@ class Tools:
                 return chosen
         except MentisError as error:
             self._refused(BUILTIN, BUILTIN, error.message, error.hint)
-        return closed(chosen)
+        return closed_settings(chosen)
 
     def open_own(self, chosen: ActSettings) -> None:
         """Take in the acts that every agent has, and note which settings do not count."""
         granted = self.granted(chosen)
         if granted is not chosen:
-            names = ", ".join(f"acts.{name}" for name in opening(chosen))
+            names = ", ".join(f"acts.{name}" for name in opening_settings(chosen))
             why = f"{names}: nobody has said that this may be used, or it has changed since"
             self._refused(BUILTIN, BUILTIN, why, _TRUST.format(BUILTIN))
         for handler in built_in(self._ground, granted, self.notes):

@@ -16,8 +16,8 @@ from mentis.engines.gloss import gloss
 from mentis.errors import BadInput
 from mentis.memories.draft import check_whole
 from mentis.ports.embedder import Embedder
-from mentis.recall.cuts import Cut, read_cuts, written
-from mentis.recall.manifest import Difference, Reader, build_manifest, check_manifest
+from mentis.recall.cuts import SelectionCut, dump_cuts, read_cuts
+from mentis.recall.manifest import ManifestDifference, WordReader, build_manifest, check_manifest
 from mentis.recall.manifest_file import begins_as_manifest, decode_manifest, encode_manifest
 from mentis.recall.ranking import Ranking
 from mentis.recall.selecting import select
@@ -35,16 +35,16 @@ _LIMITS = SelectionLimits()
 
 
 @dataclass(frozen=True, slots=True)
-class Built(Value):
+class ManifestBuild(Value):
     manifest: Manifest
     embedded: int
     path: Path
     degraded: tuple[Degradation, ...] = ()
 
 
-def own_reader() -> Reader:
+def own_reader() -> WordReader:
     """Texts are compared by words as the embedder reads them: glossed into English."""
-    return Reader(reading(), gloss)
+    return WordReader(reading(), gloss)
 
 
 def of_tools(tools: Sequence[ToolDeclaration]) -> tuple[Capability, ...]:
@@ -111,7 +111,7 @@ def _text(path: Path) -> str:
         raise BadInput(f"{path} is not UTF-8 at byte {error.start}", hint=hint) from error
 
 
-def gather(
+def gather_capabilities(
     tools: Sequence[Path] = (),
     skills: Sequence[Path] = (),
     patterns: Sequence[Path] = (),
@@ -151,7 +151,7 @@ def is_manifest(path: Path) -> bool:
         return False
 
 
-def load_cuts(manifest: Path) -> Mapping[str, Cut]:
+def load_cuts(manifest: Path) -> Mapping[str, SelectionCut]:
     """The owner's own cuts, which lie beside the manifest; none when there is no such file."""
     path = manifest.with_name(CUTS)
     try:
@@ -162,19 +162,19 @@ def load_cuts(manifest: Path) -> Mapping[str, Cut]:
         raise BadInput(f"{path} cannot be read: {error.strerror}", path=str(path)) from error
 
 
-def write_cut(path: Path, model: str, cut: Cut) -> None:
+def write_cut(path: Path, model: str, cut: SelectionCut) -> None:
     """Add the cut of one embedder to a file of cuts, in place of an earlier one."""
-    held: Mapping[str, Cut] = {}
+    held: Mapping[str, SelectionCut] = {}
     if path.exists():
         held = read_cuts(_text(path), where=str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
-    told = written({**held, model: cut}, "mentis eval selection --calibrate")
+    told = dump_cuts({**held, model: cut}, "mentis eval selection --calibrate")
     write_atomic(path, told.encode())
 
 
 async def build(
     capabilities: Sequence[Capability], path: Path, *, choice: Choice = "auto", anew: bool = False
-) -> Built:
+) -> ManifestBuild:
     """Write the manifest. What is in it already and did not change is not embedded again."""
     embedder, degraded = open_embedder(choice)
     previous, fault = (None, ()) if anew else _previous(path)
@@ -185,7 +185,7 @@ async def build(
     path.parent.mkdir(parents=True, exist_ok=True)
     if manifest != previous:
         write_atomic(path, encode_manifest(manifest))
-    return Built(manifest, embedded, path, degraded)
+    return ManifestBuild(manifest, embedded, path, degraded)
 
 
 def _previous(path: Path) -> tuple[Manifest | None, tuple[Degradation, ...]]:
@@ -200,12 +200,12 @@ def _previous(path: Path) -> tuple[Manifest | None, tuple[Degradation, ...]]:
 
 def check(
     capabilities: Sequence[Capability], path: Path, *, choice: Choice = "auto"
-) -> tuple[Difference, ...]:
+) -> tuple[ManifestDifference, ...]:
     """How the manifest differs from what a build would make."""
     embedder, _ = open_embedder(choice)
     manifest = load_manifest(path)
     if manifest is None:
-        return (Difference("", f"there is no manifest at {path}"),)
+        return (ManifestDifference("", f"there is no manifest at {path}"),)
     return check_manifest(manifest, capabilities, model=embedder.fingerprint, reading=reading())
 
 
@@ -216,7 +216,7 @@ class Selector:
         self,
         manifest: Manifest | None,
         embedder: Embedder | None,
-        cuts: Mapping[str, Cut] | None = None,
+        cuts: Mapping[str, SelectionCut] | None = None,
     ) -> None:
         self._ranking = None if manifest is None else Ranking(manifest, cuts)
         self._embedder = embedder

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from mentis.engines.embedders import Choice, open_embedder
 from mentis.engines.estimate import EstimatingCounter
 from mentis.ports.embedder import Embedder
-from mentis.recall.cuts import Cut, Right, calibrate
-from mentis.recall.evaluation import Figures, Order, figures, overlap
-from mentis.recall.evaluation_set import EvaluationSet, Half, Source, Task, load_set
-from mentis.recall.manifest import Reader, build_manifest
-from mentis.recall.ranking import Ranked, Ranking
+from mentis.recall.cuts import Right, SelectionCut, calibrate
+from mentis.recall.evaluation import Order, SelectionFigures, figures, overlap
+from mentis.recall.evaluation_set import EvaluationSet, EvaluationSource, Half, Task, load_set
+from mentis.recall.manifest import WordReader, build_manifest
+from mentis.recall.ranking import RankedCapabilities, Ranking
 from mentis.recall.selecting import Sight, choose, look
 from mentis.values.selection import Capability, Kind, Selection, SelectionLimits
 from mentis.values.trace import Degradation
@@ -22,21 +22,21 @@ from .selection import own_reader
 
 PATHS = ("dense", "lexical", "hybrid")
 _KINDS: tuple[Kind, ...] = ("tool", "skill")
-_SHIPPED = Source()
+_SHIPPED = EvaluationSource()
 _LIMITS = SelectionLimits()
 
 
 @dataclass(frozen=True, slots=True)
-class Row(Value):
+class EvalRow(Value):
     path: str
     kind: Kind
     language: str
     difficulty: str
-    figures: Figures
+    figures: SelectionFigures
 
 
 @dataclass(frozen=True, slots=True)
-class Saving(Value):
+class TokenSaving(Value):
     """Tokens of pasting everything and of what was selected, and what the selection found.
 
     `ranked` is the share of tasks whose every expected capability is among the first (5 tools, 3
@@ -54,26 +54,26 @@ class Saving(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Report(Value):
+class SelectionReport(Value):
     model: str
     half: Half
     tools: int
     skills: int
     tasks: int
     overlap: tuple[tuple[str, str], ...]
-    rows: tuple[Row, ...]
-    saving: Saving
-    cut: Cut | None
+    rows: tuple[EvalRow, ...]
+    saving: TokenSaving
+    cut: SelectionCut | None
     degraded: tuple[Degradation, ...] = ()
 
 
 async def evaluate(
-    source: Source = _SHIPPED,
+    source: EvaluationSource = _SHIPPED,
     *,
     choice: Choice = "auto",
     half: Half = "all",
     examples: bool = True,
-) -> Report:
+) -> SelectionReport:
     """Rank every task of the set in each way and select for it as a turn would.
 
     Without `examples` only names and descriptions are there to be found.
@@ -87,7 +87,7 @@ async def evaluate(
     sights = await _sights(tasks, ranking, embedder, reader)
     orders = {path: _order(path, ranking, sights) for path in PATHS}
     chosen = {task: choose(sights[task], ranking=ranking) for task in tasks}
-    return Report(
+    return SelectionReport(
         model=embedder.fingerprint,
         half=half,
         tools=sum(one.kind == "tool" for one in found.capabilities),
@@ -113,7 +113,9 @@ def _first(kind: Kind) -> int:
     return _LIMITS.max_results if kind == "tool" else _LIMITS.max_skills
 
 
-def _measured(tasks: Sequence[Task], ranking: Ranking, sights: Mapping[Task, Sight]) -> Cut | None:
+def _measured(
+    tasks: Sequence[Task], ranking: Ranking, sights: Mapping[Task, Sight]
+) -> SelectionCut | None:
     """The cut these tasks would have; None when none of them found anything."""
     right: list[Right] = []
     for task in tasks:
@@ -128,7 +130,7 @@ def _measured(tasks: Sequence[Task], ranking: Ranking, sights: Mapping[Task, Sig
 
 
 async def _sights(
-    tasks: Sequence[Task], ranking: Ranking, embedder: Embedder, reader: Reader
+    tasks: Sequence[Task], ranking: Ranking, embedder: Embedder, reader: WordReader
 ) -> dict[Task, Sight]:
     return {
         task: await look(task.task, ranking=ranking, embedder=embedder, reader=reader)
@@ -146,7 +148,7 @@ def _order(path: str, ranking: Ranking, sights: Mapping[Task, Sight]) -> Order:
     return order
 
 
-def _ranked(path: str, ranking: Ranking, sight: Sight) -> Ranked:
+def _ranked(path: str, ranking: Ranking, sight: Sight) -> RankedCapabilities:
     if path == "lexical" or sight.vector is None:
         return ranking.by_words(sight.reading)
     if path == "dense":
@@ -154,17 +156,19 @@ def _ranked(path: str, ranking: Ranking, sight: Sight) -> Ranked:
     return ranking.by_both(sight.reading, sight.vector)
 
 
-def _rows(tasks: Sequence[Task], path: str, kind: Kind, orders: Mapping[str, Order]) -> list[Row]:
+def _rows(
+    tasks: Sequence[Task], path: str, kind: Kind, orders: Mapping[str, Order]
+) -> list[EvalRow]:
     languages = list(dict.fromkeys(task.language for task in tasks))
     difficulties = list(dict.fromkeys(task.difficulty for task in tasks))
-    rows: list[Row] = []
+    rows: list[EvalRow] = []
     for language in (*languages, "all"):
         spoken = [task for task in tasks if language in (task.language, "all")]
         for difficulty in (*sorted(difficulties), "all"):
             chosen = [task for task in spoken if difficulty in (task.difficulty, "all")]
             found = figures(chosen, kind, orders[path])
             if found is not None:
-                rows.append(Row(path, kind, language, difficulty, found))
+                rows.append(EvalRow(path, kind, language, difficulty, found))
     return rows
 
 
@@ -173,14 +177,14 @@ def _saving(
     tasks: Sequence[Task],
     selected: Mapping[Task, Selection],
     order: Order,
-) -> Saving:
+) -> TokenSaving:
     tokens = {(one.kind, one.name): _tokens(one) for one in found.capabilities}
     everything = sum(tokens.values())
     spent = [sum(tokens[key] for key in _keys(selected[task])) for task in tasks]
     asked = [task for task in tasks if task.tools or task.skills]
     idle = [len(_keys(selected[task])) for task in tasks if not (task.tools or task.skills)]
     mean = sum(spent) / len(spent) if spent else 0.0
-    return Saving(
+    return TokenSaving(
         everything=everything,
         selected=round(mean, 1),
         reduction=round(1 - mean / everything, 4) if everything else 0.0,

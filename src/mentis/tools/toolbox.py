@@ -18,7 +18,7 @@ from mentis.act.builtin.table import BUILT_IN
 from mentis.act.gate import Gate, GateRules
 from mentis.act.seen import seen_of
 from mentis.errors import MentisError, SettingsError, UsageError
-from mentis.home.closing import Closing
+from mentis.home.closing import Closeable
 from mentis.home.parts import Parts
 from mentis.record.record import Record, open_record
 from mentis.settings.acts import TOOL_NAME, TOOL_NAME_RULE, ToolSettings
@@ -33,10 +33,10 @@ from mentis.values.digest import Digest
 from mentis.values.json import JsonObject
 from mentis.values.value import Value
 
-from .acting import Acting
+from .acting import ActRunner
 from .record_ground import ground_of
-from .registry import ToolProblem, Tools, open_tools, source_of
-from .trust import BUILTIN, acts_digest, opening, source_digest
+from .registry import AgentTools, ToolProblem, open_tools, source_of
+from .trust import BUILTIN, acts_digest, opening_settings, source_digest
 
 State: TypeAlias = Literal["on", "off", "blocked", "untrusted", "unconnected", "failed"]
 _BY_SETTING = {"message_NAME": "outbox", "shell": "programs", "web_fetch": "hosts"}
@@ -79,7 +79,7 @@ class Listing(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Shown(Value):
+class ActDetail(Value):
     """One act in full. `digest` is what a yes to it is bound to."""
 
     row: ActRow
@@ -95,7 +95,7 @@ def open_toolbox(
     return Toolbox(open_record(home, persona, parts), parts)
 
 
-class Toolbox(Closing):
+class Toolbox(Closeable):
     """Its methods block, but for those that reach out. Settings that it changes count for the next
     one that is opened.
     """
@@ -105,17 +105,17 @@ class Toolbox(Closing):
         self._home = record.home.path
         self._ground = ground_of(record, parts)
         self._trusted = TrustedTools(config_folder(record.environ))
-        self._tools: Tools | None = None
+        self._tools: AgentTools | None = None
 
     @property
-    def tools(self) -> Tools:
+    def tools(self) -> AgentTools:
         """Opened when it is first asked for: that runs the files that are trusted."""
         if self._tools is None:
             self._tools = open_tools(self._ground)
         return self._tools
 
     @asynccontextmanager
-    async def connected(self) -> AsyncGenerator[Tools]:
+    async def connected(self) -> AsyncGenerator[AgentTools]:
         """With every server started that may be."""
         try:
             await self.tools.start()
@@ -132,13 +132,13 @@ class Toolbox(Closing):
         tools = [self._row(name, tool) for name, tool in sorted(settings.items())]
         return Listing(tuple(acts), (*self._opened(), *tools))
 
-    def show(self, name: str) -> Shown:
+    def show(self, name: str) -> ActDetail:
         """One act in full; UsageError when there is none of that name."""
         registry = self.tools.registry
         spec, digest = registry.spec(name), registry.digest(name)
         if spec is None or digest is None:
             raise self._unknown(name)
-        return Shown(self._act(spec), spec, digest)
+        return ActDetail(self._act(spec), spec, digest)
 
     def is_server(self, name: str) -> bool:
         """Whether an act of this name would come from a server that has to be asked for it."""
@@ -207,7 +207,7 @@ class Toolbox(Closing):
         """Use it from now on, as it was shown and not otherwise."""
         self._trusted.trust(self._home, name, shown)
 
-    def blocked(self, name: str) -> tuple[Shown, ...]:
+    def blocked(self, name: str) -> tuple[ActDetail, ...]:
         """What a server that is connected declares otherwise than it was trusted."""
         registry = self.tools.registry
         return tuple(
@@ -229,7 +229,7 @@ class Toolbox(Closing):
         """
         if self.tools.registry.handler(name) is None and not self.is_server(name):
             raise self._unknown(name)
-        acting, outcomes = Acting(self._ground, self.tools), list[Outcome]()
+        acting, outcomes = ActRunner(self._ground, self.tools), list[Outcome]()
         try:
             await self.tools.start()
             await acting.dispatch(
@@ -271,7 +271,7 @@ class Toolbox(Closing):
         closed = {
             name: f"acts.{setting} is not trusted: mentis tools trust {BUILTIN}"
             for name, setting in _BY_SETTING.items()
-            if setting in opening(self._record.settings.model.acts)
+            if setting in opening_settings(self._record.settings.model.acts)
         }
         why = {
             "message_NAME": "acts.outbox is empty, and no channel was handed in",
@@ -298,7 +298,7 @@ class Toolbox(Closing):
 
     def _opened(self) -> tuple[ToolRow, ...]:
         """What the settings of `[acts]` open, if anything."""
-        opened = opening(self._record.settings.model.acts)
+        opened = opening_settings(self._record.settings.model.acts)
         if not opened:
             return ()
         problems = tuple(one for one in self.tools.problems if one.name == BUILTIN)

@@ -30,7 +30,7 @@ def acts_digest(home: Path, chosen: ActSettings) -> Digest | None:
 
     Programs that are files of the home count with what is in them.
     """
-    opened = opening(chosen)
+    opened = opening_settings(chosen)
     if not opened:
         return None
     folders = [Path(place) for place in chosen.program_path.split(":")]
@@ -43,7 +43,7 @@ def acts_digest(home: Path, chosen: ActSettings) -> Digest | None:
     return _digest({"kind": BUILTIN, "opened": opened, "files": files})
 
 
-def opening(chosen: ActSettings) -> dict[str, object]:
+def opening_settings(chosen: ActSettings) -> dict[str, object]:
     """The settings of `[acts]` that count only once they are trusted, as far as they are set."""
     opened: dict[str, object] = {}
     if chosen.policy == "open":
@@ -57,10 +57,12 @@ def opening(chosen: ActSettings) -> dict[str, object]:
     return opened
 
 
-def closed(chosen: ActSettings) -> ActSettings:
+def closed_settings(chosen: ActSettings) -> ActSettings:
     """The same without any of that."""
     fields = type(chosen).model_fields
-    return chosen.model_copy(update={name: fields[name].default for name in opening(chosen)})
+    return chosen.model_copy(
+        update={name: fields[name].default for name in opening_settings(chosen)}
+    )
 
 
 def source_digest(home: Path, tool: ToolSettings, content: bytes | None = None) -> Digest | None:

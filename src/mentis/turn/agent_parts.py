@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from mentis.ask.models import Models
 from mentis.home.identity import Identity
 from mentis.record.agent_record import AgentRecord
-from mentis.record.stored_inputs import KeptInputs
-from mentis.tools.acting import Acting
+from mentis.record.stored_inputs import TurnInputStore
+from mentis.tools.acting import ActRunner
 
-from .recaller import Bringing
-from .snapshot import Present, TurnSources, look
+from .recaller import Recaller
+from .snapshot import TurnSnapshot, TurnSources, take_snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +22,13 @@ class AgentParts:
     record: AgentRecord
     models: Models
     sources: TurnSources
-    acting: Acting
-    recaller: Bringing
-    inputs: KeptInputs
+    acting: ActRunner
+    recaller: Recaller
+    inputs: TurnInputStore
 
-    def look(self) -> Present:
+    def look(self) -> TurnSnapshot:
         """How things stand now, for a whole turn or tick. It blocks."""
-        return look(self.sources, self.acting, self.record, self.who.home)
+        return take_snapshot(self.sources, self.acting, self.record, self.who.home)
 
     def asking(self, models: Models) -> AgentParts:
         """The same agent, asking other models."""

@@ -16,10 +16,10 @@ from anyio import CancelScope
 from mentis.ask.ask import ask
 from mentis.ask.inquiry import Inquiry
 from mentis.ask.models import Models
-from mentis.ask.reservation import recorded_with
+from mentis.ask.reservation import release_after
 from mentis.compose.builders import Builder
-from mentis.compose.built import Built
-from mentis.compose.compose import Composed
+from mentis.compose.built import BuiltText
+from mentis.compose.compose import Composition
 from mentis.compose.computed import Facts
 from mentis.compose.notices import notices_of
 from mentis.errors import LibraryError, MentisError
@@ -37,15 +37,15 @@ from mentis.values.value import Value
 from .agent_parts import AgentParts
 from .ending import keeper_of
 from .run import Compose, TurnRun
-from .snapshot import Present
-from .turn import shielded
+from .snapshot import TurnSnapshot
+from .turn import run_shielded
 
 # What is not whole is of no use here: no decision, no summary, no title.
 _UNFINISHED = ("interrupted", "cut_off", "error", "length")
 
 
 @dataclass(frozen=True, slots=True)
-class Note(Value):
+class SideNote(Value):
     """What is kept of an answer: a turn that was not said, and what the entry says of it."""
 
     turn: Turn | None = None
@@ -53,7 +53,7 @@ class Note(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Heard(Value):
+class SideAnswer(Value):
     """`begun` are the first words that the model went on from; `lineage` is of the reply."""
 
     reply: Reply
@@ -72,28 +72,28 @@ class Heard(Value):
         return f"{self.begun} {text}"
 
 
-Take: TypeAlias = Callable[[Heard], Note]
+Take: TypeAlias = Callable[[SideAnswer], SideNote]
 
 
 @dataclass(frozen=True, slots=True)
-class Beside(Value):
+class SideQuestion(Value):
     reply: Reply
-    note: Note
+    note: SideNote
     entry: Entry
-    composed: Composed
+    composed: Composition
     failure: MentisError | None = None
 
 
-async def ask_beside(
+async def ask_aside(
     parts: AgentParts,
     stimulus: Stimulus,
     compose: Compose,
     *,
-    present: Present,
+    present: TurnSnapshot,
     session: str,
     take: Take,
     reading: CancelScope,
-) -> Beside:
+) -> SideQuestion:
     """Ask, and keep what `take` makes of the answer. A failure is recorded and handed back."""
     run = await TurnRun.begin(parts, stimulus, compose, present=present)
     failure, interrupted = None, True
@@ -104,12 +104,12 @@ async def ask_beside(
     finally:
         reply = run.reply(interrupted=interrupted)
         keeper = keeper_of(parts.record, parts.inputs, run.inquiry, session)
-        heard = Heard(reply, failure, keeper.lineage(stimulus), _begun(run.inquiry))
+        heard = SideAnswer(reply, failure, keeper.lineage(stimulus), _begun(run.inquiry))
         note = take(heard)
         keep = partial(keeper.note, stimulus, note.turn, reply=reply, facts=note.facts)
         keep = partial(keep, failure=failure)
-        entry = await shielded(partial(recorded_with, run.reserve, keep))
-    return Beside(reply, note, entry, run.inquiry.calls[0].composed, failure)
+        entry = await run_shielded(partial(release_after, run.reserve, keep))
+    return SideQuestion(reply, note, entry, run.inquiry.calls[0].composed, failure)
 
 
 def speakers(who: Identity) -> dict[Role, str]:
@@ -117,7 +117,7 @@ def speakers(who: Identity) -> dict[Role, str]:
     return {"user": who.profile.name or "user", "assistant": who.persona.name}
 
 
-def builder_for(who: Identity, models: Models, present: Present) -> Builder:
+def builder_for(who: Identity, models: Models, present: TurnSnapshot) -> Builder:
     return Builder(
         present.library,
         who.persona,
@@ -129,7 +129,7 @@ def builder_for(who: Identity, models: Models, present: Present) -> Builder:
     )
 
 
-def worded(built: Built, block: str) -> str:
+def require_text(built: BuiltText, block: str) -> str:
     """The text of a block that something depends on."""
     if built.text.strip():
         return built.text
@@ -141,8 +141,14 @@ def worded(built: Built, block: str) -> str:
 
 
 def one_prompt(
-    who: Identity, models: Models, present: Present, user: Built, *, system: Built, prefill: Built
-) -> Composed:
+    who: Identity,
+    models: Models,
+    present: TurnSnapshot,
+    user: BuiltText,
+    *,
+    system: BuiltText,
+    prefill: BuiltText,
+) -> Composition:
     """A request of its own: no history, no tools, of the persona only what the blocks say."""
     counter, language = models.counter(models.route), who.persona.language.strip().casefold()
     facts = Facts(who.persona, who.profile, models.clock.now(), language, present.library.words)
@@ -164,7 +170,7 @@ def one_prompt(
         degraded=(*present.degraded, *system.degraded, *user.degraded, *prefill.degraded),
         tokens={**tokens, "total": TokenCount(total)},
     )
-    return Composed(request, trace)
+    return Composition(request, trace)
 
 
 def _begun(inquiry: Inquiry) -> str:

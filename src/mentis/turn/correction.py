@@ -12,7 +12,7 @@ from mentis.compose.builders import Builder
 from mentis.compose.quoted import as_data
 from mentis.errors import MentisError
 from mentis.settle.correction import (
-    Asked,
+    AskedMessage,
     Correction,
     Failure,
     Stop,
@@ -31,7 +31,7 @@ _NOTHING_HAPPENED: tuple[OutcomeState, ...] = ("invalid", "not_found")
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedReply:
     """An answer, what the rules say against it, and what of it may be done."""
 
     reply: Reply
@@ -39,7 +39,7 @@ class Judged:
     actions: tuple[Action, ...]
 
 
-def judge(run: TurnRun) -> Judged:
+def judge(run: TurnRun) -> JudgedReply:
     """Hold the answer against the rules, before anything of it is done."""
     tried = [o.action for o in run.outcomes if o.state not in _NOTHING_HAPPENED]
     reply = without_repeats(run.attempt.reader.finish(), tried)
@@ -49,13 +49,13 @@ def judge(run: TurnRun) -> Judged:
     whole = None if opening is None else opening.whole
     failures += window_failures(whole, run.present.window, run.corrections)
     if any(not failure.call_id for failure in failures):
-        return Judged(reply, failures, ())
+        return JudgedReply(reply, failures, ())
     barred = {failure.call_id for failure in failures}
     allowed = tuple(action for action in reply.actions if action.call_id not in barred)
-    return Judged(reply, failures, allowed)
+    return JudgedReply(reply, failures, allowed)
 
 
-def asks_again(run: TurnRun, judged: Judged, outcomes: Sequence[Outcome]) -> AgainDelta | None:
+def asks_again(run: TurnRun, judged: JudgedReply, outcomes: Sequence[Outcome]) -> AgainDelta | None:
     """Close this answer, and open the call that corrects it; None when there is to be none."""
     failures = (*judged.failures, *failures_of(judged.reply, outcomes))
     failed = tuple(failure.message for failure in failures)
@@ -77,12 +77,12 @@ def asks_again(run: TurnRun, judged: Judged, outcomes: Sequence[Outcome]) -> Aga
     return AgainDelta(failed, keeps=decided.block == "correction_partial")
 
 
-def _decide(run: TurnRun, judged: Judged, failures: tuple[Failure, ...]) -> Correction | str:
+def _decide(run: TurnRun, judged: JudgedReply, failures: tuple[Failure, ...]) -> Correction | str:
     """What to ask for, or why nothing is; the empty word when nothing failed."""
     tools = run.attempt.offered
     if failures and not tools and not judged.failures:
         return "no-tools"  # there is nothing the model could have done right
-    asked = Asked(run.stimulus.text, tools)
+    asked = AskedMessage(run.stimulus.text, tools)
     planned = plan_correction(judged.reply, failures, asked=asked, attempts=run.corrections)
     if not isinstance(planned, Stop):
         return planned

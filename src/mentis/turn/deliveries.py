@@ -17,7 +17,7 @@ from mentis.compose.modes import writes_to_people
 from mentis.errors import BudgetReached
 from mentis.record.agent_record import AgentRecord
 from mentis.settings.sources import LiveSettings
-from mentis.tools.acting import Acting
+from mentis.tools.acting import ActRunner
 from mentis.values.action import Outcome
 from mentis.values.entry import Entry
 from mentis.values.recalled import Stimulus
@@ -30,36 +30,38 @@ _STAGES: tuple[entries.Stage, ...] = ("intent", "waiting", "outcome")
 
 
 @dataclass(frozen=True, slots=True)
-class Origin(Value):
+class ActOrigin(Value):
     """Where an act was asked for, as the record says: nothing, where it says nothing."""
 
     mode: str = ""
     session: str = ""
 
 
-def origin_of(record: AgentRecord, key: str) -> Origin:
+def origin_of(record: AgentRecord, key: str) -> ActOrigin:
     """It blocks."""
     for stage in _STAGES:
         entry = record.ledger.find_delivery(record.agent, entries.delivery(key, stage))
         head = entry.body.get("act") if entry is not None else None
         if isinstance(head, Mapping):
             told = cast("Mapping[str, object]", head)
-            return Origin(str(told.get("mode", "")), str(told.get("session", "")))
-    return Origin()
+            return ActOrigin(str(told.get("mode", "")), str(told.get("session", "")))
+    return ActOrigin()
 
 
-def asked_in(record: AgentRecord, outcome: Outcome) -> str:
+def asking_session(record: AgentRecord, outcome: Outcome) -> str:
     """The session whose talk asked for it; none, of what the agent did by itself. It blocks."""
     origin = origin_of(record, outcome.key)
     return origin.session if origin.mode in _ASKED else ""
 
 
-def place_of(record: AgentRecord, outcome: Outcome) -> str:
+def delivery_session(record: AgentRecord, outcome: Outcome) -> str:
     """Where it is delivered; what the agent did by itself is told in `main`."""
-    return asked_in(record, outcome) or "main"
+    return asking_session(record, outcome) or "main"
 
 
-def deliverable(record: AgentRecord, acting: Acting, live: LiveSettings) -> tuple[Outcome, ...]:
+def deliverable_outcomes(
+    record: AgentRecord, acting: ActRunner, live: LiveSettings
+) -> tuple[Outcome, ...]:
     """The news that somebody waits for, and that can still be delivered. It blocks."""
     return _deliverable(record, acting.registry, live, acting.news())
 
@@ -71,12 +73,13 @@ def _deliverable(
     return tuple(
         one
         for one in news
-        if origin_of(record, one.key).mode in _ASKED and not why_not(record, registry, one, most)
+        if origin_of(record, one.key).mode in _ASKED
+        and not why_undeliverable(record, registry, one, most)
     )
 
 
-def news_for(
-    record: AgentRecord, acting: Acting, live: LiveSettings, *, session: str, stimulus: Stimulus
+def news_for_turn(
+    record: AgentRecord, acting: ActRunner, live: LiveSettings, *, session: str, stimulus: Stimulus
 ) -> tuple[Outcome, ...]:
     """What a turn is told of. It blocks.
 
@@ -88,8 +91,8 @@ def news_for(
     if stimulus.mode == "beat" or not news:
         return news
     if not _is_yours(stimulus):
-        return tuple([one for one in news if asked_in(record, one) == session])
-    elsewhere = [one for one in news if place_of(record, one) != session]
+        return tuple([one for one in news if asking_session(record, one) == session])
+    elsewhere = [one for one in news if delivery_session(record, one) != session]
     owed = {one.key for one in _deliverable(record, acting.registry, live, elsewhere)}
     return tuple([one for one in news if one.key not in owed])
 
@@ -101,24 +104,26 @@ def _is_yours(stimulus: Stimulus) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class News(Value):
+class PendingOutcomes(Value):
     """`told` is for the next tick, `owed` is for whoever asked for it in a talk."""
 
     told: tuple[Outcome, ...] = ()
     owed: tuple[Outcome, ...] = ()
 
 
-def news_of(record: AgentRecord, acting: Acting, live: LiveSettings) -> News:
+def pending_outcomes(record: AgentRecord, acting: ActRunner, live: LiveSettings) -> PendingOutcomes:
     """A tick takes nothing away from somebody who can still be told by `mentis run`. It blocks."""
     news = acting.news()
     if not news or not live.current()[0].model.run.deliver:
-        return News(news)
+        return PendingOutcomes(news)
     owed = _deliverable(record, acting.registry, live, news)
     keys = {one.key for one in owed}
-    return News(tuple([one for one in news if one.key not in keys]), owed)
+    return PendingOutcomes(tuple([one for one in news if one.key not in keys]), owed)
 
 
-def why_not(record: AgentRecord, registry: Registry, outcome: Outcome, attempts: int) -> str:
+def why_undeliverable(
+    record: AgentRecord, registry: Registry, outcome: Outcome, attempts: int
+) -> str:
     """Why an outcome cannot be delivered; nothing, where it can. It blocks."""
     name, spec = outcome.action.type, registry.spec(outcome.action.type)
     if not outcome.key:

@@ -23,7 +23,7 @@ _FILE = "{}.telling.alone"
 
 
 @contextmanager
-def teller(who: Identity) -> Generator[None]:
+def hold_delivery_lock(who: Identity) -> Generator[None]:
     """Be the one who tells; StoreLocked while somebody else does. It waits for nobody."""
     folder = who.home.owners
     inside(folder.parent, folder.name)
@@ -44,7 +44,7 @@ def teller(who: Identity) -> Generator[None]:
 
 
 @asynccontextmanager
-async def telling(
+async def claim_news(
     who: Identity, find: Callable[[], tuple[Outcome, ...]]
 ) -> AsyncGenerator[tuple[Outcome, ...]]:
     """What `find` has to tell, until the block ends nobody else's; nothing while somebody else
@@ -54,7 +54,7 @@ async def telling(
         news = await to_thread.run_sync(find)
         if news:
             try:
-                stack.enter_context(teller(who))
+                stack.enter_context(hold_delivery_lock(who))
             except StoreLocked:
                 news = ()
             else:
@@ -62,10 +62,10 @@ async def telling(
         yield news
 
 
-def is_telling(who: Identity) -> bool:
+def is_delivering(who: Identity) -> bool:
     """Whether somebody tells just now. It blocks."""
     try:
-        with teller(who):
+        with hold_delivery_lock(who):
             return False
     except StoreLocked:
         return True

@@ -9,17 +9,24 @@ from typing import Any
 
 from mentis.act.entries import told_mark
 from mentis.act.seen import lineage_of
-from mentis.ask.caching import Settled
-from mentis.ask.calls import Call, standing, total
+from mentis.ask.caching import CacheReport
+from mentis.ask.calls import ModelCall, standing, total
 from mentis.ask.inquiry import Inquiry, PassedOver
 from mentis.codec.forms import to_json, to_object
-from mentis.compose.compose import Composed
+from mentis.compose.compose import Composition
 from mentis.errors import BadInput, MentisError, NotCanonical
 from mentis.record.agent_record import AgentRecord
-from mentis.record.inputs import Inputs
+from mentis.record.inputs import PromptInputs
 from mentis.record.media_digest import media_digest
-from mentis.record.stored_inputs import KeptInputs, Place
-from mentis.record.stored_turns import BROKEN, answered, asked, asked_text, turn_digest, writable
+from mentis.record.stored_inputs import TurnInputStore, TurnPlace
+from mentis.record.stored_turns import (
+    BROKEN,
+    answer_turns,
+    asked_text,
+    question_turn,
+    turn_digest,
+    writable,
+)
 from mentis.turn.repeat import Repeat
 from mentis.values.action import Outcome
 from mentis.values.digest import Digest, digest
@@ -34,28 +41,28 @@ from mentis.values.turn import Turn
 from mentis.values.turn_writes import TurnWrites
 
 from .recaller import residency_mark
-from .window import WindowAsked, turn_stamp, window_fields
+from .window import WindowRequest, turn_stamp, window_fields
 
 
 @dataclass(frozen=True, slots=True)
-class Keeper:
+class TurnRecorder:
     """Keeps one turn of one session. Its methods block; the turn calls them in a worker thread."""
 
     record: AgentRecord
-    kept_inputs: KeptInputs
+    kept_inputs: TurnInputStore
     route: Route
     session: str
-    composed: Composed
+    composed: Composition
     rendering: Rendering
     passed: tuple[PassedOver, ...] = ()
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ModelCall, ...] = ()
     repeat: Repeat | None = None
-    settled: tuple[Settled, ...] = ()
-    unanswered: tuple[Call, ...] = ()
+    settled: tuple[CacheReport, ...] = ()
+    unanswered: tuple[ModelCall, ...] = ()
     told: tuple[str, ...] = ()  # the keys of acts whose outcome was news to the model
-    inputs: Inputs | None = None
+    inputs: PromptInputs | None = None
     about: Mapping[str, object] = field(default_factory=dict[str, object])  # for the entry
-    window: WindowAsked | None = None
+    window: WindowRequest | None = None
 
     def end(
         self,
@@ -70,18 +77,20 @@ class Keeper:
         turn = self._turn(stimulus, number, reply, failure=failure)
         # A beat writes to nobody: what is news stays so, until somebody can be told.
         told = self.told if self._heard(reply) and stimulus.mode != "beat" else ()
-        if stimulus.delivers and failure is None and delivered(reply, outcomes):
+        if stimulus.delivers and failure is None and was_delivered(reply, outcomes):
             told = (*told, stimulus.delivers)
         turn |= {"told": list(told)} if told else {}
         waits = [one.key for one in outcomes if one.state == "waiting"]
         turn |= {"waits": waits} if stimulus.delivers and waits else {}
         lineage = self._lineage(stimulus)
-        turns = answered(reply, outcomes, at_once=len(self.calls) <= 1, lineage=lineage)
+        turns = answer_turns(reply, outcomes, at_once=len(self.calls) <= 1, lineage=lineage)
         # A question that got part of an answer stays in the conversation, together with the part;
         # one that got none is unanswered, also where somebody broke it off before the first word.
         unanswered = (failure is not None or reply.stop in BROKEN) and not turns
         question = (
-            None if stimulus.inner else asked(stimulus, "failed" if unanswered else "complete")
+            None
+            if stimulus.inner
+            else question_turn(stimulus, "failed" if unanswered else "complete")
         )
         ended = self._ended(number, question, turns)
         try:
@@ -89,7 +98,7 @@ class Keeper:
             sent = self.rendering.body()
             bound = self._bound(stimulus, reply, outcomes, payload=digest(sent))
             body = {**turn, **self.about, **bound, **acted, **self._windowed(reply, outcomes)}
-            place = Place(self.session, number, sent)
+            place = TurnPlace(self.session, number, sent)
             return self._record_with_inputs(body, told, place, ended=ended)
         except (BadInput, NotCanonical) as refusal:
             # Nothing a model or a handler says may keep the turn out of the record.
@@ -117,7 +126,7 @@ class Keeper:
             bound = self._bound(stimulus, reply, (), payload=digest(sent))
             bound["digests"].pop("answer", None)
             acted = {"acted": [turn_digest(turn)]} if turn is not None else {}
-            place = Place(self.session, number, sent)
+            place = TurnPlace(self.session, number, sent)
             ended = self._ended(number, None, () if turn is None else (turn,))
             whole = {**body, **bound, **acted}
             return self._record_with_inputs(whole, (), place, also=marks, ended=ended)
@@ -163,7 +172,7 @@ class Keeper:
         self,
         body: Mapping[str, object],
         told: Sequence[str],
-        place: Place,
+        place: TurnPlace,
         *,
         also: Sequence[Mark] = (),
         ended: TurnWrites | None = None,
@@ -250,10 +259,12 @@ class Keeper:
         return {"digests": digests, **_attached(stimulus)}
 
 
-def keeper_of(record: AgentRecord, inputs: KeptInputs, inquiry: Inquiry, session: str) -> Keeper:
+def keeper_of(
+    record: AgentRecord, inputs: TurnInputStore, inquiry: Inquiry, session: str
+) -> TurnRecorder:
     """For a question that was asked: what its first call was told is what the entry binds."""
     first = inquiry.calls[0]
-    return Keeper(
+    return TurnRecorder(
         record,
         inputs,
         first.route,
@@ -274,7 +285,7 @@ def store_message(record: AgentRecord, session: str, stimulus: Stimulus) -> int:
     """
     if stimulus.inner:
         return len(record.turns(session))
-    return record.ledger.add_turn(record.agent, session, asked(stimulus, "pending"))
+    return record.ledger.add_turn(record.agent, session, question_turn(stimulus, "pending"))
 
 
 def record_unasked(
@@ -291,7 +302,7 @@ def record_unasked(
     """
     stop = "interrupted" if failure is None else "error"
     turn = {"session": session, "number": number, "stop": stop, **_about(stimulus, failure)}
-    question = None if stimulus.inner else asked(stimulus, "failed")
+    question = None if stimulus.inner else question_turn(stimulus, "failed")
     body = {"turn": turn, "route": _place(route), "digests": _message(stimulus)}
     body |= {**_attached(stimulus), **_kept(question, ())}
     ended = question and TurnWrites(session, number, question.state)
@@ -301,7 +312,11 @@ def record_unasked(
 def _about(stimulus: Stimulus, failure: MentisError | None) -> dict[str, object]:
     told: dict[str, object] = {"inner": stimulus.inner} if stimulus.inner else {}
     told |= {} if stimulus.replaces is None else {"replaces": stimulus.replaces}
-    return {**told, **of_mode(stimulus), **({} if failure is None else {"failure": failure.code})}
+    return {
+        **told,
+        **mode_fields(stimulus),
+        **({} if failure is None else {"failure": failure.code}),
+    }
 
 
 def _place(route: Route) -> dict[str, object]:
@@ -324,7 +339,7 @@ def _kept(question: Turn | None, turns: Sequence[Turn]) -> dict[str, object]:
     return kept | ({"acted": [turn_digest(one) for one in turns]} if turns else {})
 
 
-def delivered(reply: Reply, outcomes: Sequence[Outcome]) -> bool:
+def was_delivered(reply: Reply, outcomes: Sequence[Outcome]) -> bool:
     """Whether somebody was told: in words of the whole answer, or by a message that went out.
 
     One that waits for a yes has told nobody yet.
@@ -333,7 +348,7 @@ def delivered(reply: Reply, outcomes: Sequence[Outcome]) -> bool:
     return went or (bool(reply.text) and reply.stop not in BROKEN)
 
 
-def of_mode(stimulus: Stimulus) -> dict[str, object]:
+def mode_fields(stimulus: Stimulus) -> dict[str, object]:
     """What the entry says of a turn that is no message of a conversation."""
     if stimulus.mode == "chat":
         return {}

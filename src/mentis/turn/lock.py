@@ -12,7 +12,7 @@ from mentis.record.leases import entered, holder_of, leased
 
 
 @asynccontextmanager
-async def alone(record: AgentRecord, who: Identity, purpose: str) -> AsyncGenerator[None]:
+async def exclusive(record: AgentRecord, who: Identity, purpose: str) -> AsyncGenerator[None]:
     """Be the only one of this agent at a beat or a delivery; UsageError while somebody else is.
 
     It waits for nobody.
@@ -30,7 +30,7 @@ async def alone(record: AgentRecord, who: Identity, purpose: str) -> AsyncGenera
 
 
 @contextmanager
-def named(
+def named_lock(
     record: AgentRecord, who: Identity, purpose: str, *, taken: str, hint: str
 ) -> Generator[None]:
     """The same, and whoever comes second is told who it is: StoreLocked says `taken` and who. It

@@ -7,43 +7,43 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mentis.ask.models import Models
-from mentis.compose.compose import Composed
+from mentis.compose.compose import Composition
 from mentis.compose.history import tool_text
 from mentis.facts.abilities import abilities
 from mentis.home.identity import Identity
 from mentis.library.acts import load_doorway
 from mentis.ports.token_counter import TokenCounter
 from mentis.recall.epochs import memory_id, tell
-from mentis.recall.resident import Economy, Item, place
+from mentis.recall.resident import Economy, ResidentItem, place
 from mentis.values.digest import digest
 from mentis.values.marks import nonce_of
-from mentis.values.recalled import Recalled, Stimulus
-from mentis.values.residency import Placement, Residency, Residents, Sent
+from mentis.values.recalled import RecalledContext, Stimulus
+from mentis.values.residency import Placement, Residency, Residents, SentTokens
 from mentis.values.route import Route
 from mentis.values.span import Span, join_spans
 from mentis.values.tool import ToolDeclaration
 
-from .recaller import Brought, leads_elsewhere
+from .recaller import RecallResult, leads_elsewhere
 
 _AROUND = 8  # tokens: a dash, a line end, the fence that it shares with others
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class RecallPlacement:
     """What is composed, and what the session keeps of it."""
 
-    recalled: Recalled
+    recalled: RecalledContext
     residency: Residency
 
 
-def put_in_place(
+def place_recall(
     who: Identity,
     models: Models,
     stimulus: Stimulus,
-    brought: Brought,
+    brought: RecallResult,
     *,
     offered: tuple[ToolDeclaration, ...],
-) -> Placed:
+) -> RecallPlacement:
     """For the first route of these models; the words may be those of a correction."""
     counter, kept = models.counter(models.route), brought.outlook.residency
     language = who.persona.language
@@ -71,7 +71,7 @@ def put_in_place(
         revision=brought.revision if begun else kept.revision,
         sent=kept.sent,
     )
-    return Placed(recalled, residency)
+    return RecallPlacement(recalled, residency)
 
 
 def economy_of(route: Route, kept: Residency, *, behind_system: bool) -> Economy:
@@ -84,11 +84,13 @@ def economy_of(route: Route, kept: Residency, *, behind_system: bool) -> Economy
     return Economy(lost, able.cache_read_price, able.cache_write_price, kept.turns)
 
 
-def as_sent(composed: Composed, residency: Residency, counter: TokenCounter) -> Composed:
+def with_residency(
+    composed: Composition, residency: Residency, counter: TokenCounter
+) -> Composition:
     """With what the session keeps: how much of this prompt a cache may hold."""
     tokens = {name: one.tokens for name, one in composed.trace.tokens.items()}
     around = join_spans(composed.request.context_summary)
-    sent = Sent(
+    sent = SentTokens(
         tokens.get("tools", 0),
         tokens.get("system", 0),
         counter.count(around).tokens if around else 0,
@@ -99,7 +101,7 @@ def as_sent(composed: Composed, residency: Residency, counter: TokenCounter) -> 
 
 def _tools(
     models: Models,
-    brought: Brought,
+    brought: RecallResult,
     offered: tuple[ToolDeclaration, ...],
     *,
     language: str,
@@ -131,18 +133,18 @@ def _named(names: Sequence[str], tools: dict[str, ToolDeclaration]) -> tuple[Too
     return tuple(tools[name] for name in names)
 
 
-def _tool_item(tool: ToolDeclaration, counter: TokenCounter | None) -> Item:
+def _tool_item(tool: ToolDeclaration, counter: TokenCounter | None) -> ResidentItem:
     """What it costs counts only where something is chosen."""
     told = tool_text(tool)
     said = json.dumps([told, tool.strict, tool.trust])
     tokens = counter.count(told).tokens + _AROUND if counter else 0
-    return Item(tokens, digest(said.encode())[7:23])
+    return ResidentItem(tokens, digest(said.encode())[7:23])
 
 
-def _memory_item(span: Span, counter: TokenCounter, secret: bytes) -> Item:
+def _memory_item(span: Span, counter: TokenCounter, secret: bytes) -> ResidentItem:
     """Its print is made with the home's secret: nobody learns from it what was forgotten."""
     mark = nonce_of((span.text, span.trust), secret)
-    return Item(counter.count(span.text).tokens + _AROUND, mark)
+    return ResidentItem(counter.count(span.text).tokens + _AROUND, mark)
 
 
 def _worth_telling(*placements: Placement) -> tuple[Placement, ...]:

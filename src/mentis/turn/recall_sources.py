@@ -19,26 +19,26 @@ from mentis.engines.cached import CachedEmbedder
 from mentis.errors import EngineFailed, MentisError
 from mentis.memories.memories import Memories
 from mentis.ports.embedder import Embedder, Remembering
-from mentis.recall.catalogue import as_known, unknown, words_manifest
-from mentis.recall.cuts import Cut
+from mentis.recall.catalogue import as_known, missing_vectors, words_manifest
+from mentis.recall.cuts import SelectionCut
 from mentis.recall.embedding import Patience, embed_once
-from mentis.recall.manifest import Reader, build_manifest, texts_of
+from mentis.recall.manifest import WordReader, build_manifest, texts_of
 from mentis.recall.memory.choosing import tellable
 from mentis.recall.ranking import Ranking
-from mentis.recall.recall import Aim, recall
+from mentis.recall.recall import RecallAim, recall
 from mentis.recall.skills import SkillsFound, read_skills, stamp_of
-from mentis.tools.missing_vectors import BackOff, Growing
-from mentis.tools.own_memories import OwnNotes
+from mentis.tools.missing_vectors import BackOff, GrowingEmbedder
+from mentis.tools.own_memories import OwnMemories
 from mentis.tools.selection import CUTS, FILE, load_cuts, load_manifest, of_tools, own_reader
-from mentis.values.memories import Found, MemoryFilter
-from mentis.values.recalled import Embedded, Recalled, Stimulus
+from mentis.values.memories import FoundMemories, MemoryFilter
+from mentis.values.recalled import EmbeddedText, RecalledContext, Stimulus
 from mentis.values.selection import Capability, Manifest, SelectionLimits
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trace import Degradation
-from mentis.values.words import counted
+from mentis.values.words import quantity
 
 _LIMITS = SelectionLimits()
-_ANY = Aim()
+_ANY = RecallAim()
 _NO_SKILLS = SkillsFound(())
 # Texts of tools and skills that are embedded on the way: of one alone there may be thousands. For
 # more, a manifest is built.
@@ -47,7 +47,7 @@ _BUILD = "mentis manifest build"
 
 
 @dataclass(frozen=True, slots=True)
-class Catalogue:
+class RecallCatalogue:
     """What can be selected. `embedded` says how many texts were embedded for it by this call, since
     no manifest had them. `whole` is off while some still wait for that.
     """
@@ -60,7 +60,7 @@ class Catalogue:
     skills: SkillsFound = _NO_SKILLS
 
     @property
-    def cuts(self) -> Mapping[str, Cut]:
+    def cuts(self) -> Mapping[str, SelectionCut]:
         """The owner's own cuts."""
         return {} if self.ranking is None else self.ranking.cuts
 
@@ -68,7 +68,7 @@ class Catalogue:
     def notes(self) -> tuple[Degradation, ...]:
         if not self.embedded or not self.whole:
             return self.degraded
-        told = counted(self.embedded, "text was", "texts were")
+        told = quantity(self.embedded, "text was", "texts were")
         reason = f"{told} embedded, since it does not have them: {_BUILD}"
         return (*self.degraded, Degradation("manifest", reason))
 
@@ -93,29 +93,29 @@ class _Missing:
     patience: Patience | None
 
 
-class Recalling:
+class RecallSources:
     """Held by an agent. Nothing is read or loaded before somebody asks.
 
     `grows`: many tools without vectors get them some at a time, with each turn; else that is left
     to whoever builds the manifest, so that every task finds the same.
     """
 
-    def __init__(self, home: Path, notes: OwnNotes, *, grows: bool = False) -> None:
+    def __init__(self, home: Path, notes: OwnMemories, *, grows: bool = False) -> None:
         self._grows = grows
         self._grown: Manifest | None = None
-        self._growing: Growing | None = None
+        self._growing: GrowingEmbedder | None = None
         self._back_off = BackOff()
         self._manifest = home / FILE
         self._files = (str(self._manifest), str(self._manifest.with_name(CUTS)))
         self._skills = home / "skills"
         self._notes = notes
         self._lock = anyio.Lock()
-        self._known: tuple[object, Catalogue] | None = None
+        self._known: tuple[object, RecallCatalogue] | None = None
         self._embedder: Embedder | None = None
         self._opened_notes: Memories | None = None
-        self._reader: Reader | None = None
+        self._reader: WordReader | None = None
 
-    async def embed(self, text: str, limits: SelectionLimits = _LIMITS) -> Embedded:
+    async def embed(self, text: str, limits: SelectionLimits = _LIMITS) -> EmbeddedText:
         """The one embedding of a text."""
         embedder, degraded = await self._opened()
         made = await embed_once(text, embedder, reader=self.reader, seconds=limits.embed_seconds)
@@ -126,9 +126,9 @@ class Recalling:
         stimulus: Stimulus,
         tools: tuple[ToolDeclaration, ...],
         *,
-        aim: Aim = _ANY,
+        aim: RecallAim = _ANY,
         memories: bool = True,
-    ) -> Recalled:
+    ) -> RecalledContext:
         """What comes to mind, with one embedding."""
         patience = Patience.of(aim.limits.embed_seconds)
         embedded = await self.embed(stimulus.text, aim.limits)
@@ -139,13 +139,13 @@ class Recalling:
 
     def recall_among(
         self,
-        there: Catalogue,
+        there: RecallCatalogue,
         stimulus: Stimulus,
-        embedded: Embedded,
-        aim: Aim,
+        embedded: EmbeddedText,
+        aim: RecallAim,
         *,
         memories: bool = True,
-    ) -> Recalled:
+    ) -> RecalledContext:
         """The same, of what there is and what the words were made into. It blocks."""
         recalled = recall(
             stimulus,
@@ -158,7 +158,7 @@ class Recalling:
         notes = there.notes
         return replace(recalled, degraded=(*notes, *recalled.degraded)) if notes else recalled
 
-    def check_width(self, embedded: Embedded) -> None:
+    def check_width(self, embedded: EmbeddedText) -> None:
         """What was made here of a size that the embedder no longer gives is made anew."""
         if self._grown is None or embedded.vector is None:
             return
@@ -167,7 +167,7 @@ class Recalling:
 
     async def catalogue(
         self, tools: tuple[ToolDeclaration, ...], patience: Patience | None = None
-    ) -> Catalogue:
+    ) -> RecallCatalogue:
         """What can be selected, read anew only when something of it has changed.
 
         Vectors that are missing are made while the patience lasts. Without any, as for a task that
@@ -184,13 +184,13 @@ class Recalling:
             self._known = (revision, replace(found, embedded=0))
             return found
 
-    def _of(self, revision: object) -> Catalogue | None:
+    def _of(self, revision: object) -> RecallCatalogue | None:
         if self._known is None or self._known[0] != revision or not self._known[1].skills.current:
             return None
         return self._known[1]
 
     @property
-    def reader(self) -> Reader:
+    def reader(self) -> WordReader:
         if self._reader is None:
             self._reader = own_reader()
         return self._reader
@@ -215,7 +215,7 @@ class Recalling:
             self._opened_notes = await to_thread.run_sync(self._notes.opened)
         return self._opened_notes
 
-    def _search(self, embedded: Embedded, *, aim: Aim) -> Found:
+    def _search(self, embedded: EmbeddedText, *, aim: RecallAim) -> FoundMemories:
         """The memories that a model may be told; where there are none to be had, none."""
         wanted, limit = MemoryFilter(kinds=tellable(aim.mode)), aim.limits.max_results
         try:
@@ -224,11 +224,11 @@ class Recalling:
         except MentisError as error:
             way = "lexical" if embedded.vector is None else "hybrid"
             reason = f"{self._inside(error)}: no memories"
-            return Found(embedded.text, way, degraded=(Degradation("memories", reason),))
+            return FoundMemories(embedded.text, way, degraded=(Degradation("memories", reason),))
 
     async def _read(
         self, tools: tuple[ToolDeclaration, ...], patience: Patience | None
-    ) -> Catalogue:
+    ) -> RecallCatalogue:
         manifest, cuts, skills, steps = await to_thread.run_sync(self._load)
         there = as_known((*of_tools(tools), *skills.skills), manifest)
         made = await self._made(there, manifest, patience)
@@ -239,11 +239,13 @@ class Recalling:
             ranking = await to_thread.run_sync(Ranking, ranked, cuts)
         named = {one.name: one for one in tools}
         degraded = (*steps, *made.degraded)
-        return Catalogue(named, ranking, degraded, made.embedded, made.whole, skills)
+        return RecallCatalogue(named, ranking, degraded, made.embedded, made.whole, skills)
 
-    def _load(self) -> tuple[Manifest | None, Mapping[str, Cut], SkillsFound, list[Degradation]]:
+    def _load(
+        self,
+    ) -> tuple[Manifest | None, Mapping[str, SelectionCut], SkillsFound, list[Degradation]]:
         steps: list[Degradation] = []
-        manifest, cuts = None, dict[str, Cut]()
+        manifest, cuts = None, dict[str, SelectionCut]()
         try:
             manifest = load_manifest(self._manifest)
         except MentisError as error:
@@ -278,7 +280,7 @@ class Recalling:
             reason = f"was made by {manifest.header.model}, the embedder is {model}: {_BUILD}"
             return _Made(degraded=(Degradation("manifest", reason),))
         known = self._grown if self._grown and self._grown.header.model == model else manifest
-        missing = unknown(there, known, model=model, reading=reader.name)
+        missing = missing_vectors(there, known, model=model, reading=reader.name)
         waiting = set(missing[_at_once(missing) :])
         if waiting and not self._grows:
             return _Made(degraded=_too_many(missing))
@@ -289,7 +291,7 @@ class Recalling:
 
     async def _built(self, now: tuple[Capability, ...], missing: _Missing) -> _Made:
         if self._growing is None:
-            self._growing = Growing(missing.embedder)
+            self._growing = GrowingEmbedder(missing.embedder)
         growing, before = self._growing, len(self._growing)
         growing.patience = missing.patience
         try:
@@ -323,7 +325,7 @@ def _at_once(missing: Sequence[Capability]) -> int:
 
 def _too_many(missing: Sequence[Capability]) -> tuple[Degradation, ...]:
     texts = sum(len(texts_of(one)) for one in missing)
-    told = f"{counted(len(missing), 'tool or skill', 'tools and skills')} of {texts} texts"
+    told = f"{quantity(len(missing), 'tool or skill', 'tools and skills')} of {texts} texts"
     more = f"no vectors, and more than {_AT_ONCE} are not embedded on the way"
     return (Degradation("manifest", f"{told} have {more}: {_BUILD}"),)
 

@@ -19,11 +19,11 @@ from mentis.library.acts import DOORWAY
 from mentis.recall.stance import load_stances
 from mentis.settings.sections import RecallSettings
 from mentis.stores.sqlite.memories import SqliteMemories
-from mentis.tools.own_memories import OwnNotes
+from mentis.tools.own_memories import OwnMemories
 from mentis.tools.skill_texts import SKILLS, has_skills
 from mentis.values.block import Mode
 from mentis.values.mark import Mark
-from mentis.values.recalled import Recalled, Stimulus
+from mentis.values.recalled import RecalledContext, Stimulus
 from mentis.values.residency import Residency
 from mentis.values.selection import SelectionLimits
 from mentis.values.span import Span
@@ -35,7 +35,7 @@ from mentis.values.written import dump
 if TYPE_CHECKING:
     from mentis.memories.memories import Memories
 
-    from .recall_sources import Recalling
+    from .recall_sources import RecallSources
 
 RESIDENCY = "residency"  # the kind of mark
 _MESSAGES = "message_"
@@ -45,7 +45,7 @@ _MOST_WRITTEN = 5  # memories written since, told before anybody asks for them
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class RecallScope:
     """What there is to look through, seen without loading anything for it.
 
     `passing`: nothing is chosen or recalled, and the session keeps nothing of it.
@@ -79,26 +79,26 @@ class Outlook:
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class RecallResult:
     """`recalled` holds what fits this message. `spans` are all memories that may be told now, and
     `also` the ids of those that are, whatever the message says: notes about who takes part, and
     what was written since the epoch began. `revision` is where the memories stand.
     """
 
-    outlook: Outlook
-    recalled: Recalled
+    outlook: RecallScope
+    recalled: RecalledContext
     spans: tuple[Span, ...] = ()
     also: tuple[str, ...] = ()
     revision: int = 0
 
 
-class Bringing:
+class Recaller:
     """Held by an agent."""
 
-    def __init__(self, ground: Ground, notes: OwnNotes) -> None:
+    def __init__(self, ground: Ground, notes: OwnMemories) -> None:
         self._ground = ground
         self._notes = notes
-        self._recalling: Recalling | None = None
+        self._recalling: RecallSources | None = None
 
     def look(
         self,
@@ -107,13 +107,13 @@ class Bringing:
         chosen: RecallSettings,
         *,
         mode: Mode = "chat",
-    ) -> Outlook:
+    ) -> RecallScope:
         """It blocks. A delivery goes to whoever waits for a result and is shown nothing private; a
         voice is opened before anybody has said what it will be about.
         """
         if mode in ("delivery", "live"):
             everything = SelectionLimits(max_tools=len(tools), max_skills=0, max_memories=0)
-            return Outlook(session, Residency(), everything, tools, passing=True)
+            return RecallScope(session, Residency(), everything, tools, passing=True)
         residency, degraded = self._residency(session)
         limits = SelectionLimits(
             max_tools=chosen.max_tools,
@@ -121,7 +121,7 @@ class Bringing:
             max_memories=chosen.max_memories,
             embed_seconds=chosen.embed_seconds,
         )
-        return Outlook(
+        return RecallScope(
             session,
             residency,
             limits,
@@ -131,16 +131,18 @@ class Bringing:
             degraded=degraded,
         )
 
-    async def bring(self, stimulus: Stimulus, outlook: Outlook) -> Brought:
+    async def bring(self, stimulus: Stimulus, outlook: RecallScope) -> RecallResult:
         """Embeds once, and only if there is something to compare with."""
         if not outlook.needed:
-            return nothing(stimulus, outlook)
+            return empty_recall(stimulus, outlook)
         recalled = await self._recalled(stimulus, outlook)
         if not outlook.memories:
-            return Brought(outlook, recalled)
+            return RecallResult(outlook, recalled)
         return await to_thread.run_sync(self._with_epoch, outlook, recalled)
 
-    def _around(self, memories: Memories, outlook: Outlook, stimulus: Stimulus) -> tuple[str, ...]:
+    def _around(
+        self, memories: Memories, outlook: RecallScope, stimulus: Stimulus
+    ) -> tuple[str, ...]:
         """Who takes part and, when the owner begins a conversation, what happened elsewhere.
 
         Nothing for a guest: anybody can give themself a name.
@@ -151,14 +153,14 @@ class Bringing:
         names = (stimulus.author, stimulus.runtime_ctx.username)
         return memories.around(outlook.session, names, most=_MOST_RECAPS if begins else 0)
 
-    async def _recalled(self, stimulus: Stimulus, outlook: Outlook) -> Recalled:
-        from mentis.recall.recall import Aim
+    async def _recalled(self, stimulus: Stimulus, outlook: RecallScope) -> RecalledContext:
+        from mentis.recall.recall import RecallAim
 
         recalling = self._recalling or await to_thread.run_sync(self._opened)
         recalled = await recalling.recall(
             stimulus,
             outlook.tools if outlook.chooses else (),
-            aim=Aim(base=outlook.base, limits=outlook.limits),
+            aim=RecallAim(base=outlook.base, limits=outlook.limits),
             memories=outlook.memories,
         )
         degraded = recalled.degraded
@@ -166,9 +168,9 @@ class Bringing:
             degraded = tuple(step for step in degraded if step.part != "manifest")
         return replace(recalled, degraded=(*outlook.degraded, *degraded))
 
-    def _with_epoch(self, outlook: Outlook, recalled: Recalled) -> Brought:
+    def _with_epoch(self, outlook: RecallScope, recalled: RecalledContext) -> RecallResult:
         from mentis.recall.epochs import memory_id
-        from mentis.recall.memory.telling import told
+        from mentis.recall.memory.telling import memory_spans
 
         kept = outlook.residency
         try:
@@ -184,8 +186,8 @@ class Bringing:
             reason = seen_from(self._ground.home.path, error.message)
             step = Degradation("memories", f"{reason}: none are told")
             recalled = replace(recalled, memories=(), degraded=(*recalled.degraded, step))
-            return Brought(outlook, recalled)
-        there, untold = told(found, mode="chat", most=len(found.hits))
+            return RecallResult(outlook, recalled)
+        there, untold = memory_spans(found, mode="chat", most=len(found.hits))
         known = set(told_before)
         written = tuple(name for name in map(memory_id, there) if name not in known)
         degraded = [*recalled.degraded, *found.degraded]
@@ -198,7 +200,7 @@ class Bringing:
             filtered=recalled.filtered + untold,
             degraded=tuple(dict.fromkeys(degraded)),
         )
-        return Brought(
+        return RecallResult(
             outlook, recalled, tuple(spans.values()), (*around, *written[:_MOST_WRITTEN]), revision
         )
 
@@ -218,11 +220,13 @@ class Bringing:
             return True  # whoever looks there opens it
         return SqliteMemories(ground.database).count(ground.agent) > 0
 
-    def _opened(self) -> Recalling:
-        from .recall_sources import Recalling  # numpy and the gloss, which most turns do without
+    def _opened(self) -> RecallSources:
+        from .recall_sources import (
+            RecallSources,  # numpy and the gloss, which most turns do without
+        )
 
         if self._recalling is None:
-            self._recalling = Recalling(self._ground.home.path, self._notes, grows=True)
+            self._recalling = RecallSources(self._ground.home.path, self._notes, grows=True)
             self._recalling.reader  # noqa: B018  # read the gloss here, in a worker thread
         return self._recalling
 
@@ -232,8 +236,10 @@ def _is_owner(stimulus: Stimulus) -> bool:
     return stimulus.trust is Trust.OWNER
 
 
-def nothing(stimulus: Stimulus, outlook: Outlook) -> Brought:
-    return Brought(outlook, Recalled(stimulus, tools=outlook.tools, degraded=outlook.degraded))
+def empty_recall(stimulus: Stimulus, outlook: RecallScope) -> RecallResult:
+    return RecallResult(
+        outlook, RecalledContext(stimulus, tools=outlook.tools, degraded=outlook.degraded)
+    )
 
 
 def residency_mark(session: str, residency: Residency) -> Mark:

@@ -41,7 +41,7 @@ _MOST = 1000
 
 
 @asynccontextmanager
-async def at_turn(
+async def turn_lock(
     record: AgentRecord, who: Identity, session: str
 ) -> AsyncGenerator[tuple[Entry, ...]]:
     """Be the one who is at a turn of this session; what was left behind there is settled first. A
@@ -52,14 +52,14 @@ async def at_turn(
     try:
         while await to_thread.run_sync(_is_busy, folder, name, _DELIVERY):  # noqa: ASYNC110  # of another process
             await sleep(_POLL)
-        yield await to_thread.run_sync(settle_left, record, who, session, lock)
+        yield await to_thread.run_sync(fail_left_behind, record, who, session, lock)
     finally:
         with CancelScope(shield=True):
             await to_thread.run_sync(_leave, lock)
 
 
 @asynccontextmanager
-async def at_delivery(
+async def delivery_lock(
     record: AgentRecord, who: Identity, session: str
 ) -> AsyncGenerator[tuple[Entry, ...]]:
     """The same for a delivery; StoreLocked while somebody else is at a turn of this session.
@@ -77,7 +77,7 @@ async def at_delivery(
                 hint="deliver it when that is over",
                 session=session,
             )
-        yield await to_thread.run_sync(settle_left, record, who, session, locks[0])
+        yield await to_thread.run_sync(fail_left_behind, record, who, session, locks[0])
     finally:
         with CancelScope(shield=True):
             for lock in locks:
@@ -85,7 +85,7 @@ async def at_delivery(
 
 
 @contextmanager
-def following(who: Identity) -> Generator[None]:
+def follow_talks(who: Identity) -> Generator[None]:
     """Be one who follows the talks of this persona while they are silent: `mentis run` leaves
     their afterthoughts to whoever can show them.
     """
@@ -96,12 +96,12 @@ def following(who: Identity) -> Generator[None]:
         _leave(lock)
 
 
-def followed(who: Identity) -> bool:
+def is_followed(who: Identity) -> bool:
     """Whether anybody does. It blocks."""
     return any(_busy(who.home.owners / _QUIET, who.persona.id))
 
 
-def settle_left(
+def fail_left_behind(
     record: AgentRecord, who: Identity, session: str, own: FileLock
 ) -> tuple[Entry, ...]:
     """Record each pending message as failed, unless somebody else may still be at it. It blocks."""

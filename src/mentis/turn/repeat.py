@@ -32,7 +32,7 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class RepeatKey:
     """What makes two messages the same: the session, the words, what was attached, the library."""
 
     session: str
@@ -47,7 +47,7 @@ def repeat_for(
     """The answer to give once more, if there is one and the settings allow it. It blocks."""
     if not limits.repeat_seconds:
         return None
-    question = Question(
+    question = RepeatKey(
         session,
         digest(asked_text(stimulus).encode()),
         tuple(media_digest(part) for part in stimulus.attachments),
@@ -59,7 +59,7 @@ def repeat_for(
 
 
 def find_repeat(
-    question: Question,
+    question: RepeatKey,
     entries: Sequence[Entry],
     turns: Sequence[Turn],
     *,
@@ -78,10 +78,10 @@ def find_repeat(
     return None
 
 
-def _answer(entry: Entry, question: Question) -> str:
+def _answer(entry: Entry, question: RepeatKey) -> str:
     """The digest of the answer, if this entry is a good answer to the question."""
     turn, digests = _object(entry, "turn"), _object(entry, "digests")
-    asked = Question(
+    asked = RepeatKey(
         str(turn.get("session")),
         str(digests.get("message")),
         tuple(cast("list[str]", entry.body.get("attachments") or ())),

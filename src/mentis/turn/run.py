@@ -10,12 +10,12 @@ from mentis.act.gate import Gate
 from mentis.act.registry import Registry
 from mentis.ask.attempt import RouteAttempt, attempt_on
 from mentis.ask.budgets import AgentBudget
-from mentis.ask.caching import Settled, settle_calls
-from mentis.ask.calls import combined
+from mentis.ask.caching import CacheReport, settle_calls
+from mentis.ask.calls import combine_replies
 from mentis.ask.inquiry import Inquiry
-from mentis.ask.reservation import Reserve
+from mentis.ask.reservation import BudgetReservation
 from mentis.library.acts import DOORWAY
-from mentis.record.inputs import Prompted
+from mentis.record.inputs import ComposedPrompt
 from mentis.settle.correction import Attempts
 from mentis.values.action import Outcome
 from mentis.values.recalled import Stimulus
@@ -24,11 +24,11 @@ from mentis.values.route import Route
 
 from .agent_parts import AgentParts
 from .repeat import Repeat, repeat_for
-from .snapshot import Present
+from .snapshot import TurnSnapshot
 from .window import opening_for
 
 # The prompt for a route, of a message: that of the turn, or the words that ask again.
-Compose: TypeAlias = Callable[[Route, Stimulus], Prompted]
+Compose: TypeAlias = Callable[[Route, Stimulus], ComposedPrompt]
 
 
 @dataclass(slots=True)
@@ -41,22 +41,22 @@ class TurnRun:
     parts: AgentParts
     stimulus: Stimulus
     compose: Compose
-    present: Present
+    present: TurnSnapshot
     inquiry: Inquiry
     corrections: Attempts
-    reserve: Reserve
+    reserve: BudgetReservation
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
     gate: Gate | None = None
     repeat: Repeat | None = None
-    settled: tuple[Settled, ...] = ()
+    settled: tuple[CacheReport, ...] = ()
     dry: bool = False
     about: Mapping[str, object] = field(default_factory=dict[str, object])
 
     @classmethod
     async def begin(
-        cls, parts: AgentParts, stimulus: Stimulus, compose: Compose, *, present: Present
+        cls, parts: AgentParts, stimulus: Stimulus, compose: Compose, *, present: TurnSnapshot
     ) -> TurnRun:
-        reserve = Reserve.of(parts.who)
+        reserve = BudgetReservation.of(parts.who)
         budget = AgentBudget(parts.record, parts.models, present.settings, reserve)
 
         async def plan(route: Route) -> RouteAttempt:
@@ -101,7 +101,7 @@ class TurnRun:
     def reply(self, *, interrupted: bool) -> Reply:
         """What the turn comes to, from all of its calls."""
         self.inquiry.end(interrupted=interrupted)
-        return combined(self.inquiry.calls) if self.repeat is None else self.repeat.reply
+        return combine_replies(self.inquiry.calls) if self.repeat is None else self.repeat.reply
 
 
 def _attempt(

@@ -13,17 +13,17 @@ from mentis.record.agent_record import AgentRecord
 from mentis.settings.settings import Settings
 from mentis.settings.sources import LiveSettings
 from mentis.stores.files.home import Home
-from mentis.tools.acting import Acting
+from mentis.tools.acting import ActRunner
 from mentis.values.block import Mode
-from mentis.values.given import Given
+from mentis.values.given import GivenText
 from mentis.values.library import Library
 from mentis.values.location import Problem
 from mentis.values.trace import Degradation
 
-from .window import WindowAsked, ask_for_windows
+from .window import WindowRequest, ask_for_windows
 
 _MOST = 20
-_NOTHING: Mapping[str, Given] = {}
+_NOTHING: Mapping[str, GivenText] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class TurnSources:
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
+class TurnSnapshot:
     """Looked at once a turn, so that the whole turn sees the same."""
 
     library: Library
@@ -45,7 +45,7 @@ class Present:
     variables: Mapping[str, object]
     settings: Settings
     degraded: tuple[Degradation, ...] = ()
-    window: WindowAsked | None = None
+    window: WindowRequest | None = None
 
     def told_in(self, mode: Mode) -> Mapping[str, object]:
         """What a request of that mode may tell. A delivery goes to whoever waits for a result: what
@@ -54,7 +54,9 @@ class Present:
         return _NOTHING if mode == "delivery" else self.variables
 
 
-def look(sources: TurnSources, acting: Acting, record: AgentRecord, home: Home) -> Present:
+def take_snapshot(
+    sources: TurnSources, acting: ActRunner, record: AgentRecord, home: Home
+) -> TurnSnapshot:
     """How things stand now. What is wrong with them is told, and the turn goes on. It blocks."""
     settings, fault = sources.settings.current()
     loaded = sources.shelf.current()
@@ -72,7 +74,7 @@ def look(sources: TurnSources, acting: Acting, record: AgentRecord, home: Home) 
         degraded.append(window)
         window = None
     policies = settings.policies
-    return Present(loaded.library, policies, variables, settings, tuple(degraded), window)
+    return TurnSnapshot(loaded.library, policies, variables, settings, tuple(degraded), window)
 
 
 def _each(part: str, problems: tuple[Problem, ...]) -> Iterator[Degradation]:

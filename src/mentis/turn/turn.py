@@ -12,22 +12,22 @@ from anyio import CancelScope, to_thread
 
 from mentis.act.gate import GateRules
 from mentis.ask.ask import OnDelta, ask
-from mentis.ask.calls import Call
+from mentis.ask.calls import ModelCall
 from mentis.ask.inquiry import PassedOver, may_pass
 from mentis.ask.models import Models
-from mentis.ask.reservation import recorded_with
-from mentis.compose.compose import Composed
+from mentis.ask.reservation import release_after
+from mentis.compose.compose import Composition
 from mentis.errors import Defect, MentisError
 from mentis.home.identity import Identity
 from mentis.record.agent_record import AgentRecord
-from mentis.record.inputs import History, Inputs, Prompted, compose_inputs
-from mentis.record.late_outcomes import up_to_date
+from mentis.record.inputs import ComposedPrompt, ConversationHistory, PromptInputs, compose_inputs
+from mentis.record.late_outcomes import with_late_outcomes
 from mentis.record.threads import told_numbers
-from mentis.tools.acting import Acting
+from mentis.tools.acting import ActRunner
 from mentis.values.action import Outcome
-from mentis.values.caching import Reconciled
+from mentis.values.caching import CacheReconciliation
 from mentis.values.entry import Entry
-from mentis.values.recalled import Recalled, Stimulus
+from mentis.values.recalled import RecalledContext, Stimulus
 from mentis.values.rendering import Rendering
 from mentis.values.reply import AgainDelta, EndDelta, Reply, TextDelta
 from mentis.values.route import Route
@@ -36,14 +36,14 @@ from mentis.values.value import Value
 
 from .agent_parts import AgentParts
 from .correction import asks_again, judge
-from .deliveries import news_for
-from .delivery_lock import telling
-from .ending import Keeper, keeper_of, record_unasked, store_message
+from .deliveries import news_for_turn
+from .delivery_lock import claim_news
+from .ending import TurnRecorder, keeper_of, record_unasked, store_message
 from .news import news_spans, told_in
-from .placement import as_sent, put_in_place
-from .recaller import Bringing, Brought, Outlook
+from .placement import place_recall, with_residency
+from .recaller import Recaller, RecallResult, RecallScope
 from .run import TurnRun
-from .snapshot import Present
+from .snapshot import TurnSnapshot
 from .window import window_values
 from .witnesses import seen_by
 
@@ -61,15 +61,15 @@ class TurnResult(Value):
     """
 
     session: str
-    composed: Composed
+    composed: Composition
     rendering: Rendering
     reply: Reply
     outcomes: tuple[Outcome, ...]
     entry: Entry
     passed_over: tuple[PassedOver, ...] = ()
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ModelCall, ...] = ()
     repeats: int | None = None
-    caching: tuple[Reconciled, ...] = ()
+    caching: tuple[CacheReconciliation, ...] = ()
 
 
 async def run_turn(
@@ -80,12 +80,12 @@ async def run_turn(
     The last piece that `on_delta` gets is the end, once, also of a turn that fails or is cancelled.
     """
     record, acting, route = parts.record, parts.acting, parts.models.route
-    find_news = partial(news_for, record, acting, parts.sources.settings)
+    find_news = partial(news_for_turn, record, acting, parts.sources.settings)
     find_news = partial(find_news, session=session, stimulus=stimulus)
     with _stream(on_delta) as stream:
         async with begin(record, acting, stimulus, session, route=route) as place:
             history = await read_history(record, stimulus, place)
-            async with telling(parts.who, find_news) as news:
+            async with claim_news(parts.who, find_news) as news:
                 now = await to_thread.run_sync(parts.look)
                 recalled = await recall(parts.recaller, acting, now, stimulus, session=session)
                 compose = partial(
@@ -102,7 +102,7 @@ async def run_prepared(
 ) -> TurnResult:
     """From the first call on, for a prompt that was put together elsewhere."""
     with _stream(on_delta) as stream:
-        number = await shielded(partial(store_message, run.parts.record, session, run.stimulus))
+        number = await run_shielded(partial(store_message, run.parts.record, session, run.stimulus))
         async with end(run, Place(session, number), stream) as ended:
             ended.failure = await ask_and_act(run, ended.place, stream, reading)
         return ended.result()
@@ -143,14 +143,14 @@ class Place:
 
 @asynccontextmanager
 async def begin(
-    record: AgentRecord, acting: Acting, stimulus: Stimulus, session: str, *, route: Route
+    record: AgentRecord, acting: ActRunner, stimulus: Stimulus, session: str, *, route: Route
 ) -> AsyncGenerator[Place]:
     """Store the message first. Whatever ends the turn before anybody could be asked, the message
     stays and an entry says so.
 
     Where not even that can be written the message is pending, and who talks next finds it so.
     """
-    number = await shielded(partial(store_message, record, session, stimulus))
+    number = await run_shielded(partial(store_message, record, session, stimulus))
     place, failure = Place(session, number), None
     try:
         await acting.begin()
@@ -163,10 +163,12 @@ async def begin(
             keep = partial(record_unasked, record, session, number, stimulus)
             keep = partial(keep, route=route, failure=failure)
             with suppress(MentisError):
-                await shielded(keep)
+                await run_shielded(keep)
 
 
-async def read_history(record: AgentRecord, stimulus: Stimulus, place: Place) -> History:
+async def read_history(
+    record: AgentRecord, stimulus: Stimulus, place: Place
+) -> ConversationHistory:
     own = None if stimulus.inner else place.number
     told = partial(told_history, record, place.session, stimulus.replaces, own=own)
     return await to_thread.run_sync(told)
@@ -174,34 +176,44 @@ async def read_history(record: AgentRecord, stimulus: Stimulus, place: Place) ->
 
 def told_history(
     record: AgentRecord, session: str, before: int | None = None, *, own: int | None = None
-) -> History:
+) -> ConversationHistory:
     """The conversation so far, as the model is told it now; up to `before`, if given, and without
     the message that is its `own`. It blocks.
     """
     turns = record.turns(session)
     numbers = tuple(number for number in told_numbers(turns, before) if number != own)
     kept = tuple(turns[number] for number in numbers)
-    told = up_to_date(kept, record.ledger, record.agent)
+    told = with_late_outcomes(kept, record.ledger, record.agent)
     pairs = enumerate(zip(kept, told, strict=True))
     amended = tuple(place for place, (then, now) in pairs if now is not then)
-    return History(session, told, numbers, amended)
+    return ConversationHistory(session, told, numbers, amended)
 
 
 # Recall
 
 
 async def recall(
-    recaller: Bringing, acting: Acting, present: Present, stimulus: Stimulus, *, session: str
-) -> Brought:
+    recaller: Recaller,
+    acting: ActRunner,
+    present: TurnSnapshot,
+    stimulus: Stimulus,
+    *,
+    session: str,
+) -> RecallResult:
     """What comes to mind with this message."""
-    look_around = partial(look_out, recaller, acting, present, stimulus, session=session)
+    look_around = partial(recall_scope, recaller, acting, present, stimulus, session=session)
     outlook = await to_thread.run_sync(look_around)
     return await recaller.bring(stimulus, outlook)
 
 
-def look_out(
-    recaller: Bringing, acting: Acting, present: Present, stimulus: Stimulus, *, session: str
-) -> Outlook:
+def recall_scope(
+    recaller: Recaller,
+    acting: ActRunner,
+    present: TurnSnapshot,
+    stimulus: Stimulus,
+    *,
+    session: str,
+) -> RecallScope:
     """What there is to recall from. It blocks."""
     acting.tools.follow_skills()
     mode = stimulus.mode
@@ -215,14 +227,14 @@ def look_out(
 def inputs_now(
     who: Identity,
     models: Models,
-    present: Present,
-    recalled: Recalled,
+    present: TurnSnapshot,
+    recalled: RecalledContext,
     *,
-    history: History,
+    history: ConversationHistory,
     variables: Mapping[str, object],
-) -> Inputs:
+) -> PromptInputs:
     """All that a prompt is made from, as it is at this moment."""
-    return Inputs(
+    return PromptInputs(
         present.library,
         who.persona,
         who.profile,
@@ -238,18 +250,18 @@ def inputs_now(
 
 def compose_turn(
     parts: AgentParts,
-    present: Present,
+    present: TurnSnapshot,
     route: Route,
     stimulus: Stimulus,
     *,
-    history: History,
+    history: ConversationHistory,
     news: tuple[Outcome, ...],
-    recalled: Brought,
-) -> Prompted:
+    recalled: RecallResult,
+) -> ComposedPrompt:
     """What came to mind in its place, and the prompt as it would be sent to `route` now."""
     parts, brought = parts.asking(parts.models.on(route)), recalled
     offered = parts.acting.offered(route, asked=stimulus.asked)
-    placed = put_in_place(parts.who, parts.models, stimulus, brought, offered=offered)
+    placed = place_recall(parts.who, parts.models, stimulus, brought, offered=offered)
     told, window = placed.recalled, present.window
     asked, notes = window_values(window, route, tools=bool(told.tools))
     spans = (*news_spans(news), *(window.verdict if window else ()))
@@ -265,11 +277,11 @@ def compose_turn(
     )
     composed = compose_inputs(inputs, counter, parts.who.secret)
     if brought.outlook.passing:
-        return Prompted(composed, inputs)
-    return Prompted(as_sent(composed, placed.residency, counter), inputs)
+        return ComposedPrompt(composed, inputs)
+    return ComposedPrompt(with_residency(composed, placed.residency, counter), inputs)
 
 
-def _for_whom(stimulus: Stimulus, history: History) -> History:
+def _for_whom(stimulus: Stimulus, history: ConversationHistory) -> ConversationHistory:
     """What the agent thought to itself is nothing for a guest's turn, nor to be read aloud."""
     if stimulus.mode != "live" and stimulus.trust is not Trust.UNTRUSTED:
         return history
@@ -373,10 +385,10 @@ async def end(run: TurnRun, place: Place, stream: _Stream) -> AsyncGenerator[End
         yield ended
     finally:
         reply = run.reply(interrupted=place.interrupted)
-        await shielded(partial(run.reconcile_cache, place.session))
+        await run_shielded(partial(run.reconcile_cache, place.session))
         keep = partial(_keeper(run, place.session).end, run.stimulus, place.number)
         keep = partial(keep, reply=reply, outcomes=run.outcomes, failure=ended.failure)
-        entry = await shielded(partial(recorded_with, run.reserve, keep))
+        entry = await run_shielded(partial(release_after, run.reserve, keep))
         ended.recorded = reply, entry
         stream.ends_with(reply, failed=ended.failure is not None and run.repeat is None)
 
@@ -398,7 +410,7 @@ def _result(run: TurnRun, session: str, reply: Reply, entry: Entry) -> TurnResul
     )
 
 
-def _keeper(run: TurnRun, session: str) -> Keeper:
+def _keeper(run: TurnRun, session: str) -> TurnRecorder:
     keeper = keeper_of(run.parts.record, run.parts.inputs, run.inquiry, session)
     first = run.inquiry.calls[0]
     return replace(
@@ -411,7 +423,7 @@ def _keeper(run: TurnRun, session: str) -> Keeper:
     )
 
 
-async def shielded(keep: Callable[[], T]) -> T:
+async def run_shielded(keep: Callable[[], T]) -> T:
     """An answer cut short is kept and marked, whoever cut it."""
     with CancelScope(shield=True):
         return await to_thread.run_sync(keep)

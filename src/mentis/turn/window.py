@@ -20,18 +20,18 @@ from mentis.ports.entries import Stamp
 from mentis.record.agent_record import AgentRecord
 from mentis.record.stored_turns import BROKEN
 from mentis.record.window_stamp import WindowStamp
-from mentis.record.window_state import WINDOW, Follower, derive_state
+from mentis.record.window_state import WINDOW, WindowStateFollower, derive_state
 from mentis.settings.settings import Settings
 from mentis.settle.claims import claims
 from mentis.settle.correction import Attempts, Failure
-from mentis.settle.window import Opening, split_window
+from mentis.settle.window import WindowHoldback, split_window
 from mentis.status.add import DIRECT
 from mentis.status.desk import rules_of
 from mentis.stores.files.home import Home
 from mentis.values.action import Outcome
 from mentis.values.cognition import Sense
 from mentis.values.entry import Before, Draft, Entry
-from mentis.values.guardian import GuardianState, Profile
+from mentis.values.guardian import GuardianProfile, GuardianState
 from mentis.values.json import JsonObject
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
@@ -55,20 +55,20 @@ _BOUND = "is held to a schema of calls, so its answers cannot open with a window
 
 
 @dataclass(frozen=True, slots=True)
-class WindowAsked(Value):
+class WindowRequest(Value):
     """That windows are asked for, by which rules and in which state the next one is judged, and
     what the last one came to: for a turn, and for a tick.
     """
 
     state: GuardianState
-    profile: Profile
+    profile: GuardianProfile
     verdict: tuple[Span, ...] = ()
     sensed: tuple[Sense, ...] = ()
 
 
 def ask_for_windows(
     record: AgentRecord, home: Home, settings: Settings
-) -> WindowAsked | Degradation | None:
+) -> WindowRequest | Degradation | None:
     """None where they are off; what is wrong, where they cannot be judged. It blocks."""
     if settings.model.status.window != "model":
         return None
@@ -78,14 +78,14 @@ def ask_for_windows(
     except MentisError as error:
         return Degradation(PART, f"none is asked for: {error.message}")
     entries = _lately(record)
-    return WindowAsked(state, profile, verdict_spans(entries), verdict_senses(entries))
+    return WindowRequest(state, profile, verdict_spans(entries), verdict_senses(entries))
 
 
 # Before the call
 
 
 def window_values(
-    asked: WindowAsked | None, route: Route, *, tools: bool
+    asked: WindowRequest | None, route: Route, *, tools: bool
 ) -> tuple[dict[str, object], tuple[Degradation, ...]]:
     """What switches the blocks on that ask for a window, and why it cannot be, where it cannot."""
     if asked is None:
@@ -106,9 +106,9 @@ def _state(state: GuardianState) -> str:
     return dump(told).decode()
 
 
-def opening_for(request: PromptRequest) -> Opening | None:
+def opening_for(request: PromptRequest) -> WindowHoldback | None:
     """What takes the window, where the prompt asks for one."""
-    return Opening() if asks_for_window(request.system_instruction) else None
+    return WindowHoldback() if asks_for_window(request.system_instruction) else None
 
 
 def asks_for_window(spans: Iterable[Span]) -> bool:
@@ -120,7 +120,7 @@ def asks_for_window(spans: Iterable[Span]) -> bool:
 
 
 def window_failures(
-    whole: str | None, asked: WindowAsked | None, attempts: Attempts
+    whole: str | None, asked: WindowRequest | None, attempts: Attempts
 ) -> tuple[Failure, ...]:
     """What the guardian blocks of a whole answer, as failures to be corrected. Once no call is left
     that could mend it, the answer stands: a window keeps nobody from acting, and the record says
@@ -136,7 +136,7 @@ def window_failures(
 
 
 def window_fields(
-    asked: WindowAsked | None,
+    asked: WindowRequest | None,
     answers: Iterable[str | None],
     outcomes: Sequence[Outcome],
     *,
@@ -169,12 +169,12 @@ def window_fields(
     return told
 
 
-def turn_stamp(record: AgentRecord, asked: WindowAsked | None) -> Stamp:
+def turn_stamp(record: AgentRecord, asked: WindowRequest | None) -> Stamp:
     """The stamp for a turn that may carry a window. Nothing about the window blocks the entry."""
     plain = record.stamp()
     if asked is None:
         return plain
-    follower = Follower(record.ledger, record.agent)
+    follower = WindowStateFollower(record.ledger, record.agent)
     windows = WindowStamp(follower, asked.profile, DIRECT, clock=record.clock, ids=record.ids)
 
     def stamp(agent: str, head: Before | None, draft: Draft) -> Entry:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mentis.act.seen import Seen, Told, seen_of, texts_in
+from mentis.act.seen import SeenRequest, Told, seen_of, texts_in
 from mentis.values.trust import Trust
 
 from .run import TurnRun
 
 
-def seen_by(run: TurnRun) -> Seen:
+def seen_by(run: TurnRun) -> SeenRequest:
     """Of every request that was sent and answered so far. Only in the first one the words are those
     of whoever speaks: a correction repeats what the model said, so it may taint and never clear.
     """

@@ -63,7 +63,7 @@ class ActCall(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Tainted(Value):
+class TaintedValue(Value):
     """A value of the payload that came from untrusted text and from nowhere else."""
 
     path: str  # JSON pointer into the payload
@@ -82,7 +82,7 @@ class Decision(Value):
     verdict: Literal["allow", "refuse", "wait"]
     rule: str = ""  # which rule decided: mode, policy, budget, unjudged ...
     reason: str = ""
-    tainted: tuple[Tainted, ...] = ()
+    tainted: tuple[TaintedValue, ...] = ()
     review: bool = False
     lineage: Trust = Trust.SELF
 

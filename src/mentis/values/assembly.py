@@ -123,7 +123,7 @@ class AssemblyCut(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Decided(Value):
+class ModeDecision(Value):
     """Which rule decided the mode, and by what."""
 
     rule: str
@@ -159,7 +159,7 @@ class AssemblyMetrics(Value):
     embeddingCalls: int
     embeddingCacheHits: int
     step: str
-    decided: Decided
+    decided: ModeDecision
     thresholds: Thresholds
     layers: Mapping[str, int]
     manifestEmbedded: int = 0
@@ -171,7 +171,7 @@ class AssemblyMetrics(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Assembled(Value):
+class AssembledPrompt(Value):
     """What `mentis assemble --json` prints. `tools` and `skills` are those that are in the text."""
 
     mode: str

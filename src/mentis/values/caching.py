@@ -35,7 +35,7 @@ class BoundaryCost(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Broken(Value):
+class CacheBreak(Value):
     """Where a prompt departs from the one before it, and what has to be read again for that.
 
     `byte` is the first that differs in the body without cache marks; `span` stands there now.
@@ -64,11 +64,11 @@ class Forecast(Value):
     rate: str
     key: str = ""
     expected: TokenCount = NONE
-    broken: Broken | None = None
+    broken: CacheBreak | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Reconciled(Value):
+class CacheReconciliation(Value):
     """What was expected of the cache, beside what the provider reported; all in tokens.
 
     `prompt` was counted before the call, `input` reported after it. `reasons` say what explains

@@ -47,7 +47,7 @@ class Standing(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept(Value):
+class KeptCheckpoint(Value):
     """What is kept beside the key: the newest checkpoint, and how far the ledger was then."""
 
     note: str

@@ -90,7 +90,7 @@ class Sense(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Screened(Value):
+class Screening(Value):
     """What the screener says of a text.
 
     `score` is the distance to the point where text is dropped, which lies at 0. `span` is where in
@@ -131,7 +131,7 @@ class Memory(Value):
     valid_from: str = ""
     valid_until: str = ""
     superseded_by: str = ""
-    screening: Screened | None = None
+    screening: Screening | None = None
     released: str = ""
     session: str = ""
 

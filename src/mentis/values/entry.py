@@ -173,7 +173,7 @@ class Finding(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Erased(Value):
+class ErasedFields(Value):
     """Fields of an entry that were removed on purpose, and the entry that says so."""
 
     index: int
@@ -200,7 +200,7 @@ class SeenSegment(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Trusted(Value):
+class VerifiedPrefix(Value):
     """How far a chain was verified, so that the next time can begin there."""
 
     agent: str
@@ -229,9 +229,9 @@ class Verdict(Value):
     more: int = 0
     root: str | None = None
     vouched: int = 0  # entries that a valid checkpoint kept elsewhere has seen
-    erased: tuple[Erased, ...] = ()
+    erased: tuple[ErasedFields, ...] = ()
     notes: tuple[str, ...] = ()
-    trusted: Trusted | None = None  # only of a chain without findings
+    trusted: VerifiedPrefix | None = None  # only of a chain without findings
     pinned: bool = True  # which log it is and whose key counts was known, not only what is there
 
     @property

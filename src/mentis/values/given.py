@@ -10,7 +10,7 @@ from .value import Value
 
 
 @dataclass(frozen=True, slots=True)
-class Given(Value):
+class GivenText(Value):
     """Text for a placeholder; without a `stability` it has the one its key is registered with.
 
     `head` is a line of ours above it. `bare` is for a replay alone: it was told as it is, in the

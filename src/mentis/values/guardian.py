@@ -115,7 +115,7 @@ class GuardianState(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits(Value):
+class GuardianLimits(Value):
     """The numbers in the rules."""
 
     verification_floor: float = 0.7
@@ -138,7 +138,7 @@ class KnownConflict(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Profile(Value):
+class GuardianProfile(Value):
     """Which rules count and how much. `settles` names the conflicts decided in favour of the
     agent: what they decide is reported as a warning and blocks nothing.
     """
@@ -149,7 +149,7 @@ class Profile(Value):
     schema_versions: tuple[str, ...] = ("3.0",)
     settles: tuple[str, ...] = ()
     known: tuple[KnownConflict, ...] = ()
-    limits: Limits = Limits()
+    limits: GuardianLimits = GuardianLimits()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from hashlib import sha256
 from hmac import new as keyed
 
 from .fence import FENCE
-from .skeleton import drawn, seen, skeleton
+from .skeleton import is_visible, letter_skeleton, skeleton
 
 SYSTEM = "system"
 # What is drawn like the bracket, the slash and the bar of a mark, one or several of them.
@@ -91,7 +91,7 @@ def _begins_a_marker(text: str, start: int, names: tuple[str, ...]) -> bool:
     around = text[start : start + _LOOKED_AT]
     word = ""
     for letter in around:
-        if word == _SYSTEM and seen(letter):
+        if word == _SYSTEM and is_visible(letter):
             return not (letter.isalnum() and unicodedata.is_normalized("NFKC", letter))
         if not word and letter in BARS:
             return True
@@ -101,7 +101,7 @@ def _begins_a_marker(text: str, start: int, names: tuple[str, ...]) -> bool:
             continue
         if letter in DASHES:
             continue
-        word += drawn(letter)
+        word += letter_skeleton(letter)
         if word.startswith(names):
             return True
         if not any(name.startswith(word) for name in (*names, _SYSTEM)):

@@ -18,7 +18,7 @@ Flaw: TypeAlias = Literal["duplicate", "junk", "secret", "quote", "circle"]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing(Value):
+class MemoryStanding(Value):
     """How often an agent's memories changed, and how many of them were forgotten.
 
     Equal standings mean equal memories and vectors; while `forgotten` is the same, only what came
@@ -82,7 +82,7 @@ EVERYTHING_PUBLIC = MemoryFilter()
 
 
 @dataclass(frozen=True, slots=True)
-class Scored(Value):
+class ScoredMemory(Value):
     """One candidate: its place and score on each path, what became of them, and why in or out.
 
     A rank of 0 means that this path did not bring it up. `score` decides.
@@ -118,7 +118,7 @@ NO_VECTORS = VectorSearch()
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Value):
+class FoundMemories(Value):
     """`hits` in their order; `near` just missed. `filtered` counts what screening kept out.
 
     A near miss that nobody may be told (private, in quarantine, read like an order, superseded) has
@@ -127,8 +127,8 @@ class Found(Value):
 
     query: str
     way: Way
-    hits: tuple[Scored, ...] = ()
-    near: tuple[Scored, ...] = ()
+    hits: tuple[ScoredMemory, ...] = ()
+    near: tuple[ScoredMemory, ...] = ()
     filtered: int = 0
     searched: int = 0
     embedding_calls: int = 0
@@ -137,7 +137,7 @@ class Found(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered(Value):
+class StoredMemory(Value):
     """The memory as it is kept now. `known` says that it was there before."""
 
     memory: Memory
@@ -169,7 +169,7 @@ class ImportedMemories(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Rebuilt(Value):
+class VectorRebuild(Value):
     """`made` vectors are new; `complete` says that no memory is without one now."""
 
     fingerprint: str

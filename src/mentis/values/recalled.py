@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .block import Mode
-from .memories import Found
+from .memories import FoundMemories
 from .part import MediaPart
 from .request import ReplyTo, RuntimeContext
 from .residency import Placement
@@ -56,7 +56,7 @@ class Stimulus(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded(Value):
+class EmbeddedText(Value):
     """A text made ready to be compared with others, once for everything that is looked for.
 
     `reading` is how it is compared by words, `vector` how by meaning, made by `model`; None is a
@@ -74,7 +74,7 @@ class Embedded(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled(Value):
+class RecalledContext(Value):
     """`filtered` counts what screening kept out; `degraded` names the steps taken down.
 
     `news` is what came of acts since the last turn. `candidates` are the tools and skills that were
@@ -92,7 +92,7 @@ class Recalled(Value):
     degraded: tuple[Degradation, ...] = ()
     skills: tuple[Capability, ...] = ()
     candidates: tuple[Candidate, ...] = ()
-    found: Found | None = None
+    found: FoundMemories | None = None
     step: Step = "base"
     cache_hits: int = 0
     revealed: tuple[ToolDeclaration, ...] = ()

@@ -60,10 +60,10 @@ class ReplyTo(Value):
         return f"{who}: {self.text}" if who else self.text
 
     def quoted(self) -> str:
-        return quoted(self.said)
+        return quote_lines(self.said)
 
 
-def quoted(text: str) -> str:
+def quote_lines(text: str) -> str:
     """Every line of it marked as somebody else's."""
     return "\n".join(f"> {line}" for line in text.splitlines()) or ">"
 

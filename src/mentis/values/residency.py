@@ -23,7 +23,7 @@ class Residents(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Sent(Value):
+class SentTokens(Value):
     """How many tokens of the last prompt a cache may hold, part by part in their order."""
 
     tools: int = 0
@@ -43,7 +43,7 @@ class Residency(Value):
     tools: Residents = Residents()
     memories: Residents = Residents()
     revision: int = 0
-    sent: Sent = Sent()
+    sent: SentTokens = SentTokens()
 
 
 @dataclass(frozen=True, slots=True)

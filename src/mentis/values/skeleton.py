@@ -45,10 +45,10 @@ _LETTERS = {alike: letter for letter, drawn in ALIKE.items() for alike in drawn}
 
 
 def skeleton(text: str) -> str:
-    return "".join([drawn(letter) for letter in text])
+    return "".join([letter_skeleton(letter) for letter in text])
 
 
-def seen(letter: str) -> bool:
+def is_visible(letter: str) -> bool:
     """Whether it shows anything: no blank, no mark on another letter, nothing that only steers."""
     if letter.isascii():
         return letter.isprintable() and letter != " "
@@ -57,11 +57,11 @@ def seen(letter: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def drawn(letter: str) -> str:
+def letter_skeleton(letter: str) -> str:
     """What one character looks like; nothing if it shows nothing."""
     if letter in _LETTERS:
         return _LETTERS[letter]
-    if not seen(letter):
+    if not is_visible(letter):
         return ""
     spread = _based(letter)
     if spread == letter:

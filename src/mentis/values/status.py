@@ -13,7 +13,7 @@ from .value import Value
 
 
 @dataclass(frozen=True, slots=True)
-class Added(Value):
+class WindowResult(Value):
     """What became of a draft: an entry, or a file that waits because the store is down.
 
     `spooled` is its delivery there, `health` why. `known`: the delivery was an entry already.
@@ -74,7 +74,7 @@ class BackendState(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Imported(Value):
+class ImportedHistory(Value):
     """A history that was taken over: how much of it was new, and where it begins."""
 
     added: int

@@ -236,7 +236,7 @@ class OutputIr(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped(Value):
+class DroppedElement(Value):
     """An element of a section that came to nothing.
 
     `code`: `shape` (not what the contract has there), `unknown-act` (not in the catalogue),
@@ -302,7 +302,7 @@ class TickReport(Value):
 
     stages: tuple[StageReport, ...] = ()
     violations: tuple[Violation, ...] = ()
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[DroppedElement, ...] = ()
     goal_ops: tuple[OpReport, ...] = ()
     memory_ops: tuple[OpReport, ...] = ()
     noop: str = ""
@@ -313,7 +313,7 @@ class TickReport(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Reworded(Value):
+class RewordedSection(Value):
     """What a primary was shown in the words of a helper that is a model. `trust` is that of the
     least trusted text the helper was given.
     """
@@ -334,4 +334,4 @@ class Tick(Value):
     state: CognitionState
     report: TickReport
     senses: tuple[Sense, ...] = ()
-    reworded: tuple[Reworded, ...] = ()
+    reworded: tuple[RewordedSection, ...] = ()

@@ -49,7 +49,7 @@ class Cut(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Unresolved(Value):
+class UnresolvedPlaceholder(Value):
     """A placeholder that had no value and what stands in its place."""
 
     block: str
@@ -88,7 +88,7 @@ class Trace(Value):
     language: str
     blocks: tuple[BlockTrace, ...] = ()
     cuts: tuple[Cut, ...] = ()
-    unresolved: tuple[Unresolved, ...] = ()
+    unresolved: tuple[UnresolvedPlaceholder, ...] = ()
     degraded: tuple[Degradation, ...] = ()
     tokens: Mapping[str, TokenCount] = field(default_factory=dict[str, TokenCount])
     embedding_calls: int = 0

@@ -12,7 +12,7 @@ from mentis.act.builtin.memories import KINDS, Recall, Remember
 from mentis.engines.hashed import HashEmbedder
 from mentis.errors import StoreLocked
 from mentis.library.acts import load_acts
-from mentis.memories.memories import Memories, Tools
+from mentis.memories.memories import Memories, MemoryParts
 from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.ports.screener import ListedScreener
@@ -28,7 +28,7 @@ WORDS = load_acts()
 
 
 def notes(store: MemoriesInMemory) -> Memories:
-    tools = Tools(
+    tools = MemoryParts(
         store=store,
         clock=FixedClock(),
         ids=CountingIds(),

@@ -9,7 +9,7 @@ import pytest
 
 from mentis.act.builtin.memory_files import MemoryFiles, ReadMemoryFile, WriteMemoryFile
 from mentis.library.acts import load_acts
-from mentis.library.memory.files import PersonaMemory, Written
+from mentis.library.memory.files import MemoryFileWrite, PersonaMemory
 from mentis.ports.clock import FixedClock
 from mentis.stores.memory import RevisionsInMemory
 from mentis.values.trust import Trust
@@ -130,7 +130,7 @@ class Busy(PersonaMemory):
 
     others = 0
 
-    def write(self, name: str, text: str, **given: Any) -> Written:  # noqa: ANN401  # as above
+    def write(self, name: str, text: str, **given: Any) -> MemoryFileWrite:  # noqa: ANN401  # as above
         if self.others:
             self.others -= 1
             super().write(name, f"{self.read(name).text}- other {self.others}\n")

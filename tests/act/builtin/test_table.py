@@ -31,19 +31,19 @@ from mentis.stores.memory import (
     StatesInMemory,
 )
 from mentis.values.json import JsonObject
-from mentis.values.memories import Found, MemoryDraft, MemoryFilter, Remembered
-from mentis.values.status import Added
+from mentis.values.memories import FoundMemories, MemoryDraft, MemoryFilter, StoredMemory
+from mentis.values.status import WindowResult
 
 
-def no_ledger(window: JsonObject, delivery: str) -> Added:
+def no_ledger(window: JsonObject, delivery: str) -> WindowResult:
     raise StoreDown("there is none")
 
 
 class NoNotes:
-    async def remember(self, draft: MemoryDraft) -> Remembered:
+    async def remember(self, draft: MemoryDraft) -> StoredMemory:
         raise StoreDown("there are none")
 
-    async def search(self, query: str, *, wanted: MemoryFilter, limit: int) -> Found:
+    async def search(self, query: str, *, wanted: MemoryFilter, limit: int) -> FoundMemories:
         raise StoreDown("there are none")
 
 

@@ -23,7 +23,7 @@ from cryptography.x509.oid import NameOID
 from mentis.act.builtin.web import MOST_REDIRECTS, WebFetch, WebLimits
 from mentis.errors import SettingsError
 from mentis.library.acts import load_acts
-from mentis.net.reach import Aim, Reach
+from mentis.net.reach import Reach, WebAddress
 from mentis.values.trust import Trust
 
 from .calling import do, result
@@ -162,7 +162,7 @@ async def test_a_host_is_asked_for_by_its_name_at_the_address_that_was_judged(si
 async def test_when_one_address_does_not_answer_the_next_one_is_asked(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def two(aim: Aim, reach: Reach) -> tuple[str, ...]:
+    async def two(aim: WebAddress, reach: Reach) -> tuple[str, ...]:
         return "127.0.0.2", "127.0.0.1"
 
     monkeypatch.setattr("mentis.act.builtin.web.addresses_of", two)

@@ -14,7 +14,7 @@ from mentis.library.acts import load_acts
 from mentis.status.statuses import Statuses, open_statuses
 from mentis.values.guardian import Receipt
 from mentis.values.json import JsonObject
-from mentis.values.status import Added
+from mentis.values.status import WindowResult
 
 from .calling import do, result
 
@@ -29,7 +29,7 @@ def statuses(tmp_path: Path) -> Iterator[Statuses]:
 
 
 def act(statuses: Statuses) -> SaveStatus:
-    def add(window: JsonObject, delivery: str) -> Added:
+    def add(window: JsonObject, delivery: str) -> WindowResult:
         return statuses.add(window, source="act", delivery=delivery)
 
     return SaveStatus(WORDS, add)
@@ -71,6 +71,6 @@ async def test_numbers_that_json_does_not_have_are_refused(statuses: Statuses) -
 
 
 async def test_a_window_that_waits_for_the_store_is_not_called_recorded() -> None:
-    waits = Added(None, None, 0, Receipt("", 0, 0, verified=None), spooled="d1")
+    waits = WindowResult(None, None, 0, Receipt("", 0, 0, verified=None), spooled="d1")
     told = result(await do(SaveStatus(WORDS, lambda window, delivery: waits), {"window": {}}))
     assert told == {"recorded": False, "spooled": "d1", "health": None}

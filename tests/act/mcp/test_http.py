@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from mentis.act.mcp.declared import McpCaps, McpServer
-from mentis.act.mcp.http import unsent
+from mentis.act.mcp.http import unsent_keys
 from mentis.act.mcp.watch import KEY
 from mentis.net.client import open_client
 
@@ -105,4 +105,4 @@ async def test_a_call_that_found_nobody_was_not_sent() -> None:
         with pytest.raises(httpx2.ConnectError) as raised:
             await client.post(f"http://127.0.0.1:{port}/mcp", json=body)
     other = ExceptionGroup("", [raised.value, ValueError(), httpx2.ReadError("later")])
-    assert list(unsent(ExceptionGroup("", [other]))) == ["key-3"]
+    assert list(unsent_keys(ExceptionGroup("", [other]))) == ["key-3"]

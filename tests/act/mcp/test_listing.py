@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from mentis.act.mcp.bucket import Bucket
 from mentis.act.mcp.declared import McpServer, McpTimes, ToolOverride, check_server
-from mentis.act.mcp.listing import Listed, Sieve, acts_of, offered_name
-from mentis.act.mcp.notices import Notices
+from mentis.act.mcp.listing import ListedTool, Sieve, acts_of, offered_name
+from mentis.act.mcp.notices import ServerNotices
 from mentis.act.mcp.pins import compare, reason_of
 from mentis.act.registry import Registry, spec_digest
 from mentis.errors import SettingsError
@@ -45,7 +45,7 @@ def check(tool: JsonObject) -> None:
         raise ValueError("it is no schema")  # noqa: TRY004  # as the SDK does it
 
 
-def listed(server: McpServer, *tools: object) -> tuple[Listed, ...]:
+def listed(server: McpServer, *tools: object) -> tuple[ListedTool, ...]:
     sieve = Sieve(server, check)
     sieve.take(list(tools))
     return acts_of(server, sieve)[0]
@@ -132,7 +132,7 @@ def test_a_bucket_forgives_with_time_and_never_more_than_it_holds() -> None:
 
 
 def test_notices_are_counted_and_cannot_grow_without_end() -> None:
-    notices = Notices("s", 3)
+    notices = ServerNotices("s", 3)
     for number in range(10):
         notices.add("noise", str(number))
         notices.add("flood", "again")

@@ -9,7 +9,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from mentis.act.openapi.document import Document, read_document
-from mentis.act.openapi.plan import Plan, plan_of
+from mentis.act.openapi.plan import OperationPlan, plan_of
 from mentis.act.registry import Registry
 from mentis.errors import BadInput
 from mentis.ports.act_handler import RecordingHandler
@@ -20,7 +20,7 @@ def document(paths: dict[str, Any], *, version: str = "3.1.0", **more: Any) -> D
     return read_document(json.dumps({"openapi": version, "paths": paths, **more}).encode())
 
 
-def plan(found: Document, name: str) -> Plan:
+def plan(found: Document, name: str) -> OperationPlan:
     return plan_of(found, found.operation(name), frozenset())
 
 

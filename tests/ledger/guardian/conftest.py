@@ -13,13 +13,13 @@ from mentis.ledger.guardian.examples import (
     PREV,
     TIME,
     Change,
-    changed,
+    apply_changes,
     good_state,
     good_window,
 )
 from mentis.ledger.guardian.response import find_window
 from mentis.ledger.guardian.stamp import stamp_window
-from mentis.values.guardian import Profile, Receipt
+from mentis.values.guardian import GuardianProfile, Receipt
 from mentis.values.json import JsonObject
 
 
@@ -27,10 +27,10 @@ def stamped_window() -> JsonObject:
     return stamp_window(good_window(), time=TIME, prev=PREV, digest=lambda _: HASH).window
 
 
-def case_of(change: Change, profile: Profile, *, stage: str = "draft") -> Case:
+def case_of(change: Change, profile: GuardianProfile, *, stage: str = "draft") -> Case:
     """The good case with a change, as the rules of a stage would meet it."""
     base = stamped_window() if stage == "commit" else good_window()
-    window = changed(base, change.window)
+    window = apply_changes(base, change.window)
     state = replace(good_state(), **cast("dict[str, Any]", change.state))
     commit = Commit(time=TIME, hash=HASH, recomputed=HASH, prev=PREV, now=TIME, head_time=TIME)
     facts = Operations(

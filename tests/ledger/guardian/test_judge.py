@@ -14,7 +14,7 @@ from mentis.ledger.guardian.examples import (
     HASH,
     TIME,
     Change,
-    changed,
+    apply_changes,
     good_state,
     good_window,
 )
@@ -26,7 +26,7 @@ from mentis.ledger.guardian.judge import (
 )
 from mentis.ledger.guardian.profiles import MENTIS, S2, SHIPPED, STRICT
 from mentis.ledger.guardian.table import BY_ID, RULES
-from mentis.values.guardian import Profile, Receipt, Routes, RuleFinding
+from mentis.values.guardian import GuardianProfile, Receipt, Routes, RuleFinding
 
 from .conftest import case_of, stamped_window
 
@@ -39,13 +39,13 @@ FORGED = {
 PROFILES = pytest.mark.parametrize("profile", SHIPPED.values(), ids=lambda profile: profile.name)
 
 
-def findings(profile: Profile, changes: Mapping[str, object]) -> dict[str, str]:
-    judged = judge_draft(changed(good_window(), changes), good_state(), profile)
+def findings(profile: GuardianProfile, changes: Mapping[str, object]) -> dict[str, str]:
+    judged = judge_draft(apply_changes(good_window(), changes), good_state(), profile)
     return {finding.rule: finding.level for finding in judged.findings}
 
 
 def test_a_finding_says_rule_level_place_what_and_what_to_do() -> None:
-    judged = judge_draft(changed(good_window(), {"/confidence": 7}), good_state(), MENTIS)
+    judged = judge_draft(apply_changes(good_window(), {"/confidence": 7}), good_state(), MENTIS)
     assert judged.findings[0] == snapshot(
         RuleFinding(
             rule="S2-FIELD-CONF",
@@ -62,7 +62,7 @@ def test_made_up_times_and_hashes_are_refused_under_s2_and_recorded_elsewhere() 
     assert findings(S2, FORGED) == dict.fromkeys(rules, "block")
     for profile in (MENTIS, STRICT):
         assert findings(profile, FORGED) == dict.fromkeys(rules, "warn")
-    window = changed(good_window(), FORGED)
+    window = apply_changes(good_window(), FORGED)
     assert judge_draft(window, good_state(), S2).persist == "quarantine"
     judged = judge_draft(window, good_state(), MENTIS)
     assert judged.persist == "commit"
@@ -87,7 +87,7 @@ def test_a_cap_wins_over_the_floor_of_a_verification_except_under_s2() -> None:
 
 @PROFILES
 def test_a_missing_risk_blocks_and_an_empty_one_warns_or_blocks_when_strict(
-    profile: Profile,
+    profile: GuardianProfile,
 ) -> None:
     assert findings(profile, {"/risk": None})["S2-FIELD-RISK"] == "block"
     empty = findings(profile, {"/risk": []})
@@ -97,7 +97,7 @@ def test_a_missing_risk_blocks_and_an_empty_one_warns_or_blocks_when_strict(
 def test_degraded_is_a_type_of_its_own_but_not_for_the_origin() -> None:
     change = EXAMPLES["MENTIS-DEGRADED"].passes
     window = {
-        **changed(good_window(), change.window),
+        **apply_changes(good_window(), change.window),
         "critical_summary": {"status": "RED"},
         "risk": ["SYS_ERR: Persistence offline"],
         "reflection_curve": {"delta": "none", "correction": "wait", "next": "restore"},
@@ -112,16 +112,16 @@ def test_degraded_is_a_type_of_its_own_but_not_for_the_origin() -> None:
 @pytest.mark.parametrize("field", ["goal", "inputs", "actions", "confidence"])
 @PROFILES
 def test_a_missing_foundation_makes_it_red_without_confidence_and_not_kept(
-    field: str, profile: Profile
+    field: str, profile: GuardianProfile
 ) -> None:
-    judged = judge_draft(changed(good_window(), {f"/{field}": None}), good_state(), profile)
+    judged = judge_draft(apply_changes(good_window(), {f"/{field}": None}), good_state(), profile)
     assert (judged.status, judged.confidence, judged.persist) == ("RED", 0.0, "quarantine")
     assert judged.derived is not None
     assert judged.derived.status == "RED"
 
 
 def test_the_derived_summary_stands_beside_the_drafts_own_and_changes_nothing() -> None:
-    window = changed(good_window(), {"/risk": ["a security hole", "it may rain"]})
+    window = apply_changes(good_window(), {"/risk": ["a security hole", "it may rain"]})
     before = str(window)
     judged = judge_draft(window, good_state(), MENTIS)
     assert judged.derived is not None
@@ -133,7 +133,9 @@ def test_the_derived_summary_stands_beside_the_drafts_own_and_changes_nothing() 
 
 
 def test_a_draft_with_another_step_than_the_ledger_is_told_apart() -> None:
-    window = changed(good_window(), {"/step_id": "step-9", "/critical_summary/status": "YELLOW"})
+    window = apply_changes(
+        good_window(), {"/step_id": "step-9", "/critical_summary/status": "YELLOW"}
+    )
     judged = judge_draft(window, good_state(), MENTIS)
     assert judged.differences == ("/step_id: the draft says step-9, the ledger step-1",)
 

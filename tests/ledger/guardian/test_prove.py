@@ -11,15 +11,15 @@ from mentis.errors import ProfileConflict, SettingsError
 from mentis.ledger.guardian.judge import judge_draft
 from mentis.ledger.guardian.owner import read_profiles
 from mentis.ledger.guardian.profiles import MENTIS, S2, STRICT, digest_of
-from mentis.ledger.guardian.prove import Proof, activate, prove
+from mentis.ledger.guardian.prove import ProfileProof, activate, prove
 from mentis.ledger.guardian.space import RISKS, state_at
 from mentis.status.guardian import open_profile, owner_profiles
-from mentis.values.guardian import Limits, Profile
+from mentis.values.guardian import GuardianLimits, GuardianProfile
 
 CELLS = 2**7 * len(RISKS)
 
 
-def every_witness_passes(proof: Proof, profile: Profile) -> bool:
+def every_witness_passes(proof: ProfileProof, profile: GuardianProfile) -> bool:
     return all(
         not judge_draft(cell.window, state_at(cell.given), profile).blocked
         for cell in proof.cells
@@ -34,7 +34,7 @@ def every_witness_passes(proof: Proof, profile: Profile) -> bool:
         pytest.param(STRICT, id=STRICT.name, marks=pytest.mark.slow),
     ],
 )
-def test_a_window_of_every_type_passes_in_every_situation(profile: Profile) -> None:
+def test_a_window_of_every_type_passes_in_every_situation(profile: GuardianProfile) -> None:
     proof = prove(profile)
     assert proof.conflicts == ()
     assert (proof.satisfied, len(proof.cells)) == (4 * CELLS, 4 * CELLS)
@@ -61,7 +61,7 @@ def test_a_planted_profile_that_nobody_could_obey_is_refused_with_the_rules() ->
     planted = replace(
         MENTIS,
         name="planted",
-        limits=Limits(degraded_cap=0.8),
+        limits=GuardianLimits(degraded_cap=0.8),
         settles=("C3",),
         types=("execution", "verification"),
     )
@@ -109,7 +109,7 @@ def test_an_owners_profile_is_a_shipped_one_with_differences(tmp_path: Path) -> 
     mine = open_profile(tmp_path, "mine")
     assert mine.levels == {"S2-W-VERSIONS": "block", "S2-W-RESURRECT": "off"}
     assert (mine.types, mine.schema_versions) == (("execution", "degraded"), ("3.0", "5.0"))
-    assert mine.limits == Limits(tangency_cap=0.5)
+    assert mine.limits == GuardianLimits(tangency_cap=0.5)
     assert mine.settles == MENTIS.settles
     assert open_profile(tmp_path, "strict") is STRICT
 

@@ -14,7 +14,7 @@ from mentis.ledger.guardian.profiles import MENTIS, SHIPPED, STRICT
 from mentis.ledger.guardian.response import find_window
 from mentis.ledger.guardian.table import BY_ID, RULES, find_rule
 from mentis.library.load import load_shipped
-from mentis.values.guardian import Profile
+from mentis.values.guardian import GuardianProfile
 
 from .conftest import case_of
 
@@ -81,7 +81,7 @@ def test_the_good_case_passes_every_rule(rule: Rule) -> None:
 
 
 @pytest.mark.parametrize("profile", SHIPPED.values(), ids=lambda profile: profile.name)
-def test_the_good_window_has_no_finding_in_any_profile(profile: Profile) -> None:
+def test_the_good_window_has_no_finding_in_any_profile(profile: GuardianProfile) -> None:
     judged = judge_draft(good_window(), good_state(), profile)
     assert (judged.findings, judged.persist) == ((), "commit")
 

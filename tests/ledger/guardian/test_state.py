@@ -8,7 +8,7 @@ from functools import reduce
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mentis.ledger.guardian.examples import changed, good_window
+from mentis.ledger.guardian.examples import apply_changes, good_window
 from mentis.ledger.guardian.judge import judge_draft
 from mentis.ledger.guardian.profiles import MENTIS
 from mentis.ledger.guardian.reading import object_at
@@ -41,24 +41,26 @@ def test_five_windows_are_a_step_and_then_a_new_one_begins() -> None:
 
 def test_after_the_fifth_the_old_step_is_refused_and_the_ledgers_passes() -> None:
     state = replay_state([good_window()] * 5)
-    old = changed(good_window(), {"/step_id": "step-1", "/cycle": "5/5", **AUDIT})
+    old = apply_changes(good_window(), {"/step_id": "step-1", "/cycle": "5/5", **AUDIT})
     broken = {finding.rule for finding in judge_draft(old, state, MENTIS).findings}
     assert broken == {"S2-CYCLE-RESET"}
-    new = changed(good_window(), {"/step_id": state.step_id, "/cycle": state.cycle_text, **AUDIT})
+    new = apply_changes(
+        good_window(), {"/step_id": state.step_id, "/cycle": state.cycle_text, **AUDIT}
+    )
     assert not judge_draft(new, state, MENTIS).blocked
 
 
 def test_every_sixth_window_is_an_audit_and_one_in_time_starts_the_count_anew() -> None:
     due = [replay_state([good_window()] * n).audit_due for n in range(6)]
     assert due == [False] * 5 + [True]
-    audited = replay_state([good_window()] * 5 + [changed(good_window(), AUDIT)])
+    audited = replay_state([good_window()] * 5 + [apply_changes(good_window(), AUDIT)])
     assert (audited.since_audit, audited.audit_due) == (0, False)
 
 
 def test_a_breach_stands_until_a_window_answers_it_as_the_protocol_asks() -> None:
     state = after_breach(GuardianState())
     assert next_state(state, good_window()).after_breach
-    answer = changed(
+    answer = apply_changes(
         good_window(),
         {
             "/critical_summary/status": "RED",
@@ -77,7 +79,7 @@ def test_an_unknown_state_asks_for_unknown_and_red() -> None:
 
 @given(st.lists(st.booleans(), max_size=40))
 def test_cycle_and_step_count_every_window(audits: list[bool]) -> None:
-    windows = [changed(good_window(), AUDIT) if one else good_window() for one in audits]
+    windows = [apply_changes(good_window(), AUDIT) if one else good_window() for one in audits]
     state = replay_state(windows)
     assert 1 <= state.cycle <= 5
     assert (state.step - 1) * 5 + state.cycle - 1 == len(windows)
@@ -105,7 +107,7 @@ def test_stamping_fills_what_only_the_ledger_knows_and_leaves_the_draft_alone() 
 
 
 def test_stamping_overwrites_what_was_made_up_and_says_where() -> None:
-    draft = changed(
+    draft = apply_changes(
         good_window(), {"/time_source": "2020", "/window_hash": "d" * 64, "/mcp_trigger": "now"}
     )
     stamped = stamp_window(draft, time=TIME, prev="b" * 64, digest=lambda _: "c" * 64)

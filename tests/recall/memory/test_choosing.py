@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mentis.recall.memory.choosing import Mode, injectable, public, why_not, why_untold
-from mentis.values.cognition import Memory, Screened
+from mentis.values.cognition import Memory, Screening
 from mentis.values.memories import MemoryFilter
 from mentis.values.memory_kind import INSTRUCTION_KINDS, PRIVATE_KINDS, MemoryKind
 from mentis.values.trust import Trust
@@ -30,7 +30,7 @@ PLAIN = Memory(
 )
 KINDS: tuple[MemoryKind, ...] = get_args(MemoryKind)
 MODES: tuple[Mode, ...] = get_args(Mode)
-DROPPED = Screened("dropped", "bad")
+DROPPED = Screening("dropped", "bad")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mentis.errors import EngineFailed
-from mentis.recall.memory.packing import pack, packed
+from mentis.recall.memory.packing import pack, pack_vectors
 from mentis.values.cognition import Memory
 
 
@@ -23,4 +23,4 @@ def test_what_is_no_vector_is_the_embedders_fault(wrong: list[Any]) -> None:
 
 def test_each_text_gets_one_vector() -> None:
     with pytest.raises(EngineFailed, match="1 vectors of 2 texts"):
-        packed([Memory("a", "x"), Memory("b", "y")], [[1.0]])
+        pack_vectors([Memory("a", "x"), Memory("b", "y")], [[1.0]])

@@ -1,19 +1,19 @@
 from __future__ import annotations
 
-from mentis.recall.memory.fusing import Places
-from mentis.recall.memory.index import Ranked, Row
+from mentis.recall.memory.fusing import RankPair
+from mentis.recall.memory.index import MemoryCandidate, RankedMemories
 from mentis.recall.memory.picking import pick
 from mentis.values.cognition import Memory
 
 
-def row(number: int) -> Row:
+def row(number: int) -> MemoryCandidate:
     memory = Memory(f"m{number:02}", "bad" if number % 2 else "good")
-    return Row(memory, Places(0, 0.0, number + 1, 1.0))
+    return MemoryCandidate(memory, RankPair(0, 0.0, number + 1, 1.0))
 
 
 def test_what_is_kept_out_makes_room_for_the_next() -> None:
     picked = pick(
-        Ranked([row(number) for number in range(40)], []),
+        RankedMemories([row(number) for number in range(40)], []),
         limit=3,
         screen=lambda memory: "no" if memory.text == "bad" else "",
     )

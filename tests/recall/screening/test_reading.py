@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mentis.recall.screening.features import BUCKETS, Lexicon, fold, idea_buckets, tokens_of
-from mentis.recall.screening.knowledge import shipped, shipped_file
+from mentis.recall.screening.knowledge import shipped_file, shipped_knowledge
 from mentis.recall.screening.language import OTHER, Languages, is_foreign
 from mentis.recall.screening.reading import features, read
 from mentis.recall.screening.rules import Rules
@@ -40,7 +40,7 @@ def test_a_pattern_is_met_in_its_order_and_near_enough() -> None:
 def test_every_idea_of_the_shipped_patterns_is_in_the_shipped_lexicon() -> None:
     lines = shipped_file("lexicon.txt").decode().splitlines()
     known = {line.split()[0] for line in lines if line and not line.startswith("#")}
-    used = {idea for rule in shipped().rules.all for step in rule.steps for idea in step}
+    used = {idea for rule in shipped_knowledge().rules.all for step in rule.steps for idea in step}
     assert used <= known
 
 

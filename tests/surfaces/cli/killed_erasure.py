@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from mentis.stores.session import Session
+from mentis.stores.session import SqlTransaction
 from mentis.stores.sql_ledger import SqlLedger
 from mentis.surfaces.cli.main import run
 
@@ -24,6 +24,6 @@ def then_killed(real: Callable[..., Any]) -> Callable[..., Any]:
 if __name__ == "__main__":
     # Inside the transaction of the tombstone, or right after it.
     inside = sys.argv[2] == "inside"
-    owner, name = (Session, "finish") if inside else (SqlLedger, "erase")
+    owner, name = (SqlTransaction, "finish") if inside else (SqlLedger, "erase")
     setattr(owner, name, then_killed(getattr(owner, name)))
     sys.exit(run(["--home", sys.argv[1], "ledger", "erase", "0", "--reason", "asked", "--yes"]))

@@ -20,7 +20,7 @@ from mentis.ports.clock import FixedClock
 from mentis.record.record import open_record
 from mentis.surfaces.cli.acts_show import said_lines
 from mentis.surfaces.cli.shown import behind_bar, safe
-from mentis.tools.acting import open_dispatcher
+from mentis.tools.acting import open_act_runner
 from mentis.tools.record_ground import ground_of
 from mentis.values.action import Action, Outcome
 from mentis.values.entry import Draft
@@ -69,7 +69,7 @@ def ask(home: Path, *actions: Action, parts: Parts | None = None) -> list[Outcom
     """What a turn does that was shown SEEN."""
     given, outcomes = parts or Parts(), list[Outcome]()
     with open_record(home, parts=given) as record:
-        acting = open_dispatcher(ground_of(record, given))
+        acting = open_act_runner(ground_of(record, given))
 
         async def work() -> None:
             dispatch = partial(acting.dispatch, mode="chat", session="main", outcomes=outcomes)

@@ -5,10 +5,12 @@ from dataclasses import replace
 import pytest
 
 from mentis.surfaces.cli.plan import say_cached
-from mentis.values.caching import Reconciled
+from mentis.values.caching import CacheReconciliation
 from mentis.values.trace import TokenCount
 
-AS_PLANNED = Reconciled("r", TokenCount(1200), 1190, 0, TokenCount(1500), 1510, "as-expected")
+AS_PLANNED = CacheReconciliation(
+    "r", TokenCount(1200), 1190, 0, TokenCount(1500), 1510, "as-expected"
+)
 
 
 def test_only_what_was_not_as_expected_is_said(capsys: pytest.CaptureFixture[str]) -> None:

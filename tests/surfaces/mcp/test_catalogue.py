@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mentis.errors import EngineMissing
-from mentis.surfaces.mcp.catalogue import offered, resources, tools
+from mentis.surfaces.mcp.catalogue import resources, server_offer, tools
 from mentis.surfaces.mcp.start import serve
 from mentis.values.window import WindowDraft
 
@@ -36,7 +36,7 @@ from mentis.surfaces.cli.main import main
 main(["mcp", "--json"])
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
-    assert json.loads(done.stdout) == offered()
+    assert json.loads(done.stdout) == server_offer()
 
 
 def test_without_the_sdk_it_says_what_to_install(

@@ -6,7 +6,13 @@ from typing import Protocol
 
 from mentis.values.act import ActCall
 from mentis.values.action import Outcome
-from mentis.values.memories import Found, MemoryDraft, MemoryFilter, Remembered, Scored
+from mentis.values.memories import (
+    FoundMemories,
+    MemoryDraft,
+    MemoryFilter,
+    ScoredMemory,
+    StoredMemory,
+)
 from mentis.values.memory_kind import PRIVATE_KINDS, MemoryKind
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trust import Trust, least_trusted
@@ -40,9 +46,9 @@ class Notes(Protocol):
     when it is found.
     """
 
-    async def remember(self, draft: MemoryDraft) -> Remembered: ...
+    async def remember(self, draft: MemoryDraft) -> StoredMemory: ...
 
-    async def search(self, query: str, *, wanted: MemoryFilter, limit: int) -> Found: ...
+    async def search(self, query: str, *, wanted: MemoryFilter, limit: int) -> FoundMemories: ...
 
 
 class Remember(BuiltIn):
@@ -89,7 +95,7 @@ class Recall(BuiltIn):
         return self._done(call, result, least_trusted((Trust.RUNTIME, *known)))
 
 
-def _told(hit: Scored) -> dict[str, object]:
+def _told(hit: ScoredMemory) -> dict[str, object]:
     memory = hit.memory
     return {
         "id": memory.id,

@@ -19,7 +19,7 @@ _CHARSETS = ("utf", "iso8859", "cp125", "ascii", "koi8", "shift_jis", "euc", "gb
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Value):
+class WebPage(Value):
     """`steps` are the addresses that led here, the last one is where it was found.
 
     `text` is None for what is no text. `lossy`: bytes that its charset does not have were replaced.
@@ -57,7 +57,7 @@ class Page(Value):
         }
 
 
-async def read_page(response: httpx2.Response, steps: tuple[str, ...], *, most: int) -> Page:
+async def read_page(response: httpx2.Response, steps: tuple[str, ...], *, most: int) -> WebPage:
     """Never more than `most` bytes, whatever the server says or sends.
 
     What comes packed although that was not asked for stays packed: nobody knows how large it is.
@@ -68,7 +68,7 @@ async def read_page(response: httpx2.Response, steps: tuple[str, ...], *, most: 
     packed = "" if packed == "identity" else packed
     declared = response.headers.get("content-length", "")
     text = None if packed else _text(kind, content, charset, whole=not truncated)
-    return Page(
+    return WebPage(
         steps=steps,
         status=response.status_code,
         type=kind,

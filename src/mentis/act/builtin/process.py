@@ -44,7 +44,7 @@ class Program(Value):
 
 
 @dataclass(slots=True)
-class Heard:
+class CapturedOutput:
     """One output: the beginning of it, and how many bytes were not kept."""
 
     most: int
@@ -58,25 +58,25 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class ProcessResult:
     """`code` is None when it was stopped before it ended by itself."""
 
     ending: Ending
     code: int | None
-    stdout: Heard
-    stderr: Heard
+    stdout: CapturedOutput
+    stderr: CapturedOutput
 
 
-async def run(program: Program, *, seconds: float, output_bytes: int) -> Ran:
+async def run(program: Program, *, seconds: float, output_bytes: int) -> ProcessResult:
     """OSError if it cannot be started. Cancelled, nothing of it is left either."""
-    heard = Heard(output_bytes), Heard(output_bytes)
+    heard = CapturedOutput(output_bytes), CapturedOutput(output_bytes)
     # Keys may be the same in two homes: the mark is of this one process, and of this one run.
     mark = f"{os.getpid()}.{next(_runs)}/{program.key}"
     process = await _begun(program, mark)
     try:
         ending = await _watch(process, heard, mark, seconds=seconds)
         code = process.returncode if ending == "exited" else None
-        return Ran(ending, code, *heard)
+        return ProcessResult(ending, code, *heard)
     finally:
         with anyio.CancelScope(shield=True):
             await run_sync(_end, process.pid, mark)
@@ -99,11 +99,11 @@ async def _begun(program: Program, mark: str) -> Process:
 
 
 async def _watch(
-    process: Process, heard: tuple[Heard, Heard], mark: str, *, seconds: float
+    process: Process, heard: tuple[CapturedOutput, CapturedOutput], mark: str, *, seconds: float
 ) -> Ending:
     ending: Ending = "timeout"
 
-    async def listen(stream: ByteReceiveStream | None, ear: Heard) -> None:
+    async def listen(stream: ByteReceiveStream | None, ear: CapturedOutput) -> None:
         nonlocal ending
         with suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
             while stream is not None and ear.dropped <= FLOOD_BYTES:

@@ -16,7 +16,7 @@ from mentis.values.value import Value
 
 from .arguments import Arguments, Unfit
 from .kind import BuiltIn, Kind
-from .process import Heard, Program, Ran, run
+from .process import CapturedOutput, ProcessResult, Program, run
 
 MOST_SECONDS = 60.0
 MOST_OUTPUT = 256 * 1024
@@ -105,7 +105,7 @@ class Shell(BuiltIn):
         allowed = ", ".join(self._limits.programs) or "none"
         return f"{name!r} is not among the programs that may be run: {allowed}"
 
-    def _told(self, call: ActCall, ran: Ran, seconds: float) -> Outcome:
+    def _told(self, call: ActCall, ran: ProcessResult, seconds: float) -> Outcome:
         result = {
             "ending": ran.ending,
             "exit_code": ran.code,
@@ -133,7 +133,7 @@ def _argv(given: Arguments) -> tuple[str, ...]:
     return argv
 
 
-def _output(heard: Heard) -> dict[str, object]:
+def _output(heard: CapturedOutput) -> dict[str, object]:
     """`lossy`: bytes that are no UTF-8 were replaced."""
     text = bytes(heard.content).decode("utf-8", "replace")
     whole = len(heard.content) + heard.dropped

@@ -12,7 +12,7 @@ import anyio
 
 from mentis.errors import BadInput, SettingsError
 from mentis.net.client import open_client
-from mentis.net.reach import Aim, Reach, addresses_of, aim_at
+from mentis.net.reach import Reach, WebAddress, addresses_of, aim_at
 from mentis.values.act import ActCall
 from mentis.values.action import Outcome
 from mentis.values.tool import ToolDeclaration
@@ -21,7 +21,7 @@ from mentis.values.value import Value
 
 from .arguments import Arguments
 from .kind import BuiltIn, Kind
-from .page import Page, read_page
+from .page import WebPage, read_page
 
 if TYPE_CHECKING:
     import httpx2
@@ -100,7 +100,7 @@ class WebFetch(BuiltIn):
             return self._failed(call, "unavailable", reason)
         return self._done(call, page.told(), Trust.UNTRUSTED, source=page.url)
 
-    async def _fetch(self, client: httpx2.AsyncClient, asked: _Asked) -> Page:
+    async def _fetch(self, client: httpx2.AsyncClient, asked: _Asked) -> WebPage:
         """Every step of a redirect is judged like the first one."""
         url, steps = asked.url, list[str]()
         while True:
@@ -116,7 +116,7 @@ class WebFetch(BuiltIn):
             url = _next(aim, place)
 
 
-def _next(aim: Aim, place: str) -> str:
+def _next(aim: WebAddress, place: str) -> str:
     try:
         return urljoin(aim.url, place)
     except ValueError as error:
@@ -124,7 +124,7 @@ def _next(aim: Aim, place: str) -> str:
 
 
 async def _sent(
-    client: httpx2.AsyncClient, method: str, aim: Aim, addresses: tuple[str, ...]
+    client: httpx2.AsyncClient, method: str, aim: WebAddress, addresses: tuple[str, ...]
 ) -> httpx2.Response:
     """To an address that was judged; the certificate still has to be that of the host."""
     import httpx2

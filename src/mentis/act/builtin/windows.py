@@ -12,7 +12,7 @@ from mentis.values.act import ActCall
 from mentis.values.action import Outcome
 from mentis.values.digest import digest
 from mentis.values.json import JsonObject
-from mentis.values.status import Added
+from mentis.values.status import WindowResult
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trust import Trust
 
@@ -21,7 +21,7 @@ from .kind import SOURCE, BuiltIn, Kind
 
 SAVE = Kind("save_status", "status", endpoint="status", limits="the rules of the guardian")
 # The window and the id of its delivery: the same delivery twice is one entry.
-AddWindow: TypeAlias = Callable[[JsonObject, str], Added]
+AddWindow: TypeAlias = Callable[[JsonObject, str], WindowResult]
 
 
 class SaveStatus(BuiltIn):
@@ -41,7 +41,7 @@ class SaveStatus(BuiltIn):
         return self._done(call, _receipt(added), Trust.RUNTIME, source=f"{SOURCE}:{SAVE.name}")
 
 
-def _receipt(added: Added) -> dict[str, object]:
+def _receipt(added: WindowResult) -> dict[str, object]:
     if added.entry is None:
         return {"recorded": False, "spooled": added.spooled, "health": _status(added)}
     findings = added.judgement.findings if added.judgement else ()
@@ -56,5 +56,5 @@ def _receipt(added: Added) -> dict[str, object]:
     }
 
 
-def _status(added: Added) -> str | None:
+def _status(added: WindowResult) -> str | None:
     return added.health.status if added.health else None

@@ -17,8 +17,8 @@ from mentis.values.act import ActCall
 from mentis.values.json import JsonObject
 
 from .declared import McpServer
-from .listing import Listed, Sieve, acts_of
-from .told import LeftOut
+from .listing import ListedTool, Sieve, acts_of
+from .told import OmittedTool
 from .watch import KEY, Watch
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 
-class Unanswered(TimeoutError):
+class ServerTimeout(TimeoutError):
     """A server let a deadline pass; which one is in the message."""
 
 
@@ -52,7 +52,7 @@ class Connection:
         self._server = server
         self.watch = watch
 
-    async def tools(self) -> tuple[tuple[Listed, ...], tuple[LeftOut, ...]]:
+    async def tools(self) -> tuple[tuple[ListedTool, ...], tuple[OmittedTool, ...]]:
         """Everything it can do just now, page by page."""
         self.watch.sieve = sieve = Sieve(self._server, self._check)
         seconds = self._server.times.listing
@@ -60,7 +60,7 @@ class Connection:
             with anyio.fail_after(seconds):
                 await self._pages(sieve)
         except TimeoutError:
-            raise Unanswered(f"it did not list its tools within {seconds:g} seconds") from None
+            raise ServerTimeout(f"it did not list its tools within {seconds:g} seconds") from None
         finally:
             self.watch.sieve = None
         return acts_of(self._server, sieve)
@@ -105,7 +105,7 @@ class Connection:
             if page.next_cursor is None or page.next_cursor == cursor:
                 return
             cursor = page.next_cursor
-        sieve.left_out.append(LeftOut("", f"its list has over {self._server.caps.pages} pages"))
+        sieve.left_out.append(OmittedTool("", f"its list has over {self._server.caps.pages} pages"))
 
     def _check(self, tool: JsonObject) -> None:
         from mcp.shared.inbound import find_invalid_x_mcp_header
@@ -141,7 +141,7 @@ async def converse(
             finally:
                 scope.deadline = anyio.current_time() + 4 * server.times.close
     if scope.cancelled_caught and not up:
-        raise Unanswered(f"it did not answer within {server.times.connect:g} seconds")
+        raise ServerTimeout(f"it did not answer within {server.times.connect:g} seconds")
 
 
 @cache

@@ -12,7 +12,7 @@ from mentis.values.digest import Digest
 from mentis.values.trust import Trust
 
 from .connection import Connection
-from .listing import Listed
+from .listing import ListedTool
 from .results import Keep, misfit, text_of
 from .watch import MORE_THAN, TOO_LARGE
 
@@ -24,7 +24,7 @@ _SHORT = 500
 _TOO_MUCH = (MORE_THAN, "byte limit")  # in our words, and as the SDK says it of an event
 
 
-class Line(Protocol):
+class HandlerSource(Protocol):
     """What a handler knows of the source it belongs to."""
 
     @property
@@ -37,7 +37,7 @@ class Line(Protocol):
 
 
 class McpHandler:
-    def __init__(self, listed: Listed, digest: Digest, line: Line) -> None:
+    def __init__(self, listed: ListedTool, digest: Digest, line: HandlerSource) -> None:
         self._listed = listed
         self._digest = digest
         self._line = line

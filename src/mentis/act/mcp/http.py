@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def reached(
+async def connect_http(
     server: McpServer, secret: str, watch: Watch
 ) -> AsyncGenerator[tuple[_Reading, _Writing]]:
     """The streams of the SDK to that address. RouteError if it may not be called."""
@@ -50,13 +50,13 @@ async def reached(
             yield _Reading(read, watch), _Writing(write, watch)
 
 
-def unsent(error: BaseException) -> Iterator[str]:
+def unsent_keys(error: BaseException) -> Iterator[str]:
     """The keys of calls that cannot have reached the server, by what failed."""
     import httpx2
 
     if isinstance(error, BaseExceptionGroup):
         for one in cast("BaseExceptionGroup[BaseException]", error).exceptions:
-            yield from unsent(one)
+            yield from unsent_keys(one)
     elif isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout):
         body = json.loads(error.request.content or b"{}")
         meta = cast("JsonObject", body.get("params", {}).get("_meta", {}))

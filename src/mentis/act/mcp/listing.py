@@ -22,7 +22,7 @@ from mentis.values.json import JsonObject
 from mentis.values.tool import ToolDeclaration
 
 from .declared import McpServer, ToolOverride
-from .told import LeftOut
+from .told import OmittedTool
 
 _OTHER = re.compile(r"[^a-zA-Z0-9_-]")
 _LONGEST_NAME = 64
@@ -31,7 +31,7 @@ _MOST_TOLD = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedTool:
     """One tool: what it is called there, what it is declared as here, how its results look."""
 
     tool: str
@@ -46,14 +46,14 @@ class Sieve:
     server: McpServer
     check: Callable[[JsonObject], None]  # ValueError if the protocol does not allow it
     kept: list[JsonObject] = field(default_factory=list[JsonObject])
-    left_out: list[LeftOut] = field(default_factory=list[LeftOut])
+    left_out: list[OmittedTool] = field(default_factory=list[OmittedTool])
     over: int = 0
     _bytes: int = 0
 
     def take(self, page: object) -> list[JsonObject]:
         """What is kept of a page."""
         if not isinstance(page, list):
-            self.left_out.append(LeftOut("", "a page of the list is no list"))
+            self.left_out.append(OmittedTool("", "a page of the list is no list"))
             return []
         before = len(self.kept)
         for tool in cast("list[object]", page):
@@ -63,7 +63,7 @@ class Sieve:
     def _look(self, tool: object) -> None:
         name = cast("JsonObject", tool).get("name") if isinstance(tool, Mapping) else None
         if not isinstance(name, str) or not name:
-            self.left_out.append(LeftOut("", "a definition without a name"))
+            self.left_out.append(OmittedTool("", "a definition without a name"))
         elif self.server.allow and name not in self.server.allow:
             return
         elif len(self.kept) >= self.server.caps.tools:
@@ -88,46 +88,50 @@ class Sieve:
 
     def _leave(self, name: str, reason: str) -> None:
         if len(self.left_out) < _MOST_TOLD:
-            self.left_out.append(LeftOut(name[:200], reason))
+            self.left_out.append(OmittedTool(name[:200], reason))
         else:
             self.over += 1
 
 
-def acts_of(server: McpServer, sieve: Sieve) -> tuple[tuple[Listed, ...], tuple[LeftOut, ...]]:
+def acts_of(
+    server: McpServer, sieve: Sieve
+) -> tuple[tuple[ListedTool, ...], tuple[OmittedTool, ...]]:
     """The acts, sorted by name, and everything that is left out."""
     left_out = list(sieve.left_out)
     unique, doubles = _unique(sieve.kept)
     left_out += doubles
-    listed: dict[str, Listed] = {}
+    listed: dict[str, ListedTool] = {}
     # Those whose name needs no change come first: nothing can take it from them.
     for tool in sorted(unique, key=lambda one: _changed(_name(one))):
         try:
             made = _listed(server, tool)
         except BadInput as error:
-            left_out.append(LeftOut(_name(tool), error.message))
+            left_out.append(OmittedTool(_name(tool), error.message))
             continue
         if (first := listed.setdefault(made.spec.name, made)) is not made:
             reason = f"its name would be {made.spec.name!r}, which is that of {first.tool!r}"
-            left_out.append(LeftOut(made.tool, reason))
+            left_out.append(OmittedTool(made.tool, reason))
     if sieve.over:
         reason = f"{sieve.over} more definitions are over the caps; choose with `allow`"
-        left_out.append(LeftOut("", reason))
+        left_out.append(OmittedTool("", reason))
     missing = set(server.allow) - {one.tool for one in listed.values()}
     missing -= {one.tool for one in left_out}
-    left_out += [LeftOut(name, "allowed, but not in the server's list") for name in sorted(missing)]
+    left_out += [
+        OmittedTool(name, "allowed, but not in the server's list") for name in sorted(missing)
+    ]
     return tuple(listed[name] for name in sorted(listed)), tuple(left_out)
 
 
-def cleaned(part: object, clean: Callable[[str], str]) -> object:
+def clean_texts(part: object, clean: Callable[[str], str]) -> object:
     """The same with every text in it cleaned, names too."""
     match part:
         case str():
             return clean(part)
         case Mapping():
             members = cast("JsonObject", part).items()
-            return {clean(name): cleaned(value, clean) for name, value in members}
+            return {clean(name): clean_texts(value, clean) for name, value in members}
         case list() | tuple():
-            return [cleaned(item, clean) for item in cast("Sequence[object]", part)]
+            return [clean_texts(item, clean) for item in cast("Sequence[object]", part)]
         case _:
             return part
 
@@ -141,16 +145,16 @@ def offered_name(server: str, tool: str) -> str:
     return f"{name[: _LONGEST_NAME - _MARK - 1]}_{mark}"
 
 
-def _unique(tools: Sequence[JsonObject]) -> tuple[list[JsonObject], list[LeftOut]]:
+def _unique(tools: Sequence[JsonObject]) -> tuple[list[JsonObject], list[OmittedTool]]:
     """Told twice alike it is one tool; told twice differently nobody knows which it is."""
     different = {json.dumps(tool, sort_keys=True): tool for tool in tools}
     counts = Counter(_name(tool) for tool in different.values())
     reason = "it is defined more than once, and not alike"
-    doubles = [LeftOut(name, reason) for name, count in counts.items() if count > 1]
+    doubles = [OmittedTool(name, reason) for name, count in counts.items() if count > 1]
     return [tool for tool in different.values() if counts[_name(tool)] == 1], doubles
 
 
-def _listed(server: McpServer, tool: JsonObject) -> Listed:
+def _listed(server: McpServer, tool: JsonObject) -> ListedTool:
     name = _name(tool)
     override = server.tools.get(name, ToolOverride())
     effects, again = override.external_effects, override.idempotent
@@ -171,7 +175,7 @@ def _listed(server: McpServer, tool: JsonObject) -> Listed:
     output = cast("JsonObject | None", tool.get("outputSchema"))
     if output is not None:
         refuse_unusable(ToolDeclaration(name, "", output))
-    return Listed(name, _spec(server, checked_declaration(declaration), override), output)
+    return ListedTool(name, _spec(server, checked_declaration(declaration), override), output)
 
 
 def _spec(server: McpServer, declaration: ToolDeclaration, override: ToolOverride) -> ActSpec:

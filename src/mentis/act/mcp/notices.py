@@ -11,7 +11,7 @@ _LOG = logging.getLogger("mentis.act.mcp")
 _LONGEST = 500
 
 
-class Notices:
+class ServerNotices:
     """Equal ones are counted; the oldest make room. Each is logged the first time."""
 
     def __init__(self, server: str, most: int) -> None:

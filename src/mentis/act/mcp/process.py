@@ -50,7 +50,7 @@ class Launch:
 
 
 @asynccontextmanager
-async def started(launch: Launch, watch: Watch) -> AsyncGenerator[Streams]:
+async def start_process(launch: Launch, watch: Watch) -> AsyncGenerator[Streams]:
     """The streams of the SDK to a new process, which is gone with its children afterwards.
 
     OSError or ValueError when it cannot be started.
@@ -99,9 +99,9 @@ async def _read(process: Process, into: Incoming, watch: Watch) -> None:
             watch.end(await _ending(process))
 
 
-async def _message(line: bytes | Head, watch: Watch) -> JSONRPCMessage | None:
+async def _message(line: bytes | LineHead, watch: Watch) -> JSONRPCMessage | None:
     """What came, as the SDK may have it; None for noise."""
-    if isinstance(line, Head):
+    if isinstance(line, LineHead):
         return watch.too_large(line.text)
     try:
         message = await to_thread.run_sync(_parsed, line) if len(line) > _LARGE else _parsed(line)
@@ -118,13 +118,13 @@ def _parsed(line: bytes) -> JSONRPCMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class LineHead:
     """The beginning of a line that was too long to be taken."""
 
     text: bytes
 
 
-async def _lines(stream: ByteReceiveStream, watch: Watch) -> AsyncIterator[bytes | Head]:
+async def _lines(stream: ByteReceiveStream, watch: Watch) -> AsyncIterator[bytes | LineHead]:
     begun, most, skipped = bytearray(), watch.server.caps.frame_bytes, False
     async for chunk in stream:
         if not watch.weigh(len(chunk)):
@@ -132,9 +132,9 @@ async def _lines(stream: ByteReceiveStream, watch: Watch) -> AsyncIterator[bytes
         *ends, rest = chunk.split(b"\n")
         for end in ends:
             skipped = skipped or len(begun) + len(end) > most
-            line = Head(bytes(begun[:_HEAD])) if skipped else bytes(begun + end)
+            line = LineHead(bytes(begun[:_HEAD])) if skipped else bytes(begun + end)
             begun, skipped = bytearray(), False
-            if isinstance(line, Head) or line.strip():
+            if isinstance(line, LineHead) or line.strip():
                 yield line
         skipped = skipped or len(begun) + len(rest) > most
         begun += rest[:_HEAD] if skipped else rest

@@ -17,16 +17,16 @@ from mentis.ports.secrets import Secrets
 from mentis.values.digest import Digest
 from mentis.values.json import JsonObject
 
-from .connection import Connection, Unanswered, converse
+from .connection import Connection, ServerTimeout, converse
 from .declared import FirstUse, McpServer, check_server
 from .handler import McpHandler
-from .http import reached, unsent
-from .listing import Listed, cleaned
-from .notices import Notices
+from .http import connect_http, unsent_keys
+from .listing import ListedTool, clean_texts
+from .notices import ServerNotices
 from .pins import compare, reason_of
-from .process import Launch, started
+from .process import Launch, start_process
 from .results import Keep
-from .told import LeftOut, McpStatus, Offer, PinChange, SourceState
+from .told import McpStatus, Offer, OmittedTool, PinChange, SourceState
 from .watch import Watch
 
 if TYPE_CHECKING:
@@ -74,11 +74,11 @@ class McpSource:
         self._on_offer = on_offer
         self._pins = dict(pins)
         self._first_use: FirstUse = first_use
-        self._notices = Notices(server.name, server.caps.notices)
+        self._notices = ServerNotices(server.name, server.caps.notices)
         self._connection: Connection | None = None
         self._watch: Watch | None = None
-        self._listed: tuple[Listed, ...] = ()
-        self._left_out: tuple[LeftOut, ...] = ()
+        self._listed: tuple[ListedTool, ...] = ()
+        self._left_out: tuple[OmittedTool, ...] = ()
         self._digests: dict[str, Digest] = {}
         self._told: set[PinChange] = set()
         self._again = anyio.Event()
@@ -171,10 +171,10 @@ class McpSource:
 
     def _fell(self, watch: Watch, error: Exception) -> bool:
         """Keep what is known of a connection that failed. True when it would fail again."""
-        for key in unsent(error):
+        for key in unsent_keys(error):
             watch.forget(key)
         first = _first(error)
-        if isinstance(first, Unanswered):
+        if isinstance(first, ServerTimeout):
             self._notices.add("slow", str(first))
         watch.end(_line(first, self.clean))
         return isinstance(first, UserError | FileNotFoundError | PermissionError | ValueError)
@@ -196,7 +196,7 @@ class McpSource:
                     if watch.changed and not watch.over:
                         await self._ports.sleep(times.debounce)
                         await self._refresh(connection)
-            except Unanswered as error:
+            except ServerTimeout as error:
                 watch.cut = True  # it hangs: nothing is gained by asking it to leave
                 watch.end(str(error))
                 raise
@@ -208,8 +208,8 @@ class McpSource:
         connection.watch.changed = False
         listed, left_out = await connection.tools()
         self._listed = tuple(self._cleaned(one) for one in listed if not self._tells(one))
-        told = [LeftOut("", "its name holds a secret") for one in listed if self._tells(one)]
-        told += [LeftOut(self.clean(one.tool), self.clean(one.reason)) for one in left_out]
+        told = [OmittedTool("", "its name holds a secret") for one in listed if self._tells(one)]
+        told += [OmittedTool(self.clean(one.tool), self.clean(one.reason)) for one in left_out]
         self._left_out = tuple(told)
         self._connection = connection
         self.state, self.reason = "up", ""
@@ -263,7 +263,7 @@ class McpSource:
     def _transport(self, watch: Watch) -> Transport:
         if self.server.url:
             secret = self._secret(self.server.key_env)
-            return cast("Transport", reached(self.server, secret, watch))
+            return cast("Transport", connect_http(self.server, secret, watch))
         named = {name: self._secret(name) for name in self.server.env}
         harmless = {
             name: value for name, value in self._ports.environment.items() if name in HARMLESS
@@ -271,7 +271,7 @@ class McpSource:
         # What is run is what was trusted: it leaves no code of its own beside it.
         environment = {**harmless, "PYTHONDONTWRITEBYTECODE": "1", **named}
         launch = Launch(self.server.command, self.server.cwd or self._ports.folder, environment)
-        return started(launch, watch)
+        return start_process(launch, watch)
 
     def _secret(self, name: str) -> str:
         found = self._ports.secrets.get(name) if name else ""
@@ -286,16 +286,16 @@ class McpSource:
     def _new_watch(self) -> Watch:
         return Watch(self.server, self._ports.clock, self._notices, self.clean)
 
-    def _tells(self, one: Listed) -> bool:
+    def _tells(self, one: ListedTool) -> bool:
         return self.clean(one.tool) != one.tool
 
-    def _cleaned(self, one: Listed) -> Listed:
+    def _cleaned(self, one: ListedTool) -> ListedTool:
         """A server that repeats its secrets in a definition is not to tell them to a model."""
         told = one.spec.declaration
         declaration = replace(
             told,
             description=self.clean(told.description),
-            parameters=cast("JsonObject", cleaned(told.parameters, self.clean)),
+            parameters=cast("JsonObject", clean_texts(told.parameters, self.clean)),
         )
         return replace(one, spec=replace(one.spec, declaration=declaration))
 
@@ -314,6 +314,6 @@ def _first(error: BaseException) -> BaseException:
 
 def _line(error: BaseException, clean: Callable[[str], str]) -> str:
     said = error.message if isinstance(error, MentisError) else f"{type(error).__name__}: {error}"
-    if isinstance(error, Unanswered):
+    if isinstance(error, ServerTimeout):
         said = str(error)
     return clean(said).split("\n", 1)[0][:500]

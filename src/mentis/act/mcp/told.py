@@ -33,7 +33,7 @@ class McpNotice(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut(Value):
+class OmittedTool(Value):
     """A tool that is not offered, as the server calls it, and why."""
 
     tool: str
@@ -62,7 +62,7 @@ class McpStatus(Value):
     reason: str
     offered: int
     blocked: int
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[OmittedTool, ...]
     notices: tuple[McpNotice, ...]
 
 
@@ -74,4 +74,4 @@ class Offer:
     handlers: tuple[ActHandler, ...] = ()
     blocked: Mapping[str, str] = field(default_factory=dict[str, str])
     pins: tuple[PinChange, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[OmittedTool, ...] = ()

@@ -20,7 +20,7 @@ from mentis.values.json import JsonObject
 from .bucket import Bucket
 from .declared import McpServer
 from .listing import Sieve
-from .notices import Notices
+from .notices import ServerNotices
 
 if TYPE_CHECKING:
     from mcp_types import JSONRPCError, JSONRPCMessage
@@ -37,7 +37,11 @@ _FRAMES = 4  # of the largest kind may come at once
 
 class Watch:
     def __init__(
-        self, server: McpServer, clock: Clock, notices: Notices, clean: Callable[[str], str] = str
+        self,
+        server: McpServer,
+        clock: Clock,
+        notices: ServerNotices,
+        clean: Callable[[str], str] = str,
     ) -> None:
         caps = server.caps
         self.server = server

@@ -17,11 +17,11 @@ from mentis.values.action import Outcome, OutcomeState
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trust import Trust
 
-from .answers import Answer, read_answer, reason_in, state_of, text_in, without
+from .answers import ApiAnswer, read_answer, reason_in, state_of, text_in, without
 from .document import Document, Operation, OperationProblem
 from .keys import Key, fill_in, keys_for
-from .plan import Plan, plan_of
-from .wire import Sent, request_for
+from .plan import OperationPlan, plan_of
+from .wire import OutgoingRequest, request_for
 
 if TYPE_CHECKING:
     import httpx2
@@ -127,7 +127,7 @@ class OpenApiAct:
         told = self._spec.declaration
         return told.idempotent or not told.external_effects
 
-    async def _exchange(self, sent: Sent, call: ActCall) -> Answer:
+    async def _exchange(self, sent: OutgoingRequest, call: ActCall) -> ApiAnswer:
         import httpx2
 
         method, client = self._plan.operation.method, self._owner.client()
@@ -147,7 +147,7 @@ class OpenApiAct:
                     raise self._broken("it answered with packed bytes, which were not asked for")
                 most = self._owner.source.max_bytes
                 body, whole = await read_answer(response.aiter_raw(), most)
-                return Answer(response.status_code, dict(response.headers), body, whole)
+                return ApiAnswer(response.status_code, dict(response.headers), body, whole)
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
             raise ActFailed(f"no connection: {_told(error)}") from error
         except httpx2.TimeoutException as error:
@@ -168,7 +168,7 @@ class OpenApiAct:
         return Outcome(call.action, state, text=text, reason=reason, key=call.key, source=source)
 
 
-def _spec(source: OpenApiSource, plan: Plan, url: str) -> ActSpec:
+def _spec(source: OpenApiSource, plan: OperationPlan, url: str) -> ActSpec:
     operation = plan.operation
     declaration = ToolDeclaration(
         f"{source.prefix}{operation.id}",
@@ -219,14 +219,14 @@ def _server(source: OpenApiSource, document: Document) -> str:
     )
 
 
-def _refuse_key_places(sent: Sent, keys: tuple[Key, ...]) -> None:
+def _refuse_key_places(sent: OutgoingRequest, keys: tuple[Key, ...]) -> None:
     """An object in a query brings names of its own; none of them may be that of a key."""
     for key in keys:
         if key.place == "query" and any(name == key.name for name, _ in sent.query):
             raise BadInput(f"{key.name} is not for a payload to say", hint="leave it out")
 
 
-def _query(sent: Sent) -> str:
+def _query(sent: OutgoingRequest) -> str:
     return urlencode(sent.query, quote_via=quote)
 
 

@@ -15,7 +15,7 @@ _MOST_SAID = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ApiAnswer:
     """`whole` is False when there was more than may be read."""
 
     status: int
@@ -34,7 +34,7 @@ async def read_answer(pieces: AsyncIterator[bytes], most: int) -> tuple[bytes, b
     return bytes(body), True
 
 
-def without(answer: Answer, secrets: Sequence[str]) -> Answer:
+def without(answer: ApiAnswer, secrets: Sequence[str]) -> ApiAnswer:
     """Before anything is cut or packed: a part of a secret is not known as one."""
     # Latin-1 carries every byte through unchanged; secrets are ASCII.
     body = redact(answer.body.decode("latin-1"), secrets).encode("latin-1")
@@ -57,7 +57,7 @@ def state_of(status: int, *, repeatable: bool) -> OutcomeState:
     return "unavailable" if repeatable else "unknown"
 
 
-def text_in(answer: Answer, method: str) -> str:
+def text_in(answer: ApiAnswer, method: str) -> str:
     """The body; where there is none, what the answer says about itself, as JSON."""
     text = text_of_bytes(answer.body if answer.whole else _at_a_letter(answer.body))
     if not answer.whole:
@@ -68,7 +68,7 @@ def text_in(answer: Answer, method: str) -> str:
     return json.dumps({"status": answer.status, **told})
 
 
-def reason_in(answer: Answer) -> str:
+def reason_in(answer: ApiAnswer) -> str:
     """Why it was not done, with the server's own words as far as they can be read."""
     said = " ".join(text_of_bytes(_at_a_letter(answer.body[:_MOST_SAID])).split())
     later = answer.headers.get("retry-after", "")

@@ -12,7 +12,7 @@ from mentis.values.json import JsonObject
 
 from .document import Document, Operation
 from .plan import TOKEN
-from .wire import Sent
+from .wire import OutgoingRequest
 
 _NO_KEY: JsonObject = {}
 
@@ -47,7 +47,7 @@ def keys_for(
     )
 
 
-def fill_in(sent: Sent, keys: tuple[Key, ...], secrets: Secrets) -> tuple[str, ...]:
+def fill_in(sent: OutgoingRequest, keys: tuple[Key, ...], secrets: Secrets) -> tuple[str, ...]:
     """Put the keys where they belong; what they are comes back, to keep it out of every text."""
     told: list[str] = []
     for key in keys:

@@ -40,7 +40,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class OperationPlan:
     """`body` is the key of the body in the payload, "" when there is none."""
 
     operation: Operation
@@ -50,7 +50,9 @@ class Plan:
     media_type: str
 
 
-def plan_of(document: Document, operation: Operation, keys: frozenset[tuple[str, str]]) -> Plan:
+def plan_of(
+    document: Document, operation: Operation, keys: frozenset[tuple[str, str]]
+) -> OperationPlan:
     """`keys` are the places (`header`, `X-Key`) that the owner's keys go to: not for a payload."""
     return _Planner(document, operation).plan(keys)
 
@@ -63,7 +65,7 @@ class _Planner:
         self._properties: dict[str, object] = {}
         self._required: list[str] = []
 
-    def plan(self, keys: frozenset[tuple[str, str]]) -> Plan:
+    def plan(self, keys: frozenset[tuple[str, str]]) -> OperationPlan:
         found = [
             self._parameter(place, name, part)
             for (place, name), part in self._declared().items()
@@ -80,7 +82,7 @@ class _Planner:
             schema["$defs"] = defs
         parameters = tuple(one for one in found if one is not None)
         self._refuse_unfilled(parameters)
-        return Plan(self._operation, schema, parameters, body, media_type)
+        return OperationPlan(self._operation, schema, parameters, body, media_type)
 
     def _declared(self) -> dict[tuple[str, str], JsonObject]:
         """Those of the operation win over those of the path."""

@@ -12,14 +12,14 @@ from urllib.parse import quote
 from mentis.errors import BadInput
 from mentis.values.json import JsonObject
 
-from .plan import Parameter, Plan
+from .plan import OperationPlan, Parameter
 
 _BETWEEN = {"spaceDelimited": " ", "pipeDelimited": "|"}
 _SENDABLE = re.compile(r"[\x20-\x7e]*")
 
 
 @dataclass(slots=True)
-class Sent:
+class OutgoingRequest:
     """What goes out. `path` begins with a slash, and is encoded."""
 
     path: str
@@ -29,9 +29,9 @@ class Sent:
     body: bytes | None = None
 
 
-def request_for(plan: Plan, payload: JsonObject) -> Sent:
+def request_for(plan: OperationPlan, payload: JsonObject) -> OutgoingRequest:
     """BadInput when a value cannot be sent where it belongs."""
-    sent = Sent(plan.operation.path)
+    sent = OutgoingRequest(plan.operation.path)
     for one in plan.parameters:
         if one.key in payload:
             _put(sent, one, payload[one.key])
@@ -41,7 +41,7 @@ def request_for(plan: Plan, payload: JsonObject) -> Sent:
     return sent
 
 
-def _put(sent: Sent, one: Parameter, value: object) -> None:
+def _put(sent: OutgoingRequest, one: Parameter, value: object) -> None:
     match one.place:
         case "path":
             sent.path = sent.path.replace(f"{{{one.name}}}", _segment(one, _simple(one, value)))

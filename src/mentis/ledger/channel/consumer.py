@@ -45,7 +45,7 @@ from .intake import Changing, Snapshot, opened_folder, remove_same, take_snapsho
 from .operations import OperationsLog, added_line
 from .quarantine import put_aside
 from .secrecy import refuse_keys
-from .spooled import MOST_HEADING, Spooled, read_spooled
+from .spooled import MOST_HEADING, SpooledDraft, read_spooled
 from .sweep import sweep
 
 # The body field that binds an entry to the bytes of its file.
@@ -64,11 +64,11 @@ Judge: TypeAlias = Callable[[bytes], Draft | Refusal]
 Event: TypeAlias = Literal["conflict", "refused", "fault"]
 
 
-class Added(Protocol):
+class OnAdded(Protocol):
     def __call__(self, entry: Entry, line: str) -> None: ...
 
 
-class Refused(Protocol):
+class OnRefused(Protocol):
     def __call__(self, name: str, error: MentisError) -> None: ...
 
 
@@ -109,8 +109,8 @@ class Consumer:
     log: OperationsLog
     max_bytes: int = MAX_BYTES
     owners: Collection[int] = field(default_factory=lambda: {os.geteuid()})
-    on_added: Added | None = None
-    on_refused: Refused | None = None
+    on_added: OnAdded | None = None
+    on_refused: OnRefused | None = None
     keys: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     def consume(self) -> Round:
@@ -204,7 +204,7 @@ class Consumer:
             )
         return delivery
 
-    def _record(self, delivery: str, spooled: Spooled, lease: Lease) -> Entry | None:
+    def _record(self, delivery: str, spooled: SpooledDraft, lease: Lease) -> Entry | None:
         """The new entry, or None when the delivery was one already."""
         if self._is_known(delivery, spooled):
             return None
@@ -228,7 +228,7 @@ class Consumer:
             return None
         return entry
 
-    def _is_known(self, delivery: str, spooled: Spooled) -> bool:
+    def _is_known(self, delivery: str, spooled: SpooledDraft) -> bool:
         return find_known(self.store, self.agent, delivery, digest(spooled.draft)) is not None
 
     def _tell(self, delivery: str, entry: Entry | None, done: Round) -> None:

@@ -11,7 +11,7 @@ from mentis.errors import HomeError, MentisError, WorldError
 from mentis.ports.leases import Leases
 from mentis.values.health import Health, RouteHealth, RouteName
 from mentis.values.lease import CONSUME, Lease
-from mentis.values.words import counted
+from mentis.values.words import quantity
 
 from .folder import StatusFolder
 from .intake import Changing, opened_folder, take_snapshot
@@ -50,7 +50,7 @@ def check_health(agent: str, store: Leases, folder: StatusFolder, *, now: dateti
     if waiting and holder is not None and stuck:
         return Health("YELLOW", f"drafts cannot be recorded: {stuck}", routes, waiting, aside)
     if waiting and holder is None:
-        reason = f"{counted(waiting, 'draft')} waiting, and nobody consumes what comes as files"
+        reason = f"{quantity(waiting, 'draft')} waiting, and nobody consumes what comes as files"
         return Health("YELLOW", reason, routes, waiting, aside)
     return Health("GREEN", direct, routes, waiting, aside)
 

@@ -20,7 +20,7 @@ MOST_HEADING = 12 * MOST_SOURCE + 32
 
 
 @dataclass(frozen=True, slots=True)
-class Spooled:
+class SpooledDraft:
     draft: bytes
     source: str | None = None  # where it says nothing, it came as a file
 
@@ -34,16 +34,16 @@ def checked_source(source: str) -> str:
     )
 
 
-def write_spooled(spooled: Spooled) -> bytes:
+def write_spooled(spooled: SpooledDraft) -> bytes:
     if spooled.source is None:
         return spooled.draft
     return json.dumps({"source": spooled.source}).encode() + b"\n" + spooled.draft
 
 
-def read_spooled(name: str, content: bytes) -> Spooled:
+def read_spooled(name: str, content: bytes) -> SpooledDraft:
     """What a file of the spool holds. BadInput when it should tell its source and does not."""
     if not name.endswith(FROM):
-        return Spooled(content)
+        return SpooledDraft(content)
     heading, _, draft = content.partition(b"\n")
     try:
         told = read_strict_object(heading, max_bytes=MOST_HEADING)
@@ -52,7 +52,7 @@ def read_spooled(name: str, content: bytes) -> Spooled:
     source = told.get("source")
     if told.keys() != {"source"} or not isinstance(source, str):
         raise _unsaid(name, "it says something else")
-    return Spooled(draft, checked_source(source))
+    return SpooledDraft(draft, checked_source(source))
 
 
 def _unsaid(name: str, reason: str) -> BadInput:

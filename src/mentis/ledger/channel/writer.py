@@ -14,7 +14,7 @@ from mentis.ports.ids import Ids
 
 from .folder import FROM, SUFFIX, StatusFolder, checked_delivery, new_delivery
 from .intake import Changing, opened_folder, take_snapshot
-from .spooled import MOST_HEADING, Spooled, read_spooled, write_spooled
+from .spooled import MOST_HEADING, SpooledDraft, read_spooled, write_spooled
 
 # A writer has the spool for one look into it and one rename.
 _TURN_SECONDS = 30.0
@@ -35,11 +35,13 @@ def write_draft(
     says where the draft came from.
     """
     name = checked_delivery(delivery) if delivery else new_delivery(clock.now, ids)
-    spool_draft(folder, Spooled(draft, source), name, clock=clock)
+    spool_draft(folder, SpooledDraft(draft, source), name, clock=clock)
     return name
 
 
-def spool_draft(folder: StatusFolder, spooled: Spooled, delivery: str, *, clock: Clock) -> Path:
+def spool_draft(
+    folder: StatusFolder, spooled: SpooledDraft, delivery: str, *, clock: Clock
+) -> Path:
     """The file that this delivery waits as, behind all that waits; it may be there already.
 
     StoreConflict when the delivery waits with another content or source.
@@ -72,7 +74,7 @@ def write_pending(folder: StatusFolder, draft: bytes) -> None:
     write_atomic(folder.pending, draft)
 
 
-def _waits_already(folder: StatusFolder, delivery: str, spooled: Spooled) -> Path | None:
+def _waits_already(folder: StatusFolder, delivery: str, spooled: SpooledDraft) -> Path | None:
     """Where this very draft stands, if it does. StoreConflict if something else does."""
     names = folder.called(delivery)
     looked = {name: _is_same(folder.spool, name, spooled) for name in sorted(names)}
@@ -85,7 +87,7 @@ def _waits_already(folder: StatusFolder, delivery: str, spooled: Spooled) -> Pat
     return next((folder.spool / name for name, same in looked.items() if same), None)
 
 
-def _is_same(spool: Path, name: str, spooled: Spooled) -> bool | None:
+def _is_same(spool: Path, name: str, spooled: SpooledDraft) -> bool | None:
     """Whether this draft waits under this name; None when nothing does any more."""
     most = MAX_BYTES + MOST_HEADING
     try:

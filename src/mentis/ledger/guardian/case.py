@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from mentis.values.guardian import GuardianState, Level, Profile, Receipt
+from mentis.values.guardian import GuardianProfile, GuardianState, Level, Receipt
 from mentis.values.json import JsonObject
 from mentis.values.value import Value
 
@@ -70,7 +70,7 @@ class Case:
 
     window: JsonObject
     state: GuardianState
-    profile: Profile
+    profile: GuardianProfile
     response: Response = Response("")
     commit: Commit = Commit("", "", "", None, "")
     facts: Operations = Operations()

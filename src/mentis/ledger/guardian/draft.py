@@ -11,9 +11,9 @@ from mentis.values.json import JsonObject
 
 def read_draft(data: bytes) -> JsonObject:
     """The draft in these bytes; one wrapped as `{"status_window": {...}}` is taken out of it."""
-    return unwrapped(read_strict_object(data))
+    return unwrap_window(read_strict_object(data))
 
 
-def unwrapped(found: JsonObject) -> JsonObject:
+def unwrap_window(found: JsonObject) -> JsonObject:
     inner = found.get("status_window")
     return cast("JsonObject", inner) if isinstance(inner, Mapping) else found

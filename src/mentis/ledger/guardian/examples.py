@@ -78,7 +78,7 @@ def good_state() -> GuardianState:
     return GuardianState(step=1, cycle=2, since_audit=1, head=PREV, head_time=TIME, previous=before)
 
 
-def changed(window: JsonObject, changes: Mapping[str, object]) -> JsonObject:
+def apply_changes(window: JsonObject, changes: Mapping[str, object]) -> JsonObject:
     """The window with the fields at these JSON pointers set, or taken away where None is given."""
     fresh: dict[str, Any] = json.loads(json.dumps(window))
     for pointer, value in changes.items():

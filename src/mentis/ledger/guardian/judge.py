@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import cast
 
 from mentis.values.guardian import (
+    GuardianProfile,
     GuardianState,
     Judgement,
     Level,
     Persist,
-    Profile,
     RuleFinding,
 )
 from mentis.values.json import JsonObject
@@ -24,19 +24,21 @@ from .summary import derive_summary, differences
 from .table import RULES
 
 
-def judge_draft(window: JsonObject, state: GuardianState, profile: Profile) -> Judgement:
+def judge_draft(window: JsonObject, state: GuardianState, profile: GuardianProfile) -> Judgement:
     """What the guardian says of a draft before it is kept."""
     return judge_case(Case(window, state, profile), draft_rules(RULES))
 
 
 def judge_commit(
-    window: JsonObject, commit: Commit, state: GuardianState, profile: Profile
+    window: JsonObject, commit: Commit, state: GuardianState, profile: GuardianProfile
 ) -> Judgement:
     """What it says of a window that was kept: hash, predecessor, time."""
     return _only(Case(window, state, profile, commit=commit), _of("commit"))
 
 
-def judge_operations(facts: Operations, state: GuardianState, profile: Profile) -> Judgement:
+def judge_operations(
+    facts: Operations, state: GuardianState, profile: GuardianProfile
+) -> Judgement:
     """What it says of how a window was kept; what is not known is not judged."""
     return _only(Case({}, state, profile, facts=facts), _of("operations"))
 

@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from typing import NoReturn, cast, get_args
 
 from mentis.errors import SettingsError
-from mentis.values.guardian import Level, Limits, Profile
+from mentis.values.guardian import GuardianLimits, GuardianProfile, Level
 from mentis.values.window import WindowType
 
 from .profiles import DEFAULT, SETTLEMENTS, SHIPPED, find_profile
@@ -23,12 +23,12 @@ from .table import BY_ID
 
 _LEVELS: tuple[Level, ...] = ("block", "warn", "off")
 _KEYS = ("base", *_LEVELS, "types", "schema_versions", "settles", "limits")
-_LIMITS = tuple(field.name for field in fields(Limits))
+_LIMITS = tuple(field.name for field in fields(GuardianLimits))
 _TYPES: tuple[str, ...] = get_args(WindowType)
 _WHOLE = ("planner_items", "fresh_seconds")
 
 
-def read_profiles(tables: Mapping[str, object], *, file: str) -> dict[str, Profile]:
+def read_profiles(tables: Mapping[str, object], *, file: str) -> dict[str, GuardianProfile]:
     """Every profile of the file. They are not proved yet: `activate` does that."""
     _refuse_others(tables, ("profiles",), file)
     profiles = tables.get("profiles", {})
@@ -38,7 +38,7 @@ def read_profiles(tables: Mapping[str, object], *, file: str) -> dict[str, Profi
     return {name: _profile(name, table, f"{file}: {name}") for name, table in named.items()}
 
 
-def _profile(name: str, table: object, where: str) -> Profile:
+def _profile(name: str, table: object, where: str) -> GuardianProfile:
     if name in SHIPPED:
         _refuse(where, "a shipped profile has this name", "choose another one")
     if not isinstance(table, Mapping):
@@ -76,7 +76,7 @@ def _levels(given: Mapping[str, object], where: str) -> dict[str, Level]:
     return levels
 
 
-def _limits(base: Limits, given: object, where: str) -> Limits:
+def _limits(base: GuardianLimits, given: object, where: str) -> GuardianLimits:
     if not isinstance(given, Mapping):
         _refuse(where, "it is not a table", "write [profiles.NAME.limits]")
     numbers = cast("Mapping[str, object]", given)

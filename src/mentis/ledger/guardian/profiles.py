@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from mentis.codec.plain import plain_value
 from mentis.errors import SettingsError
 from mentis.ledger.canon import canonical
-from mentis.values.guardian import KnownConflict, Level, Profile
+from mentis.values.guardian import GuardianProfile, KnownConflict, Level
 
 from .case import Rule
 from .table import RULES
@@ -30,7 +30,7 @@ SETTLEMENTS: Mapping[str, str] = {
 }
 _TYPES = ("planner", "execution", "verification")
 
-S2 = Profile(
+S2 = GuardianProfile(
     name="s2-4.0",
     levels={"MENTIS-DEGRADED": "off"},
     types=_TYPES,
@@ -54,7 +54,7 @@ S2 = Profile(
         KnownConflict("C3", ("S2-HEALTH",), "with no route up every window is blocked"),
     ),
 )
-MENTIS = Profile(
+MENTIS = GuardianProfile(
     name=DEFAULT,
     types=(*_TYPES, "degraded"),
     settles=tuple(SETTLEMENTS),
@@ -71,21 +71,21 @@ def _strict_levels() -> dict[str, Level]:
 
 
 STRICT = replace(MENTIS, name="strict", levels=_strict_levels())
-SHIPPED: Mapping[str, Profile] = {profile.name: profile for profile in (S2, MENTIS, STRICT)}
+SHIPPED: Mapping[str, GuardianProfile] = {profile.name: profile for profile in (S2, MENTIS, STRICT)}
 
 
-def level_of(profile: Profile, rule: Rule) -> Level:
+def level_of(profile: GuardianProfile, rule: Rule) -> Level:
     return profile.levels.get(rule.id, rule.level)
 
 
-def level_words(profile: Profile, rule: Rule) -> str:
+def level_words(profile: GuardianProfile, rule: Rule) -> str:
     """The level, and which settled conflicts turn a finding into a warning."""
     level = level_of(profile, rule)
     settled = ", ".join(name for name in rule.yields if name in profile.settles)
     return f"{level} ({settled}: warn)" if settled and level == "block" else level
 
 
-def find_profile(name: str, more: Mapping[str, Profile] | None = None) -> Profile:
+def find_profile(name: str, more: Mapping[str, GuardianProfile] | None = None) -> GuardianProfile:
     """A profile by its name, also from `more` (an owner's)."""
     known = {**SHIPPED, **(more or {})}
     if name in known:
@@ -97,7 +97,7 @@ def find_profile(name: str, more: Mapping[str, Profile] | None = None) -> Profil
     )
 
 
-def digest_of(profile: Profile) -> str:
+def digest_of(profile: GuardianProfile) -> str:
     """What two profiles share when they judge alike: everything but the name."""
     content = {**plain_value(profile, "Profile"), "name": ""}
     return "sha256:" + hashlib.sha256(canonical(content)).hexdigest()

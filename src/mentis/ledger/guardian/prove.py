@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 
 from mentis.errors import ProfileConflict
-from mentis.values.guardian import Profile
+from mentis.values.guardian import GuardianProfile
 from mentis.values.json import JsonObject
 
 from .judge import draft_rules
@@ -24,7 +24,7 @@ _MANY_RISKS = (3, 4)
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class RuleConflict:
     """Rules that cannot hold together. `name` is that of a known conflict, or empty.
 
     `situation` and `type` are the plainest in which it was met, `cells` how often it was.
@@ -61,7 +61,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class ProfileProof:
     """What the search found: `points` stand for all windows, `evaluated` were run by the rules."""
 
     profile: str
@@ -69,14 +69,14 @@ class Proof:
     points: int
     evaluated: int
     cells: tuple[Cell, ...]
-    conflicts: tuple[Conflict, ...]
+    conflicts: tuple[RuleConflict, ...]
 
     @property
     def satisfied(self) -> int:
         return sum(cell.window is not None for cell in self.cells)
 
     @property
-    def undeclared(self) -> tuple[Conflict, ...]:
+    def undeclared(self) -> tuple[RuleConflict, ...]:
         """The conflicts that the profile does not declare."""
         return tuple(conflict for conflict in self.conflicts if not conflict.name)
 
@@ -110,12 +110,12 @@ class _Conflicts:
         self.first.setdefault(rules, given)
         self.cells[rules] = self.cells.get(rules, 0) + 1
 
-    def told(self) -> Iterator[Conflict]:
+    def told(self) -> Iterator[RuleConflict]:
         """The smallest first."""
         names = {frozenset(known.rules): known.name for known in self.space.profile.known}
         for rules in sorted(self.first, key=lambda rules: (len(rules), sorted(rules))):
             given = self.first[rules]
-            yield Conflict(
+            yield RuleConflict(
                 tuple(sorted(rules)),
                 situation_words(given),
                 str(given["type"]),
@@ -134,10 +134,10 @@ def _smallest(space: Space, given: Point, tables: Sequence[Table]) -> tuple[Tabl
     return tuple(core)
 
 
-_KEPT: dict[str, Proof] = {}
+_KEPT: dict[str, ProfileProof] = {}
 
 
-def prove(profile: Profile) -> Proof:
+def prove(profile: GuardianProfile) -> ProfileProof:
     """Search everything. The result depends on the profile's content only, and is kept by it."""
     key = digest_of(profile)
     if key not in _KEPT:
@@ -145,15 +145,15 @@ def prove(profile: Profile) -> Proof:
     return replace(_KEPT[key], profile=profile.name)
 
 
-def _prove(profile: Profile, key: str) -> Proof:
+def _prove(profile: GuardianProfile, key: str) -> ProfileProof:
     space = build_space(profile, draft_rules(RULES))
     conflicts = _Conflicts(space)
     cells = tuple(_judged(space, given, conflicts) for given in _situations(profile))
     told = tuple(conflicts.told())
-    return Proof(profile.name, key, space.size, space.evaluated, cells, told)
+    return ProfileProof(profile.name, key, space.size, space.evaluated, cells, told)
 
 
-def _situations(profile: Profile) -> Iterator[Point]:
+def _situations(profile: GuardianProfile) -> Iterator[Point]:
     """Every situation with every type, the plainest first."""
     values = [RISKS if name == "risks" else (False, True) for name in SITUATION]
     points = [dict[str, int](zip(SITUATION, one, strict=True)) for one in product(*values)]
@@ -176,7 +176,7 @@ def _judged(space: Space, given: Point, conflicts: _Conflicts) -> Cell:
     return Cell(given, None if broken else window)
 
 
-def activate(profile: Profile) -> Profile:
+def activate(profile: GuardianProfile) -> GuardianProfile:
     """The profile, once it is proved that it can be obeyed; ProfileConflict otherwise."""
     if profile == SHIPPED.get(profile.name):
         return profile  # the tests of every release prove these

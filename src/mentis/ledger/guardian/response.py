@@ -11,12 +11,12 @@ from typing import cast
 from mentis.errors import NotCanonical
 from mentis.ledger.canon import MAX_BYTES
 from mentis.ledger.strict_json import read_strict_object
-from mentis.values.guardian import GuardianState, Judgement, Profile
+from mentis.values.guardian import GuardianProfile, GuardianState, Judgement
 from mentis.values.json import JsonObject
 from mentis.values.window import is_window
 
 from .case import Case, Response
-from .draft import unwrapped
+from .draft import unwrap_window
 from .judge import draft_rules, judge_case
 from .table import RULES
 
@@ -76,7 +76,7 @@ class _Search:
         return None
 
 
-def check_response(text: str, state: GuardianState, profile: Profile) -> Judgement:
+def check_response(text: str, state: GuardianState, profile: GuardianProfile) -> Judgement:
     """The judgement of a whole answer: its order, and the window in it as a draft."""
     response, window = find_window(text)
     case = Case(window, state, profile, response=response)
@@ -100,7 +100,7 @@ def find_window(text: str) -> tuple[Response, JsonObject]:
     placed = _placed(response, windows[0], text)
     try:
         data = text[windows[0].start : windows[0].end].encode(errors="surrogatepass")
-        window = unwrapped(read_strict_object(data))
+        window = unwrap_window(read_strict_object(data))
     except NotCanonical as error:
         return replace(placed, windows=0, unreadable=error.message), {}
     trigger = next((one for one in reversed(found) if _is_trigger(one.value)), None)

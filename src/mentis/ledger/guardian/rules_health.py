@@ -29,7 +29,7 @@ def missing_foundation(case: Case) -> tuple[str, ...]:
     return tuple(missing)
 
 
-def degraded(case: Case) -> bool:
+def is_degraded(case: Case) -> bool:
     """A degraded window, where the profile knows the type."""
     kind = case.window.get("window_type")
     return kind == "degraded" and "degraded" in case.profile.types
@@ -46,7 +46,7 @@ def _red(case: Case) -> Iterator[Fault]:
 
 
 def offline_cap(case: Case) -> float:
-    return case.profile.limits.degraded_cap if degraded(case) else 0.0
+    return case.profile.limits.degraded_cap if is_degraded(case) else 0.0
 
 
 def _no_confidence(case: Case) -> Iterator[Fault]:
@@ -83,7 +83,7 @@ def _doom(case: Case) -> Iterator[Fault]:
 
 
 def _degraded(case: Case) -> Iterator[Fault]:
-    if not degraded(case):
+    if not is_degraded(case):
         return
     cap = case.profile.limits.degraded_cap
     if (confidence_of(case.window) or 0.0) > cap:

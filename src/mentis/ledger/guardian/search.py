@@ -12,7 +12,7 @@ from itertools import product
 from math import prod
 from typing import cast
 
-from mentis.values.guardian import GuardianState, Profile
+from mentis.values.guardian import GuardianProfile, GuardianState
 from mentis.values.json import JsonObject
 
 from .case import Case, Rule
@@ -93,7 +93,7 @@ class _Cut:
 class Space:
     """A profile's dimensions and tables; `wide` are the rules too wide for a table."""
 
-    profile: Profile
+    profile: GuardianProfile
     dims: Mapping[str, tuple[object, ...]]
     tables: tuple[Table, ...]
     wide: tuple[Rule, ...]
@@ -113,7 +113,7 @@ class Space:
         return sum(table.evaluated for table in self.tables)
 
 
-def build_space(profile: Profile, rules: Iterable[Rule]) -> Space:
+def build_space(profile: GuardianProfile, rules: Iterable[Rule]) -> Space:
     """Run every rule that may block on all it can tell apart."""
     dims = dimensions(profile)
     tables: list[Table] = []
@@ -129,7 +129,9 @@ def build_space(profile: Profile, rules: Iterable[Rule]) -> Space:
     return Space(profile, dims, tuple(tables), tuple(wide), base_window(profile))
 
 
-def _table(rule: Rule, profile: Profile, dims: Mapping[str, tuple[object, ...]]) -> Table | None:
+def _table(
+    rule: Rule, profile: GuardianProfile, dims: Mapping[str, tuple[object, ...]]
+) -> Table | None:
     plain = {name: values[0] for name, values in dims.items()}
     known: tuple[str, ...] = ()
     base = base_window(profile)
@@ -140,7 +142,7 @@ def _table(rule: Rule, profile: Profile, dims: Mapping[str, tuple[object, ...]])
         for values in product(*(dims[name] for name in known)):
             points += 1
             point = {**plain, **dict(zip(known, values, strict=True))}
-            if _blocks(rule, Trial(base, point, profile), seen):
+            if _blocks(rule, WindowTrial(base, point, profile), seen):
                 blocked.add(values)
             if len(seen) > len(known):
                 break
@@ -152,13 +154,13 @@ def _table(rule: Rule, profile: Profile, dims: Mapping[str, tuple[object, ...]])
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class WindowTrial:
     base: JsonObject
     point: Point
-    profile: Profile
+    profile: GuardianProfile
 
 
-def _blocks(rule: Rule, trial: Trial, seen: set[str]) -> bool:
+def _blocks(rule: Rule, trial: WindowTrial, seen: set[str]) -> bool:
     """Whether the rule blocks the concrete window at a point; `seen` gets what it read."""
     state = cast("GuardianState", _WatchedState(trial.point, seen))
     window = _Watched(trial.base, trial.point, seen)
@@ -167,7 +169,7 @@ def _blocks(rule: Rule, trial: Trial, seen: set[str]) -> bool:
     return any(finding.level == "block" for finding in run_rule(rule, case, level))
 
 
-def blocks(rule: Rule, window: JsonObject, point: Point, profile: Profile) -> bool:
+def blocks(rule: Rule, window: JsonObject, point: Point, profile: GuardianProfile) -> bool:
     """Whether the rule blocks this window."""
     case = Case(window, state_at(point), profile)
     return any(f.level == "block" for f in run_rule(rule, case, level_of(profile, rule)))

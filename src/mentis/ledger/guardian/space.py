@@ -12,7 +12,7 @@ from itertools import pairwise, product
 from typing import TypeAlias, cast
 
 from mentis.codec.plain import plain_value
-from mentis.values.guardian import AUDIT_EVERY, GuardianState, Profile, Receipt, Routes
+from mentis.values.guardian import AUDIT_EVERY, GuardianProfile, GuardianState, Receipt, Routes
 from mentis.values.json import JsonObject
 from mentis.values.window import (
     UNKNOWN_CYCLE,
@@ -80,7 +80,7 @@ STATE_FIELDS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def dimensions(profile: Profile) -> dict[str, tuple[object, ...]]:
+def dimensions(profile: GuardianProfile) -> dict[str, tuple[object, ...]]:
     """Every dimension with its values; the first one is the plainest."""
     flags: dict[str, tuple[object, ...]] = dict.fromkeys(WORDS, (False, True))
     return {
@@ -100,7 +100,7 @@ def dimensions(profile: Profile) -> dict[str, tuple[object, ...]]:
     }
 
 
-def _confidences(profile: Profile) -> tuple[float, ...]:
+def _confidences(profile: GuardianProfile) -> tuple[float, ...]:
     """Every limit, and one number between each two of them."""
     limits = profile.limits
     marks = {
@@ -119,7 +119,7 @@ def _confidences(profile: Profile) -> tuple[float, ...]:
     return tuple(sorted((*inside, *between), reverse=True))
 
 
-def _plans(profile: Profile) -> tuple[object, ...]:
+def _plans(profile: GuardianProfile) -> tuple[object, ...]:
     counts = sorted({0, 1, profile.limits.planner_items - 1, profile.limits.planner_items})
     return tuple(product([count for count in counts if count >= 0], (False, True)))
 
@@ -173,7 +173,7 @@ def window_at(point: Point, base: JsonObject) -> JsonObject:
     return window
 
 
-def base_window(profile: Profile) -> dict[str, object]:
+def base_window(profile: GuardianProfile) -> dict[str, object]:
     """What every window of the abstraction shares."""
     draft = WindowDraft(
         goal="Find out whether the list is complete",

@@ -11,14 +11,14 @@ from mentis.library.block_layer import (
     changed_fields,
     fields_of,
     layer_of,
-    normalised,
+    normalise_layer,
 )
 from mentis.library.constitution import needs_force
 from mentis.library.layer import Layer, as_problem
-from mentis.library.load import Loaded
+from mentis.library.load import LoadedLibrary
 from mentis.library.overlay import digest_of, domain_file, merge_block, owner_fields, shipped_fields
-from mentis.library.problems import Source
-from mentis.library.validate import Fault, make_block
+from mentis.library.problems import SourceFile
+from mentis.library.validate import EntryFault, make_block
 from mentis.values.json import JsonObject
 from mentis.values.location import Location, Problem
 
@@ -47,7 +47,7 @@ class Incoming:
 class Arrivals:
     """The blocks of an archive, seen from a library."""
 
-    def __init__(self, archive: Archive, loaded: Loaded) -> None:
+    def __init__(self, archive: Archive, loaded: LoadedLibrary) -> None:
         self._archive = archive
         self._shipped, self._owner = loaded.shipped, loaded.owner
         self.entries = archive.blocks()
@@ -75,7 +75,7 @@ class Arrivals:
     def present(self, block_id: str) -> BlockLayer | None:
         """What the owner's layer has of a block now, in the form in which it is stored."""
         layer = layer_of(block_id, self._shipped, self._owner)
-        return layer and normalised(block_id, layer, self._shipped)
+        return layer and normalise_layer(block_id, layer, self._shipped)
 
     def removal_needs_force(self, block_id: str) -> bool:
         return needs_force(block_id, self.present(block_id), None, self._shipped)
@@ -90,7 +90,7 @@ class Arrivals:
         }
         told = self._archive.bases(block_id).items()
         bases.update((path, base_entry(base)) for path, base in told if path in fields)
-        return normalised(block_id, BlockLayer(meta, content, bases), self._shipped)
+        return normalise_layer(block_id, BlockLayer(meta, content, bases), self._shipped)
 
     def _note(self, block_id: str, content: JsonObject) -> str:
         """Shipped variants the archive has not, such as other languages, stay as they are."""
@@ -99,7 +99,7 @@ class Arrivals:
         names = ", ".join(path.removeprefix("variants.") for path in kept)
         return f"the shipped wording stays for {names}" if kept else ""
 
-    def _problem(self, fault: Fault, member: str, meta: JsonObject) -> Problem:
+    def _problem(self, fault: EntryFault, member: str, meta: JsonObject) -> Problem:
         sources = self._archive.sources
         wording = sources.get(f"{DOMAINS}{domain_file(meta)}") if fault.part == "domain" else None
         location = _place(wording or sources[member], fault.path)
@@ -113,21 +113,21 @@ def _faults(
     *,
     layer: BlockLayer | None,
     shipped: Layer,
-) -> list[Fault]:
+) -> list[EntryFault]:
     """What would be wrong with the block once it is imported."""
     place = ("prompts", block_id)
     if not _ID.fullmatch(block_id):
         hint = "use letters, digits, dashes and underscores"
-        return [Fault("manifest", place, f"{block_id!r} cannot be the id of a block", hint)]
+        return [EntryFault("manifest", place, f"{block_id!r} cannot be the id of a block", hint)]
     over = layer or BlockLayer()
     file = domain_file({**shipped.prompts.get(block_id, {}), **over.meta})
     above = Layer("owner", prompts={block_id: over.meta}, domains={file: {block_id: over.content}})
     made = make_block(merge_block(block_id, shipped, above))
     if content is None and (not isinstance(made, list) or made[0].part == "domain"):
         message = f"{DOMAINS}{domain_file(meta)} holds no block {block_id!r}"
-        return [Fault("manifest", (*place, "domain_file"), message, "export it anew")]
+        return [EntryFault("manifest", (*place, "domain_file"), message, "export it anew")]
     return made if isinstance(made, list) else []
 
 
-def _place(source: Source, path: tuple[str | int, ...]) -> Location | None:
+def _place(source: SourceFile, path: tuple[str | int, ...]) -> Location | None:
     return as_problem(source.fault(path, "")).location

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mentis.library.layer import as_problem
-from mentis.library.load import Loaded
+from mentis.library.load import LoadedLibrary
 from mentis.library.overlay import digest_of
-from mentis.library.problems import Source
+from mentis.library.problems import SourceFile
 from mentis.library.states import changed_paths
-from mentis.library.validate import Fault, make_placeholder
+from mentis.library.validate import EntryFault, make_placeholder
 from mentis.values.json import JsonObject
 from mentis.values.location import Problem
 
@@ -29,7 +29,7 @@ class IncomingPlaceholder:
     problems: tuple[Problem, ...] = ()
 
 
-def incoming_placeholders(archive: Archive, loaded: Loaded) -> Iterator[IncomingPlaceholder]:
+def incoming_placeholders(archive: Archive, loaded: LoadedLibrary) -> Iterator[IncomingPlaceholder]:
     for key, (member, entry) in archive.placeholders().items():
         shipped = loaded.shipped.placeholders.get(key)
         present = owners_placeholder(key, loaded)
@@ -46,12 +46,12 @@ def incoming_placeholders(archive: Archive, loaded: Loaded) -> Iterator[Incoming
             yield IncomingPlaceholder(key, new, exists, changed_paths(present, new))
 
 
-def _problem(fault: Fault, source: Source) -> Problem:
+def _problem(fault: EntryFault, source: SourceFile) -> Problem:
     location = as_problem(source.fault(fault.path, "")).location
     return Problem("import-invalid", fault.message, location, fault.hint)
 
 
-def owners_placeholder(key: str, loaded: Loaded) -> JsonObject | None:
+def owners_placeholder(key: str, loaded: LoadedLibrary) -> JsonObject | None:
     entry = loaded.owner.placeholders.get(key)
     return None if entry is None else {k: v for k, v in entry.items() if k != "_origin"}
 

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from mentis.errors import UsageError
 from mentis.library.block_layer import BlockLayer, fields_of
-from mentis.library.load import Loaded
+from mentis.library.load import LoadedLibrary
 from mentis.values.json import JsonObject
 from mentis.values.location import Location, Problem
 from mentis.values.value import Value
@@ -64,7 +64,9 @@ class _Draft:
     problems: list[Problem] = field(default_factory=list[Problem])
 
 
-def plan_import(loaded: Loaded, archive: Archive, mode: Mode, *, force: bool = False) -> ImportPlan:
+def plan_import(
+    loaded: LoadedLibrary, archive: Archive, mode: Mode, *, force: bool = False
+) -> ImportPlan:
     """Nothing is written: the plan is for looking at, then for `Editor.write`.
 
     A block that cannot be taken over is a problem and stays out. With `force` the constitution
@@ -102,7 +104,9 @@ def _plan_block(draft: _Draft, block: Incoming, *, force: bool) -> None:
         draft.rows.append(ImportRow(block.id, what, block.changed, block.note))
 
 
-def _remove_blocks(draft: _Draft, arrivals: Arrivals, loaded: Loaded, *, force: bool) -> None:
+def _remove_blocks(
+    draft: _Draft, arrivals: Arrivals, loaded: LoadedLibrary, *, force: bool
+) -> None:
     for block_id in _owners_blocks(loaded):
         if block_id in arrivals.entries:
             continue
@@ -115,7 +119,7 @@ def _remove_blocks(draft: _Draft, arrivals: Arrivals, loaded: Loaded, *, force: 
         draft.rows.append(ImportRow(block_id, "removed", fields))
 
 
-def _owners_blocks(loaded: Loaded) -> dict[str, None]:
+def _owners_blocks(loaded: LoadedLibrary) -> dict[str, None]:
     """Every block of which the owner's layer says something."""
     owner = loaded.owner
     written = (block_id for entries in owner.domains.values() for block_id in entries)
@@ -123,7 +127,7 @@ def _owners_blocks(loaded: Loaded) -> dict[str, None]:
     return dict.fromkeys((*owner.prompts, *(one for one in written if one in known)))
 
 
-def _plan_placeholders(draft: _Draft, archive: Archive, loaded: Loaded) -> None:
+def _plan_placeholders(draft: _Draft, archive: Archive, loaded: LoadedLibrary) -> None:
     arriving = {one.key: one for one in incoming_placeholders(archive, loaded)}
     for one in arriving.values():
         _plan_placeholder(draft, one)

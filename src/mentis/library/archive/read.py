@@ -11,8 +11,8 @@ from typing import cast
 from mentis.errors import BadInput
 from mentis.library.files import parse_members
 from mentis.library.layer import MANIFESTS, OVERRIDES, REGISTRIES, Base
-from mentis.library.overlay import stored
-from mentis.library.problems import Source
+from mentis.library.overlay import strip_derived
+from mentis.library.problems import SourceFile
 from mentis.library.schemas import file_faults
 from mentis.values.json import JsonObject
 
@@ -29,7 +29,7 @@ class Archive:
     """What the members hold, by name. `ignored` members are neither read nor imported."""
 
     documents: Mapping[str, JsonObject]
-    sources: Mapping[str, Source]
+    sources: Mapping[str, SourceFile]
     ignored: tuple[str, ...] = ()
 
     @property
@@ -44,7 +44,7 @@ class Archive:
     def blocks(self) -> dict[str, tuple[str, JsonObject]]:
         """Every block entry with the manifest it stands in; the owner's manifest wins whole."""
         found = self._entries(tuple(MANIFESTS.values()), "prompts")
-        return {key: (file, stored(entry)) for key, file, entry in found}
+        return {key: (file, strip_derived(entry)) for key, file, entry in found}
 
     def placeholders(self) -> dict[str, tuple[str, JsonObject]]:
         found = self._entries(tuple(REGISTRIES.values()), "placeholders")
@@ -73,7 +73,7 @@ def read_archive(data: bytes, *, limits: Limits = _DEFAULT) -> Archive:
     members, ignored = unpack(data, limits, _is_known)
     _require_hashes(members)
     documents: dict[str, JsonObject] = {}
-    sources: dict[str, Source] = {}
+    sources: dict[str, SourceFile] = {}
     for name, content in members.items():
         sources[name], documents[name] = parse_members(content, name)
         if is_deep(documents[name]):
@@ -112,7 +112,7 @@ def _changed(message: str, member: str) -> BadInput:
     return BadInput(message, hint=hint, member=member)
 
 
-def _require_form(documents: Mapping[str, JsonObject], sources: Mapping[str, Source]) -> None:
+def _require_form(documents: Mapping[str, JsonObject], sources: Mapping[str, SourceFile]) -> None:
     for files, member in ((MANIFESTS, "prompts"), (REGISTRIES, "placeholders")):
         for file in files.values():
             if file in documents:
@@ -124,7 +124,7 @@ def _require_form(documents: Mapping[str, JsonObject], sources: Mapping[str, Sou
 _NO_OVERRIDES: JsonObject = {"version": "", "overrides": {}}
 
 
-def _require_entries(source: Source, document: JsonObject, member: str) -> None:
+def _require_entries(source: SourceFile, document: JsonObject, member: str) -> None:
     entries = document.get(member)
     if not isinstance(entries, dict):
         raise source.fault((member,), f"{member} must be a JSON object", hint="export it anew")

@@ -10,9 +10,9 @@ from pathlib import PurePath
 from typing import Literal, cast
 
 from mentis.errors import LibraryError
-from mentis.library.block_layer import BlockLayer, effective, layer_of, normalised
+from mentis.library.block_layer import BlockLayer, effective, layer_of, normalise_layer
 from mentis.library.layer import MANIFESTS, OVERRIDES, REGISTRIES, Layer
-from mentis.library.load import Loaded
+from mentis.library.load import LoadedLibrary
 from mentis.library.overlay import domain_file, merge_blocks, merge_placeholder
 from mentis.library.validate import make_block, make_placeholder
 from mentis.values.json import JsonObject
@@ -37,7 +37,7 @@ class _Told:
     bases: JsonObject
 
 
-def export_set(loaded: Loaded, *, date: str = "", partial: bool = False) -> bytes:
+def export_set(loaded: LoadedLibrary, *, date: str = "", partial: bool = False) -> bytes:
     """Every block and placeholder as it takes effect, and what the owner's changes replaced.
 
     What could not be loaded cannot be exported: an error, or left out and named if `partial`.
@@ -53,7 +53,7 @@ def export_set(loaded: Loaded, *, date: str = "", partial: bool = False) -> byte
     return pack({**members, METADATA: _as_bytes(metadata)})
 
 
-def _documents(loaded: Loaded) -> dict[str, JsonObject]:
+def _documents(loaded: LoadedLibrary) -> dict[str, JsonObject]:
     shipped, owner = loaded.shipped, loaded.owner
     told = list(_whole(loaded))
     version = shipped.tops.get(MANIFESTS["shipped"], {}).get("version", "2.0")
@@ -78,7 +78,7 @@ def _documents(loaded: Loaded) -> dict[str, JsonObject]:
     return {**documents, **_domains(sorted_told)}
 
 
-def _whole(loaded: Loaded) -> Iterator[_Told]:
+def _whole(loaded: LoadedLibrary) -> Iterator[_Told]:
     """The blocks that are in force; a shipped one whose override is wrong, as it is shipped."""
     shipped, owner = loaded.shipped, loaded.owner
     known = {block.id for block in loaded.library.blocks}
@@ -87,7 +87,7 @@ def _whole(loaded: Loaded) -> Iterator[_Told]:
             continue
         faulty = bool(loaded.problems) and isinstance(make_block(one), list)
         layer = None if faulty else layer_of(one.id, shipped, owner)
-        layer = layer and normalised(one.id, layer, shipped)
+        layer = layer and normalise_layer(one.id, layer, shipped)
         yield _Told(one.id, one.origin, *effective(one.id, layer, shipped), _bases(layer))
 
 

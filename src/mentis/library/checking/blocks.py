@@ -9,7 +9,7 @@ from mentis.library.problems import did_you_mean
 from mentis.library.search import texts
 from mentis.values.block import Block, Category, Position, Target
 
-from .desk import Desk, Finding
+from .desk import CheckDesk, CheckFinding
 
 POSITIONS: Mapping[Target, tuple[Position, ...]] = {
     "system_prompt": ("system_prompt", "system_prompt_append"),
@@ -22,7 +22,7 @@ _ONE_BY_ONE: frozenset[Category] = frozenset({"spec_autofill", "utility", "after
 CHARACTERS_PER_TOKEN = 4
 
 
-def check_blocks(desk: Desk) -> Iterator[Finding]:
+def check_blocks(desk: CheckDesk) -> Iterator[CheckFinding]:
     blocks = desk.loaded.library.blocks
     ids = {block.id for block in blocks}
     known = {name.partition("@")[0] for block in blocks for name in block.variants} | {"default"}
@@ -38,10 +38,10 @@ def check_blocks(desk: Desk) -> Iterator[Finding]:
     yield from _groups(blocks, desk)
 
 
-def _position(block: Block, desk: Desk) -> Iterator[Finding]:
+def _position(block: Block, desk: CheckDesk) -> Iterator[CheckFinding]:
     allowed = POSITIONS[block.target]
     if block.position not in allowed:
-        yield Finding(
+        yield CheckFinding(
             "prompt-target-position",
             desk.meta(block.id, "position"),
             f"position {block.position!r} does not go with target {block.target!r}",
@@ -54,9 +54,9 @@ def _target_of(position: Position) -> str:
     return f"{position!r} goes with target {target!r}"
 
 
-def _type(block: Block, desk: Desk) -> Iterator[Finding]:
+def _type(block: Block, desk: CheckDesk) -> Iterator[CheckFinding]:
     if block.type == "multi_turn" and block.target != "message":
-        yield Finding(
+        yield CheckFinding(
             "prompt-type-target",
             desk.meta(block.id, "type"),
             f"a {block.target} is text, so the messages of {block.id!r} are never told",
@@ -64,10 +64,10 @@ def _type(block: Block, desk: Desk) -> Iterator[Finding]:
         )
 
 
-def _condition(block: Block, desk: Desk, known: set[str]) -> Iterator[Finding]:
+def _condition(block: Block, desk: CheckDesk, known: set[str]) -> Iterator[CheckFinding]:
     wanted = block.variant_condition
     if wanted is not None and wanted not in known:
-        yield Finding(
+        yield CheckFinding(
             "prompt-unknown-variant",
             desk.meta(block.id, "variant_condition"),
             f"no block has a variant {wanted!r}",
@@ -75,13 +75,13 @@ def _condition(block: Block, desk: Desk, known: set[str]) -> Iterator[Finding]:
         )
 
 
-def _keys(block: Block, desk: Desk) -> Iterator[Finding]:
+def _keys(block: Block, desk: CheckDesk) -> Iterator[CheckFinding]:
     registered = desk.loaded.library.placeholders
     for field in ("requires_any", "requires_all", "requires_none"):
         keys: tuple[str, ...] = getattr(block, field)
         for index, key in enumerate(keys):
             if key not in registered:
-                yield Finding(
+                yield CheckFinding(
                     "prompt-unknown-key",
                     desk.meta(block.id, field).at(index),
                     f"{field} of {block.id!r} asks for {key!r}, which is not registered",
@@ -89,17 +89,17 @@ def _keys(block: Block, desk: Desk) -> Iterator[Finding]:
                 )
 
 
-def _default(block: Block, desk: Desk) -> Iterator[Finding]:
+def _default(block: Block, desk: CheckDesk) -> Iterator[CheckFinding]:
     variant = block.variants.get("default")
     if variant is None and block.variant_condition not in block.variants:
-        yield Finding(
+        yield CheckFinding(
             "prompt-no-default",
             desk.content(block.id, "variants"),
             f"{block.id!r} has no default variant; other variants leave it out",
             "add one, or name the variant it is for as variant_condition",
         )
     if variant is not None and not variant.messages and not variant.content.strip():
-        yield Finding(
+        yield CheckFinding(
             "prompt-empty-default",
             desk.wording(block.id, "default"),
             f"the default variant of {block.id!r} is empty, so it says nothing by default",
@@ -107,12 +107,12 @@ def _default(block: Block, desk: Desk) -> Iterator[Finding]:
         )
 
 
-def _length(block: Block, desk: Desk) -> Iterator[Finding]:
+def _length(block: Block, desk: CheckDesk) -> Iterator[CheckFinding]:
     limit = block.max_tokens
     longest = max((len(text) for text in texts(block)), default=0)
     tokens = -(-longest // CHARACTERS_PER_TOKEN)
     if limit is not None and tokens > limit:
-        yield Finding(
+        yield CheckFinding(
             "prompt-max-tokens",
             desk.meta(block.id, "max_tokens"),
             f"max_tokens is {limit}, and the longest text of {block.id!r} has about {tokens}",
@@ -120,12 +120,12 @@ def _length(block: Block, desk: Desk) -> Iterator[Finding]:
         )
 
 
-def _together(block: Block, desk: Desk, ids: set[str]) -> Iterator[Finding]:
+def _together(block: Block, desk: CheckDesk, ids: set[str]) -> Iterator[CheckFinding]:
     other = block.keep_with
     if other is None or (other in ids and other != block.id):
         return
     found = "itself" if other == block.id else f"{other!r}, which there is not"
-    yield Finding(
+    yield CheckFinding(
         "prompt-keep-with",
         desk.meta(block.id, "keep_with"),
         f"{block.id!r} is kept with {found}",
@@ -133,7 +133,7 @@ def _together(block: Block, desk: Desk, ids: set[str]) -> Iterator[Finding]:
     )
 
 
-def _orders(blocks: Sequence[Block], desk: Desk) -> Iterator[Finding]:
+def _orders(blocks: Sequence[Block], desk: CheckDesk) -> Iterator[CheckFinding]:
     ordered = sorted(blocks, key=lambda block: (block.target, block.order))
     for (target, order), tied in groupby(ordered, key=lambda block: (block.target, block.order)):
         earlier: list[Block] = []
@@ -141,7 +141,7 @@ def _orders(blocks: Sequence[Block], desk: Desk) -> Iterator[Finding]:
             other = next((one for one in earlier if _meet(one, block)), None)
             earlier.append(block)
             if other is not None:
-                yield Finding(
+                yield CheckFinding(
                     "prompt-duplicate-order",
                     desk.meta(block.id, "order"),
                     f"{other.id!r} has order {order:g} in the {target} as well;"
@@ -171,14 +171,14 @@ def _categories_meet(one: Block, other: Block) -> bool:
     return appended or len(categories) == 1 or not categories & _ON_DEMAND
 
 
-def _groups(blocks: Iterable[Block], desk: Desk) -> Iterator[Finding]:
+def _groups(blocks: Iterable[Block], desk: CheckDesk) -> Iterator[CheckFinding]:
     members: dict[str, list[Block]] = {}
     for block in blocks:
         if block.group is not None:
             members.setdefault(block.group, []).append(block)
     for group, found in members.items():
         if len(found) == 1:
-            yield Finding(
+            yield CheckFinding(
                 "prompt-lone-group",
                 desk.meta(found[0].id, "group"),
                 f"{found[0].id!r} is the only block of group {group!r}",

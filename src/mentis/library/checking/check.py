@@ -6,22 +6,22 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 
-from mentis.library.load import Loaded
+from mentis.library.load import LoadedLibrary
 from mentis.values.location import Problem
 
 from .blocks import check_blocks
 from .desk import as_located, open_desk
 from .files import check_content, check_files
 from .registry import check_registry
-from .table import RULES, Rule
+from .table import RULES, CheckRule
 from .text import check_texts
 
-__all__ = ["RULES", "Rule", "check"]
+__all__ = ["RULES", "CheckRule", "check"]
 
 _CHECKS = (check_files, check_content, check_blocks, check_texts, check_registry)
 
 
-def check(loaded: Loaded) -> tuple[Problem, ...]:
+def check(loaded: LoadedLibrary) -> tuple[Problem, ...]:
     """Everything wrong or doubtful in a prompt set, by file, line and column.
 
     A block that could not be loaded is told of once, and takes no part in the other rules.

@@ -8,9 +8,9 @@ from typing import TypeAlias, cast
 
 from mentis.codec.locate import locate
 from mentis.library.layer import Layer
-from mentis.library.load import Loaded
-from mentis.library.overlay import Merged, domain_file, merge_blocks
-from mentis.library.problems import Source, did_you_mean
+from mentis.library.load import LoadedLibrary
+from mentis.library.overlay import MergedBlock, domain_file, merge_blocks
+from mentis.library.problems import SourceFile, did_you_mean
 from mentis.values.json import JsonObject
 from mentis.values.location import Location, Problem
 
@@ -20,10 +20,10 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FilePlace:
     """A value in a file, or the first `words` inside that value."""
 
-    source: Source | None
+    source: SourceFile | None
     path: Path
     words: str = ""
     key: bool = False
@@ -32,26 +32,26 @@ class Place:
     def file(self) -> str:
         return self.source.file if self.source else ""
 
-    def at(self, *steps: str | int, words: str = "") -> Place:
-        return Place(self.source, (*self.path, *steps), words)
+    def at(self, *steps: str | int, words: str = "") -> FilePlace:
+        return FilePlace(self.source, (*self.path, *steps), words)
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckFinding:
     """A problem whose line and column are not looked up yet."""
 
     code: str
-    place: Place
+    place: FilePlace
     message: str
     hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class CheckDesk:
     """Both layers, and what they make of each block."""
 
-    loaded: Loaded
-    merged: Mapping[str, Merged]
+    loaded: LoadedLibrary
+    merged: Mapping[str, MergedBlock]
     _meant: dict[str, str] = field(default_factory=dict[str, str])
 
     def meant(self, key: str) -> str:
@@ -60,24 +60,24 @@ class Desk:
             self._meant[key] = did_you_mean(key, self.loaded.library.placeholders)
         return self._meant[key]
 
-    def meta(self, block_id: str, field: str) -> Place:
+    def meta(self, block_id: str, field: str) -> FilePlace:
         own = field in self._owner.prompts.get(block_id, {})
         layer = self._owner if own or block_id not in self._shipped.prompts else self._shipped
-        return Place(layer.files.get(layer.manifest_file), ("prompts", block_id, field))
+        return FilePlace(layer.files.get(layer.manifest_file), ("prompts", block_id, field))
 
-    def wording(self, block_id: str, variant: str) -> Place:
+    def wording(self, block_id: str, variant: str) -> FilePlace:
         own = self.is_owners(block_id, variant)
         return self._in_domain(block_id, "variants", variant, own=own)
 
-    def content(self, block_id: str, field: str) -> Place:
+    def content(self, block_id: str, field: str) -> FilePlace:
         own = field in self._content(self._owner, block_id)
         return self._in_domain(block_id, field, own=own)
 
-    def placeholder(self, key: str, field: str = "") -> Place:
+    def placeholder(self, key: str, field: str = "") -> FilePlace:
         own = field in self._owner.placeholders.get(key, {})
         layer = self._owner if own or key not in self._shipped.placeholders else self._shipped
         path = ("placeholders", key, field) if field else ("placeholders", key)
-        return Place(layer.files.get(layer.registry_file), path, key=not field)
+        return FilePlace(layer.files.get(layer.registry_file), path, key=not field)
 
     def is_owners(self, block_id: str, variant: str) -> bool:
         return variant in _variants(self._content(self._owner, block_id))
@@ -102,17 +102,17 @@ class Desk:
     def _content(self, layer: Layer, block_id: str) -> JsonObject:
         return layer.domains.get(self._file(layer, block_id), {}).get(block_id, {})
 
-    def _in_domain(self, block_id: str, *steps: str, own: bool) -> Place:
+    def _in_domain(self, block_id: str, *steps: str, own: bool) -> FilePlace:
         shipped = not own and block_id in self._shipped.prompts
         layer = self._shipped if shipped else self._owner
-        return Place(layer.files.get(self._file(layer, block_id)), (block_id, *steps))
+        return FilePlace(layer.files.get(self._file(layer, block_id)), (block_id, *steps))
 
 
-def open_desk(loaded: Loaded) -> Desk:
-    return Desk(loaded, merge_blocks(loaded.shipped, loaded.owner))
+def open_desk(loaded: LoadedLibrary) -> CheckDesk:
+    return CheckDesk(loaded, merge_blocks(loaded.shipped, loaded.owner))
 
 
-def as_located(finding: Finding) -> Problem:
+def as_located(finding: CheckFinding) -> Problem:
     return Problem(
         finding.code,
         finding.message,
@@ -122,7 +122,7 @@ def as_located(finding: Finding) -> Problem:
     )
 
 
-def _location(place: Place) -> Location | None:
+def _location(place: FilePlace) -> Location | None:
     source = place.source
     if source is None:
         return None

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from mentis.library.search import usages
 from mentis.values.placeholder import Placeholder
 
-from .desk import Desk, Finding
+from .desk import CheckDesk, CheckFinding
 from .marks import marks_in
 from .text import fence_finding
 
@@ -22,24 +22,24 @@ PHASES: Mapping[str, str] = {
 }
 
 
-def check_registry(desk: Desk) -> Iterator[Finding]:
+def check_registry(desk: CheckDesk) -> Iterator[CheckFinding]:
     for placeholder in desk.loaded.library.placeholders.values():
         yield from _phase(placeholder, desk)
         yield from _default(placeholder, desk)
     yield from _unused(desk)
 
 
-def _phase(placeholder: Placeholder, desk: Desk) -> Iterator[Finding]:
+def _phase(placeholder: Placeholder, desk: CheckDesk) -> Iterator[CheckFinding]:
     key, phase, fitting = placeholder.key, placeholder.phase, PHASES[placeholder.source]
     if phase != fitting:
-        yield Finding(
+        yield CheckFinding(
             "prompt-phase-source",
             desk.placeholder(key, "resolve_phase"),
             f"{key!r} has source {placeholder.source!r} and phase {phase!r}",
             f"with source {placeholder.source!r} goes phase {fitting!r}",
         )
     elif phase == "computed" and not placeholder.compute_function:
-        yield Finding(
+        yield CheckFinding(
             "prompt-no-function",
             desk.placeholder(key),
             f"{key!r} is computed, and names no function",
@@ -47,18 +47,18 @@ def _phase(placeholder: Placeholder, desk: Desk) -> Iterator[Finding]:
         )
 
 
-def _default(placeholder: Placeholder, desk: Desk) -> Iterator[Finding]:
+def _default(placeholder: Placeholder, desk: CheckDesk) -> Iterator[CheckFinding]:
     if "default" not in desk.loaded.owner.placeholders.get(placeholder.key, {}):
         return
     for name in marks_in(str(placeholder.default)):
         yield fence_finding(name, desk.placeholder(placeholder.key, "default"))
 
 
-def _unused(desk: Desk) -> Iterator[Finding]:
+def _unused(desk: CheckDesk) -> Iterator[CheckFinding]:
     own = desk.loaded.owner.placeholders.keys() - desk.loaded.shipped.placeholders.keys()
     for key in usages(desk.loaded.library).unused:
         if key in own:
-            yield Finding(
+            yield CheckFinding(
                 "prompt-unused-placeholder",
                 desk.placeholder(key),
                 f"no block uses {{{{{key}}}}}",

@@ -13,7 +13,7 @@ from mentis.values.json import JsonObject
 from mentis.values.placeholder import Placeholder
 from mentis.values.stability import Stability
 
-from .desk import Desk, Finding, Place
+from .desk import CheckDesk, CheckFinding, FilePlace
 from .marks import FENCES, SECTIONS, marks_in
 
 _ODD = re.compile(r"\{\{(?:\s+\w+\s*|\w+\s+)\}\}")
@@ -25,17 +25,17 @@ class _Text:
 
     variant: str
     text: str
-    place: Place
+    place: FilePlace
 
     @property
     def keys(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(PLACEHOLDER.findall(self.text)))
 
-    def at_key(self, key: str) -> Place:
+    def at_key(self, key: str) -> FilePlace:
         return self.place.at(words=f"{{{{{key}}}}}")
 
 
-def check_texts(desk: Desk) -> Iterator[Finding]:
+def check_texts(desk: CheckDesk) -> Iterator[CheckFinding]:
     registered = desk.loaded.library.placeholders
     for block in desk.loaded.library.blocks:
         found = list(_texts(block, desk))
@@ -47,7 +47,7 @@ def check_texts(desk: Desk) -> Iterator[Finding]:
         yield from _fleeting(block, found, registered)
 
 
-def _texts(block: Block, desk: Desk) -> Iterator[_Text]:
+def _texts(block: Block, desk: CheckDesk) -> Iterator[_Text]:
     for name, variant in block.variants.items():
         place = desk.wording(block.id, name)
         if variant.content:
@@ -56,10 +56,10 @@ def _texts(block: Block, desk: Desk) -> Iterator[_Text]:
             yield _Text(name, message.content, place.at("messages", index, "content"))
 
 
-def _unknown(text: _Text, desk: Desk) -> Iterator[Finding]:
+def _unknown(text: _Text, desk: CheckDesk) -> Iterator[CheckFinding]:
     for key in text.keys:
         if key not in desk.loaded.library.placeholders:
-            yield Finding(
+            yield CheckFinding(
                 "prompt-unknown-placeholder",
                 text.at_key(key),
                 f"{{{{{key}}}}} is not registered; it stays as it is unless a caller gives it",
@@ -67,9 +67,9 @@ def _unknown(text: _Text, desk: Desk) -> Iterator[Finding]:
             )
 
 
-def _odd(text: _Text) -> Iterator[Finding]:
+def _odd(text: _Text) -> Iterator[CheckFinding]:
     for braces in dict.fromkeys(_ODD.findall(text.text)):
-        yield Finding(
+        yield CheckFinding(
             "prompt-odd-braces",
             text.place.at(words=braces),
             f"{braces} is plain text; a placeholder has no spaces",
@@ -77,7 +77,7 @@ def _odd(text: _Text) -> Iterator[Finding]:
         )
 
 
-def _marks(block: Block, texts: list[_Text], desk: Desk) -> Iterator[Finding]:
+def _marks(block: Block, texts: list[_Text], desk: CheckDesk) -> Iterator[CheckFinding]:
     """Shipped wordings say what the markers mean; an override may keep those of its block."""
     allowed = set(SECTIONS) if block.category == "cortex" else set[str]()
     for text in texts:
@@ -88,7 +88,7 @@ def _marks(block: Block, texts: list[_Text], desk: Desk) -> Iterator[Finding]:
                 yield fence_finding(name, text.place)
 
 
-def _shipped_marks(block: Block, desk: Desk) -> set[str]:
+def _shipped_marks(block: Block, desk: CheckDesk) -> set[str]:
     wordings = desk.shipped_wordings(block.id).values()
     return {name for wording in wordings for text in _strings(wording) for name in marks_in(text)}
 
@@ -104,9 +104,9 @@ def _strings(value: object) -> Iterator[str]:
             yield from _strings(item)
 
 
-def fence_finding(name: str, place: Place) -> Finding:
+def fence_finding(name: str, place: FilePlace) -> CheckFinding:
     why = FENCES.get(name) or SECTIONS[name]
-    return Finding(
+    return CheckFinding(
         "prompt-fence",
         place.at(words=f"<{name}"),
         f"the text holds a marker that only Mentis sets: <{name} ({why})",
@@ -114,7 +114,7 @@ def fence_finding(name: str, place: Place) -> Finding:
     )
 
 
-def _used(block: Block, desk: Desk) -> Iterator[Finding]:
+def _used(block: Block, desk: CheckDesk) -> Iterator[CheckFinding]:
     listed = desk.merged[block.id].content.get("placeholders_used", [])
     declared = {key for key in cast("list[object]", listed) if isinstance(key, str)}
     used = set(block_keys(block))
@@ -122,7 +122,7 @@ def _used(block: Block, desk: Desk) -> Iterator[Finding]:
         return
     parts = (("lacks", used - declared), ("has without need", declared - used))
     said = "; ".join(f"{verb} {', '.join(sorted(keys))}" for verb, keys in parts if keys)
-    yield Finding(
+    yield CheckFinding(
         "prompt-placeholders-used",
         desk.content(block.id, "placeholders_used"),
         f"placeholders_used of {block.id!r} {said}",
@@ -132,7 +132,7 @@ def _used(block: Block, desk: Desk) -> Iterator[Finding]:
 
 def _fleeting(
     block: Block, texts: list[_Text], registered: Mapping[str, Placeholder]
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     fleeting = {key for key, one in registered.items() if one.stability is Stability.TURN}
     found = [(text, key) for text in texts for key in text.keys if key in fleeting]
     if not found:
@@ -145,8 +145,8 @@ def _fleeting(
         yield _undeclared(block, text, key)
 
 
-def _in_stable(block: Block, text: _Text, key: str) -> Finding:
-    return Finding(
+def _in_stable(block: Block, text: _Text, key: str) -> CheckFinding:
+    return CheckFinding(
         "prompt-turn-in-stable",
         text.at_key(key),
         f"{block.id!r} is declared stable, but {{{{{key}}}}} changes every turn",
@@ -154,8 +154,8 @@ def _in_stable(block: Block, text: _Text, key: str) -> Finding:
     )
 
 
-def _undeclared(block: Block, text: _Text, key: str) -> Finding:
-    return Finding(
+def _undeclared(block: Block, text: _Text, key: str) -> CheckFinding:
+    return CheckFinding(
         "prompt-turn-undeclared",
         text.at_key(key),
         f"{{{{{key}}}}} changes every turn, so {_lasting(text)} lasting characters of"

@@ -12,18 +12,18 @@ from difflib import unified_diff
 from pathlib import Path
 
 from mentis.errors import BadInput, MentisError, PersonaError, StoreConflict, StoreLocked
-from mentis.library.history import OUTSIDE, History, said, undo_target
+from mentis.library.history import OUTSIDE, RevisionHistory, revision_words, undo_target
 from mentis.ports.clock import Clock
 from mentis.ports.revisions import Revisions
 from mentis.values.cognition import Revision, trust_of
-from mentis.values.given import Given
+from mentis.values.given import GivenText
 from mentis.values.location import Location, Problem
 from mentis.values.stability import Stability
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
 from .folder import MemoryFolder
-from .review import MemoryChange, from_outside, reviewed, unseen
+from .review import MemoryChange, from_outside, pending_revisions, review_state
 from .text import NAMES, as_prompt_value, checked_name, drops_most, heading, is_empty, template
 
 _FOUND = "as it was found"
@@ -43,7 +43,7 @@ class MemoryFile(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class ShownFile(Value):
+class MemoryFileView(Value):
     """What a model that asks for a file is shown; `held` changes of it wait for their owner."""
 
     text: str
@@ -54,7 +54,7 @@ class ShownFile(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Written(Value):
+class MemoryFileWrite(Value):
     """What a write came to. `cut` is what was left out for going over the limit."""
 
     name: str
@@ -65,10 +65,10 @@ class Written(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered(Value):
+class MemoryValues(Value):
     """The values for a prompt, and what went wrong on the way; that never stops a turn."""
 
-    values: Mapping[str, Given]
+    values: Mapping[str, GivenText]
     problems: tuple[Problem, ...] = ()
 
 
@@ -91,7 +91,7 @@ class PersonaMemory:
     ) -> None:
         self.limit = limit
         self._folder = MemoryFolder(root)
-        self._history = History(revisions, clock)
+        self._history = RevisionHistory(revisions, clock)
         self._persona = persona_id
         self._language = language
         self._busy_seconds = busy_seconds
@@ -118,22 +118,22 @@ class PersonaMemory:
     def files(self) -> tuple[MemoryFile, ...]:
         return tuple(self.read(name) for name in NAMES)
 
-    def remember(self) -> Remembered:
+    def remember(self) -> MemoryValues:
         """What the files say, for a prompt. A file that cannot be read counts as empty."""
-        values: dict[str, Given] = {}
+        values: dict[str, GivenText] = {}
         problems: list[Problem] = []
         told = self._looked_through if self._manual() else self._told
         for name in NAMES:
             text = self._as_value(name, told(name, problems), problems)
             trust = self._trust.get(name, Trust.UNTRUSTED)
-            values[f"cortex_{name}"] = Given(
+            values[f"cortex_{name}"] = GivenText(
                 text,
                 f"{name}.md",
                 trust,
                 Stability.SESSION,
                 head=heading(name, self._language) if text else "",
             )
-        return Remembered(values, tuple(problems))
+        return MemoryValues(values, tuple(problems))
 
     def values(self) -> dict[str, str]:
         """The three values of a prompt: `cortex_memory`, `cortex_soul`, `cortex_relationship`.
@@ -144,17 +144,17 @@ class PersonaMemory:
         told = self.remember().values.items()
         return {key: f"{one.head}\n\n{one.text}" if one.text else "" for key, one in told}
 
-    def shown(self, name: str) -> ShownFile:
+    def shown(self, name: str) -> MemoryFileView:
         """What a model may read of a file."""
         name = checked_name(name)
         known = self.history(name)
-        last = reviewed(known)
+        last = review_state(known)
         if not self._manual() or not last.waiting:
             text = self._seen[name]
-            return ShownFile(text, is_empty(name, text), self.limit, trust_of(known))
+            return MemoryFileView(text, is_empty(name, text), self.limit, trust_of(known))
         trust = trust_of(known[: last.number])
         held = len(last.waiting)
-        return ShownFile(last.text, is_empty(name, last.text), self.limit, trust, held)
+        return MemoryFileView(last.text, is_empty(name, last.text), self.limit, trust, held)
 
     def write(
         self,
@@ -165,7 +165,7 @@ class PersonaMemory:
         force: bool = False,
         truncate: bool = False,
         expected: int | None = None,
-    ) -> Written:
+    ) -> MemoryFileWrite:
         """Put `text` in place of a file. `expected` is the revision the writer has seen."""
         name = checked_name(name)
         kept, cut = self._within_limit(name, text, truncate=truncate)
@@ -176,16 +176,16 @@ class PersonaMemory:
                 raise _conflict(name, expected, newest)
             if not force and drops_most("" if is_empty(name, old) else old, kept):
                 raise _too_much_goes(name, old, kept)
-            return self._replace(name, old, kept, said("write", words), cut=cut)
+            return self._replace(name, old, kept, revision_words("write", words), cut=cut)
 
-    def reset(self, name: str) -> Written:
+    def reset(self, name: str) -> MemoryFileWrite:
         """Back to the template; `undo` brings the text back."""
         name = checked_name(name)
         with self._folder.locked(seconds=self._busy_seconds):
             old = self._present(name)
             return self._replace(name, old, template(name, self._language), "reset")
 
-    def undo(self, name: str) -> Written:
+    def undo(self, name: str) -> MemoryFileWrite:
         """Take back the newest change that still stands."""
         name = checked_name(name)
         with self._folder.locked(seconds=self._busy_seconds):
@@ -196,7 +196,7 @@ class PersonaMemory:
                 raise PersonaError(f"{name}.md: there is nothing to undo", hint=hint, name=name)
             return self._replace(name, old, target.content, f"undo {target.number}")
 
-    def accept(self, name: str, number: int, *, words: str = "") -> Written:
+    def accept(self, name: str, number: int, *, words: str = "") -> MemoryFileWrite:
         """Vouch for the file as it stands at revision `number`; its text stays as it is."""
         name = checked_name(name)
         with self._folder.locked(seconds=self._busy_seconds):
@@ -204,9 +204,11 @@ class PersonaMemory:
             newest = len(self._adopt(name, text))
             if number != newest:
                 raise _conflict(name, number, newest)
-            made = self._history.append(self._key(name), text, said(f"accept {number}", words))
+            made = self._history.append(
+                self._key(name), text, revision_words(f"accept {number}", words)
+            )
             self._adopt(name, text)
-        return Written(name, made.number, changed=False, chars=len(text))
+        return MemoryFileWrite(name, made.number, changed=False, chars=len(text))
 
     def unseen(self, name: str) -> tuple[MemoryChange, ...]:
         """What the agent changed and its owner has not accepted or undone, oldest first."""
@@ -220,7 +222,7 @@ class PersonaMemory:
                 self.diff(name, revision.number - 1, revision.number),
                 review=from_outside(revision),
             )
-            for revision in unseen(self.history(name))
+            for revision in pending_revisions(self.history(name))
         )
 
     def history(self, name: str) -> tuple[Revision, ...]:
@@ -255,11 +257,13 @@ class PersonaMemory:
         self._seen[name], self._trust[name] = text, trust_of(known)
         return known
 
-    def _replace(self, name: str, old: str, new: str, words: str, *, cut: str = "") -> Written:
+    def _replace(
+        self, name: str, old: str, new: str, words: str, *, cut: str = ""
+    ) -> MemoryFileWrite:
         """Write the file, then the revision; without the revision the file is as before."""
         known = self._adopt(name, old)
         if new == old:
-            return Written(name, len(known), changed=False, chars=len(new), cut=cut)
+            return MemoryFileWrite(name, len(known), changed=False, chars=len(new), cut=cut)
         key = self._key(name)
         if not known:
             self._history.append(key, old, _FOUND)
@@ -270,7 +274,7 @@ class PersonaMemory:
             self._folder.write(name, old)
             raise
         self._seen[name], self._trust[name] = new, trust_of(self._history.of(key))
-        return Written(name, revision.number, changed=True, chars=len(new), cut=cut)
+        return MemoryFileWrite(name, revision.number, changed=True, chars=len(new), cut=cut)
 
     def _told(self, name: str, problems: list[Problem]) -> str:
         try:
@@ -292,7 +296,7 @@ class PersonaMemory:
         except MentisError as fault:
             problems.append(self._warning(name, f"{fault.message}; it counts as empty", fault.hint))
             return ""
-        last = reviewed(known)
+        last = review_state(known)
         self._trust[name] = trust_of(known[: last.number])
         self._seen.pop(name, None)  # that trust is of another text than the file's
         if last.waiting:

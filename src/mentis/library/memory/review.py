@@ -26,7 +26,7 @@ class MemoryChange(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Reviewed(Value):
+class ReviewState(Value):
     """The newest state of a file in which nothing waits for its owner: revision `number`, 0 if
     there is none. `waiting` are the agent's own changes since.
     """
@@ -36,14 +36,14 @@ class Reviewed(Value):
     waiting: tuple[Revision, ...] = ()
 
 
-def unseen(history: Sequence[Revision]) -> tuple[Revision, ...]:
+def pending_revisions(history: Sequence[Revision]) -> tuple[Revision, ...]:
     """The agent's own changes that still stand, since its owner last accepted the file."""
-    return reviewed(history).waiting
+    return review_state(history).waiting
 
 
-def reviewed(history: Sequence[Revision]) -> Reviewed:
+def review_state(history: Sequence[Revision]) -> ReviewState:
     """An owner's edit on top of what waits does not vouch for that: only `accept` does."""
-    last, waiting = Reviewed(), dict[int, Revision]()
+    last, waiting = ReviewState(), dict[int, Revision]()
     cleared: dict[int, dict[int, Revision]] = {}  # what waited when the file was reset
     for revision in history:
         if ACCEPTED.fullmatch(revision.words):
@@ -56,7 +56,7 @@ def reviewed(history: Sequence[Revision]) -> Reviewed:
         elif revision.words.startswith(_OWN):
             waiting = {**waiting, revision.number: revision}
         if not waiting:
-            last = Reviewed(revision.number, revision.content)
+            last = ReviewState(revision.number, revision.content)
     return replace(last, waiting=tuple(waiting.values()))
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Placed(Protocol):
+class MemoryPlaces(Protocol):
     """Something that has a place for each memory. Places are only added."""
 
     @property
@@ -25,7 +25,7 @@ class Placed(Protocol):
     def place(self, name: str) -> int | None: ...
 
 
-class Allowed:
+class AllowedMemories:
     """`refused` has the reason of each that may not be found; `ids` are all the others."""
 
     def __init__(self, wanted: MemoryFilter, now: str, memories: Iterable[Memory]) -> None:
@@ -34,7 +34,7 @@ class Allowed:
         self._wanted = wanted
         self._now = now
         self._timed: dict[str, Memory] = {}
-        self._masks: dict[Placed, _Mask] = {}
+        self._masks: dict[MemoryPlaces, _Mask] = {}
         for memory in memories:
             self.put(memory)
 
@@ -50,7 +50,7 @@ class Allowed:
             self._timed.pop(memory.id, None)
         self._decide(memory)
 
-    def at(self, now: str) -> Allowed:
+    def at(self, now: str) -> AllowedMemories:
         """Those that hold only for a while are looked at again when time has passed."""
         if now != self._now:
             self._now = now
@@ -58,7 +58,7 @@ class Allowed:
                 self._decide(memory)
         return self
 
-    def mask(self, of: Placed) -> NDArray[np.bool_] | None:
+    def mask(self, of: MemoryPlaces) -> NDArray[np.bool_] | None:
         """One truth value for each of its places; None when all may be found."""
         if self.everything:
             return None
@@ -83,7 +83,7 @@ class Allowed:
 
 
 class _Mask:
-    def __init__(self, of: Placed) -> None:
+    def __init__(self, of: MemoryPlaces) -> None:
         self.changed: list[str] = []
         self._of = of
         self._told: NDArray[np.bool_] = load_numpy().empty(0, dtype=bool)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .cells_plan import Plan, cells_in_order
+from .cells_plan import CellPlan, cells_in_order
 from .matrix import Matrix, Run, load_numpy
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def planned_size(count: int, exact_up_to: int) -> int:
 class Cells:
     """`matrix` has its rows cell after cell, and behind them those that came later."""
 
-    def __init__(self, matrix: Matrix, plan: Plan) -> None:
+    def __init__(self, matrix: Matrix, plan: CellPlan) -> None:
         self.matrix = matrix
         self.plan = plan
         self._ends: NDArray[np.intp] = load_numpy().append(plan.starts[1:], plan.size)

@@ -33,7 +33,7 @@ _LEAST, _MOST, _STEP = 32, 4, 1.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class CellPlan:
     """`order` has the places of the rows, cell after cell; `starts` where each cell begins there.
 
     A search looks at cells until it has looked at `budget` rows; `recall` is what that finds.
@@ -54,7 +54,7 @@ class StoppedError(Exception):
     """Somebody asked to stop. It never leaves this room."""
 
 
-def plan(rows: Floats, stop: Callable[[], bool] = bool) -> Plan | None:
+def plan(rows: Floats, stop: Callable[[], bool] = bool) -> CellPlan | None:
     """None when it was stopped. It takes seconds for 100,000 rows, and calls `stop` meanwhile."""
     try:
         return _Planner(rows, stop).plan()
@@ -78,7 +78,7 @@ class _Planner:
         self._rows = rows
         self._stop = stop
 
-    def plan(self) -> Plan:
+    def plan(self) -> CellPlan:
         np = self._np
         centres = self._learn()
         cells = self._assign(self._rows, centres)
@@ -87,7 +87,7 @@ class _Planner:
         full = counts > 0
         starts = (np.cumsum(counts) - counts)[full]
         budget, recall = self._measure(centres, cells, counts)
-        return Plan(centres[full], order, starts, budget, recall)
+        return CellPlan(centres[full], order, starts, budget, recall)
 
     def _learn(self) -> Floats:
         """The middles of the cells, by k-means on a part of the rows taken at even distances."""

@@ -12,7 +12,7 @@ Ranking: TypeAlias = Sequence[tuple[str, float]]
 _FLATTENING = 60
 
 
-class Fused:
+class FusedRanking:
     """`order` has every name with its score, below 0, the best first; equal ones in the order of
     their ids.
     """
@@ -28,8 +28,8 @@ class Fused:
             scores[name] = -round(shares, 9)
         self.order = sorted(zip(scores.values(), scores, strict=True))
 
-    def places(self, name: str) -> Places:
-        return Places(
+    def places(self, name: str) -> RankPair:
+        return RankPair(
             self._near_rank.get(name, 0),
             self._near.get(name, 0.0),
             self._said_rank.get(name, 0),
@@ -37,7 +37,7 @@ class Fused:
         )
 
 
-class Places(NamedTuple):
+class RankPair(NamedTuple):
     """Where one stood in each ranking. A rank of 0 means that it was not in it."""
 
     semantic_rank: int

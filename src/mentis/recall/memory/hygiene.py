@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from mentis.values.cognition import Memory
 from mentis.values.memories import HygieneFinding
-from mentis.values.words import counted
+from mentis.values.words import quantity
 
 from .circles import circles
 from .secrets_found import secrets_in
@@ -57,7 +57,7 @@ def _duplicates(
             yield HygieneFinding(
                 "duplicate",
                 tuple(group),
-                f"{counted(len(group), 'memory', 'memories')} of the same words",
+                f"{quantity(len(group), 'memory', 'memories')} of the same words",
                 f"keep {keep}: mentis memory supersede {others[0]} --by {keep}",
             )
 
@@ -98,7 +98,7 @@ def _quotes(
             yield HygieneFinding(
                 "quote",
                 (memory.id, *named),
-                f"it quotes {counted(len(quoted), 'memory', 'memories')}",
+                f"it quotes {quantity(len(quoted), 'memory', 'memories')}",
                 f"mentis memory forget {memory.id}, or supersede what it sums up",
             )
         for run in _own_runs(own):

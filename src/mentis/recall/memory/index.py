@@ -16,17 +16,17 @@ from mentis.values.memories import (
     EVERYTHING_PUBLIC,
     NO_VECTORS,
     MemoryFilter,
-    Scored,
-    Standing,
+    MemoryStanding,
+    ScoredMemory,
     Vector,
     VectorSearch,
 )
 from mentis.values.memory_kind import MemoryKind
 
-from .allowing import Allowed
+from .allowing import AllowedMemories
 from .bm25 import Bm25
 from .cells import Cells
-from .fusing import Fused, Places, Ranking
+from .fusing import FusedRanking, Ranking, RankPair
 from .matrix import Matrix
 
 _FILTERS = 8  # how many are kept worked out
@@ -48,17 +48,17 @@ class Query:
     half_life_days: float = 0.0
 
 
-class Row(NamedTuple):
+class MemoryCandidate(NamedTuple):
     """A candidate that nobody has judged yet."""
 
     memory: Memory
-    places: Places
+    places: RankPair
     fused: float = 0.0
     decay: float = 1.0
 
-    def judged(self, reason: str, *, chosen: bool) -> Scored:
+    def judged(self, reason: str, *, chosen: bool) -> ScoredMemory:
         places = self.places
-        return Scored(
+        return ScoredMemory(
             memory=self.memory,
             score=_steady(self.fused * self.decay),
             chosen=chosen,
@@ -73,16 +73,16 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedMemories:
     """The candidates, best first, to be gone through once."""
 
-    rows: Iterable[Row]
-    left_out: list[Scored]
+    rows: Iterable[MemoryCandidate]
+    left_out: list[ScoredMemory]
     vectors: VectorSearch = NO_VECTORS
 
 
 class MemoryIndex:
-    def __init__(self, standing: Standing, memories: Iterable[Memory]) -> None:
+    def __init__(self, standing: MemoryStanding, memories: Iterable[Memory]) -> None:
         self.standing = standing
         self.memories: dict[str, Memory] = {}
         self._kinds: defaultdict[MemoryKind, dict[str, Memory]] = defaultdict(dict)
@@ -90,10 +90,10 @@ class MemoryIndex:
         self.matrix: Matrix | None = None
         self.cells: Cells | None = None
         self.note = ""  # why there are no cells
-        self._allowed: dict[MemoryFilter, Allowed] = {}
+        self._allowed: dict[MemoryFilter, AllowedMemories] = {}
         self.put(standing, memories)
 
-    def put(self, standing: Standing, memories: Iterable[Memory]) -> None:
+    def put(self, standing: MemoryStanding, memories: Iterable[Memory]) -> None:
         """What changed since the last standing. What was forgotten needs a new index."""
         self.standing = standing
         for memory in memories:
@@ -135,7 +135,7 @@ class MemoryIndex:
             return None
         return cast("Sequence[float]", self.matrix.rows[place])
 
-    def search(self, query: Query) -> Ranked:
+    def search(self, query: Query) -> RankedMemories:
         """Every candidate, best first, and what would have been one but was not allowed."""
         allowed = self._allowed_for(query)
         depth = max(50, query.limit * 5)
@@ -143,28 +143,30 @@ class MemoryIndex:
         if query.lexical:
             lexical = self._lexical(query.text, allowed, depth)
         near, how = self._semantic(query, allowed, depth)
-        fused = Fused(near, lexical)
+        fused = FusedRanking(near, lexical)
         # Most are never looked at, so they are made when somebody does.
         rows = (
-            Row(self.memories[name], fused.places(name), fused=-below, decay=decay)
+            MemoryCandidate(self.memories[name], fused.places(name), fused=-below, decay=decay)
             for below, name, decay in self._weighed(fused, query)
         )
-        return Ranked(rows, self._left_out(query, allowed), how)
+        return RankedMemories(rows, self._left_out(query, allowed), how)
 
-    def _weighed(self, fused: Fused, query: Query) -> Iterable[tuple[float, str, float]]:
+    def _weighed(self, fused: FusedRanking, query: Query) -> Iterable[tuple[float, str, float]]:
         """As they are, or with what their age leaves of each."""
         if query.half_life_days <= 0:
             return ((*one, 1.0) for one in fused.order)
         aged = [(*one, _decay(self.memories[one[1]], query)) for one in fused.order]
         return sorted(aged, key=lambda one: (_steady(one[0] * one[2]), one[1]))
 
-    def _lexical(self, text: str, allowed: Allowed, depth: int) -> Ranking:
+    def _lexical(self, text: str, allowed: AllowedMemories, depth: int) -> Ranking:
         if allowed.everything:
             return self._words.rank(text, among=None, count=depth)
         mask = None if self.matrix is None else allowed.mask(self._words)
         return self._words.rank(text, among=allowed.ids, count=depth, mask=mask)
 
-    def _semantic(self, query: Query, allowed: Allowed, depth: int) -> tuple[Ranking, VectorSearch]:
+    def _semantic(
+        self, query: Query, allowed: AllowedMemories, depth: int
+    ) -> tuple[Ranking, VectorSearch]:
         if query.vector is None:
             return (), NO_VECTORS
         if query.near is not None:
@@ -180,7 +182,7 @@ class MemoryIndex:
         found, looked_at = self.cells.rank(query.vector, among=among, count=depth)
         return found, VectorSearch("index", looked_at, self.cells.plan.recall)
 
-    def _left_out(self, query: Query, allowed: Allowed) -> list[Scored]:
+    def _left_out(self, query: Query, allowed: AllowedMemories) -> list[ScoredMemory]:
         """What says the words of the query but was not allowed, with the reason."""
         if allowed.everything or not query.lexical:
             return []
@@ -188,7 +190,7 @@ class MemoryIndex:
         others = None if mask is None else ~mask
         out = self._words.rank(query.text, among=allowed.refused, count=_LEFT_OUT, mask=others)
         return [
-            Scored(
+            ScoredMemory(
                 memory=self.memories[name],
                 score=0.0,
                 chosen=False,
@@ -198,11 +200,11 @@ class MemoryIndex:
             for name, score in out
         ]
 
-    def _allowed_for(self, query: Query) -> Allowed:
+    def _allowed_for(self, query: Query) -> AllowedMemories:
         known = self._allowed.get(query.wanted)
         if known is not None:
             return known.at(query.now)
-        made = Allowed(query.wanted, query.now, self.memories.values())
+        made = AllowedMemories(query.wanted, query.now, self.memories.values())
         if len(self._allowed) >= _FILTERS:
             self._allowed.clear()
         self._allowed[query.wanted] = made

@@ -14,7 +14,7 @@ from mentis.values.memories import Vector, text_digest
 _HINT = "the embedder is broken; use another one"
 
 
-def packed(memories: Sequence[Memory], vectors: Sequence[Sequence[float]]) -> list[Vector]:
+def pack_vectors(memories: Sequence[Memory], vectors: Sequence[Sequence[float]]) -> list[Vector]:
     """One vector for each memory, in the same order."""
     if len(vectors) != len(memories):
         raise EngineFailed(

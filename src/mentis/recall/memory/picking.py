@@ -5,36 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from mentis.values.cognition import Memory, Screened
-from mentis.values.memories import EVERYTHING_PUBLIC, MemoryFilter, Scored
+from mentis.values.cognition import Memory, Screening
+from mentis.values.memories import EVERYTHING_PUBLIC, MemoryFilter, ScoredMemory
 
 from .choosing import asks_for_private, why_untold
-from .index import Ranked, Row
+from .index import MemoryCandidate, RankedMemories
 
 _NEAR = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Picked:
-    hits: tuple[Scored, ...]
-    near: tuple[Scored, ...]
+class PickedMemories:
+    hits: tuple[ScoredMemory, ...]
+    near: tuple[ScoredMemory, ...]
     filtered: int
 
 
 def pick(
-    ranked: Ranked,
+    ranked: RankedMemories,
     *,
     limit: int,
     screen: Callable[[Memory], str],
     wanted: MemoryFilter = EVERYTHING_PUBLIC,
-) -> Picked:
+) -> PickedMemories:
     """The best `limit` that `screen` has nothing against; it is asked of no more than needed.
 
     Of a near miss that nobody may be told, only its id, its kind and the reason are handed out.
     """
-    hits: list[Scored] = []
-    dropped: list[Scored] = []
-    later: list[Scored] = []
+    hits: list[ScoredMemory] = []
+    dropped: list[ScoredMemory] = []
+    later: list[ScoredMemory] = []
     for row in ranked.rows:
         if len(later) == _NEAR:
             break
@@ -48,12 +48,12 @@ def pick(
     mode = "beat" if asks_for_private(wanted) else "chat"
     left_out = (_untold(row) if why_untold(row.memory, mode) else row for row in ranked.left_out)
     near = (*dropped, *later, *left_out)
-    return Picked(tuple(hits), near[: _NEAR * 2], len(dropped))
+    return PickedMemories(tuple(hits), near[: _NEAR * 2], len(dropped))
 
 
-def _untold(row: Scored) -> Scored:
+def _untold(row: ScoredMemory) -> ScoredMemory:
     memory = row.memory
-    screening = memory.screening and Screened(memory.screening.outcome)
+    screening = memory.screening and Screening(memory.screening.outcome)
     bare = Memory(
         memory.id,
         "",
@@ -67,7 +67,7 @@ def _untold(row: Scored) -> Scored:
     return replace(row, memory=bare)
 
 
-def _places(row: Row) -> str:
+def _places(row: MemoryCandidate) -> str:
     near, lexical = row.places.semantic_rank, row.places.lexical_rank
     said = [f"semantic place {near}"] if near else []
     if lexical:

@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Literal
 
 from mentis.recall.lexical import terms
-from mentis.values.memories import Found, Scored
+from mentis.values.memories import FoundMemories, ScoredMemory
 from mentis.values.trace import Degradation
 from mentis.values.value import Value
 
@@ -42,7 +42,7 @@ def floor_for(model: str) -> Floor:
     return Floor(told.planned, "planned", told.share)
 
 
-def near_enough(found: Found, floor: Floor) -> Found:
+def near_enough(found: FoundMemories, floor: Floor) -> FoundMemories:
     """Without those found too far away, or by too few words; they have just missed."""
     missed = [(row, why) for row in found.hits if (why := _too_far(row, floor, found.query))]
     if not missed:
@@ -53,9 +53,9 @@ def near_enough(found: Found, floor: Floor) -> Found:
     return replace(found, hits=kept, near=(*later, *found.near))
 
 
-def _missed(row: Scored, reason: str) -> Scored:
+def _missed(row: ScoredMemory, reason: str) -> ScoredMemory:
     """Written out: `replace` takes four times as long."""
-    return Scored(
+    return ScoredMemory(
         memory=row.memory,
         score=row.score,
         chosen=False,
@@ -69,7 +69,7 @@ def _missed(row: Scored, reason: str) -> Scored:
     )
 
 
-def unmeasured(model: str, floor: Floor) -> tuple[Degradation, ...]:
+def unmeasured_note(model: str, floor: Floor) -> tuple[Degradation, ...]:
     """A note when nobody measured the embedder and the planned floor stands."""
     if floor.origin != "planned":
         return ()
@@ -77,7 +77,7 @@ def unmeasured(model: str, floor: Floor) -> tuple[Degradation, ...]:
     return (Degradation("memories", f"{reason}, or enough of the same words"),)
 
 
-def _too_far(row: Scored, floor: Floor, task: str) -> str:
+def _too_far(row: ScoredMemory, floor: Floor, task: str) -> str:
     """Why it is not told; empty when it may be. What has no vector is judged by its words."""
     compared = row.semantic_rank > 0 and floor.cosine is not None
     if compared and floor.cosine is not None and row.semantic >= floor.cosine:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from mentis.values.cognition import Memory
-from mentis.values.memories import Found
+from mentis.values.memories import FoundMemories
 from mentis.values.span import Span
 from mentis.values.stability import Stability
 
 from .choosing import Mode, why_untold
 
 
-def told(found: Found, *, mode: Mode, most: int = 3) -> tuple[tuple[Span, ...], int]:
+def memory_spans(
+    found: FoundMemories, *, mode: Mode, most: int = 3
+) -> tuple[tuple[Span, ...], int]:
     """At most `most` spans, best first, and how many memories were kept out for what they are.
 
     A memory vouches for no more than what it was made from.

@@ -19,7 +19,7 @@ from mentis.values.value import Value
 
 from .fusion import WAYS, Way
 from .knowledge import Knowledge, Rates, Thresholds, whole_thresholds
-from .labelled import Labelled
+from .labelled import LabelledText
 from .language import OTHER
 from .screener import TextScreener
 
@@ -28,7 +28,7 @@ Scores = Mapping[tuple[Way, str], Sequence[float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration(Value):
+class ThresholdCalibration(Value):
     """`counts` are the ordinary texts per language, `with_vectors` how many of all had a vector;
     `model` names the weights it holds for.
     """
@@ -42,9 +42,9 @@ class Calibration(Value):
 
 def calibrate(
     knowledge: Knowledge,
-    rows: Sequence[Labelled],
+    rows: Sequence[LabelledText],
     vectors: Sequence[StoredVector] | None = None,
-) -> Calibration:
+) -> ThresholdCalibration:
     """Without vectors only the thresholds of text alone move."""
     if vectors is not None and len(vectors) != len(rows):
         raise BadInput("not every text has its vector", hint="one vector for each line")
@@ -58,14 +58,14 @@ def calibrate(
     moved = {way: _moved(knowledge, way, scores) for way in WAYS}
     counts = {language: len(found) for (way, language), found in scores.items() if way == "text"}
     heard = sum(len(found) for (way, _), found in scores.items() if way == "vector")
-    return Calibration(
+    return ThresholdCalibration(
         knowledge.model, moved, dict(sorted(counts.items())), heard, dict(knowledge.rates)
     )
 
 
 def _score(
     screener: TextScreener,
-    row: Labelled,
+    row: LabelledText,
     vector: StoredVector | None,
     scores: dict[tuple[Way, str], list[float]],
 ) -> None:
@@ -99,7 +99,7 @@ def conformal(scores: Sequence[float], rate: float) -> float:
     return sorted(scores, reverse=True)[max(0, allowed - 1)]
 
 
-def calibrated(knowledge: Knowledge, text: str) -> Knowledge:
+def apply_calibration(knowledge: Knowledge, text: str) -> Knowledge:
     """With the thresholds of a calibration file; those of other weights are not used, and told."""
     try:
         told = cast("dict[str, object]", json.loads(text))

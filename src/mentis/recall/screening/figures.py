@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mentis.ports.screener import Screener, StoredVector
-from mentis.values.cognition import Screened
+from mentis.values.cognition import Screening
 from mentis.values.value import Value
 
-from .labelled import Labelled
+from .labelled import LabelledText
 
 
 @dataclass(frozen=True, slots=True)
-class Figures(Value):
+class ScreeningFigures(Value):
     """None where there are no attacks, or nothing else, to tell apart.
 
     `dropped` and `suspicious` are shares of the attacks; `stopped_wrongly` and `marked_wrongly`
@@ -34,16 +34,16 @@ class Figures(Value):
 
 @dataclass(frozen=True, slots=True)
 class Evaluation(Value):
-    all: Figures
-    by_language: Mapping[str, Figures]
-    by_source: Mapping[str, Figures]
+    all: ScreeningFigures
+    by_language: Mapping[str, ScreeningFigures]
+    by_source: Mapping[str, ScreeningFigures]
 
 
-Judged = tuple[Labelled, Screened]
+Judged = tuple[LabelledText, Screening]
 
 
 def evaluate(
-    screener: Screener, rows: Sequence[Labelled], vectors: Sequence[StoredVector] | None = None
+    screener: Screener, rows: Sequence[LabelledText], vectors: Sequence[StoredVector] | None = None
 ) -> Evaluation:
     """With the vectors the texts would be stored with, one for each, or by the texts alone."""
     kept = [None] * len(rows) if vectors is None else vectors
@@ -53,7 +53,7 @@ def evaluate(
     ]
     limits = (_limit(judged, 0.01), _limit(judged, 0.05))
 
-    def grouped(key: Callable[[Labelled], str]) -> dict[str, Figures]:
+    def grouped(key: Callable[[LabelledText], str]) -> dict[str, ScreeningFigures]:
         names = sorted({key(row) for row, _ in judged})
         return {
             name: _figures([one for one in judged if key(one[0]) == name], limits) for name in names
@@ -86,19 +86,21 @@ def _limit(judged: Sequence[Judged], rate: float) -> float | None:
     return threshold([_score(said) for row, said in judged if not row.attack], rate)
 
 
-def _score(said: Screened) -> float:
+def _score(said: Screening) -> float:
     """What has no score was not looked at: it was dropped, and counts as the worst."""
     return float("inf") if said.score is None else said.score
 
 
-def _figures(judged: Sequence[Judged], limits: tuple[float | None, float | None]) -> Figures:
+def _figures(
+    judged: Sequence[Judged], limits: tuple[float | None, float | None]
+) -> ScreeningFigures:
     bad = [said for row, said in judged if row.attack]
     good = [said for row, said in judged if not row.attack]
     scores = [_score(said) for said in bad]
     at_1, at_5 = (
         None if limit is None else _share([one > limit for one in scores]) for limit in limits
     )
-    return Figures(
+    return ScreeningFigures(
         len(bad),
         len(good),
         auroc(scores, [_score(said) for said in good]),

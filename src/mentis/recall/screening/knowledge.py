@@ -17,7 +17,7 @@ from mentis.errors import MentisError, StoreDamaged
 from .features import Lexicon
 from .fusion import TEXT_VOTERS, VOTERS, WAYS, Fusion
 from .language import OTHER, Languages
-from .model import Weights
+from .model import LinearModel
 from .rules import Rules
 from .vector import VectorVoter
 
@@ -35,8 +35,8 @@ class Knowledge:
     lexicon: Lexicon
     rules: Rules
     languages: Languages
-    windows: Weights | None
-    whole: Weights | None
+    windows: LinearModel | None
+    whole: LinearModel | None
     voter: VectorVoter | None
     fusions: Mapping[str, Fusion]
     thresholds: Thresholds
@@ -54,7 +54,7 @@ def shipped_file(name: str) -> bytes:
 
 
 @cache
-def shipped() -> Knowledge:
+def shipped_knowledge() -> Knowledge:
     return load(shipped_file)
 
 
@@ -77,8 +77,8 @@ def load(read: Reader) -> Knowledge:
         lexicon,
         attempt("rules", lambda: Rules(text("rules.txt")), Rules("")),
         attempt("language", lambda: Languages(text("languages.txt")), Languages("en")),
-        attempt("model", lambda: Weights(read("windows.bin"), _part(told, "windows")), None),
-        attempt("model", lambda: Weights(read("whole.bin"), _part(told, "whole")), None),
+        attempt("model", lambda: LinearModel(read("windows.bin"), _part(told, "windows")), None),
+        attempt("model", lambda: LinearModel(read("whole.bin"), _part(told, "whole")), None),
         attempt("vector", lambda: VectorVoter(read("vector.bin")), None),
         attempt("model", lambda: _fusions(told), {}),
         attempt("thresholds", lambda: whole_thresholds(told["thresholds"]), {}),

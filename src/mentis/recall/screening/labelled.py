@@ -12,19 +12,19 @@ from mentis.values.value import Value
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled(Value):
+class LabelledText(Value):
     text: str
     attack: bool
     lang: str = ""
     source: str = ""
 
 
-def read_lines(text: str, name: str) -> tuple[Labelled, ...]:
+def read_lines(text: str, name: str) -> tuple[LabelledText, ...]:
     """All lines or none; a line that is not right is named by its number."""
     return tuple(_lines(text, name))
 
 
-def _lines(text: str, name: str) -> Iterator[Labelled]:
+def _lines(text: str, name: str) -> Iterator[LabelledText]:
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
@@ -39,7 +39,7 @@ def _lines(text: str, name: str) -> Iterator[Labelled]:
             ) from error
 
 
-def _row(told: object) -> Labelled:
+def _row(told: object) -> LabelledText:
     if not isinstance(told, dict):
         raise TypeError("it is no JSON object")
     row = cast("dict[str, object]", told)
@@ -48,4 +48,4 @@ def _row(told: object) -> Labelled:
         raise TypeError("`text` is missing or no text")
     if label not in (0, 1):
         raise ValueError("`label` is neither 0 nor 1")
-    return Labelled(text, bool(label), str(row.get("lang") or ""), str(row.get("source") or ""))
+    return LabelledText(text, bool(label), str(row.get("lang") or ""), str(row.get("source") or ""))

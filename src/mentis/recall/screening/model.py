@@ -15,13 +15,13 @@ from mentis.errors import StoreDamaged
 from mentis.values.value import Value
 
 from .features import BITS, BUCKETS, part_buckets, rule_buckets
-from .reading import IDEA_SCALE, PART_SCALE, RULE_SCALE, Read, root, variety
+from .reading import IDEA_SCALE, PART_SCALE, RULE_SCALE, TextReading, root, variety
 
 _MOST_WORDS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Scored(Value):
+class TextScore(Value):
     """`start` and `end` are the tokens of the worst window, `tokens` is how many there are."""
 
     window: float
@@ -31,7 +31,7 @@ class Scored(Value):
     end: int
 
 
-class Weights:
+class LinearModel:
     """One linear model. Sums for words are kept: texts repeat them."""
 
     def __init__(self, packed: bytes, told: Mapping[str, object]) -> None:
@@ -48,7 +48,7 @@ class Weights:
         self.bias = cast("float", told["bias"])
         self._words: dict[str, tuple[int, int]] = {}
 
-    def scores(self, one: Read, runs: Sequence[tuple[int, int]]) -> list[float]:
+    def scores(self, one: TextReading, runs: Sequence[tuple[int, int]]) -> list[float]:
         """For each run of tokens, first and past the last."""
         numbers = self.numbers
         pairs = [self._parts(token.word) for token in one.tokens]
@@ -77,7 +77,7 @@ class Weights:
             known = self._words[word] = sum([self.numbers[at] for at in buckets]), len(buckets)
         return known
 
-    def _rules(self, one: Read, start: int, end: int) -> int:
+    def _rules(self, one: TextReading, start: int, end: int) -> int:
         inside = {
             bucket
             for hit in one.hits
@@ -87,7 +87,7 @@ class Weights:
         return sum(self.numbers[bucket] for bucket in inside)
 
 
-def score(windows: Weights, whole: Weights, one: Read) -> Scored | None:
+def score(windows: LinearModel, whole: LinearModel, one: TextReading) -> TextScore | None:
     """None for a text without a word."""
     if not one.tokens:
         return None
@@ -95,7 +95,7 @@ def score(windows: Weights, whole: Weights, one: Read) -> Scored | None:
     best = max(range(len(scores)), key=lambda number: (scores[number], -number))
     all_of_it = whole.scores(one, [(0, len(one.tokens))])[0]
     all_of_it = whole.bias + variety(one) * (all_of_it - whole.bias)
-    return Scored(scores[best], all_of_it, len(one.tokens), *one.windows[best])
+    return TextScore(scores[best], all_of_it, len(one.tokens), *one.windows[best])
 
 
 def _unpacked(packed: bytes) -> bytes:

@@ -26,7 +26,7 @@ _REPEATED = 4  # times that each word comes on average, before it is repetition
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class TextReading:
     """`words` and `ideas` hold, for each token, the buckets it brings."""
 
     tokens: Sequence[Token]
@@ -36,11 +36,11 @@ class Read:
     windows: Sequence[tuple[int, int]]
 
 
-def read(text: str, lexicon: Lexicon, rules: Rules) -> Read:
+def read(text: str, lexicon: Lexicon, rules: Rules) -> TextReading:
     tokens = tokens_of(text)
     words = [token.word for token in tokens]
     ideas = [lexicon.ideas(word) for word in words]
-    return Read(
+    return TextReading(
         tokens,
         list(word_buckets(words)),
         list(idea_buckets(ideas)),
@@ -49,7 +49,7 @@ def read(text: str, lexicon: Lexicon, rules: Rules) -> Read:
     )
 
 
-def features(one: Read, start: int, end: int) -> list[tuple[int, float]]:
+def features(one: TextReading, start: int, end: int) -> list[tuple[int, float]]:
     """Buckets and values of a run of tokens, as the model is trained on them."""
     parts = [bucket for token in one.tokens[start:end] for bucket in part_buckets(token.word)]
     words = [bucket for buckets in one.words[start:end] for bucket in buckets]
@@ -68,13 +68,13 @@ def features(one: Read, start: int, end: int) -> list[tuple[int, float]]:
     ]
 
 
-def whole_features(one: Read) -> list[tuple[int, float]]:
+def whole_features(one: TextReading) -> list[tuple[int, float]]:
     """Of all tokens; what is said again and again adds up to less."""
     size = variety(one)
     return [(bucket, size * value) for bucket, value in features(one, 0, len(one.tokens))]
 
 
-def variety(one: Read) -> float:
+def variety(one: TextReading) -> float:
     """1 for what people write, less for a log of a thousand equal lines: their words add up."""
     different = len({token.word for token in one.tokens})
     return min(1.0, _REPEATED * different / max(1, len(one.tokens))) ** 0.5

@@ -11,7 +11,7 @@ _REACH = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Rule(Value):
+class ScreeningRule(Value):
     number: int
     category: str
     steps: tuple[frozenset[str], ...]
@@ -21,7 +21,7 @@ class Rule(Value):
 class Hit(Value):
     """A rule and the tokens it met, first and past the last."""
 
-    rule: Rule
+    rule: ScreeningRule
     start: int
     end: int
 
@@ -30,7 +30,7 @@ class Rules:
     def __init__(self, lines: str) -> None:
         told = [line for line in lines.splitlines() if line and not line.startswith("#")]
         self.all = tuple(_read(number, line) for number, line in enumerate(told))
-        self._first: dict[str, list[Rule]] = {}
+        self._first: dict[str, list[ScreeningRule]] = {}
         for rule in self.all:
             for idea in sorted(rule.steps[0]):
                 self._first.setdefault(idea, []).append(rule)
@@ -47,12 +47,14 @@ class Rules:
         return found
 
 
-def _read(number: int, line: str) -> Rule:
+def _read(number: int, line: str) -> ScreeningRule:
     category, _, steps = line.partition(":")
-    return Rule(number, category, tuple(frozenset(step.split("|")) for step in steps.split()))
+    return ScreeningRule(
+        number, category, tuple(frozenset(step.split("|")) for step in steps.split())
+    )
 
 
-def _followed(rule: Rule, ideas: Sequence[tuple[str, ...]], place: int) -> int:
+def _followed(rule: ScreeningRule, ideas: Sequence[tuple[str, ...]], place: int) -> int:
     """Past the last token of the match; 0 where there is none."""
     for step in rule.steps[1:]:
         for ahead in range(place + 1, min(place + 1 + _REACH, len(ideas))):

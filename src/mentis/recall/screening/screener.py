@@ -13,17 +13,17 @@ from typing import Literal
 
 from mentis.errors import Defect
 from mentis.ports.screener import StoredVector
-from mentis.values.cognition import Screened
+from mentis.values.cognition import Screening
 from mentis.values.value import Value
 
 from .fusion import Way, text_votes, weighs
 from .knowledge import Knowledge
 from .language import OTHER, is_foreign
-from .model import Scored, score
+from .model import TextScore, score
 from .normalise import Normal, normalise
-from .reading import LONGEST, Read, read
+from .reading import LONGEST, TextReading, read
 from .rules import Hit
-from .vector import LEARNED, Heard, Unheard
+from .vector import LEARNED, NoVote, VectorVote
 
 UNSCREENED = "unscreened"
 _ALL_LAYERS = ("normalise", "language", "rules", "model", "vector", "thresholds")
@@ -33,14 +33,14 @@ _NOTHING = -99.0  # the score of a text without a word
 
 
 @dataclass(frozen=True, slots=True)
-class Looked(Value):
+class ScreeningReport(Value):
     """Everything that was found in one text, for whoever wants to know why.
 
     `voters` is what each voter adds to the score, the constant part included; `thresholds` are
     where suspicious and dropped begin; `way` says which voters there were.
     """
 
-    verdict: Screened
+    verdict: Screening
     plain: str
     hidden: tuple[str, ...]
     unseen: int
@@ -57,34 +57,34 @@ class Looked(Value):
 class _Case:
     text: str
     normal: Normal
-    one: Read
-    scored: Scored | None
+    one: TextReading
+    scored: TextScore | None
     language: str
     way: Way
     voters: Mapping[str, float]
     total: float
     suspicious: float
     dropped: float
-    heard: Heard | Unheard | None
+    heard: VectorVote | NoVote | None
 
 
 class TextScreener:
     def __init__(self, knowledge: Knowledge) -> None:
         self._known = knowledge
 
-    def screen(self, text: str, *, source: str, vector: StoredVector | None = None) -> Screened:
+    def screen(self, text: str, *, source: str, vector: StoredVector | None = None) -> Screening:
         """The same for the same text and vector, whatever its source: nobody is exempt by name."""
         del source
         if self._known.failures:
             return self._unable()
         return _verdict(self._case(text, vector))
 
-    def explain(self, text: str, vector: StoredVector | None = None) -> Looked:
+    def explain(self, text: str, vector: StoredVector | None = None) -> ScreeningReport:
         if self._known.failures:
-            return Looked(self._unable(), text, (), 0, "", (), "", {}, 0.0, (0.0, 0.0))
+            return ScreeningReport(self._unable(), text, (), 0, "", (), "", {}, 0.0, (0.0, 0.0))
         case = self._case(text, vector)
         start, end = _characters(case)
-        return Looked(
+        return ScreeningReport(
             _verdict(case),
             case.normal.plain,
             case.normal.hidden,
@@ -95,7 +95,7 @@ class TextScreener:
             {name: round(share, 4) for name, share in case.voters.items()},
             round(case.total, 4),
             (case.suspicious, case.dropped),
-            case.heard.category if isinstance(case.heard, Heard) else "",
+            case.heard.category if isinstance(case.heard, VectorVote) else "",
         )
 
     def raw_score(self, text: str, vector: StoredVector | None = None) -> tuple[str, Way, float]:
@@ -103,11 +103,11 @@ class TextScreener:
         case = self._case(text, vector)
         return case.language, case.way, case.total
 
-    def _unable(self) -> Screened:
+    def _unable(self) -> Screening:
         why = "; ".join(f"{layer}: {told}" for layer, told in sorted(self._known.failures.items()))
         ran = tuple(layer for layer in _ALL_LAYERS if layer not in self._known.failures)
         reason = f"the screener failed: a layer cannot run ({why})"
-        return Screened("dropped", reason, category=UNSCREENED, layers=ran)
+        return Screening("dropped", reason, category=UNSCREENED, layers=ran)
 
     def _case(self, text: str, vector: StoredVector | None) -> _Case:
         known = self._known
@@ -139,25 +139,25 @@ class TextScreener:
         return limits.get(language, limits[OTHER])
 
     def _voters(
-        self, scored: Scored | None, heard: Heard | Unheard | None, way: Way
+        self, scored: TextScore | None, heard: VectorVote | NoVote | None, way: Way
     ) -> Mapping[str, float]:
         """What each adds to the score; nothing for a text without a word."""
         if scored is None:
             return {}
         fusion = self._known.fusions[weighs(way)]
         votes = text_votes(scored.window, scored.whole, scored.tokens)
-        if isinstance(heard, Heard):
+        if isinstance(heard, VectorVote):
             votes |= {"head": heard.head, "patterns": heard.patterns}
         return {**fusion.shares(votes), "constant": fusion.bias}
 
 
-def _way(heard: Heard | Unheard | None) -> Way:
+def _way(heard: VectorVote | NoVote | None) -> Way:
     if heard is None:
         return "text"
-    return "vector" if isinstance(heard, Heard) else "strict"
+    return "vector" if isinstance(heard, VectorVote) else "strict"
 
 
-def _verdict(case: _Case) -> Screened:
+def _verdict(case: _Case) -> Screening:
     outcome, reason = _outcome(case)
     if outcome == "clean":
         return _said(case, "clean", "", "")
@@ -174,16 +174,16 @@ def _verdict(case: _Case) -> Screened:
 
 def _said(
     case: _Case, outcome: Literal["clean", "suspicious", "dropped"], reason: str, category: str
-) -> Screened:
-    skipped = (f"vector: {case.heard.reason}",) if isinstance(case.heard, Unheard) else ()
-    return Screened(
+) -> Screening:
+    skipped = (f"vector: {case.heard.reason}",) if isinstance(case.heard, NoVote) else ()
+    return Screening(
         outcome,
         reason,
         category=category,
         span=None if outcome == "clean" else _span(case),
         score=_NOTHING if case.scored is None else round(case.total - case.dropped, 4),
         language=case.language,
-        layers=_ALL_LAYERS if isinstance(case.heard, Heard) else _WITHOUT_VECTOR,
+        layers=_ALL_LAYERS if isinstance(case.heard, VectorVote) else _WITHOUT_VECTOR,
         skipped=skipped,
     )
 
@@ -230,6 +230,6 @@ def _characters(case: _Case) -> tuple[int, int]:
     return tokens[case.scored.start].start, tokens[case.scored.end - 1].end
 
 
-def _told(hit: Hit, one: Read) -> str:
+def _told(hit: Hit, one: TextReading) -> str:
     words: Sequence[str] = [token.word for token in one.tokens[hit.start : hit.end]]
     return f'"{" ".join(words)}"'

@@ -35,7 +35,7 @@ _HINT = "install Mentis anew"
 
 
 @dataclass(frozen=True, slots=True)
-class Heard(Value):
+class VectorVote(Value):
     """What the vector says: the head, how much nearer attacks are than harmless texts, and the
     category of the nearest.
     """
@@ -46,7 +46,7 @@ class Heard(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Unheard(Value):
+class NoVote(Value):
     """Why a vector has no say."""
 
     reason: str
@@ -67,31 +67,31 @@ class VectorVoter:
         self._raw = _unpacked(body, told)
         self._loaded: Numbers | None = None
 
-    def hear(self, vector: StoredVector) -> Heard | Unheard:
+    def hear(self, vector: StoredVector) -> VectorVote | NoVote:
         """Unheard when it is another embedder's, of another length, or holds no numbers."""
         if vector.model.partition("+")[0] != self.encoder:
-            return Unheard(f"the vector is of {vector.model or 'an unknown embedder'}")
+            return NoVote(f"the vector is of {vector.model or 'an unknown embedder'}")
         if len(vector.numbers) != self.length:
-            return Unheard(f"the vector has {len(vector.numbers)} numbers, not {self.length}")
+            return NoVote(f"the vector has {len(vector.numbers)} numbers, not {self.length}")
         if find_spec("numpy") is None:
-            return Unheard("numpy is not installed")
+            return NoVote("numpy is not installed")
         return self._heard(vector)
 
-    def _heard(self, vector: StoredVector) -> Heard | Unheard:
+    def _heard(self, vector: StoredVector) -> VectorVote | NoVote:
         import numpy as np
 
         head, lens, attacks, others = self._numbers()
         meaning = np.asarray(vector.numbers, np.float64)[: self._meaning]
         most = float(np.abs(meaning).max())
         if not _LEAST <= most <= _MOST:  # NaN neither
-            return Unheard("the vector holds what is no number, or none of any size")
+            return NoVote("the vector holds what is no number, or none of any size")
         meaning = (meaning / np.sqrt(meaning @ meaning)).astype(np.float32)
         # Not `@`: its threads cost more than the product, and more cores would add it up otherwise.
         seen = np.einsum("ij,j->i", lens, meaning)
         seen /= max(_LEAST, float(np.sqrt(np.einsum("i,i->", seen, seen))))
         near, far = (np.einsum("ij,j->i", known, seen) for known in (attacks, others))
         best = int(np.argmax(near))
-        return Heard(
+        return VectorVote(
             float(head @ meaning) + self._bias,
             _top(near) - _top(far),
             self._categories[best] if best < len(self._categories) else LEARNED,

@@ -16,7 +16,7 @@ from mentis.disk.atomic import sync_folder, unwritable, write_atomic
 from mentis.disk.lock import write_lock
 from mentis.errors import BadInput, SigningKeyError, StoreDamaged
 from mentis.stores.keys import KeySigner, create_key, load_key
-from mentis.values.checkpoint import Kept, KeptAnchors, KeptChange, KeptChanges, KeptNote
+from mentis.values.checkpoint import KeptAnchors, KeptChange, KeptChanges, KeptCheckpoint, KeptNote
 
 from .own import make_own, read_own
 
@@ -76,10 +76,10 @@ class KeyFolder:
     def kept_file(self, agent: str) -> Path:
         return self.path / f"{safe_name(agent)}.json"
 
-    def kept(self, agent: str) -> Kept | None:
+    def kept(self, agent: str) -> KeptCheckpoint | None:
         path = self.kept_file(agent)
         try:
-            return from_json(Kept, self._read(path))
+            return from_json(KeptCheckpoint, self._read(path))
         except FileNotFoundError:
             return None
         except (OSError, BadInput) as error:
@@ -98,14 +98,14 @@ class KeyFolder:
             if file.name.startswith(VERIFIED):
                 continue
             try:
-                kept = from_json(Kept, self._read(file))
+                kept = from_json(KeptCheckpoint, self._read(file))
             except (OSError, BadInput) as error:
                 faults.append(f"{file}: the last checkpoint cannot be read: {error}")
             else:
                 notes.append(KeptNote(kept.note, BESIDE, outside=False))
         return tuple(notes), tuple(faults)
 
-    def keep(self, agent: str, kept: Kept, *, anew: bool = False) -> None:
+    def keep(self, agent: str, kept: KeptCheckpoint, *, anew: bool = False) -> None:
         """The longest one stays, whoever comes last; `anew`, after a rollback, puts this one."""
         make_own(self.path, top=self._config)
         with write_lock(self.path / ".lock", seconds=_BUSY_SECONDS):

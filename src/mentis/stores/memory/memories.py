@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import TypeAlias
 
-from mentis.stores.memory_rules import check_same, check_vectors, same_as, taken
+from mentis.stores.memory_rules import check_same, check_vectors, id_taken, same_as
 from mentis.values.cognition import Memory
-from mentis.values.memories import Standing, Vector, content_key, text_digest
+from mentis.values.memories import MemoryStanding, Vector, content_key, text_digest
 
 _Kept: TypeAlias = dict[str, tuple[int, Memory]]
 _Vectors: TypeAlias = dict[tuple[str, str], tuple[int, Vector]]  # by fingerprint and memory
@@ -19,7 +19,7 @@ class MemoriesInMemory:
     def __init__(self) -> None:
         self._memories: dict[str, _Kept] = {}
         self._vectors: dict[str, _Vectors] = {}
-        self._standing: dict[str, Standing] = {}
+        self._standing: dict[str, MemoryStanding] = {}
         self._turn = Lock()
 
     def remember(self, agent: str, memory: Memory) -> None:
@@ -39,7 +39,7 @@ class MemoriesInMemory:
             key = content_key(memory)
             same = same_as(memory, said[key])
             if same is None and memory.id in kept:
-                raise taken(memory.id)
+                raise id_taken(memory.id)
             if same is None:
                 kept[memory.id] = (self.standing(agent).revision + 1, memory)
                 said[key] += [] if memory.superseded_by else [memory]
@@ -79,8 +79,8 @@ class MemoriesInMemory:
     def count(self, agent: str) -> int:
         return len(self._of(agent))
 
-    def standing(self, agent: str) -> Standing:
-        return self._standing.get(agent, Standing())
+    def standing(self, agent: str) -> MemoryStanding:
+        return self._standing.get(agent, MemoryStanding())
 
     def keep_vectors(self, agent: str, fingerprint: str, vectors: Sequence[Vector]) -> int:
         check_vectors([*self.vectors(agent, fingerprint)[:1], *vectors])
@@ -135,6 +135,6 @@ class MemoriesInMemory:
 
     def _advance(self, agent: str, *, forgotten: int = 0) -> int:
         before = self.standing(agent)
-        after = Standing(before.revision + 1, before.forgotten + forgotten)
+        after = MemoryStanding(before.revision + 1, before.forgotten + forgotten)
         self._standing[agent] = after
         return after.revision

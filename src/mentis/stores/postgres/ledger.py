@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, LiteralString, TypeVar
 from mentis.errors import MentisError
 from mentis.stores.group import GroupCommit
 from mentis.stores.rows import COLUMNS, Row
-from mentis.stores.session import Session, TurnPlace
+from mentis.stores.session import SqlTransaction, TurnPlace
 from mentis.stores.sql_ledger import Read, SqlLedger
 
 from .database import PostgresDatabase
@@ -80,13 +80,13 @@ class _PostgresEngine:
 
             yield read
 
-    def commit(self, agent: str, work: Callable[[Session], T]) -> T:
+    def commit(self, agent: str, work: Callable[[SqlTransaction], T]) -> T:
         try:
             return self._shared.run(work, agent)
         except _Apart:
             return self._group(agent).run(work, agent)
 
-    def commit_unsynced(self, agent: str, work: Callable[[Session], T]) -> T:
+    def commit_unsynced(self, agent: str, work: Callable[[SqlTransaction], T]) -> T:
         with _OneAgent(self._database).begin((agent,)) as session:
             session.run("SET LOCAL synchronous_commit = off", ())
             return work(session)
@@ -107,7 +107,7 @@ class _PostgresEngine:
             return self._groups.setdefault(agent, GroupCommit(_OneAgent(self._database)))
 
 
-class _Session(Session):
+class _Session(SqlTransaction):
     def __init__(self, database: PostgresDatabase, connection: psycopg.Connection[Row]) -> None:
         super().__init__()
         self._database = database

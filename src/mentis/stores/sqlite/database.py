@@ -18,7 +18,7 @@ from urllib.parse import quote
 from mentis.errors import MentisError, StoreDamaged, StoreError, StoreTooNew, UsageError
 from mentis.stores.rows import Row
 
-from .faults import BUSY, damaged, translate
+from .faults import BUSY, damaged_database, translate
 from .migrations import APPLICATION_ID, VERSION, migrate, stand_in
 from .mounts import refuse_network
 from .schema import check_schema
@@ -299,7 +299,7 @@ class Database:
         with _closed_on_failure(connection):
             version = self._check(connection)
             if not version:
-                raise damaged(self.path, "it is empty")
+                raise damaged_database(self.path, "it is empty")
             stand_in(connection, version)
         return connection
 
@@ -335,7 +335,7 @@ class Database:
             application, version, tables = connection.execute(_IDENTITY).fetchone()
         except UnicodeDecodeError as error:
             # SQLite quotes the schema in its complaint, and that is no text any more.
-            raise damaged(self.path, "its schema cannot be read") from error
+            raise damaged_database(self.path, "its schema cannot be read") from error
         if application == APPLICATION_ID and version > VERSION:
             raise StoreTooNew(
                 f"{self.path} has schema {version}; this Mentis knows {VERSION}",
@@ -345,7 +345,7 @@ class Database:
                 known=VERSION,
             )
         if application != APPLICATION_ID and (application or version or tables):
-            raise damaged(self.path, "another program made it")
+            raise damaged_database(self.path, "another program made it")
         check_schema(connection, version, self.path)
         return version
 

@@ -38,7 +38,7 @@ def translate(error: sqlite3.Error, path: Path) -> MentisError:
             path=str(path),
         )
     if primary in _DAMAGED:
-        return damaged(path, str(error))
+        return damaged_database(path, str(error))
     if primary in _UNWRITABLE:
         return HomeUnwritable(
             f"{path} cannot be opened for writing: {error}",
@@ -54,7 +54,7 @@ def translate(error: sqlite3.Error, path: Path) -> MentisError:
     )
 
 
-def damaged(path: Path, reason: str) -> StoreDamaged:
+def damaged_database(path: Path, reason: str) -> StoreDamaged:
     return StoreDamaged(
         f"{path} is not the database it should be: {reason}",
         hint="it was left as it is; move it away, or put a backup in its place",

@@ -10,7 +10,7 @@ from typing import TypeVar
 from mentis.errors import MentisError
 from mentis.stores.group import GroupCommit
 from mentis.stores.rows import COLUMNS, Row
-from mentis.stores.session import Session
+from mentis.stores.session import SqlTransaction
 from mentis.stores.sql_ledger import Read, SqlLedger
 from mentis.stores.sql_turns import TURN_TABLES
 
@@ -49,10 +49,10 @@ class _SqliteEngine:
     def snapshot(self) -> AbstractContextManager[Read]:
         return self._database.snapshot()
 
-    def commit(self, agent: str, work: Callable[[Session], T]) -> T:  # noqa: ARG002 - one group
+    def commit(self, agent: str, work: Callable[[SqlTransaction], T]) -> T:  # noqa: ARG002 - one group
         return self._group.run(work)
 
-    def commit_unsynced(self, agent: str, work: Callable[[Session], T]) -> T:  # noqa: ARG002 - one file
+    def commit_unsynced(self, agent: str, work: Callable[[SqlTransaction], T]) -> T:  # noqa: ARG002 - one file
         with self._database.write(synced=False) as connection:
             session = _Session(self._database, connection)
             done = work(session)
@@ -73,7 +73,7 @@ class _SqliteEngine:
         """The database is the home's, and others use it."""
 
 
-class _Session(Session):
+class _Session(SqlTransaction):
     def __init__(self, database: Database, connection: sqlite3.Connection) -> None:
         super().__init__()
         self._database = database

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mentis.values.words import counted
+from mentis.values.words import quantity
 
 from .acts_show import KEY, flight_line, moment, outcome_lines, story_lines, waiting_lines
 from .asking import confirm, login, refuse_unasked
@@ -19,7 +19,7 @@ from .shown import behind_bar, emit_safe_json, safe
 
 if TYPE_CHECKING:
     from mentis.record.act_stories import ActStory
-    from mentis.tools.acts import Acts, Ran
+    from mentis.tools.acts import ActRun, Acts
     from mentis.values.act import WaitingAct
 
 _STATES = (
@@ -88,7 +88,7 @@ def pending(*, persona: str | None, as_json: bool) -> int:
     for act in late:
         name = safe(act.call.action.type)
         say(f"{name}  {safe(act.call.key[:KEY])}: expired at {moment(act.expires)}")
-    say(f"{counted(len(found), 'act')} wait{'s' if len(found) == 1 else ''} for you")
+    say(f"{quantity(len(found), 'act')} wait{'s' if len(found) == 1 else ''} for you")
     if found:
         say(f"decide: mentis acts approve {found[0].call.key[:KEY]}, or deny")
     return 1 if faults else 0
@@ -220,7 +220,7 @@ def log(
         say(flight_line(one))
     for fault in faults:
         say(f"cannot be read: {safe(fault.message)}; {safe(fault.hint)}")
-    say(f"{counted(len(found), 'act')}; `mentis acts show KEY` tells all of one")
+    say(f"{quantity(len(found), 'act')}; `mentis acts show KEY` tells all of one")
 
 
 @acts.command(epilog="For example: mentis acts run")
@@ -275,7 +275,7 @@ def _open(persona: str | None, *, readonly: bool = False) -> Acts:
     return open_acts(home_path(), persona, readonly=readonly)
 
 
-def _run(service: Acts, keys: Collection[str] | None = None) -> Ran:
+def _run(service: Acts, keys: Collection[str] | None = None) -> ActRun:
     import anyio
 
     return anyio.run(service.run, keys)
@@ -293,7 +293,7 @@ def _print_waiting(act: WaitingAct, *, err: bool = False) -> None:
         (say if err else emit)(line)
 
 
-def _print_ran(ran: Ran) -> None:
+def _print_ran(ran: ActRun) -> None:
     for act in ran.expired:
         emit(f"{safe(act.call.action.type)}  {safe(act.call.key)}: expired")
     for outcome in ran.outcomes:

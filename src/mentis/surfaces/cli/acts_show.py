@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from .shown import behind_bar, folded, room, safe, written
+from .shown import behind_bar, fold_line, json_line, room, safe
 
 if TYPE_CHECKING:
     from mentis.record.act_stories import ActStep, ActStory
     from mentis.tools.acts import InFlight
-    from mentis.values.act import Tainted, WaitingAct
+    from mentis.values.act import TaintedValue, WaitingAct
     from mentis.values.action import Outcome
 
 KEY = 8  # characters of a key that are shown; any beginning that is unique finds it
@@ -38,7 +38,7 @@ def waiting_lines(act: WaitingAct, *, now: datetime) -> Iterator[str]:
 
 
 def argument_lines(
-    payload: Mapping[str, object] | None, tainted: Sequence[Tainted] = ()
+    payload: Mapping[str, object] | None, tainted: Sequence[TaintedValue] = ()
 ) -> Iterator[str]:
     """Every argument, whole, each with where its untrusted values came from."""
     if not payload:
@@ -88,7 +88,7 @@ def said_lines(outcome: Outcome) -> Iterator[str]:
     told = outcome.reason or outcome.text
     more = f"… ({len(told)} characters)" if len(told) > _MOST_SAID else ""
     line = f"{outcome.action.type}: {outcome.state} {told[:_MOST_SAID]}{more}".rstrip()
-    yield from folded(safe(line), room())
+    yield from fold_line(safe(line), room())
     if outcome.state == "waiting":
         yield f"  it waits for you: mentis acts approve {safe(outcome.key[:KEY])}, or deny"
     elif more:
@@ -107,12 +107,12 @@ def moment(time: str) -> str:
 
 
 def _argument(name: str, value: object) -> Iterator[str]:
-    told = name if _PLAIN.fullmatch(name) else written(name)
+    told = name if _PLAIN.fullmatch(name) else json_line(name)
     if isinstance(value, str) and ("\n" in value or len(value) > _SHORT):
         yield f"    {told} ="
         yield from behind_bar(value, indent=6)
         return
-    line = written(value)
+    line = json_line(value)
     if len(line) <= _SHORT:
         yield f"    {told} = {line}"
         return
@@ -121,7 +121,7 @@ def _argument(name: str, value: object) -> Iterator[str]:
 
 
 def _warned(text: str) -> Iterator[str]:
-    first, *rest = folded(safe(text), room() - 8)
+    first, *rest = fold_line(safe(text), room() - 8)
     yield f"      ! {first}"
     yield from (f"      ! {line}" for line in rest)
 

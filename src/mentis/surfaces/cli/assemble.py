@@ -14,7 +14,7 @@ from .output import emit, emit_json, json_option, say
 
 if TYPE_CHECKING:
     from mentis.home.events import Event
-    from mentis.values.assembly import Assembled
+    from mentis.values.assembly import AssembledPrompt
 
 mode_option = click.option(
     "--mode",
@@ -74,7 +74,7 @@ def assemble(  # noqa: PLR0913  # one for each option
         home_path(), persona=persona, parts=Parts(on_event=_tell if events else None)
     ) as agent:
 
-        async def made_now() -> Assembled:
+        async def made_now() -> AssembledPrompt:
             if connect:
                 await agent.connect()
             return await agent.assemble(
@@ -107,7 +107,7 @@ def given_task(task: str) -> str:
         raise BadInput(f"stdin is not UTF-8: {error}", hint="save it as UTF-8") from error
 
 
-def assembled_json(made: Assembled) -> dict[str, object]:
+def assembled_json(made: AssembledPrompt) -> dict[str, object]:
     """Without the timings nobody asked for, so that it is the same every time."""
     from mentis.codec.forms import to_object
 
@@ -118,7 +118,7 @@ def assembled_json(made: Assembled) -> dict[str, object]:
     return told
 
 
-def _show(made: Assembled) -> None:
+def _show(made: AssembledPrompt) -> None:
     metrics = made.metrics
     why = f": {metrics.decided.why}" if metrics.decided.why else ""
     say(f"mode {made.mode} ({metrics.decided.rule}{why}), {metrics.estimatedTokens} tokens")

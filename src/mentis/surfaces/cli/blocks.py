@@ -16,7 +16,7 @@ def show_blocks(trace: Trace, *, every: bool = False) -> None:
         (
             f"{block.order:g}",
             block.block,
-            shown(block.tokens) if block.included else "-",
+            token_text(block.tokens) if block.included else "-",
             str(block.trust),
             f"{block.stability}{' (moved)' if block.moved else ''}",
             "yes" if block.included else "no",
@@ -35,6 +35,6 @@ def show_blocks(trace: Trace, *, every: bool = False) -> None:
         say(f"without {step.part}: {step.reason}")
 
 
-def shown(count: TokenCount) -> str:
+def token_text(count: TokenCount) -> str:
     """An estimate is marked as one."""
     return str(count.tokens) if count.exact else f"~{count.tokens}"

@@ -22,7 +22,7 @@ from .output import emit, emit_json, json_option, say
 from .plan import say_cached
 
 if TYPE_CHECKING:
-    from mentis.values.caching import Reconciled
+    from mentis.values.caching import CacheReconciliation
     from mentis.values.recalled import Stimulus
     from mentis.values.reply import Reply
     from mentis.values.request import PromptRequest
@@ -106,7 +106,7 @@ def _composed(message: Stimulus, persona: str | None, route: str) -> PromptReque
 
 def _reconciled(
     request: PromptRequest, reply: Reply, persona: str | None, route: str
-) -> Reconciled | None:
+) -> CacheReconciliation | None:
     """What the cache held of a message, beside what the agent's own turns let expect."""
     from mentis.app.agent import Agent
     from mentis.ask.attempt import render_request
@@ -120,7 +120,7 @@ def _reconciled(
         agent.close()
 
 
-def _show(reply: Reply, cached: Reconciled | None, *, events: bool, as_json: bool) -> None:
+def _show(reply: Reply, cached: CacheReconciliation | None, *, events: bool, as_json: bool) -> None:
     from mentis.codec.forms import to_object
 
     if as_json:

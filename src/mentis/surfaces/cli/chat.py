@@ -32,7 +32,7 @@ from .window_show import window_lines
 if TYPE_CHECKING:
     from mentis.ask.ask import OnDelta
     from mentis.talk.afterthought import Afterthought
-    from mentis.talk.idle_plan import Quiet
+    from mentis.talk.idle_plan import IdleCycle
     from mentis.talk.persona_update import Upkeep
     from mentis.turn.turn import TurnResult
     from mentis.values.persona_update import PersonaUpdate
@@ -152,7 +152,7 @@ def _told_afterwards(thought: Afterthought | MentisError) -> None:
 
 def _go_on(
     talk: Talk,
-    beside: tuple[Quiet, Upkeep],
+    beside: tuple[IdleCycle, Upkeep],
     session: str,
     *,
     attached: tuple[str, ...],

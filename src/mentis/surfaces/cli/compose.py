@@ -6,8 +6,8 @@ import click
 
 from mentis.values.span import join_spans
 
-from .blocks import show_blocks, shown
-from .explain import explained, show_explained
+from .blocks import show_blocks, token_text
+from .explain import explanation, show_explained
 from .options import (
     attach_option,
     given_message,
@@ -59,13 +59,15 @@ def compose(  # noqa: PLR0913  # each flag has its own name
     finally:
         agent.close()
     if as_json:
-        emit_json(explained(composed) if explain else to_object(composed))
+        emit_json(explanation(composed) if explain else to_object(composed))
         return
     if explain:
         show_explained(composed)
         return
     show_blocks(composed.trace, every=every)
-    totals = ", ".join(f"{name} {shown(count)}" for name, count in composed.trace.tokens.items())
+    totals = ", ".join(
+        f"{name} {token_text(count)}" for name, count in composed.trace.tokens.items()
+    )
     emit(f"tokens: {totals}\n")
     emit(join_spans(composed.request.system_instruction))
     if composed.request.context_summary:

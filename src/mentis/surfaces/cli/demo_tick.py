@@ -10,7 +10,7 @@ from .output import emit
 
 if TYPE_CHECKING:
     from mentis.app.agent import Agent
-    from mentis.tick.cortex import Ticked
+    from mentis.tick.cortex import TickResult
 
     from .demo import Checks
 
@@ -52,11 +52,11 @@ def show_ticks(home: Path, checks: Checks) -> None:
     anyio.run(think)
 
 
-async def _ticks(agent: Agent, checks: Checks) -> list[Ticked]:
+async def _ticks(agent: Agent, checks: Checks) -> list[TickResult]:
     from mentis.values.cognition import Sense
     from mentis.values.trust import Trust
 
-    ticks: list[Ticked] = []
+    ticks: list[TickResult] = []
     for number, text in enumerate(SENSES, 1):
         sense = Sense(f"demo-{number}", "message", {"text": text}, Trust.OWNER, "owner")
         ticks.append(await agent.tick([sense]))
@@ -67,7 +67,7 @@ async def _ticks(agent: Agent, checks: Checks) -> list[Ticked]:
     return ticks
 
 
-def _show(text: str, ticked: Ticked) -> None:
+def _show(text: str, ticked: TickResult) -> None:
     emit(f"  sense  {text}")
     for one in ticked.outcomes:
         emit(f"  act    {one.action.type} {dict(one.action.payload)}: {one.state}")
@@ -76,16 +76,16 @@ def _show(text: str, ticked: Ticked) -> None:
         emit(f"  {'kept' if one.applied else 'not ':<6} {one.op.op} {getattr(one.op, 'text', '')}")
 
 
-def _acts(ticks: list[Ticked]) -> int:
+def _acts(ticks: list[TickResult]) -> int:
     return sum(one.state == "done" for ticked in ticks for one in ticked.outcomes)
 
 
-def _patches(ticks: list[Ticked]) -> int:
+def _patches(ticks: list[TickResult]) -> int:
     reports = [ticked.tick.report for ticked in ticks if not ticked.unsaved]
     return sum(one.applied for report in reports for one in (*report.goal_ops, *report.memory_ops))
 
 
-def _claim(agent: Agent, ticks: list[Ticked], before: int, checks: Checks) -> None:
+def _claim(agent: Agent, ticks: list[TickResult], before: int, checks: Checks) -> None:
     acts, patches = _acts(ticks), _patches(ticks)
     checks.claim("it acted by itself, and something came of it", acts > 0, f"{acts} acts")
     checks.claim(

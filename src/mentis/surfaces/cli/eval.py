@@ -17,8 +17,8 @@ from .output import emit, emit_json, json_option, say, table
 
 if TYPE_CHECKING:
     from mentis.engines.embedders import Choice
-    from mentis.recall.evaluation_set import Half, Source
-    from mentis.tools.selection_eval import Report, Row
+    from mentis.recall.evaluation_set import EvaluationSource, Half
+    from mentis.tools.selection_eval import EvalRow, SelectionReport
 
 
 @click.group("eval")
@@ -81,12 +81,12 @@ def selection(  # noqa: PLR0913  # one parameter for each option
     from functools import partial
 
     from mentis.codec.forms import to_object
-    from mentis.recall.evaluation_set import Source
+    from mentis.recall.evaluation_set import EvaluationSource
     from mentis.tools.selection_eval import evaluate
 
     if write is not None and not calibrate:
         raise UsageError("--write is for --calibrate", hint="mentis eval selection --calibrate")
-    source = Source(folder, tasks, tools, skills)
+    source = EvaluationSource(folder, tasks, tools, skills)
     if only_overlap:
         return _overlap(source, as_json=as_json)
     measure = partial(evaluate, source, choice=choice, half=half, examples=not bare)
@@ -102,7 +102,7 @@ def selection(  # noqa: PLR0913  # one parameter for each option
     return 1 if report.overlap and tasks is None else 0
 
 
-def _write_cut(path: Path, report: Report) -> None:
+def _write_cut(path: Path, report: SelectionReport) -> None:
     from mentis.tools.selection import write_cut
 
     if report.cut is None:
@@ -111,7 +111,7 @@ def _write_cut(path: Path, report: Report) -> None:
     say(f"wrote {path}")
 
 
-def _overlap(source: Source, *, as_json: bool) -> int:
+def _overlap(source: EvaluationSource, *, as_json: bool) -> int:
     from mentis.recall.evaluation import overlap
     from mentis.recall.evaluation_set import load_set
 
@@ -125,7 +125,7 @@ def _overlap(source: Source, *, as_json: bool) -> int:
     return 1 if found else 0
 
 
-def _show(report: Report, *, calibrate: bool) -> None:
+def _show(report: SelectionReport, *, calibrate: bool) -> None:
     said = f"{report.tools} tools, {report.skills} skills, {report.tasks} tasks ({report.half})"
     emit(f"{said}, embedder {report.model}")
     emit(f"{len(report.overlap)} shared content 3-grams")
@@ -150,7 +150,7 @@ def _show(report: Report, *, calibrate: bool) -> None:
         emit(f"cut for {report.model}: {numbers}")
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: EvalRow) -> tuple[str, ...]:
     found = row.figures
     recalls = (found.recall_1, found.recall_3, found.recall_5)
     numbers = (*recalls, found.precision_1, found.precision_5, found.mrr)

@@ -12,7 +12,7 @@ from .output import emit_json, json_option, say, table
 from .screening import text_only_option, vectors
 
 if TYPE_CHECKING:
-    from mentis.recall.screening.figures import Evaluation, Figures
+    from mentis.recall.screening.figures import Evaluation, ScreeningFigures
 
 
 @click.command("screening", epilog="For example: mentis eval screening attacks.jsonl --json")
@@ -50,7 +50,7 @@ def _show(found: Evaluation) -> None:
     say("a filter, not a boundary: what it lets through still stands in its fence")
 
 
-def _row(one: Figures) -> tuple[str, ...]:
+def _row(one: ScreeningFigures) -> tuple[str, ...]:
     shares = (one.auroc, one.recall_at_1, one.recall_at_5, one.dropped, one.stopped_wrongly)
     told = ("" if share is None else f"{share:.3f}" for share in shares)
     return (str(one.attacks), str(one.others), *told)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from .output import emit, say, table
 
 if TYPE_CHECKING:
-    from mentis.compose.compose import Composed
+    from mentis.compose.compose import Composition
     from mentis.values.residency import Placement
     from mentis.values.selection import Candidate
 
 _COLUMNS = ("kind", "name", "rank", "score", "dense", "words", "in", "why")
 
 
-def explained(composed: Composed) -> dict[str, object]:
+def explanation(composed: Composition) -> dict[str, object]:
     """The same as data."""
     from mentis.codec.forms import to_object
 
@@ -29,7 +29,7 @@ def explained(composed: Composed) -> dict[str, object]:
     }
 
 
-def show_explained(composed: Composed) -> None:
+def show_explained(composed: Composition) -> None:
     trace = composed.trace
     for placement in trace.placements:
         emit("\n".join(_lines(placement)))

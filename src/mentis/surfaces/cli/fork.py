@@ -12,10 +12,10 @@ from mentis.errors import BadInput, UsageError
 from .files import read_text
 from .options import MAX_INDEX, call_parts, home_option, home_path, persona_option
 from .output import emit, emit_json, json_option, say
-from .replay import as_data, told
+from .replay import as_data, replay_line
 
 if TYPE_CHECKING:
-    from mentis.turn.replay.fork import Fork, Forked, Priced
+    from mentis.turn.replay.fork import Fork, ForkPreview, PromptCost
     from mentis.turn.turn import TurnResult
 
 
@@ -99,8 +99,8 @@ def _script(file: str) -> list[str]:
     return cast("list[str]", replies)
 
 
-def _show(shown: Forked) -> None:
-    say(told(shown.before))
+def _show(shown: ForkPreview) -> None:
+    say(replay_line(shown.before))
     for difference in shown.differences:
         emit(difference.diff, end="")
     if not shown.differences:
@@ -115,12 +115,12 @@ def _show(shown: Forked) -> None:
         say_broken(shown.forecast.broken)
 
 
-def _count(priced: Priced) -> str:
+def _count(priced: PromptCost) -> str:
     total = priced.total
     return str(total.tokens) if total.exact else f"~{total.tokens}"
 
 
-def _cost(priced: Priced) -> str:
+def _cost(priced: PromptCost) -> str:
     from .plan import price_text
 
     return price_text(priced.cost)
@@ -134,7 +134,7 @@ def _show_answer(result: TurnResult) -> None:
     say(f"[entry {result.entry.index}, session {result.session}, {result.entry.hash[:12]}]")
 
 
-def _data(shown: Forked, result: TurnResult | None) -> dict[str, object]:
+def _data(shown: ForkPreview, result: TurnResult | None) -> dict[str, object]:
     from mentis.codec.forms import to_object
 
     return {

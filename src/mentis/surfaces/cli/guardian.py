@@ -16,8 +16,8 @@ from .output import emit, emit_json, json_option, say, table
 
 if TYPE_CHECKING:
     from mentis.ledger.guardian.case import Rule
-    from mentis.ledger.guardian.prove import Proof
-    from mentis.values.guardian import Judgement, Profile
+    from mentis.ledger.guardian.prove import ProfileProof
+    from mentis.values.guardian import GuardianProfile, Judgement
 
 profile_option = click.option(
     "--profile",
@@ -184,7 +184,7 @@ def explain(rule: str, *, as_json: bool) -> int:
     return 0
 
 
-def _profile(name: str) -> Profile:
+def _profile(name: str) -> GuardianProfile:
     """A shipped profile, or the home's."""
     from mentis.ledger.guardian.profiles import SHIPPED
     from mentis.status.guardian import look_up_profile
@@ -192,7 +192,7 @@ def _profile(name: str) -> Profile:
     return SHIPPED[name] if name in SHIPPED else look_up_profile(home_path(), name)
 
 
-def _row(rule: Rule, profile: Profile) -> dict[str, object]:
+def _row(rule: Rule, profile: GuardianProfile) -> dict[str, object]:
     from mentis.ledger.guardian.profiles import level_of
 
     return {
@@ -216,7 +216,7 @@ def _text(data: bytes, file: str) -> str:
         raise BadInput(message, hint="save it as UTF-8") from error
 
 
-def _show_proof(proof: Proof, profile: Profile) -> None:
+def _show_proof(proof: ProfileProof, profile: GuardianProfile) -> None:
     plain = [cell for cell in proof.cells if cell.plain]
     situations = list(dict.fromkeys(cell.situation for cell in plain))
     held = {(cell.situation, cell.type): _witness(cell.window) for cell in plain}
@@ -245,7 +245,7 @@ def _witness(window: object) -> str:
     return f"{window['confidence']:g} {window['critical_summary'].get('status', '-')}"  # pyright: ignore[reportUnknownMemberType]  # made by us
 
 
-def _proof(proof: Proof) -> dict[str, object]:
+def _proof(proof: ProfileProof) -> dict[str, object]:
     return {
         "profile": proof.profile,
         "digest": proof.digest,

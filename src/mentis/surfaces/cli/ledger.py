@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from mentis.errors import UsageError
-from mentis.values.words import counted, entries_of
+from mentis.values.words import entries_of, quantity
 
 from .files import read_bytes
 from .ledger_anchor import anchor
@@ -186,7 +186,7 @@ def checkpoint(
                 return
             for row in rows:
                 emit(f"{row['size']:>8}  {str(row['note']).splitlines()[2]}")
-            say(f"{counted(len(rows), 'checkpoint')} of {record.agent}")
+            say(f"{quantity(len(rows), 'checkpoint')} of {record.agent}")
             return
         made = record.checkpoint()
     if as_json:

@@ -14,7 +14,7 @@ from .options import home_option, home_path, persona_option, route_option, sessi
 from .output import emit, emit_json, emit_line, json_option, say
 
 if TYPE_CHECKING:
-    from mentis.talk.live import Live, Update
+    from mentis.talk.live import LiveSession, LiveUpdate
     from mentis.values.surroundings import Surroundings
 
 
@@ -50,7 +50,7 @@ def live(*, updates: bool, persona: str | None, route: str, session: str, as_jso
             emit_line(_as_json(told))
 
 
-def _show(opened: Live, *, as_json: bool) -> None:
+def _show(opened: LiveSession, *, as_json: bool) -> None:
     if as_json:
         emit_json(_opening(opened))
         return
@@ -60,7 +60,7 @@ def _show(opened: Live, *, as_json: bool) -> None:
     say(f"[entry {opened.entry.index}]")
 
 
-def _opening(opened: Live) -> dict[str, object]:
+def _opening(opened: LiveSession) -> dict[str, object]:
     payload = opened.opening.rendering.payload
     return {
         "instructions": opened.instructions,
@@ -69,7 +69,7 @@ def _opening(opened: Live) -> dict[str, object]:
     }
 
 
-def _as_json(told: Update) -> dict[str, object]:
+def _as_json(told: LiveUpdate) -> dict[str, object]:
     return {
         "text": told.text,
         "changed": list(told.changes.changed),

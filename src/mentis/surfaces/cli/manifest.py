@@ -136,11 +136,11 @@ def check(
 def _gather(
     tools: tuple[Path, ...], skills: tuple[Path, ...], patterns: tuple[Path, ...]
 ) -> tuple[tuple[Capability, ...], tuple[str, ...]]:
-    from mentis.tools.selection import gather
+    from mentis.tools.selection import gather_capabilities
 
     folders = skills or (() if patterns else (home_path() / "skills",))
     home = None if skills else home_path()
-    capabilities, problems = gather(tools, folders, patterns, home=home)
+    capabilities, problems = gather_capabilities(tools, folders, patterns, home=home)
     if not tools and not patterns:
         capabilities = (*_own_tools(), *capabilities)
     for problem in problems:

@@ -13,7 +13,7 @@ from .options import given_text
 from .output import emit, emit_json, say
 
 if TYPE_CHECKING:
-    from mentis.values.memories import Remembered
+    from mentis.values.memories import StoredMemory
 
 
 @click.command(epilog='For example: mentis memory add "Lena plays the cello." --tag family')
@@ -115,7 +115,7 @@ def promote(memory_id: str, *, trust: str, reason: str, persona: str | None, as_
         say(f"{memory_id} is {trust} now; entry {entry.index}")
 
 
-def _tell(made: Remembered, *, as_json: bool) -> None:
+def _tell(made: StoredMemory, *, as_json: bool) -> None:
     from mentis.codec.forms import to_object
 
     if as_json:

@@ -22,7 +22,7 @@ from .output import emit_json, say, table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mentis.values.memories import Found, Scored
+    from mentis.values.memories import FoundMemories, ScoredMemory
 
 
 def _days(_context: click.Context, _option: click.Parameter, days: float | None) -> float | None:
@@ -161,7 +161,7 @@ def hygiene(*, persona: str | None, as_json: bool) -> None:
     table(("flaw", "memories", "reason", "advice"), rows)
 
 
-def _search(query: str, persona: str | None, given: dict[str, object]) -> Found:
+def _search(query: str, persona: str | None, given: dict[str, object]) -> FoundMemories:
     import anyio
 
     told = cast("dict[str, Any]", given)
@@ -170,7 +170,7 @@ def _search(query: str, persona: str | None, given: dict[str, object]) -> Found:
     with open_own(persona) as memories:
         wanted = filter_of(given)
 
-        async def ask() -> Found:
+        async def ask() -> FoundMemories:
             return await memories.search(
                 query, way=way, wanted=wanted, limit=limit, half_life_days=days
             )
@@ -178,14 +178,14 @@ def _search(query: str, persona: str | None, given: dict[str, object]) -> Found:
         return anyio.run(ask)
 
 
-def _show(rows: Sequence[Scored]) -> None:
+def _show(rows: Sequence[ScoredMemory]) -> None:
     cells = [
         (f"{row.score:.4f}", row.memory.id, row.memory.kind, short(row.memory.text)) for row in rows
     ]
     table(("score", "id", "kind", "text"), cells, right=("score",))
 
 
-def _show_reasons(rows: Sequence[Scored]) -> None:
+def _show_reasons(rows: Sequence[ScoredMemory]) -> None:
     cells = [
         (
             "in" if row.chosen else "out",
@@ -202,7 +202,7 @@ def _show_reasons(rows: Sequence[Scored]) -> None:
     table(columns, cells, right=("score", "meaning", "words"))
 
 
-def _say_rest(found: Found) -> None:
+def _say_rest(found: FoundMemories) -> None:
     if found.filtered:
         say(f"{found.filtered} kept out by screening")
     if found.vectors.how == "index":

@@ -12,7 +12,7 @@ from .output import emit, emit_json, say
 
 if TYPE_CHECKING:
     from mentis.memories.memories import Memories
-    from mentis.values.memories import Rebuilt
+    from mentis.values.memories import VectorRebuild
 
 
 @click.command(epilog="For example: mentis memory export ada.jsonl")
@@ -66,7 +66,7 @@ def import_(file: Path, *, later: bool, persona: str | None, as_json: bool) -> N
         say(f"{done.waiting} are found by their words alone until `mentis memory rebuild` is run")
 
 
-def _fill(memories: Memories) -> Rebuilt | None:
+def _fill(memories: Memories) -> VectorRebuild | None:
     """The memories are in, whatever becomes of their vectors."""
     import anyio
 

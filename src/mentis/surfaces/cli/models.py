@@ -102,7 +102,7 @@ def serve(name: str, *, port: int, context: int, threads: int, key_env: str, as_
     """
     from mentis.engines.catalogue import CATALOGUE
     from mentis.engines.embedded import path_of
-    from mentis.engines.engine import Shape, serve_engine
+    from mentis.engines.engine import EngineKey, serve_engine
 
     weights = CATALOGUE.get(name)
     if weights is not None and context > weights.context:
@@ -111,7 +111,7 @@ def serve(name: str, *, port: int, context: int, threads: int, key_env: str, as_
             hint=f"--context {weights.context}",
         )
     key = _key(key_env)
-    with serve_engine(Shape(path_of(name), context, threads), port=port, key=key) as url:
+    with serve_engine(EngineKey(path_of(name), context, threads), port=port, key=key) as url:
         shown = {"url": url, "model": name, "key": None if key_env else key}
         if as_json:
             emit_json(shown)

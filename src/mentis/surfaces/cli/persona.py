@@ -21,8 +21,8 @@ from .output import emit, emit_json, json_option, say, table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mentis.library.memory.files import MemoryFile, Written
-    from mentis.prompts.personas import Accepted, Personas
+    from mentis.library.memory.files import MemoryFile, MemoryFileWrite
+    from mentis.prompts.personas import AcceptedRevision, Personas
     from mentis.values.persona_update import PersonaUpdate
 
 FILES = click.Choice(["memory", "soul", "relationship"])
@@ -164,7 +164,7 @@ def _print_file(file: MemoryFile, *, as_json: bool) -> None:
     emit(file.text.rstrip("\n"))
 
 
-def _tell(written: Written, *, as_json: bool) -> None:
+def _tell(written: MemoryFileWrite, *, as_json: bool) -> None:
     from mentis.codec.forms import to_object
 
     if as_json:
@@ -258,7 +258,7 @@ def review(
         say("nothing is in review")
 
 
-def _tell_accepted(made: Accepted, *, as_json: bool) -> None:
+def _tell_accepted(made: AcceptedRevision, *, as_json: bool) -> None:
     from mentis.codec.forms import to_object
 
     if as_json:

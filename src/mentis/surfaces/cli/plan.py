@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from .output import say, table
 
 if TYPE_CHECKING:
-    from mentis.values.caching import Broken, Forecast, Price, Reconciled
+    from mentis.values.caching import CacheBreak, CacheReconciliation, Forecast, Price
     from mentis.values.span import Span
     from mentis.values.trace import TokenCount
 
@@ -40,7 +40,7 @@ def show_plan(forecast: Forecast) -> None:
         say_broken(forecast.broken)
 
 
-def say_cached(cached: Reconciled) -> None:
+def say_cached(cached: CacheReconciliation) -> None:
     """Only what was not as expected, and what explains it."""
     if cached.verdict == "as-expected" and not cached.reasons:
         return
@@ -49,7 +49,7 @@ def say_cached(cached: Reconciled) -> None:
     say(f"cache: {expected}, {cached.read} came{reasons}")
 
 
-def say_broken(broken: Broken) -> None:
+def say_broken(broken: CacheBreak) -> None:
     where = f"byte {broken.byte} ({broken.pointer or 'between texts'})"
     say(f"the first difference is at {where}, in {_named(broken.span)}")
     if not broken.kept and not broken.lost:
@@ -63,9 +63,9 @@ def say_broken(broken: Broken) -> None:
 
 
 def _named(span: Span | None) -> str:
-    from mentis.ask.caching import named
+    from mentis.ask.caching import span_name
 
-    return named(span)
+    return span_name(span)
 
 
 def _tokens(count: TokenCount) -> str:

@@ -16,7 +16,7 @@ from .output import emit_json, json_option, say
 
 if TYPE_CHECKING:
     from mentis.library.edit import Edit, Editor
-    from mentis.prompts.prompts import Effect, Prompts
+    from mentis.prompts.prompts import EditEffect, Prompts
 
 words_option = click.option(
     "-m", "--words", default="", metavar="TEXT", help="Why: kept with the revision."
@@ -52,7 +52,7 @@ def apply(
         say("there is no persona whose prompt could be shown for comparison")
 
 
-def _told(effect: Effect, *, several: bool) -> str:
+def _told(effect: EditEffect, *, several: bool) -> str:
     before, after = effect.tokens_before.tokens, effect.tokens_after.tokens
     whose = f"the prompt of {effect.persona}" if several else "the prompt"
     if effect.first_byte is None:

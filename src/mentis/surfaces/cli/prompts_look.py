@@ -9,7 +9,7 @@ import click
 from mentis.values.block import Block, pick_variant
 from mentis.values.span import Span
 
-from .blocks import show_blocks, shown
+from .blocks import show_blocks, token_text
 from .options import home_option, open_prompts, persona_option
 from .output import emit, emit_json, json_option, say, table
 from .prompts_parts import PARTS, show_part
@@ -199,12 +199,12 @@ def preview(  # one parameter an option
     if as_json:
         emit_json(to_object(composed))
         return
-    tokens = {block.block: shown(block.tokens) for block in composed.trace.blocks}
+    tokens = {block.block: token_text(block.tokens) for block in composed.trace.blocks}
     request = composed.request
     _show_spans((*request.system_instruction, *request.runtime_ctx.spans), tokens)
     show_blocks(composed.trace)
     total = composed.trace.tokens["system"]
-    say(f"{shown(total)} tokens in the lasting part, variant {composed.trace.variant}")
+    say(f"{token_text(total)} tokens in the lasting part, variant {composed.trace.variant}")
 
 
 def _pair(item: str) -> tuple[str, str]:

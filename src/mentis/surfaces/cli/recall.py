@@ -13,8 +13,8 @@ from .options import home_option, home_path, persona_option
 from .output import emit, emit_json, json_option, say, table
 
 if TYPE_CHECKING:
-    from mentis.values.memories import Scored
-    from mentis.values.recalled import Recalled
+    from mentis.values.memories import ScoredMemory
+    from mentis.values.recalled import RecalledContext
     from mentis.values.selection import Candidate
 
 
@@ -36,7 +36,7 @@ def recall(task: str, *, mode: str, connect: bool, persona: str | None, as_json:
     words = given_task(task)
     with open_anyhow(home_path(), persona=persona) as agent:
 
-        async def recalled() -> Recalled:
+        async def recalled() -> RecalledContext:
             if connect:
                 await agent.connect()
             return await agent.recall(words, mode=mode)
@@ -48,7 +48,7 @@ def recall(task: str, *, mode: str, connect: bool, persona: str | None, as_json:
     _show(found)
 
 
-def _show(found: Recalled) -> None:
+def _show(found: RecalledContext) -> None:
     if found.candidates:
         table(
             ("", "kind", "name", "score", "meaning", "words", "why"),
@@ -74,7 +74,7 @@ def _candidate(one: Candidate) -> tuple[str, ...]:
     return ("in" if one.chosen else "out", one.kind, one.name, *scores, one.reason)
 
 
-def _memories(rows: Sequence[Scored], told: set[str]) -> list[tuple[str, ...]]:
+def _memories(rows: Sequence[ScoredMemory], told: set[str]) -> list[tuple[str, ...]]:
     """What a memory says is shown only if it may be told."""
     return [
         ("in", row.memory.id, row.memory.text[:120], row.reason)

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .explain import explained, show_explained
+from .explain import explanation, show_explained
 from .options import MAX_INDEX, home_option, home_path, persona_option
 from .output import emit, emit_json, json_option, say, table
 
 if TYPE_CHECKING:
-    from mentis.turn.replay.replay import Apart, Replayed
+    from mentis.turn.replay.replay import FirstDifference, Replay
 
 
 @click.command(epilog="For example: mentis replay 12 --explain")
@@ -45,11 +45,11 @@ def replay(entry: int, *, body: bool, explain: bool, persona: str | None, as_jso
     else:
         _show(replayed, explain=explain)
     if body and not replayed.identical:
-        say(told(replayed))
+        say(replay_line(replayed))
     return 0 if replayed.identical else 1
 
 
-def as_data(replayed: Replayed, *, explain: bool = False) -> dict[str, object]:
+def as_data(replayed: Replay, *, explain: bool = False) -> dict[str, object]:
     from mentis.codec.forms import to_object
 
     data: dict[str, object] = {
@@ -68,11 +68,11 @@ def as_data(replayed: Replayed, *, explain: bool = False) -> dict[str, object]:
     if explain:
         trace = replayed.composed.trace
         data["blocks"] = [to_object(block) for block in trace.blocks]
-        data["explained"] = explained(replayed.composed)
+        data["explained"] = explanation(replayed.composed)
     return data
 
 
-def told(replayed: Replayed) -> str:
+def replay_line(replayed: Replay) -> str:
     """In one line: whether it is the same, and where it is not."""
     where = f"entry {replayed.index}, session {replayed.session}"
     if replayed.identical:
@@ -83,18 +83,18 @@ def told(replayed: Replayed) -> str:
     return f"{where}: not the same{_place(replayed.apart)}"
 
 
-def _place(apart: Apart | None) -> str:
+def _place(apart: FirstDifference | None) -> str:
     if apart is None:
         return ""
-    from mentis.ask.caching import named
+    from mentis.ask.caching import span_name
 
-    found = dict.fromkeys(named(span) for span in apart.spans) or (named(None),)
+    found = dict.fromkeys(span_name(span) for span in apart.spans) or (span_name(None),)
     place = f"bytes {apart.start} to {apart.end}"
     return f": the first difference is in {place}, in {' or '.join(found)}"
 
 
-def _show(replayed: Replayed, *, explain: bool) -> None:
-    emit(told(replayed))
+def _show(replayed: Replay, *, explain: bool) -> None:
+    emit(replay_line(replayed))
     for note in replayed.notes:
         say(note)
     if not explain:

@@ -100,7 +100,7 @@ def run(  # noqa: PLR0913  # one parameter an option
 
     from mentis.app.agent import Agent
     from mentis.loop.sources import LoopChoice
-    from mentis.tick.events import told_to
+    from mentis.tick.events import emit_to_all
     from mentis.values.trust import Trust
 
     trust = Trust.OWNER if owner else Trust.UNTRUSTED
@@ -109,7 +109,7 @@ def run(  # noqa: PLR0913  # one parameter an option
     async def live() -> RunReport:
         async with Agent.open(home_path(), persona=persona, route=route, parts=call_parts()) as one:
             with listening(events, one) as emit_event:
-                heard = told_to(partial(_say_start, one.id), _say_chore, _Alarms(), emit_event)
+                heard = emit_to_all(partial(_say_start, one.id), _say_chore, _Alarms(), emit_event)
                 loop = one.loop(choice=choice, emit=heard)
                 return await _until_told(loop)
 

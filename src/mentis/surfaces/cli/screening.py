@@ -16,8 +16,8 @@ from .output import emit, emit_json, json_option, say, table
 
 if TYPE_CHECKING:
     from mentis.ports.screener import StoredVector
-    from mentis.recall.screening.screener import Looked, TextScreener
-    from mentis.values.cognition import Screened
+    from mentis.recall.screening.screener import ScreeningReport, TextScreener
+    from mentis.values.cognition import Screening
 
 text_only_option = click.option(
     "--text-only", is_flag=True, help="Without the vector the text would be stored with."
@@ -74,7 +74,7 @@ def explain(*, text: str | None, file: TextIO | None, text_only: bool, as_json: 
     return 0
 
 
-def _show_all(looked: Looked) -> None:
+def _show_all(looked: ScreeningReport) -> None:
     _show(looked.verdict)
     emit(f"worst passage: {looked.window or '(none)'}")
     emit(f"patterns met:  {', '.join(looked.rules) or '(none)'}")
@@ -153,7 +153,7 @@ def _text(text: str | None, file: TextIO | None) -> str:
     return given
 
 
-def _show(said: Screened) -> None:
+def _show(said: Screening) -> None:
     emit(f"{said.outcome}{f': {said.reason}' if said.reason else ''}")
     score = "not looked at" if said.score is None else f"score {said.score:+.2f} (dropped above 0)"
     place = f", characters {said.span[0]} to {said.span[1]}" if said.span else ""

@@ -68,11 +68,11 @@ def list_(*, persona: str | None, as_json: bool) -> None:
 def show(session: str, *, persona: str | None, as_json: bool) -> None:
     """Show every turn of a conversation, also what was said anew and is no longer told."""
     from mentis.codec.forms import to_object
-    from mentis.record.threads import standing
+    from mentis.record.threads import standing_numbers
 
     with _opened(persona) as agent:
         turns = agent.history(session=session)
-    counts = set(standing(turns))
+    counts = set(standing_numbers(turns))
     if as_json:
         emit_json([{"number": n, "counts": n in counts, **to_object(t)} for n, t in _all(turns)])
     elif not turns:

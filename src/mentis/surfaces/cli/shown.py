@@ -40,7 +40,7 @@ def emit_safe_json(value: object) -> None:
     emit("\n".join(safe(line) for line in text.split("\n")))
 
 
-def written(value: object) -> str:
+def json_line(value: object) -> str:
     """A value as JSON on one line."""
     return safe(json.dumps(value, ensure_ascii=False))
 
@@ -49,11 +49,11 @@ def behind_bar(text: str, *, indent: int = 4) -> Iterator[str]:
     """All of a text, in lines that fit, each behind a bar."""
     before = f"{' ' * indent}| "
     for line in text.replace("\\", "\\\\").split("\n"):
-        for part in folded(safe(line), room() - len(before)):
+        for part in fold_line(safe(line), room() - len(before)):
             yield before + part
 
 
-def folded(line: str, width: int) -> Iterator[str]:
+def fold_line(line: str, width: int) -> Iterator[str]:
     """Every character of a line, broken after a space where there is one."""
     while len(line) > width:
         space = line.rfind(" ", width // 2, width) + 1

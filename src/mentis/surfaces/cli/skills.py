@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mentis.values.words import counted
+from mentis.values.words import quantity
 
 from .options import home_option, home_path
 from .output import emit, emit_json, json_option, say
@@ -51,7 +51,7 @@ def check(*, as_json: bool) -> int:
         for problem in found.problems:
             emit(problem)
     else:
-        emit(f"{counted(len(found.skills), 'skill')}, nothing is wrong")
+        emit(f"{quantity(len(found.skills), 'skill')}, nothing is wrong")
     return 1 if found.problems else 0
 
 

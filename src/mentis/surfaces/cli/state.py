@@ -137,7 +137,7 @@ def _show(state: CognitionState, *, as_json: bool) -> None:
 
         emit_json(to_object(state))
         return
-    from mentis.prompts.cognition import told
+    from mentis.prompts.cognition import state_lines
 
     say(f"revision {state.revision}")
-    emit("\n".join(told(state)))
+    emit("\n".join(state_lines(state)))

@@ -185,14 +185,14 @@ def _alarms(statuses: Statuses, persona: str | None) -> tuple[Alarm, ...]:
     from mentis.errors import BadInput
     from mentis.settings.sources import load_settings
     from mentis.stores.files.home import find_home
-    from mentis.tick.failing import Failing
+    from mentis.tick.failing import StageFailures
     from mentis.tick.health import streaks_in
 
     home = find_home(home_path())
     limit = load_settings(home.path, os.environ).model.cortex.alarm_failures
     streaks = streaks_in(statuses.latest(_LOOKED_BACK))
     try:
-        streaks = streaks.plus(Failing(home, home.pick_persona(persona)).streaks())
+        streaks = streaks.plus(StageFailures(home, home.pick_persona(persona)).streaks())
     except BadInput as error:
         say(f"{error.message}; {error.hint}")
     return streaks.alarms(limit)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mentis.ledger.channel.consumer import Consumer, Round
     from mentis.status.statuses import Statuses
     from mentis.values.entry import Entry
-    from mentis.values.status import Added
+    from mentis.values.status import WindowResult
 
 
 @click.command(epilog="For example: mentis status add --file draft.json --source editor")
@@ -52,7 +52,7 @@ def add(*, file: str, source: str, delivery: str | None, persona: str | None, as
     return 0 if added.entry is not None else 1
 
 
-def _tell(added: Added) -> None:
+def _tell(added: WindowResult) -> None:
     if added.health is not None:
         emit(f"Spooled: {added.spooled}")
         say(f"{added.health.status}: {added.health.reason}")

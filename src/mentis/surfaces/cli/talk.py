@@ -14,7 +14,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from mentis.app.agent import Agent
 from mentis.ask.ask import OnDelta
-from mentis.talk.idle_plan import Quiet
+from mentis.talk.idle_plan import IdleCycle
 from mentis.talk.persona_update import Upkeep
 from mentis.turn.turn import TurnResult
 from mentis.values.recalled import Stimulus
@@ -44,7 +44,7 @@ class Talk:
         return self.wait_for(chat)
 
     @contextmanager
-    def beside(self, quiet: Quiet) -> Generator[None, None, None]:
+    def beside(self, quiet: IdleCycle) -> Generator[None, None, None]:
         """Let the agent think by itself while this goes on."""
         running = self._portal.start_task_soon(quiet.run)
         try:
@@ -69,11 +69,11 @@ class Talk:
                 self._portal.call(self.agent.interrupt)
                 running.result()
 
-    def hush(self, quiet: Quiet) -> None:
+    def hush(self, quiet: IdleCycle) -> None:
         """Somebody writes: what is being thought is broken off first."""
         self._portal.call(quiet.hush)
 
-    def heard(self, quiet: Quiet | Upkeep, session: str) -> None:
+    def heard(self, quiet: IdleCycle | Upkeep, session: str) -> None:
         self._portal.call(quiet.heard, session)
 
     def wait_for(self, work: Callable[[], Coroutine[object, object, T]]) -> T:

@@ -19,7 +19,7 @@ from .output import emit, emit_json, json_option, say
 
 if TYPE_CHECKING:
     from mentis.app.agent import Agent
-    from mentis.tick.cortex import Ticked
+    from mentis.tick.cortex import TickResult
     from mentis.tick.events import Emit
     from mentis.values.cognition import Sense
     from mentis.values.tick import OpReport, TickReport
@@ -69,7 +69,7 @@ def tick(
 
     senses = _read(given_text(None, file) or "", owner=owner)
 
-    async def run() -> Ticked:
+    async def run() -> TickResult:
         async with Agent.open(home_path(), persona=persona, route=route, parts=call_parts()) as one:
             with listening(events, one) as emit_event:
                 return await one.tick(senses, strict=strict or None, emit=emit_event)
@@ -163,7 +163,7 @@ def _sense(given: dict[str, object], number: int, *, owner: bool) -> Sense:
         raise BadInput(f"sense {number}: {error.message}", hint=error.hint) from error
 
 
-def _as_json(done: Ticked) -> dict[str, object]:
+def _as_json(done: TickResult) -> dict[str, object]:
     from mentis.codec.forms import to_object
 
     told = to_object(done)
@@ -171,7 +171,7 @@ def _as_json(done: Ticked) -> dict[str, object]:
     return told
 
 
-def _show(done: Ticked) -> None:
+def _show(done: TickResult) -> None:
     report = done.tick.report
     for act, outcome in zip(done.tick.acts, done.outcomes, strict=False):
         said = outcome.reason or outcome.text

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from mentis.errors import BadInput, OutsideHome, UsageError
-from mentis.values.words import counted
+from mentis.values.words import quantity
 
 from .acts_show import outcome_lines
 from .asking import confirm, login, refuse_unasked
@@ -114,7 +114,7 @@ def check(name: str | None, *, persona: str | None, as_json: bool) -> int:
         for line in tool_lines(row):
             emit(line)
     on = sum(row.state == "on" for row in found.acts)
-    say(f"{counted(len(rows), 'tool')}; {counted(on, 'act')} can be done in all")
+    say(f"{quantity(len(rows), 'tool')}; {quantity(on, 'act')} can be done in all")
     return 1 if wrong else 0
 
 

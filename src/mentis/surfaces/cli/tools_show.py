@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .shown import behind_bar, folded, room, safe
+from .shown import behind_bar, fold_line, room, safe
 
 if TYPE_CHECKING:
-    from mentis.tools.toolbox import ActRow, Listing, Shown, ToolRow
+    from mentis.tools.toolbox import ActDetail, ActRow, Listing, ToolRow
 
 
 def act_row(row: ActRow) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ def tool_lines(row: ToolRow) -> Iterator[str]:
             yield f"  hint: {safe(problem.hint)}"
 
 
-def act_lines(shown: Shown) -> Iterator[str]:
+def act_lines(shown: ActDetail) -> Iterator[str]:
     row, spec = shown.row, shown.spec
     yield f"{safe(row.name)}: {row.state}"
     if row.why:
@@ -73,7 +73,7 @@ def act_lines(shown: Shown) -> Iterator[str]:
 
 
 def _line(text: str) -> Iterator[str]:
-    return folded(safe(text), room())
+    return fold_line(safe(text), room())
 
 
 def _yes(value: bool) -> str:

@@ -15,7 +15,7 @@ from mentis.ledger.guardian.table import RULES
 from mentis.status.contexts import read_context
 from mentis.status.statuses import Statuses
 from mentis.values.entry import Entry
-from mentis.values.status import Added
+from mentis.values.status import WindowResult
 
 SOURCE = "mcp_native_tool"
 _MOST = 50
@@ -159,7 +159,7 @@ def _remembered(given: object) -> tuple[int, str]:
             raise UsageError("`remembered` is not a size and a head", hint=hint)
 
 
-def _saved(added: Added) -> Answer:
+def _saved(added: WindowResult) -> Answer:
     entry, judgement = added.entry, added.judgement
     findings = [] if judgement is None else [to_object(one) for one in judgement.findings]
     return {

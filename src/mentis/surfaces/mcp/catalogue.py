@@ -35,7 +35,7 @@ def resources() -> list[dict[str, Any]]:
     ]
 
 
-def offered() -> dict[str, object]:
+def server_offer() -> dict[str, object]:
     """All of it, for people and programs that want to see it before they start anything."""
     facts = {name: catalogue()[name] for name in ("name", "title", "description", "instructions")}
     return {**facts, "tools": tools(), "resources": resources()}

@@ -11,16 +11,16 @@ from mentis.ask.models import Models
 from mentis.ask.prices import input_rate
 from mentis.call.deadline import TimedProvider
 from mentis.call.scripted import ScriptedProvider
-from mentis.compose.compose import Composed
+from mentis.compose.compose import Composition
 from mentis.compose.history import tool_text
 from mentis.errors import RouteError, UsageError
-from mentis.library.forking import reworded
-from mentis.library.readable import unified
+from mentis.library.forking import reword_block
+from mentis.library.readable import unified_diff
 from mentis.record.agent_record import AgentRecord
-from mentis.record.inputs import Inputs, Prompted
+from mentis.record.inputs import ComposedPrompt, PromptInputs
 from mentis.turn.agent_parts import AgentParts
 from mentis.turn.run import TurnRun
-from mentis.turn.snapshot import Present
+from mentis.turn.snapshot import TurnSnapshot
 from mentis.values.caching import Forecast, Price
 from mentis.values.digest import Digest, digest
 from mentis.values.rendering import Rendering
@@ -31,15 +31,15 @@ from mentis.values.trace import TokenCount
 from mentis.values.turn import Turn
 from mentis.values.value import Value
 
-from .recorded_turn import KeptTurn
-from .replay import Replayed, compose_again, replay_turn
+from .recorded_turn import RecordedTurn
+from .replay import Replay, compose_again, replay_turn
 
 SESSION = "fork-"  # how the names of their sessions begin
 _NONE = TokenCount(0)
 
 
 @dataclass(frozen=True, slots=True)
-class Difference(Value):
+class PromptDifference(Value):
     """`where` is a layer of the prompt and what stands in it; `diff` is a unified difference."""
 
     where: str
@@ -47,7 +47,7 @@ class Difference(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Priced(Value):
+class PromptCost(Value):
     """A number of tokens for each part of the prompt, and what reading all of it costs."""
 
     tokens: Mapping[str, TokenCount]
@@ -59,20 +59,20 @@ class Priced(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Forked(Value):
+class ForkPreview(Value):
     """`before` is the turn as it was. `blocks` are the digests of the texts put in.
 
     `differences` are all there are up to the first call. `forecast` says what a cache that knows
     the turn as it was could still use. `notes` say why a change changed nothing.
     """
 
-    before: Replayed
-    composed: Composed
+    before: Replay
+    composed: Composition
     rendering: Rendering
     blocks: Mapping[str, Digest]
-    differences: tuple[Difference, ...]
-    was: Priced
-    now: Priced
+    differences: tuple[PromptDifference, ...]
+    was: PromptCost
+    now: PromptCost
     forecast: Forecast
     notes: tuple[str, ...] = ()
 
@@ -81,13 +81,18 @@ class Forked(Value):
 class Fork:
     """What is shown of it, and what it takes to go on from there."""
 
-    shown: Forked
-    kept: KeptTurn
-    inputs: Inputs
+    shown: ForkPreview
+    kept: RecordedTurn
+    inputs: PromptInputs
 
 
 def fork_turn(
-    models: Models, kept: KeptTurn, blocks: Mapping[str, str], *, secret: bytes, force: bool = False
+    models: Models,
+    kept: RecordedTurn,
+    blocks: Mapping[str, str],
+    *,
+    secret: bytes,
+    force: bool = False,
 ) -> Fork:
     """The turn with other words in these blocks. Nobody is asked. It blocks."""
     if not blocks:
@@ -95,7 +100,7 @@ def fork_turn(
     inputs, route = kept.inputs, kept.inputs.route
     library, language = inputs.library, inputs.persona.language.strip().casefold()
     for block_id, text in blocks.items():
-        library = reworded(
+        library = reword_block(
             library, block_id, text, variant=route.variant, language=language, force=force
         )
     inputs = replace(inputs, library=library)
@@ -103,7 +108,7 @@ def fork_turn(
     composed, _ = compose_again(kept, inputs, secret)
     rendering = render_request(composed.request, route)  # whole: a cache of then holds other words
     whole = render_request(before.composed.request, route) if kept.row.cached else before.rendering
-    shown = Forked(
+    shown = ForkPreview(
         before,
         composed,
         rendering,
@@ -140,9 +145,9 @@ def live_models(models: Models, fork: Fork, current: Route) -> Models:
     return replace(models.only(replace(then, **where)), correction=None)
 
 
-async def run_of(parts: AgentParts, present: Present, fork: Fork) -> TurnRun:
+async def run_of(parts: AgentParts, present: TurnSnapshot, fork: Fork) -> TurnRun:
     """Ready for its first call. What the answer asks for is not done: a fork only shows."""
-    prompted = Prompted(fork.shown.composed, replace(fork.inputs, route=parts.models.route))
+    prompted = ComposedPrompt(fork.shown.composed, replace(fork.inputs, route=parts.models.route))
     # It says nothing anew in its own session, and what it tells reaches nobody.
     stimulus = replace(fork.inputs.recalled.stimulus, replaces=None, delivers="")
     run = await TurnRun.begin(parts, stimulus, lambda _route, _stimulus: prompted, present=present)
@@ -163,19 +168,19 @@ def session_of(record: AgentRecord, fork: Fork) -> str:
     return name
 
 
-def _priced(composed: Composed, route: Route) -> Priced:
+def _priced(composed: Composition, route: Route) -> PromptCost:
     tokens = composed.trace.tokens
     whole = sum(tokens.get(name, _NONE).tokens for name in ("total", "framing"))
-    return Priced(tokens, input_rate(route, whole).price(whole))
+    return PromptCost(tokens, input_rate(route, whole).price(whole))
 
 
-def _differences(old: PromptRequest, new: PromptRequest) -> Iterator[Difference]:
+def _differences(old: PromptRequest, new: PromptRequest) -> Iterator[PromptDifference]:
     was, now = dict(_sections(old)), dict(_sections(new))
     for where in dict.fromkeys((*now, *was)):
         before, after = was.get(where, ""), now.get(where, "")
         names = f"{where} as it was", f"{where} forked"
         if before != after:
-            yield Difference(where, unified(_lines(before), _lines(after), names))
+            yield PromptDifference(where, unified_diff(_lines(before), _lines(after), names))
 
 
 def _lines(text: str) -> list[str]:
@@ -206,7 +211,7 @@ def _said(turn: Turn) -> str:
     return f"{turn.role}: {turn.text}"
 
 
-def _notes(before: Replayed, composed: Composed, blocks: Mapping[str, str]) -> Iterator[str]:
+def _notes(before: Replay, composed: Composition, blocks: Mapping[str, str]) -> Iterator[str]:
     if not before.identical:
         yield "the turn itself is not byte-identical any more: more may differ than your change"
     for block in composed.trace.blocks:

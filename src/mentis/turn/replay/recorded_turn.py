@@ -15,21 +15,21 @@ from mentis.record.input_rows import (
     VERSION,
     Prints,
     Recollection,
-    Setting,
-    Tools,
+    ToolList,
     TurnInputs,
+    TurnSetting,
     Variables,
     numbers_in,
 )
-from mentis.record.inputs import History, Inputs
-from mentis.record.late_outcomes import up_to_date
+from mentis.record.inputs import ConversationHistory, PromptInputs
+from mentis.record.late_outcomes import with_late_outcomes
 from mentis.record.segments import SegmentFolder
-from mentis.record.stored_inputs import KeptInputs
-from mentis.tools.own_memories import OwnNotes
+from mentis.record.stored_inputs import TurnInputStore
+from mentis.tools.own_memories import OwnMemories
 from mentis.values.entry import Entry
 from mentis.values.json import JsonObject
 from mentis.values.part import MediaPart
-from mentis.values.recalled import Recalled, Stimulus
+from mentis.values.recalled import RecalledContext, Stimulus
 from mentis.values.request import RuntimeContext
 from mentis.values.span import Span
 from mentis.values.surroundings import NOWHERE
@@ -42,14 +42,14 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class KeptTurn:
+class RecordedTurn:
     """`digests` are those that the entry binds. `mentis` is the version that made the prompt."""
 
     entry: Entry
     digests: Mapping[str, str]
     row: TurnInputs
     prints: Prints | None
-    inputs: Inputs
+    inputs: PromptInputs
     mentis: str
 
     @property
@@ -73,8 +73,8 @@ def find_entry(record: AgentRecord, segments: SegmentFolder, index: int) -> Entr
     return entry
 
 
-def kept_row_of(
-    record: AgentRecord, inputs: KeptInputs, session: str, number: int
+def stored_inputs_of(
+    record: AgentRecord, inputs: TurnInputStore, session: str, number: int
 ) -> TurnInputs | None:
     """What is kept of the message of that number; None where nothing is any more. It blocks."""
     newest = reversed(record.latest(_LOOKED_BACK, kind="turn"))
@@ -89,7 +89,9 @@ def kept_row_of(
     return None
 
 
-def load_turn(record: AgentRecord, inputs: KeptInputs, notes: OwnNotes, entry: Entry) -> KeptTurn:
+def load_turn(
+    record: AgentRecord, inputs: TurnInputStore, notes: OwnMemories, entry: Entry
+) -> RecordedTurn:
     """ReplayError where something is missing that the prompt was made from. It blocks."""
     _check(entry)
     key, digests = _bound(entry)
@@ -160,15 +162,15 @@ def _gone(entry: Entry, what: str) -> ReplayError:
 @dataclass(frozen=True, slots=True)
 class _Reading:
     record: AgentRecord
-    inputs: KeptInputs
-    notes: OwnNotes
+    inputs: TurnInputStore
+    notes: OwnMemories
     entry: Entry
     row: TurnInputs
 
-    def turn(self, digests: Mapping[str, str], prints: Prints | None) -> KeptTurn:
+    def turn(self, digests: Mapping[str, str], prints: Prints | None) -> RecordedTurn:
         row, kept = self.row, self.inputs
-        setting = self._there(kept.part(Setting, row.setting), "the persona and the route")
-        inputs = Inputs(
+        setting = self._there(kept.part(TurnSetting, row.setting), "the persona and the route")
+        inputs = PromptInputs(
             self._there(kept.library(row.library), f"library {row.library}"),
             setting.persona,
             setting.profile,
@@ -180,7 +182,7 @@ class _Reading:
             self._variables(),
             datetime.fromisoformat(row.now),
         )
-        return KeptTurn(self.entry, digests, row, prints, inputs, setting.mentis)
+        return RecordedTurn(self.entry, digests, row, prints, inputs, setting.mentis)
 
     def _there(self, found: T | None, what: str) -> T:
         if found is None:
@@ -190,7 +192,7 @@ class _Reading:
     def _talk(self, session: str) -> tuple[Turn, ...]:
         return self.record.turns(session)
 
-    def _history(self) -> History:
+    def _history(self) -> ConversationHistory:
         """As it was told then: a turn that got its answer later had none yet."""
         row = self.row
         session, numbers = row.before or row.session, numbers_in(row.told)
@@ -204,8 +206,8 @@ class _Reading:
             turns[place] = replace(turns[place], state="pending")
         for place in row.amended:
             ledger, agent = self.record.ledger, self.record.agent
-            (turns[place],) = up_to_date(turns[place : place + 1], ledger, agent)
-        return History(session, tuple(turns), numbers, row.amended, row.fenced)
+            (turns[place],) = with_late_outcomes(turns[place : place + 1], ledger, agent)
+        return ConversationHistory(session, tuple(turns), numbers, row.amended, row.fenced)
 
     def _stimulus(self) -> Stimulus:
         row = self.row
@@ -231,10 +233,10 @@ class _Reading:
             return self.row.text
         return self._there(self.inputs.news(key), f"what came of act {key}").text
 
-    def _recalled(self) -> Recalled:
+    def _recalled(self) -> RecalledContext:
         row, kept = self.row, self.inputs
         news = [self._there(kept.news(key), f"what came of act {key}") for key in row.news]
-        return Recalled(
+        return RecalledContext(
             self._stimulus(),
             tools=self._tools(row.tools),
             memories=tuple(self._memory(one) for one in row.memories),
@@ -251,7 +253,7 @@ class _Reading:
         )
 
     def _tools(self, key: str) -> tuple[ToolDeclaration, ...]:
-        return self._there(self.inputs.part(Tools, key), "a tool").tools if key else ()
+        return self._there(self.inputs.part(ToolList, key), "a tool").tools if key else ()
 
     def _variables(self) -> Mapping[str, object]:
         if not self.row.variables:

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 
 from mentis.ask.attempt import render_request
 from mentis.codec.forms import to_json
-from mentis.compose.compose import Composed
+from mentis.compose.compose import Composition
 from mentis.compose.fences import nonce_in
 from mentis.engines.counters import counter_for
 from mentis.record.input_rows import first_apart
-from mentis.record.inputs import Inputs, compose_inputs
-from mentis.record.stored_inputs import installed, nonces_in
+from mentis.record.inputs import PromptInputs, compose_inputs
+from mentis.record.stored_inputs import installed_version, nonces_in
 from mentis.render.gemini_cache import with_cached_content
 from mentis.values.digest import digest
 from mentis.values.part import Part, ToolResultPart
@@ -25,11 +25,11 @@ from mentis.values.route import Route
 from mentis.values.span import Span
 from mentis.values.value import Value
 
-from .recorded_turn import KeptTurn
+from .recorded_turn import RecordedTurn
 
 
 @dataclass(frozen=True, slots=True)
-class Apart(Value):
+class FirstDifference(Value):
     """The first difference lies between bytes `start` and `end` of the body, in one of the `spans`
     that stand there now. Not more is known: of what was sent then, only prints are kept.
     """
@@ -40,17 +40,17 @@ class Apart(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed(Value):
+class Replay(Value):
     """`request` and `payload` say whether each is, byte for byte, what the entry binds."""
 
     index: int
     session: str
     route: Route
-    composed: Composed
+    composed: Composition
     rendering: Rendering
     request: bool
     payload: bool
-    apart: Apart | None = None
+    apart: FirstDifference | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -58,13 +58,13 @@ class Replayed(Value):
         return self.request and self.payload
 
 
-def replay_turn(kept: KeptTurn, secret: bytes) -> Replayed:
+def replay_turn(kept: RecordedTurn, secret: bytes) -> Replay:
     """The first call of the turn; what it was corrected with depends on the answer."""
     composed, remarked = compose_again(kept, kept.inputs, secret)
     rendering = render_again(kept, composed)
     body = rendering.body()
     same = digest(body) == kept.digests.get("payload")
-    return Replayed(
+    return Replay(
         kept.entry.index,
         kept.row.session,
         kept.inputs.route,
@@ -77,7 +77,9 @@ def replay_turn(kept: KeptTurn, secret: bytes) -> Replayed:
     )
 
 
-def compose_again(kept: KeptTurn, inputs: Inputs, secret: bytes) -> tuple[Composed, bool]:
+def compose_again(
+    kept: RecordedTurn, inputs: PromptInputs, secret: bytes
+) -> tuple[Composition, bool]:
     """The prompt, and whether its marks had to be put back to those of then."""
     counter = counter_for(inputs.route.model, inputs.calibration)
     composed = compose_inputs(inputs, counter, secret)
@@ -85,7 +87,7 @@ def compose_again(kept: KeptTurn, inputs: Inputs, secret: bytes) -> tuple[Compos
     return replace(composed, request=request), request is not composed.request
 
 
-def render_again(kept: KeptTurn, composed: Composed) -> Rendering:
+def render_again(kept: RecordedTurn, composed: Composition) -> Rendering:
     """For the route of then, on top of the same cache if it was sent so."""
     rendering = render_request(composed.request, kept.inputs.route)
     return with_cached_content(rendering, kept.row.cached) if kept.row.cached else rendering
@@ -130,22 +132,24 @@ def _fenced(part: Part, nonces: Iterator[str]) -> Part:
     return replace(part, fence=replace(part.fence, nonce=next(nonces)))
 
 
-def _apart(kept: KeptTurn, rendering: Rendering, body: bytes, secret: bytes) -> Apart | None:
+def _apart(
+    kept: RecordedTurn, rendering: Rendering, body: bytes, secret: bytes
+) -> FirstDifference | None:
     found = None if kept.prints is None else first_apart(kept.prints, body, secret)
     if found is None:
         return None
     start, end = found
     places = (place for place in rendering.source_map() if place.end > start and place.start < end)
-    return Apart(start, end, tuple(place.span for place in places))
+    return FirstDifference(start, end, tuple(place.span for place in places))
 
 
-def _notes(kept: KeptTurn, *, remarked: bool, same: bool) -> tuple[str, ...]:
+def _notes(kept: RecordedTurn, *, remarked: bool, same: bool) -> tuple[str, ...]:
     notes: list[str] = []
     if kept.calls > 1:
         notes.append(f"the turn made {kept.calls} calls; this is the first")
     if remarked:
         told = "the marks are those of then" if same else "not all marks could be put back"
         notes.append(f"the home has another secret now; {told}")
-    if not same and kept.mentis != installed():
-        notes.append(f"Mentis {kept.mentis} made it, and this is {installed()}")
+    if not same and kept.mentis != installed_version():
+        notes.append(f"Mentis {kept.mentis} made it, and this is {installed_version()}")
     return tuple(notes)
