@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -173,6 +174,18 @@ async def test_no_model_is_asked_before_a_beat_is_due(home: Path) -> None:
         assert next_due(0.0, [], agent.pulse()).again == 600.0
         assert agent.next_beat() - clock.now() == timedelta(seconds=600)
         assert len(provider.sent) == 1
+
+
+async def test_a_chat_takes_no_lease_and_a_beat_gives_its_own_back(home: Path) -> None:
+    def leases() -> list[tuple[object, ...]]:
+        with closing(sqlite3.connect(home / "mentis.db")) as connection:
+            return connection.execute("SELECT agent, purpose, released FROM leases").fetchall()
+
+    async with Agent.open(home, parts=parts(ScriptedProvider(["One.", "Two."]))) as agent:
+        await agent.chat("Good day.")
+        assert leases() == []
+        await agent.beat()
+        assert leases() == [("home/ada", "beat", 1)]
 
 
 async def test_there_is_one_at_a_time_also_of_another_process(home: Path) -> None:

@@ -2,8 +2,9 @@
 
 An owner is one line, `ROLE HOST:PID INSTANCE BOOT.STARTED`: what it does, where its process number
 means something, the number, a name of its own inside the process, and when that process began. So
-one that was killed is told from one that lives, also when its number was given away again. Mentis
-up to this version wrote no last word: of such a process only its number is known.
+one that was killed is told from one that lives, also when its number was given away again. Where
+a system does not say when a process began, and in what older versions wrote, the last word is
+missing: then only the number is known.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ _PROCESSES = Path("/proc")
 _BOOT = _PROCESSES / "sys/kernel/random/boot_id"
 _STATE, _STARTED = 0, 19  # in the file `stat`, counted behind the name of the program
 _ENDED = frozenset("ZXx")  # its number stays until somebody asked what became of it
+_OVER = "over"  # no process began then
 
 _ended_here: set[str] = set()
 
@@ -71,25 +73,25 @@ def in_force(lease: Lease, now: datetime) -> bool:
 
 
 def _lives(number: int, birth: str) -> bool | None:
-    if birth:
-        return _birth(number) == birth
+    if birth and (found := _birth(number)):
+        return found == birth
     try:
         os.kill(number, 0)
     except ProcessLookupError:
         return False
     except OSError:
         pass
-    return None  # somebody has that number, and nobody knows since when
+    return None  # somebody has that number, and nobody here may know since when
 
 
 def _birth(number: int) -> str:
-    """Boot and moment in it at which the process began; "" for none, or where nobody can say."""
+    """Boot and moment in it at which the process began; "" where the system does not say."""
     try:
         told = (_PROCESSES / str(number) / "stat").read_bytes()
     except OSError:
         return ""
     fields = told.rpartition(b")")[2].decode("ascii").split()
-    return "" if fields[_STATE] in _ENDED else f"{_boot()}.{fields[_STARTED]}"
+    return _OVER if fields[_STATE] in _ENDED else f"{_boot()}.{fields[_STARTED]}"
 
 
 @cache
