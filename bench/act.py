@@ -129,7 +129,7 @@ def judging(payload: dict[str, str]) -> Pair:
     def ours() -> object:
         action = actions[next(numbers) % TOOLS]
         spec, _ = known.spec(action.type), known.digest(action.type)
-        if spec is None or known.handler(action.type) is None or known.blocked(action.type):
+        if spec is None or known.handler(action.type) is None or known.block_reason(action.type):
             raise AssertionError(action.type)
         decision = gate.judge(ActCall(action, "key", "home/ada"), spec, seen)
         if decision.verdict != "allow":

@@ -119,7 +119,7 @@ def indexed(size: int) -> tuple[Matrix, Cells]:
     whole = Matrix([Vector(f"m{number:07}", "", row.tobytes()) for number, row in numbers])
     first = planned_size(size, EXACT_UP_TO)
     made = cast("CellPlan", plan(whole.rows[:first]))  # nobody stops it
-    ordered = whole.reordered(made.order)
+    ordered = whole.reorder(made.order)
     ordered.follow(whole, first)
     return whole, Cells(ordered, made)
 

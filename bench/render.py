@@ -278,7 +278,7 @@ def warm_body(wire: str) -> Pair:
 
 def _pieces(value: Any) -> list[bytes]:  # noqa: ANN401  # JSON
     if isinstance(value, Fragment):
-        return [value.encoded()]
+        return [value.encode()]
     if isinstance(value, list):
         return [piece for item in cast("list[object]", value) for piece in _pieces(item)]
     return [json.dumps(value).encode()]

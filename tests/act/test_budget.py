@@ -47,11 +47,11 @@ def test_what_is_an_hour_old_counts_no_more() -> None:
     clock = SetClock(START)
     tally = ActTally(clock, [(START - timedelta(minutes=59), "k1", "send")])
     tally.note("k2", "look")
-    assert tally.spent(0) == ActCounts(0, 2, {"send": 1, "look": 1})
+    assert tally.counts(0) == ActCounts(0, 2, {"send": 1, "look": 1})
     clock.pass_by(timedelta(minutes=1))
-    assert tally.spent(3) == ActCounts(3, 1, {"look": 1})
+    assert tally.counts(3) == ActCounts(3, 1, {"look": 1})
     clock.pass_by(timedelta(hours=1))
-    assert tally.spent(0).in_hour == 0
+    assert tally.counts(0).in_hour == 0
 
 
 def test_what_others_did_is_learned_of_and_counted_once() -> None:
@@ -60,11 +60,11 @@ def test_what_others_did_is_learned_of_and_counted_once() -> None:
     tally.note("k2", "look")
     before = START - timedelta(minutes=30)
     tally.learn([(before, "k1", "send"), (START, "k2", "look"), (before, "k1", "send")])
-    assert tally.spent(0) == ActCounts(0, 2, {"send": 1, "look": 1})
-    assert tally.spent(0, without="k1") == ActCounts(0, 1, {"look": 1})
-    assert tally.spent(0, without="k9") == ActCounts(0, 2, {"send": 1, "look": 1})
+    assert tally.counts(0) == ActCounts(0, 2, {"send": 1, "look": 1})
+    assert tally.counts(0, without="k1") == ActCounts(0, 1, {"look": 1})
+    assert tally.counts(0, without="k9") == ActCounts(0, 2, {"send": 1, "look": 1})
     clock.pass_by(timedelta(minutes=31))
-    assert tally.spent(0).in_hour == 1
+    assert tally.counts(0).in_hour == 1
 
 
 def test_a_clock_that_jumps_and_comes_back_makes_the_hour_forget_nothing() -> None:
@@ -72,14 +72,14 @@ def test_a_clock_that_jumps_and_comes_back_makes_the_hour_forget_nothing() -> No
     tally = ActTally(clock)
     tally.note("k1", "send")
     clock.jump(year)
-    assert tally.spent(0).in_hour == 0
+    assert tally.counts(0).in_hour == 0
     clock.jump(-year)
-    assert tally.spent(0).in_hour == 1
+    assert tally.counts(0).in_hour == 1
     clock.jump(-year)
-    assert tally.spent(0).in_hour == 1
+    assert tally.counts(0).in_hour == 1
     clock.jump(year)
     clock.pass_by(timedelta(hours=1))
-    assert tally.spent(0).in_hour == 0
+    assert tally.counts(0).in_hour == 0
 
 
 def test_what_a_clock_that_was_ahead_let_through_counts_for_an_hour_after_its_correction() -> None:
@@ -87,9 +87,9 @@ def test_what_a_clock_that_was_ahead_let_through_counts_for_an_hour_after_its_co
     ahead = (START + timedelta(days=400), "k1", "send")
     tally = ActTally(clock, [ahead, (START, "", ""), (START + timedelta(minutes=1), "", "")])
     clock.pass_by(timedelta(minutes=59))
-    assert tally.spent(0).in_hour == 1
+    assert tally.counts(0).in_hour == 1
     clock.pass_by(timedelta(minutes=1))
-    assert tally.spent(0).in_hour == 0
+    assert tally.counts(0).in_hour == 0
 
 
 @pytest.mark.parametrize(

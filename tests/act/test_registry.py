@@ -99,8 +99,8 @@ def test_what_is_blocked_is_not_told_and_stays_blocked_when_it_comes_again() -> 
     assert registry.handler("x") is not None
     registry.put_source("mcp:a", [])
     registry.add(handler("x", "mcp:a"))
-    assert registry.blocked("x") == "its description changed"
-    assert registry.blocked("y") == ""
+    assert registry.block_reason("x") == "its description changed"
+    assert registry.block_reason("y") == ""
     registry.unblock("x")
     registry.unblock("x")
     assert registry.declarations() == told[:1]

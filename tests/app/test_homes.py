@@ -51,7 +51,7 @@ def vanish(home: Path, persona: str) -> None:
 def forget_keys(home: Path) -> None:
     """What lies beside the key goes too, so that only what is given can tell."""
     with open_record(home, "ada", readonly=True) as record:
-        folder = record.sealed().folder.path
+        folder = record.require_sealing().folder.path
     for file in folder.glob("*.json"):
         file.unlink()
 
@@ -145,7 +145,7 @@ def test_an_agent_that_a_stranger_makes_up_is_a_forgery(
     home: Path, both: Path, tmp_path: Path
 ) -> None:
     with open_record(home, "ada") as record:
-        origin = record.sealed().pin.origin
+        origin = record.require_sealing().pin.origin
     for name in ("home/zed", "home/../../zed"):
         made_up = Checkpoint(f"{origin}/{name}", 1, "00" * 32)
         file = tmp_path / "made-up.txt"
@@ -195,7 +195,7 @@ def test_a_home_that_was_moved_is_remembered_where_it_is_now(home: Path) -> None
     moved = home.rename(home.with_name("moved"))
     assert all(verdict.intact for verdict in verify_home(moved))
     add(moved, "ada")
-    assert KnownHomes(config_folder(os.environ)).known(moved) is not None
+    assert KnownHomes(config_folder(os.environ)).find(moved) is not None
     swap(moved)
     assert attacks(verify_home(moved))["home/ada"] == ["identity"]
 

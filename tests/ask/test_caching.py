@@ -184,28 +184,30 @@ def test_the_next_turn_is_expected_to_find_what_the_last_one_sent(
 ) -> None:
     route, known = Route("r", backend, model, url="https://h/v1"), caching()
     usage = Usage(input=1900)
-    first = known.settle(told(route, talk(2)), route, usage, session="s", now=NOW).reconciled
+    first = known.reconcile(told(route, talk(2)), route, usage, session="s", now=NOW).reconciled
     assert (first.expected.tokens, first.verdict) == (0, "as-expected")
     later = NOW + timedelta(seconds=30)
     rendering = told(route, talk(3), now="later")
     expected = known.forecast(rendering, route, now=later).expected.tokens
     assert expected > 1000
     hit = replace(usage, cache_read=expected)
-    second = known.settle(rendering, route, hit, session="s", now=later).reconciled
+    second = known.reconcile(rendering, route, hit, session="s", now=later).reconciled
     assert (second.expected.tokens, second.verdict, second.reasons) == (expected, "as-expected", ())
 
 
 def test_a_miss_comes_with_what_may_explain_it() -> None:
     known = caching()
-    known.settle(told(CLAUDE), CLAUDE, Usage(input=1900), session="s", now=NOW)
-    missed = known.settle(told(CLAUDE), CLAUDE, Usage(input=1900), session="s", now=NOW).reconciled
+    known.reconcile(told(CLAUDE), CLAUDE, Usage(input=1900), session="s", now=NOW)
+    missed = known.reconcile(
+        told(CLAUDE), CLAUDE, Usage(input=1900), session="s", now=NOW
+    ).reconciled
     assert missed.verdict == "less"
     assert "dropped it" in missed.reasons[-1]
 
 
 def test_what_expired_is_not_expected_and_the_hour_outlives_the_minutes() -> None:
     known, usage = caching(), Usage(input=1900)
-    known.settle(told(CLAUDE, talk(2)), CLAUDE, usage, session="s", now=NOW)
+    known.reconcile(told(CLAUDE, talk(2)), CLAUDE, usage, session="s", now=NOW)
     rendering = told(CLAUDE, talk(3))
     soon, later, late = (
         known.forecast(rendering, CLAUDE, now=NOW + timedelta(minutes=minutes)).expected.tokens
@@ -213,7 +215,7 @@ def test_what_expired_is_not_expected_and_the_hour_outlives_the_minutes() -> Non
     )
     assert soon > later > late == 0
     after = NOW + timedelta(minutes=70)
-    gone = known.settle(rendering, CLAUDE, usage, session="s", now=after).reconciled
+    gone = known.reconcile(rendering, CLAUDE, usage, session="s", now=after).reconciled
     assert gone.verdict == "as-expected"
     assert "kept for 5m" in " ".join(gone.reasons)
 
@@ -221,30 +223,30 @@ def test_what_expired_is_not_expected_and_the_hour_outlives_the_minutes() -> Non
 def test_below_the_minimum_nothing_is_expected_and_the_plan_says_so() -> None:
     known, usage = caching(), Usage(input=300)
     small = told(CLAUDE, system="Short.")
-    known.settle(small, CLAUDE, usage, session="s", now=NOW)
-    settled = known.settle(small, CLAUDE, usage, session="s", now=NOW).reconciled
+    known.reconcile(small, CLAUDE, usage, session="s", now=NOW)
+    settled = known.reconcile(small, CLAUDE, usage, session="s", now=NOW).reconciled
     assert settled.expected.tokens == 0
     assert "below the minimum of 512" in settled.reasons[0]
 
 
 def test_a_span_that_changed_is_named_after_the_call() -> None:
     known, usage = caching(), Usage(input=1900)
-    known.settle(told(CLAUDE), CLAUDE, usage, session="s", now=NOW)
+    known.reconcile(told(CLAUDE), CLAUDE, usage, session="s", now=NOW)
     changed = told(CLAUDE, system=f"X{LONG}")
-    settled = known.settle(changed, CLAUDE, usage, session="s", now=NOW).reconciled
+    settled = known.reconcile(changed, CLAUDE, usage, session="s", now=NOW).reconciled
     assert settled.expected.tokens == 0
     assert settled.reasons[-1].startswith("block identity changed: ")
 
 
 def test_another_conversation_with_the_same_beginning_finds_it_too() -> None:
     known, usage = caching(), Usage(input=1900)
-    known.settle(told(CLAUDE, talk(2)), CLAUDE, usage, session="one", now=NOW)
+    known.reconcile(told(CLAUDE, talk(2)), CLAUDE, usage, session="one", now=NOW)
     assert known.forecast(told(CLAUDE), CLAUDE, now=NOW).expected.tokens > 1000
 
 
 def test_a_mark_too_many_blocks_away_is_not_found() -> None:
     known, usage = caching(), Usage(input=1900)
-    known.settle(told(CLAUDE, talk(1)), CLAUDE, usage, session="s", now=NOW)
+    known.reconcile(told(CLAUDE, talk(1)), CLAUDE, usage, session="s", now=NOW)
     near = known.forecast(told(CLAUDE, talk(10)), CLAUDE, now=NOW).expected.tokens
     far = known.forecast(told(CLAUDE, talk(13)), CLAUDE, now=NOW).expected.tokens
     assert near > far > 1000, "what is marked before the messages is still found"
@@ -252,7 +254,7 @@ def test_a_mark_too_many_blocks_away_is_not_found() -> None:
 
 def test_more_than_was_known_is_told_too() -> None:
     usage = Usage(input=1900, cache_read=1800)
-    settled = caching().settle(told(CLAUDE), CLAUDE, usage, session="s", now=NOW).reconciled
+    settled = caching().reconcile(told(CLAUDE), CLAUDE, usage, session="s", now=NOW).reconciled
     assert settled.verdict == "unforeseen"
     assert settled.reasons
 
@@ -265,7 +267,7 @@ def test_estimates_are_corrected_by_what_is_reported() -> None:
     plain = known.forecast(rendering, CLAUDE, now=NOW).prompt.tokens
     for _ in range(3):
         usage = Usage(input=round(plain * 1.4))
-        known.settle(rendering, CLAUDE, usage, session="s", now=NOW)
+        known.reconcile(rendering, CLAUDE, usage, session="s", now=NOW)
     assert known.calibration("claude-opus-5").seen == 3
     assert known.forecast(rendering, CLAUDE, now=NOW).prompt.tokens == pytest.approx(
         plain * 1.4, rel=0.01
@@ -279,7 +281,7 @@ def test_estimates_are_corrected_by_what_is_reported() -> None:
 def test_a_prompt_with_pictures_teaches_nothing() -> None:
     known, rendering = caching(), told(CLAUDE)
     usage = Usage(input=3000)
-    known.settle(rendering, CLAUDE, usage, session="s", now=NOW, media=True)
+    known.reconcile(rendering, CLAUDE, usage, session="s", now=NOW, media=True)
     assert known.calibration("claude-opus-5").seen == 0
 
 
@@ -386,8 +388,8 @@ async def test_with_prompt_caching_off_no_mark_goes_out_and_nothing_is_expected(
             assert mark not in body
         assert rendering.cache_plan.boundaries == ()
         known = caching()
-        known.settle(rendering, route, Usage(input=1900), session="s", now=NOW)
-        settled = known.settle(rendering, route, Usage(input=1900), session="s", now=NOW)
+        known.reconcile(rendering, route, Usage(input=1900), session="s", now=NOW)
+        settled = known.reconcile(rendering, route, Usage(input=1900), session="s", now=NOW)
         assert (settled.reconciled.expected.tokens, settled.reconciled.verdict) == (
             0,
             "as-expected",

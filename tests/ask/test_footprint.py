@@ -27,7 +27,7 @@ def entry(cache: object, kind: str = "turn") -> Entry:
 
 
 def test_what_an_entry_keeps_is_read_back_the_same() -> None:
-    assert list(footprints_in([entry([MADE.recorded(130)])])) == [(MADE, 130)]
+    assert list(footprints_in([entry([MADE.entry_fields(130)])])) == [(MADE, 130)]
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_what_an_entry_keeps_is_read_back_the_same() -> None:
 )
 def test_what_another_version_wrote_teaches_nothing(cache: object) -> None:
     assert list(footprints_in([entry(cache)])) == []
-    assert list(footprints_in([entry([MADE.recorded(1)], kind="note")])) == []
+    assert list(footprints_in([entry([MADE.entry_fields(1)], kind="note")])) == []
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def rendered(backend: Backend, turn: int) -> tuple[Rendering, Route]:
         current_text="And the day after?" if turn else TALK[0].text,
         runtime_ctx=RuntimeContext(spans=(Span(f"Turn {turn}.", stability=Stability.TURN),)),
     )
-    return render_for(wire_of(route), request, route.spoken()), route
+    return render_for(wire_of(route), request, route.for_rendering()), route
 
 
 async def answered(rendering: Rendering, route: Route, provider: ReplayProvider) -> Usage:
@@ -84,7 +84,7 @@ async def test_the_second_turn_finds_what_the_plan_said_it_would(backend: Backen
         now = NOW + timedelta(seconds=40 * turn)
         expected = known.forecast(rendering, route, now=now).expected.tokens
         usage = await answered(rendering, route, provider)
-        settled = known.settle(rendering, route, usage, session="s", now=now).reconciled
+        settled = known.reconcile(rendering, route, usage, session="s", now=now).reconciled
         assert settled.verdict == "as-expected", settled
         assert settled.expected.tokens == expected
         assert settled.read == pytest.approx(expected, rel=TOLERANCE)

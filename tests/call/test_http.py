@@ -354,7 +354,7 @@ async def test_a_gemini_cache_is_made_where_the_official_client_makes_it(server:
     request = PromptRequest(system_instruction=(Span("Be brief."),), current_text="Hello")
     rendering = render_for("gemini", request, route)
     provider = HttpProvider(partial(key_of, secrets=ListedSecrets({"KEY": KEY})))
-    prepared = await NamedCaches().prepared(rendering, route, provider, FixedClock())
+    prepared = await NamedCaches().prepare(rendering, route, provider, FixedClock())
     await provider.aclose()
     assert prepared.payload["cachedContent"] == "cachedContents/7"
     assert "systemInstruction" not in prepared.payload
@@ -375,7 +375,7 @@ async def test_a_gemini_cache_that_is_refused_leaves_the_request_whole(server: S
     request = PromptRequest(system_instruction=(Span("Be brief."),), current_text="Hello")
     rendering = render_for("gemini", request, route)
     provider = HttpProvider(partial(key_of, secrets=ListedSecrets({"KEY": KEY})))
-    prepared = await NamedCaches().prepared(rendering, route, provider, FixedClock())
+    prepared = await NamedCaches().prepare(rendering, route, provider, FixedClock())
     await provider.aclose()
     assert prepared.body() == rendering.body()
     assert "too small" in prepared.losses[-1].message

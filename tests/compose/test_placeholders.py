@@ -173,10 +173,10 @@ def test_white_space_counts_as_empty() -> None:
         Facts(PERSONA, PROFILE, MORNING, "english", {}),
         {"blank": " \n", "full": " x ", "zero": 0},
     )
-    assert not values.filled("blank")
-    assert not values.filled("absent")
-    assert values.filled("full")
-    assert values.filled("zero")
+    assert not values.has_text("blank")
+    assert not values.has_text("absent")
+    assert values.has_text("full")
+    assert values.has_text("zero")
 
 
 def test_an_unregistered_key_lasts_a_turn_if_it_is_given() -> None:

@@ -292,9 +292,9 @@ def test_a_file_cut_short_is_an_error_and_neither_a_crash_nor_noise(
         cut.write_bytes(whole.read(4_000_000))
     script = (
         "import sys\nfrom pathlib import Path\n"
-        "from mentis.engines.engine import Shape, load_engine\n"
+        "from mentis.engines.engine import EngineKey, load_engine\n"
         "from mentis.errors import EngineFailed\n"
-        "try:\n    load_engine(Shape(Path(sys.argv[1]), 256, 1), None, lambda: None)\n"
+        "try:\n    load_engine(EngineKey(Path(sys.argv[1]), 256, 1), None, lambda: None)\n"
         "except EngineFailed as error:\n    print(error.message)\n"
     )
     done = subprocess.run(

@@ -127,7 +127,7 @@ async def test_a_chat_is_streamed_and_a_second_turn_reads_what_the_plan_said_it_
     assert one.told == one.reply.text
     assert len(one.deltas) > 3
     assert one.reply.usage is not None
-    caching.settle(first, route, one.reply.usage, session="s", now=NOW)
+    caching.reconcile(first, route, one.reply.usage, session="s", now=NOW)
 
     past = (
         Turn("user", (TextPart(f"{STORY} Which flower is red?"),)),
@@ -145,7 +145,7 @@ async def test_a_chat_is_streamed_and_a_second_turn_reads_what_the_plan_said_it_
     assert 0 <= read - one.reply.usage.output - plan.expected.tokens <= 0.2 * read
     # The server itself: the first prompt and the answer, but for a few tokens at the seam.
     assert abs(read - (one.reply.usage.input + one.reply.usage.output)) <= 8
-    made = caching.settle(second, route, two.reply.usage, session="s", now=NOW).reconciled
+    made = caching.reconcile(second, route, two.reply.usage, session="s", now=NOW).reconciled
     assert (made.verdict, made.read) == ("as-expected", read)
 
 

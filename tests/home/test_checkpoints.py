@@ -100,7 +100,7 @@ def test_a_checkpoint_is_made_after_so_many_entries_and_at_the_end(setting: Sett
     assert setting.sizes == [3, 6]
     ledger.close()
     assert setting.sizes == [3, 6, 7]
-    kept = setting.folder.kept(AGENT)
+    kept = setting.folder.kept_checkpoint(AGENT)
     assert kept is not None
     assert (kept.standing.size, kept.note) == (7, setting.store.checkpoints(AGENT)[-1][1])
     assert setting.told == []
@@ -256,10 +256,10 @@ def test_what_is_kept_beside_the_key_and_cannot_be_read_stops_the_start(setting:
 def test_a_shorter_checkpoint_never_takes_the_place_of_a_longer_one(setting: Setting) -> None:
     first, second = setting.open(entries=1), setting.open(entries=1)
     setting.add(first, 5)
-    kept = setting.folder.kept(AGENT)
+    kept = setting.folder.kept_checkpoint(AGENT)
     assert kept is not None
     setting.add(second, 1)
     setting.folder.keep(AGENT, kept)
-    now = setting.folder.kept(AGENT)
+    now = setting.folder.kept_checkpoint(AGENT)
     assert now is not None
     assert now.standing.size == 6

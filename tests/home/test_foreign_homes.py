@@ -46,7 +46,7 @@ def box(home: Path) -> Toolbox:
 
 def trust(home: Path) -> None:
     with box(home) as opened:
-        wanted = opened.untrusted("builtin")
+        wanted = opened.untrusted_digest("builtin")
         assert wanted is not None
         opened.trust("builtin", wanted)
 
@@ -99,7 +99,7 @@ async def test_what_the_settings_open_is_off_until_it_is_trusted(
         assert opened.tools.registry.handler(name) is None
     trust(home)
     with box(home) as opened:
-        assert opened.untrusted("builtin") is None
+        assert opened.untrusted_digest("builtin") is None
         assert opened.tools.registry.handler(name) is not None
         assert [(row.state, row.problems) for row in opened.listing().tools] == [("on", ())]
 
@@ -108,10 +108,10 @@ def test_an_open_policy_that_nobody_trusts_is_the_usual_one(tmp_path: Path) -> N
     home = made(tmp_path, '[acts]\npolicy = "open"\noutbox = "out"')
     chosen = ActSettings(policy="open", outbox="out")
     with box(home) as opened:
-        assert opened.tools.granted(chosen).rules().policy == "values"
+        assert opened.tools.granted_settings(chosen).rules().policy == "values"
         assert opened.tools.registry.handler("message_outbox") is not None  # inside the home
         trust(home)
-        assert opened.tools.granted(chosen).rules().policy == "open"
+        assert opened.tools.granted_settings(chosen).rules().policy == "open"
 
 
 def test_trust_is_in_these_programs_as_they_are(tmp_path: Path) -> None:
@@ -122,15 +122,15 @@ def test_trust_is_in_these_programs_as_they_are(tmp_path: Path) -> None:
     program.chmod(0o755)
     trust(home)
     with box(home) as opened:
-        assert opened.untrusted("builtin") is None
+        assert opened.untrusted_digest("builtin") is None
         program.write_text("#!/bin/sh\nrm -rf .\n")
-        assert opened.untrusted("builtin") is not None
+        assert opened.untrusted_digest("builtin") is not None
 
 
 def test_where_nothing_is_opened_there_is_nothing_to_trust(tmp_path: Path) -> None:
     with box(made(tmp_path, "")) as opened:
         with pytest.raises(UsageError, match="open nothing"):
-            opened.untrusted("builtin")
+            opened.untrusted_digest("builtin")
         assert opened.listing().tools == ()
 
 

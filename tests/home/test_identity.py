@@ -105,7 +105,7 @@ def test_a_checkpoint_that_nothing_is_pinned_to_check_with_is_a_finding(
 def test_a_change_of_the_key_is_remembered(home: Path) -> None:
     with open_record(home) as record:
         pin, _ = record_keys.change_key(record)
-    known = KnownHomes(config_folder(os.environ)).known(home)
+    known = KnownHomes(config_folder(os.environ)).find(home)
     assert known is not None
     assert (known.origin, known.public_key) == (pin.origin, pin.public_key)
     add(home, 1)
@@ -134,7 +134,7 @@ def test_a_home_known_by_its_log_alone_gets_its_key_remembered_if_it_is_here(
     home: Path, tmp_path: Path
 ) -> None:
     homes = KnownHomes(config_folder(os.environ))
-    known = homes.known(home)
+    known = homes.find(home)
     assert known is not None
     homes.file(home).write_text(f"{known.origin}\n")
     marker = (home / "mentis.toml").read_text()
@@ -143,7 +143,7 @@ def test_a_home_known_by_its_log_alone_gets_its_key_remembered_if_it_is_here(
     assert homes.file(home).read_text() == f"{known.origin}\n"
     (home / "mentis.toml").write_text(marker)
     open_record(home).close()
-    assert homes.known(home) == known
+    assert homes.find(home) == known
 
 
 def test_how_far_a_record_without_a_key_was_verified_is_not_kept_in_the_home(home: Path) -> None:

@@ -181,7 +181,7 @@ async def test_it_is_refused_before_the_keyring_is_asked(
 async def test_what_is_trusted_is_sent_until_it_is_taken_back(home: Path, server: Server) -> None:
     choose(home, default=route_to(server.url))
     target = trust(home)
-    assert keys_of(home).trusted() == (target,)
+    assert keys_of(home).trusted_targets() == (target,)
     assert (await chat(home), server.keys) == ("Hi", [f"Bearer {SECRET}"])
     async with Agent.open(home, parts=parts(home)) as agent:
         await agent.chat("Hello?")
@@ -189,7 +189,7 @@ async def test_what_is_trusted_is_sent_until_it_is_taken_back(home: Path, server
         with pytest.raises(RouteError, match="nobody here has said"):  # also where it is open
             await agent.chat("Hello?")
     assert not keys_of(home).forget(target)
-    assert keys_of(home).trusted() == ()
+    assert keys_of(home).trusted_targets() == ()
     assert len(server.keys) == 2
 
 

@@ -63,7 +63,7 @@ async def prepare(home: Path, what: str) -> None:
             return
         with open_acts(home, parts=Parts(clock=Paced(), handlers=(note,))) as acts:
             acts.approve(acts.pending()[0][0].call.key, by="robin")
-        await agent.deliverable()  # it is done now, and not told
+        await agent.deliverable_outcomes()  # it is done now, and not told
 
 
 async def live(home: Path, moment: str) -> dict[str, object]:
@@ -78,7 +78,7 @@ async def live(home: Path, moment: str) -> dict[str, object]:
         inner = [one.get("inner", "") for one in turns]
         return {
             "inner": inner,
-            "owed": len(await agent.deliverable()),
+            "owed": len(await agent.deliverable_outcomes()),
             "intact": agent.verify().intact,
             "kinds": [turn.kind for turn in agent.history() if turn.role == "assistant"],
         }

@@ -154,7 +154,7 @@ async def test_a_budget_that_a_delivery_reaches_stops_the_loop_and_uses_up_no_tr
         async with lives(where, clock=clock) as life:
             report, _ = await ran(life, ticks=9)
             assert (report.stopped, report.ticks) == ("budget", 1)
-            assert len(await life.agent.deliverable()) == 1
+            assert len(await life.agent.deliverable_outcomes()) == 1
             assert life.asked == 0
 
 
@@ -203,9 +203,9 @@ async def test_a_process_that_ended_is_gone_on_from_and_nothing_is_thought_twice
     async with lives(where, "Hello.", wait, clock=clock) as life:
         await life.agent.chat("Hi")
         assert (await ran(life, ticks=6))[0].afterthoughts == 1
-        silence = life.agent.silence()
+        silence = life.agent.due_afterthought()
     async with lives(where, wait, clock=clock) as life:
-        assert life.agent.silence() == silence  # the same moment, drawn by the record
+        assert life.agent.due_afterthought() == silence  # the same moment, drawn by the record
         assert (await ran(life, ticks=9))[0].afterthoughts == 1
     async with lives(where, wait, wait, clock=clock) as life:
         clock.passed += 86_400  # what is over is not made up for
@@ -257,10 +257,10 @@ async def test_it_is_left_to_a_terminal_that_follows_the_talk(tmp_path: Path) ->
     where, clock = made(tmp_path, AGAIN), Paced()
     async with lives(where, "Hello.", clock=clock) as life:
         await life.agent.chat("Hi")
-        quiet = life.agent.quiet(lambda _: None)
+        quiet = life.agent.idle_cycle(lambda _: None)
         with quiet._following():  # pyright: ignore[reportPrivateUsage]  # as while it runs
-            assert life.agent.silence() is None
-        assert life.agent.silence() is not None
+            assert life.agent.due_afterthought() is None
+        assert life.agent.due_afterthought() is not None
 
 
 class Held(Script):
@@ -288,7 +288,7 @@ async def test_a_thought_is_broken_off_once_somebody_speaks_elsewhere(tmp_path: 
     parts = Parts(provider=held, clock=clock, handlers=(note,))
     async with Agent.open(where.home, parts=parts) as agent:
         await agent.chat("Hi")
-        silence = agent.silence()
+        silence = agent.due_afterthought()
         assert silence is not None
 
         async def speak() -> None:
@@ -298,12 +298,12 @@ async def test_a_thought_is_broken_off_once_somebody_speaks_elsewhere(tmp_path: 
 
         async with create_task_group() as tasks:
             tasks.start_soon(speak)
-            thought = await agent.think_after(silence, poll=0.01)
+            thought = await agent.run_afterthought(silence, poll=0.01)
             assert thought is not None
             assert (thought.decision, thought.followup) == ("wait", None)
         stops = [facts(entry)["stop"] for entry in agent.entries()]
         assert sorted(map(str, stops)) == ["end", "end", "interrupted"]
-        assert await agent.think_after(silence) is None  # it is over
+        assert await agent.run_afterthought(silence) is None  # it is over
 
 
 async def test_memory_files_are_updated_in_the_background_and_failures_are_told(
@@ -407,10 +407,12 @@ async def test_a_sense_that_no_tick_can_take_is_set_aside_and_the_others_are_tak
         assert (report.senses, report.failed, report.aside, report.idle) == (3, 3, 1, 1)
         (event,) = told(heard, "sense_set_aside")
         assert (event["id"], event["failures"]) == ("b", 3)
-        (one,) = agent.asides.all()
+        (one,) = agent.senses_set_aside.all()
         assert (one.id, one.reason) == ("b", "provider-refused: this is not allowed")
-        assert agent.asides.sense(one) == batch[1]
-        assert "b" in agent.taken()  # also by the next process, had this one been killed here
+        assert agent.senses_set_aside.sense(one) == batch[1]
+        assert (
+            "b" in agent.taken_deliveries()
+        )  # also by the next process, had this one been killed here
         entry = next(one for one in agent.entries() if one.kind == "sense")
         assert cast("dict[str, object]", entry.body["sense"])["state"] == "aside"
         assert agent.verify().intact
@@ -506,7 +508,13 @@ async def test_a_store_that_is_busy_ends_neither_the_loop_nor_what_it_sees_to(
     where, clock = made(tmp_path, ASK, f"[features]\n{wanted}{tables}"), Paced()
     async with lives(where, ASKS, "It waits.", clock=clock) as life:
         await owed(life)
-        for name in ("waiting", "deliverable", "silence", "updates_due", "pulse"):
+        for name in (
+            "backlog",
+            "deliverable_outcomes",
+            "due_afterthought",
+            "updates_due",
+            "beat_schedule",
+        ):
             busy_once(life.agent, name)
         report, heard = await ran(life, ticks=40)
     assert (report.stopped, report.ticks, report.failed) == ("ticks", 40, 1)
@@ -525,7 +533,7 @@ async def test_a_sense_that_cannot_be_written_is_set_aside_at_once_and_ends_noth
         report, heard = await ran(life, ListedSenses([odd]), ticks=3)
         assert (report.senses, report.failed, report.aside, life.asked) == (1, 0, 2, 1)
         assert [one["id"] for one in told(heard, "sense_set_aside")] == ["a", r"b\udcff"]
-        kept = [life.agent.asides.sense(one) for one in life.agent.asides.all()]
+        kept = [life.agent.senses_set_aside.sense(one) for one in life.agent.senses_set_aside.all()]
         assert [one.payload["text"] for one in kept] == [
             r"{'text': 'name \udcff.txt'}",
             "{'text': 'hello'}",

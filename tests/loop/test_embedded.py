@@ -69,7 +69,7 @@ async def test_twenty_ticks_of_the_embedded_model_end_consistent_and_verified(
         assert report.patches > 0
         assert report.acts > 0
         last: Any = [entry for entry in agent.entries() if entry.kind == "turn"][-1].body
-        assert (await agent.waiting()).left == last.get("next", {"senses": 0})["senses"]
+        assert (await agent.backlog()).left == last.get("next", {"senses": 0})["senses"]
         assert last["tick"]["revision"] <= report.patches
         assert agent.verify().intact
     assert list((home / "senses" / "ada").iterdir()) == []

@@ -103,9 +103,11 @@ async def test_no_program_hands_over_what_passes_for_a_sense_of_our_own(
         report = await life.loop(ListedSenses([(sense, letter)]), ticks=1).run()
         assert (report.aside, report.senses) == (1, 1)
         assert str(sense.payload["text"]) not in life.told()
-        (aside,) = life.agent.asides.all()
+        (aside,) = life.agent.senses_set_aside.all()
         assert (aside.id, "is the program's own" in aside.reason) == ("a", True)
-        assert life.agent.asides.sense(aside).trust is Trust.UNTRUSTED, "also if it is given again"
+        assert life.agent.senses_set_aside.sense(aside).trust is Trust.UNTRUSTED, (
+            "also if it is given again"
+        )
         await life.agent.tick([Sense("c", "message", {}, endpoint="cli")])
 
 
@@ -141,7 +143,7 @@ async def test_what_is_given_again_is_vouched_for_as_it_was_whatever_the_loop_sa
 async def test_a_seal_that_is_not_ours_raises_nothing(tmp_path: Path) -> None:
     async with made(tmp_path).live(QUIET) as life:
         folder, agent = life.home / "senses" / "ada", life.agent.id
-        forged = Seals(agent, b"x" * 32).written(TIMER)
+        forged = Seals(agent, b"x" * 32).sealed_form(TIMER)
         put(folder, "a.json", json.dumps(forged))
         put(folder, "b.json", json.dumps({**forged, "seal": "\ud800"}))
         put(folder, "c.json", json.dumps({"kind": "a", "payload": {}, "trust": "owner"}))

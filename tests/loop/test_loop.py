@@ -179,13 +179,13 @@ async def test_waking_by_the_clock_is_something_to_think_about(where: Where) -> 
 async def test_ticks_that_were_missed_are_skipped(where: Where) -> None:
     async with where.live(QUIET) as life:
         loop = life.loop(ListedSenses([(sense("a"),)]), ticks=3)
-        tick = life.agent.live_on
+        tick = life.agent.tick_trusted
 
         async def slow(*args: object, **rest: object) -> object:
             life.clock.passed += 34
             return await tick(*args, **rest)  # pyright: ignore[reportArgumentType]
 
-        life.agent.live_on = slow  # pyright: ignore[reportAttributeAccessIssue]  # it takes its time
+        life.agent.tick_trusted = slow  # pyright: ignore[reportAttributeAccessIssue]  # it takes its time
         report = await loop.run()
     assert report.skipped == 3
     assert life.clock.waits == [6.0, 10.0]
@@ -240,13 +240,13 @@ async def test_stop_lets_the_tick_end_and_said_twice_cuts_it_short(where: Where)
     async with where.live(QUIET) as life:
         put(inbox(life), "a.json", text="Hello.")
         loop = life.loop(ticks=9)
-        tick = life.agent.live_on
+        tick = life.agent.tick_trusted
 
         async def told(*args: object, **rest: object) -> object:
             loop.stop()
             return await tick(*args, **rest)  # pyright: ignore[reportArgumentType]
 
-        life.agent.live_on = told  # pyright: ignore[reportAttributeAccessIssue]  # stopped in between
+        life.agent.tick_trusted = told  # pyright: ignore[reportAttributeAccessIssue]  # stopped in between
         report = await loop.run()
         assert (report.stopped, report.thought, report.told) == ("asked", 1, "")
         put(inbox(life), "b.json", text="Hello again.")
@@ -257,7 +257,7 @@ async def test_stop_lets_the_tick_end_and_said_twice_cuts_it_short(where: Where)
             loop.stop()
             return await tick(*args, **rest)  # pyright: ignore[reportArgumentType]
 
-        life.agent.live_on = cut  # pyright: ignore[reportAttributeAccessIssue]
+        life.agent.tick_trusted = cut  # pyright: ignore[reportAttributeAccessIssue]
         report = await loop.run()
         assert (report.stopped, report.thought) == ("asked", 0)
         assert "cut short" in report.told

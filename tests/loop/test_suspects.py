@@ -85,7 +85,7 @@ async def came_late(life: Life) -> None:
     await life.agent.chat("Note it.")
     with open_acts(life.home, parts=Parts(clock=life.clock, handlers=(note,))) as acts:
         acts.approve(acts.pending()[0][0].call.key, by="robin")
-    assert (await life.agent.waiting()).news == 1
+    assert (await life.agent.backlog()).news == 1
 
 
 def add_route(where: Where, lines: str) -> None:
@@ -102,10 +102,10 @@ async def test_what_a_tick_left_that_no_tick_can_take_is_set_aside_and_no_new_se
         source = ListedSenses([(sense("a", "go and fetch"),), *INNOCENT])
         report = await life.loop(source, ticks=9).run()
         assert (report.senses, report.failed, report.aside, report.idle) == (4, 3, 1, 2)
-        (aside,) = life.agent.asides.all()
+        (aside,) = life.agent.senses_set_aside.all()
         assert (aside.kind, aside.failures) == ("act.result", 3)
-        assert "says poison" in str(life.agent.asides.sense(aside).payload["text"])
-        assert (await life.agent.waiting()).left == 0
+        assert "says poison" in str(life.agent.senses_set_aside.sense(aside).payload["text"])
+        assert (await life.agent.backlog()).left == 0
         entry: Any = next(one for one in life.agent.entries() if one.kind == "sense").body
         assert entry["sense"]["reason"] == "provider-refused: this is not allowed"
         assert life.agent.verify().intact
@@ -119,9 +119,9 @@ async def test_news_that_no_tick_can_take_are_set_aside_after_a_tick_without_the
         report = await life.loop(ticks=5).run()
         # Three ticks with it, one that is told nothing, and then there is nothing any more.
         assert (report.failed, report.thought, report.aside, report.idle) == (3, 4, 1, 1)
-        (aside,) = life.agent.asides.all()
+        (aside,) = life.agent.senses_set_aside.all()
         assert aside.kind == "act.result"
-        waiting = await life.agent.waiting()
+        waiting = await life.agent.backlog()
         assert (waiting.left, waiting.news, waiting.carried) == (0, 0, ())
 
 
@@ -140,7 +140,7 @@ async def test_a_refusal_is_held_against_a_sense_by_what_it_says(
         source = ListedSenses([(sense("a", "poison"), sense("b", "letter b"))])
         report = await life.loop(source, ticks=9).run()
         assert (report.aside, report.senses) == (aside, aside)
-        assert [one.id for one in life.agent.asides.all()] == ["a"] * aside
+        assert [one.id for one in life.agent.senses_set_aside.all()] == ["a"] * aside
 
 
 async def test_a_restart_does_not_give_a_sense_that_no_tick_can_take_all_its_tries_again(
@@ -155,7 +155,7 @@ async def test_a_restart_does_not_give_a_sense_that_no_tick_can_take_all_its_tri
     async with lives(where, poisoned) as life:
         report = await life.loop(ListedSenses([batch]), ticks=3).run()
         assert (report.senses, report.failed, report.aside) == (1, 1, 1)
-        (aside,) = life.agent.asides.all()
+        (aside,) = life.agent.senses_set_aside.all()
         assert (aside.id, aside.failures) == ("a", 3)
     (kept,) = (where.home / "owners" / "run").glob("*.suspects.json")
     assert kept.read_text(encoding="utf-8") == "{}"
@@ -191,7 +191,7 @@ async def test_what_is_held_back_from_a_trial_goes_on_to_the_next_tick(tmp_path:
     async with lives(made(tmp_path), lambda body: first if "letter a" in body else QUIET) as life:
         left = (await life.agent.tick([sense("a", "letter a")])).senses
         fly, swim = (one.id for one in left)
-        assert (await life.agent.waiting()).carried == (fly, swim)
+        assert (await life.agent.backlog()).carried == (fly, swim)
         done = await life.agent.tick([sense("b", "letter b")], only=(swim,))
         assert "python/swim" in life.told()
         assert "python/fly" not in life.told()
@@ -199,7 +199,7 @@ async def test_what_is_held_back_from_a_trial_goes_on_to_the_next_tick(tmp_path:
         assert [one.id for one in done.senses] == [fly]
         await life.agent.tick()
         assert "python/fly" in life.told()
-        assert (await life.agent.waiting()).left == 0
+        assert (await life.agent.backlog()).left == 0
 
 
 def no_prompt(where: Where) -> None:
@@ -244,7 +244,7 @@ async def test_a_sense_that_no_route_has_room_for_is_set_aside_and_the_small_one
         batch = (sense("a", "word " * 380), sense("b", "letter b"))
         report = await life.loop(ListedSenses([batch]), ticks=6).run()
         assert (report.senses, report.failed, report.aside) == (1, 3, 1)
-        (aside,) = life.agent.asides.all()
+        (aside,) = life.agent.senses_set_aside.all()
         assert (aside.id, aside.reason.split(":")[0]) == ("a", "sense-too-large")
         assert not any("word word" in life.told(number) for number in range(life.asked))
 
@@ -278,8 +278,8 @@ async def test_an_outcome_is_told_again_only_if_nothing_came_of_the_tick_that_wa
             await life.agent.tick()
         monkeypatch.undo()
     async with lives(where, says) as life:
-        life.agent.taken()
-        assert (await life.agent.waiting()).news == (0 if saved else 1)
+        life.agent.taken_deliveries()
+        assert (await life.agent.backlog()).news == (0 if saved else 1)
         entry: Any = life.agent.entries()[-1].body
         assert (len(entry.get("told", ())), "unheard" in entry["tick"]) == (saved, not saved)
         done = await life.agent.tick()
@@ -294,25 +294,25 @@ def test_suspects_are_tried_by_themselves_the_least_tried_first() -> None:
     one, two = sense("one"), sense("two")
     suspects = Suspects(2)
     assert suspects.trial([one, two], ["left"]) == SenseTrial((one, two))
-    suspects.failed([one, Sense("left", "act.result", {})], "no")
+    suspects.note_failure([one, Sense("left", "act.result", {})], "no")
     assert suspects.trial([one, two], ["left"]) == SenseTrial((one,), ())
-    suspects.failed([one], "no")
+    suspects.note_failure([one], "no")
     assert suspects.trial([one, two], ["left"]) == SenseTrial((), ("left",))
     assert suspects.found_out(["one", "left"]) == ()  # nothing was heard without it
-    suspects.failed([Sense("left", "act.result", {})], "no")
+    suspects.note_failure([Sense("left", "act.result", {})], "no")
     assert suspects.trial([one, two], ["left", "more"]) == SenseTrial((two,), ("more",))
-    suspects.heard(["left"])
+    suspects.note_success(["left"])
     ((found, why),) = suspects.found_out(["one", "left"])
     assert (found, why.failures, why.reason) == (one, 2, "no")
     assert suspects.found_out(["left"]) == ()  # somebody took it away
-    suspects.failed((), "no")
+    suspects.note_failure((), "no")
     assert suspects.trial([one, two], []) == SenseTrial((one, two))
 
 
 def test_without_tries_nothing_is_suspected() -> None:
     suspects = Suspects(0)
-    suspects.failed([sense("one")], "no")
-    suspects.heard([])
+    suspects.note_failure([sense("one")], "no")
+    suspects.note_success([])
     assert suspects.trial([sense("one")], []) == SenseTrial((sense("one"),))
     assert suspects.found_out(["one"]) == ()
 
@@ -328,9 +328,9 @@ def test_a_sense_with_which_no_tick_comes_to_an_end_is_told_from_a_provider_that
             trial = suspects.trial(present, [])
             ids = [one.id for one in trial.senses]
             if late(number, trial):
-                suspects.failed(trial.senses, "late", unsure=True)
+                suspects.note_failure(trial.senses, "late", unsure=True)
             else:
-                suspects.heard(ids)
+                suspects.note_success(ids)
                 heard += ids
             names = [one.id for one in present]
             out += [one.id for one, _ in suspects.found_out(names) if one.id not in heard]

@@ -31,7 +31,7 @@ def test_the_set_is_as_large_and_as_mixed_as_it_says() -> None:
         ("en", "de", "fr", "pt", "es"), 80
     )
     assert {one.difficulty for one in found.tasks} == {"easy", "paraphrased", "none"}
-    held = sum(one.held for one in found.tasks)
+    held = sum(one.held_out for one in found.tasks)
     assert held == len(found.half("held"))
     assert 180 <= held <= 220
     assert all(one.examples for one in found.capabilities)

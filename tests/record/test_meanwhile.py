@@ -119,7 +119,9 @@ def verify(owned: Owned, *, late: bool) -> Verdict:
     with owned.open() as record:
         ledger = Overtaken(record.database)
         ledger.owned, ledger.late = owned, late
-        asked = replace(VerifyEvidence(), pin=record.sealed().pin, segments=record.segments)
+        asked = replace(
+            VerifyEvidence(), pin=record.require_sealing().pin, segments=record.segments
+        )
         return verify_agent(record.agent, ledger, record.talk, asked)
 
 
@@ -209,7 +211,7 @@ def test_no_bundle_is_left_where_segments_are_changed_each_time(
 def test_nobody_moves_entries_while_another_erases_from_them(owned: Owned) -> None:
     """The segment would keep what is erased just when it is written."""
     owned.add(8)
-    with owned.open() as record, record.alone():
+    with owned.open() as record, record.exclusive():
         for act in (partial(owned.rotate, 4), partial(owned.erase, 2), owned.expire):
             with pytest.raises(StoreLocked, match="being changed"):
                 act()
@@ -288,7 +290,7 @@ def test_a_verdict_that_cannot_wait_for_the_end_of_an_erasure_says_so(owned: Own
     owned.add(8)
     with owned.open() as record, record.database.write() as connection:
         connection.execute("UPDATE ledger SET source = 'x' WHERE idx = 5")
-    with owned.open() as record, record.alone():
+    with owned.open() as record, record.exclusive():
         (verdict,) = verify_home(owned.path)
         held = record.verify(held=True)
     assert any("while this was read" in note for note in verdict.notes)
@@ -348,7 +350,7 @@ def test_whoever_erases_waits_for_those_who_read_only_once_the_next_may_erase(
     owned.add(8)
     owned.acts = [partial(Owned.erase, index=1)]
     monkeypatch.setattr("mentis.stores.sqlite.database.time.sleep", owned.act)
-    with owned.open() as reader, reader.still(), owned.open() as record:
+    with owned.open() as reader, reader.snapshot(), owned.open() as record:
         record.erase(0, ["text"], reason="asked for")
         (left,) = record.remains()
     assert left.startswith(f"{record.database.path}-wal")

@@ -122,8 +122,8 @@ def test_a_planted_segment_makes_nobody_sign_that_entries_were_let_go(owned: Own
 def test_a_planted_copy_of_what_was_never_moved_is_not_let_go(owned: Owned) -> None:
     """Neither when somebody has moved the entries out by hand."""
     with owned.open() as record:
-        signer = record.sealed().signer()
-        path = record.segments.write(*keeping.seal_segment(record.compared(), 4, signer))
+        signer = record.require_sealing().signer()
+        path = record.segments.write(*keeping.seal_segment(record.signable_ledger(), 4, signer))
     owned.change(
         "INSERT INTO dropped (agent, idx, hash, delivery)"
         " SELECT agent, idx, hash, delivery FROM ledger WHERE idx < 4",
@@ -145,8 +145,8 @@ def test_copies_of_a_rotation_that_was_cut_short_are_said_and_go_with_the_rest(
     owned: Owned,
 ) -> None:
     with owned.open() as record:
-        signer = record.sealed().signer()
-        copy = record.segments.write(*keeping.seal_segment(record.compared(), 4, signer))
+        signer = record.require_sealing().signer()
+        copy = record.segments.write(*keeping.seal_segment(record.signable_ledger(), 4, signer))
     (verdict,) = verify_home(owned.path)
     assert verdict.findings == ()
     assert any("entries 0 to 3 in it are a copy" in note for note in verdict.notes)
@@ -174,7 +174,7 @@ def test_rotation_signs_no_hashes_that_were_put_over_sealed_ones(owned: Owned) -
 def test_an_anchor_is_told_what_was_compared(owned: Owned, tmp_path: Path) -> None:
     put_hashes(owned, forged(9))
     with owned.open() as record:
-        kept = record.sealed().folder.kept(record.agent)
+        kept = record.require_sealing().folder.kept_checkpoint(record.agent)
         made = record_keys.add_anchor(record, f"file:{tmp_path / 'anchor.txt'}")
     assert kept is not None
     assert read_note(made.note).checkpoint == read_note(kept.note).checkpoint
@@ -198,13 +198,13 @@ def test_a_change_of_the_key_is_refused_while_another_agent_was_rewritten(owned:
             [to_row(entry) for entry in forged(5, "home/bob")],
         )
     with owned.open("ada") as record:
-        before = record.sealed().pin
+        before = record.require_sealing().pin
         with pytest.raises(RolledBack, match="home/bob"):
             record_keys.change_key(record)
         assert record.store.count("home/bob") == 5
-        assert record.sealed().folder.changing_to() is None
+        assert record.require_sealing().folder.changing_to() is None
     with owned.open("ada") as record:
-        assert record.sealed().pin == before
+        assert record.require_sealing().pin == before
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def forget(home: Path) -> None:
 def test_a_new_home_pins_its_log_and_keeps_the_key_outside(tmp_path: Path) -> None:
     home = create_home(tmp_path / "home")
     with open_record(home) as record:
-        sealing = record.sealed()
+        sealing = record.require_sealing()
         file = sealing.folder.key_file(sealing.pin.public_key)
     assert file.stat().st_mode & 0o777 == 0o600
     assert not file.is_relative_to(home)
@@ -130,7 +130,11 @@ def test_a_key_from_the_environment_is_used_where_settings_say_so(
     owned.add(1)
     with owned.open() as record:
         assert record.checkpoint().standing.size == 1
-        assert not record.sealed().folder.key_file(record.sealed().pin.public_key).exists()
+        assert (
+            not record.require_sealing()
+            .folder.key_file(record.require_sealing().pin.public_key)
+            .exists()
+        )
         with pytest.raises(SigningKeyError, match="not in a file"):
             record_keys.change_key(record)
     assert owned.verify().intact
@@ -157,7 +161,7 @@ def test_a_home_without_a_key_gets_one(tmp_path: Path) -> None:
     log = init_log(Home(home), os.environ)
     Owned(home, FixedClock()).add(1)
     with open_record(home) as record:
-        assert record.sealed().pin == log.pin
+        assert record.require_sealing().pin == log.pin
         assert record.checkpoints()[-1][0] == 1
     with pytest.raises(UsageError, match="has a log already"):
         init_log(Home(home), os.environ)
@@ -169,16 +173,16 @@ def test_a_new_key_is_an_entry_and_old_checkpoints_still_count(
     with owned.open() as record:
         note = tmp_path / "old.note"
         note.write_text(record.checkpoint().note)
-        before = record.sealed().pin
+        before = record.require_sealing().pin
         pin, (entry,) = record_keys.change_key(record)
         assert entry.kind == "key"
         with pytest.raises(SigningKeyError):  # who still runs with the old settings signs no more
-            record.sealed().signer()
+            record.require_sealing().signer()
     assert pin.origin == before.origin
     assert pin.public_key != before.public_key
     owned.add(2)
     with owned.open() as record:
-        assert record.sealed().pin == pin
+        assert record.require_sealing().pin == pin
         new = tmp_path / "new.note"
         new.write_text(record.checkpoint().note)
     verdict = owned.verify(note, new)
@@ -187,7 +191,7 @@ def test_a_new_key_is_an_entry_and_old_checkpoints_still_count(
 
 def overtaken(owned: Owned, record: Record) -> Record:
     """Whoever takes the key finds that it is changed before they come to sign with it."""
-    sealing = record.sealed()
+    sealing = record.require_sealing()
 
     def taken() -> Signer:
         signer = sealing.signer()
@@ -203,7 +207,7 @@ def test_a_checkpoint_by_a_key_that_is_changed_meanwhile_has_not_seen_the_change
 ) -> None:
     owned.add(2)
     with owned.open() as record:
-        made = overtaken(owned, record).sealed().checkpoint(record.store, AGENT)
+        made = overtaken(owned, record).require_sealing().checkpoint(record.store, AGENT)
     assert made.standing.size == 12
     assert owned.verify().findings == ()
 
@@ -242,7 +246,7 @@ def test_a_change_of_the_key_that_was_cut_short_is_finished_by_the_next(
         record_keys.change_key(record)
     monkeypatch.undo()
     with owned.open() as record, pytest.raises(SigningKeyError, match="cut short"):
-        record.sealed().signer()
+        record.require_sealing().signer()
     owned.add(1)  # nothing is signed meanwhile, but everything is recorded
     with owned.open() as record:
         record_keys.change_key(record)
@@ -340,7 +344,7 @@ def test_rotated_entries_are_read_shown_and_proved(owned: Owned) -> None:
         assert record.store.find(AGENT, 3) is None
         assert record.entry(3).body["n"] == 3
         proof = record.prove(3)
-        checked = record_export.check_proof(to_json(proof), record.sealed().pin)
+        checked = record_export.check_proof(to_json(proof), record.require_sealing().pin)
         assert (checked.holds, checked.signed) == (True, True)
     verdict = owned.verify()
     assert (verdict.findings, verdict.entries) == ((), 11)
@@ -443,7 +447,7 @@ def test_what_somebody_took_is_not_called_let_go(owned: Owned) -> None:
 def test_a_segment_that_nobody_signed_for_is_said_to_be_so(owned: Owned) -> None:
     with owned.open() as record:
         record_rotation.rotate(record, 3)
-        signer = record.sealed().signer()
+        signer = record.require_sealing().signer()
         segment, lines = keeping.seal_segment(record.keeping, 6, signer)
         record.segments.write(segment, lines)
         record.store.drop_before(AGENT, 6)
@@ -528,7 +532,7 @@ def test_a_checkpoint_kept_under_another_size_is_named(owned: Owned) -> None:
 def test_an_older_checkpoint_put_last_does_not_hide_what_is_gone(owned: Owned) -> None:
     with owned.open() as record:
         record.checkpoint()
-        kept = record.sealed().folder.kept_file(AGENT)
+        kept = record.require_sealing().folder.kept_file(AGENT)
     kept.unlink()
     note = first_note(owned)
     forge(owned, "DELETE FROM ledger WHERE idx >= 7")
@@ -544,7 +548,7 @@ def first_note(owned: Owned) -> str:
     with owned.open(readonly=True) as record:
         return sign_checkpoint(
             Checkpoint(record.keeping.log, 1, tree_of([record.entry(0).hash]).root.hex()),
-            record.sealed().signer(),
+            record.require_sealing().signer(),
         )
 
 
@@ -610,7 +614,7 @@ def test_segments_expire_by_policy_and_an_entry_says_so(owned: Owned) -> None:
         assert done.entry is not None
         assert done.entry.kind == "retention"
         proof = record.prove(1)
-        assert record_export.check_proof(to_json(proof), record.sealed().pin).good
+        assert record_export.check_proof(to_json(proof), record.require_sealing().pin).good
     assert not first.exists()
     assert second.exists()
     verdict = owned.verify()
@@ -766,11 +770,11 @@ def test_a_proof_from_before_a_change_of_the_key_is_checked_with_the_record(
     owned: Owned, tmp_path: Path
 ) -> None:
     with owned.open() as record:
-        proof, before = record.prove(3), record.sealed().signer()
+        proof, before = record.prove(3), record.require_sealing().signer()
         record_keys.change_key(record)
     owned.add(2)
     with owned.open() as record:
-        pin, now = record.sealed().pin, record.prove(11)
+        pin, now = record.require_sealing().pin, record.prove(11)
         record_rotation.rotate(record, 12)
     assert record_export.check_proof(to_json(proof), pin).signed is False
     checked = record_export.check_proof_at(owned.path, to_json(proof), os.environ)
@@ -786,7 +790,7 @@ def test_a_proof_from_before_a_change_of_the_key_is_checked_with_the_record(
 
 def test_a_proof_says_whether_the_pinned_key_signed_it(owned: Owned) -> None:
     with owned.open() as record:
-        pin, proof = record.sealed().pin, record.prove(3)
+        pin, proof = record.require_sealing().pin, record.prove(3)
         growth = record.prove_growth(4)
     assert record_export.check_proof(to_json(proof), pin).good
     assert record_export.check_proof(to_json(growth), pin).good

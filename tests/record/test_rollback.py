@@ -267,11 +267,11 @@ def test_checkpoints_of_an_earlier_key_are_believed_at_the_start_where_that_key_
     home: Path,
 ) -> None:
     with open_record(home) as record:
-        before = record.sealed().signer()
+        before = record.require_sealing().signer()
         record_keys.change_key(record)
     add(home, 1)
     with open_record(home) as record:
-        sealed, agent = record.sealed(), record.agent
+        sealed, agent = record.require_sealing(), record.agent
         sealed.folder.kept_file(agent).unlink()
         log, root = sealed.pin.log(agent), "ab" * 32
         late = sign_checkpoint(Checkpoint(log, 7, root), before)
@@ -395,7 +395,7 @@ def test_a_planted_segment_is_not_set_aside_where_nothing_was_rolled_back(
     home: Path, lost: Path
 ) -> None:
     with open_record(home) as record:
-        record.sealed().folder.kept_file(record.agent).unlink()
+        record.require_sealing().folder.kept_file(record.agent).unlink()
     with pytest.raises(UsageError, match="nothing was rolled back"):
         accept(home)
     assert lost.is_file()

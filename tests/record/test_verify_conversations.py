@@ -54,7 +54,7 @@ async def home(tmp_path: Path) -> Path:
         await agent.chat("And this?")
         agent.set_title("A talk")
         await agent.regenerate()
-        await agent.first(session="begun")
+        await agent.start_conversation(session="begun")
     return path
 
 
@@ -207,7 +207,7 @@ async def test_an_entry_erased_by_an_older_mentis_says_what_could_not_be_looked_
     home: Path,
 ) -> None:
     with open_record(home) as record:
-        signer, ledger = record.sealed().signer(), record.compared()
+        signer, ledger = record.require_sealing().signer(), record.signable_ledger()
         keeping.erase(ledger, 0, reason="then", signer=signer, stamp=record.stamp())
         found = verdict(home)
         assert found.intact

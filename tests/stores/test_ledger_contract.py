@@ -401,4 +401,4 @@ def test_a_dropped_delivery_that_is_forgotten_may_be_taken_again(
 
 def test_names_that_no_agent_can_have_are_told_apart(ledger: LedgerStore, stamp: Stamp) -> None:
     ledger.append("ada", [Draft("note", "test", {})], stamp)
-    assert (ledger.agents(), ledger.misnamed()) == (("ada",), ())
+    assert (ledger.agents(), ledger.misnamed_agents()) == (("ada",), ())

@@ -233,7 +233,7 @@ def test_a_cycle_begins_with_every_third_second_or_first_message(
     made = plan(mode)
     begun: list[int] = []
     for number in range(1, 5):
-        made.heard("main", 0.0)
+        made.note_message("main", 0.0)
         if made.due is not None:
             begun.append(number)
     assert begun == starts
@@ -241,38 +241,41 @@ def test_a_cycle_begins_with_every_third_second_or_first_message(
 
 def test_waiting_leads_to_the_next_phase_and_writing_back_to_the_last() -> None:
     made = plan("hoch")
-    made.heard("main", 100.0)
+    made.note_message("main", 100.0)
     assert made.due == 120.0
-    made.waited(200.0)
+    made.note_wait(200.0)
     assert made.due == 200.0 + 52.5
-    made.waited(300.0)
+    made.note_wait(300.0)
     assert made.due == 300.0 + 120.0
-    made.wrote(500.0)
+    made.note_followup(500.0)
     assert (made.phase, made.due) == (2, 560.0)
-    made.waited(600.0)
+    made.note_wait(600.0)
     assert made.due is None
 
 
 def test_another_session_or_switching_it_off_ends_the_cycle() -> None:
     made = plan("mittel")
     for session in ("a", "a"):
-        made.heard(session, 0.0)
+        made.note_message(session, 0.0)
     assert made.due is not None
-    made.heard("b", 1.0)
+    made.note_message("b", 1.0)
     assert made.due is None
-    made.heard("b", 1.0)
+    made.note_message("b", 1.0)
     made.switch("off")
     assert made.due is None
-    made.heard("b", 2.0)
-    made.heard("b", 2.0)
+    made.note_message("b", 2.0)
+    made.note_message("b", 2.0)
     assert made.due is None
 
 
-@given(st.sampled_from(sorted(EVERY)), st.lists(st.sampled_from(["heard", "waited", "wrote"])))
+@given(
+    st.sampled_from(sorted(EVERY)),
+    st.lists(st.sampled_from(["heard", "note_wait", "note_followup"])),
+)
 def test_what_is_due_lies_inside_its_phase(mode: Mode, steps: list[str]) -> None:
     made, now = IdlePlan(mode, ListedChance((0.0, 0.3, 1.0))), 0.0
     for step in steps:
-        made.heard("main", now) if step == "heard" else getattr(made, step)(now)
+        made.note_message("main", now) if step == "heard" else getattr(made, step)(now)
         if made.due is not None:
             low, high = PHASES[made.phase]
             assert now + low <= made.due <= now + high
@@ -308,7 +311,7 @@ class Silence:
 
     def quiet(self) -> IdleCycle:
         return IdleCycle(
-            self._think, plan("hoch"), self.time, tell=self._tell, wait=self.time.sleep
+            self._think, plan("hoch"), self.time, on_afterthought=self._tell, wait=self.time.sleep
         )
 
     async def _think(self, session: str) -> Afterthought:
@@ -334,7 +337,7 @@ async def test_the_plan_is_followed_without_a_real_second_passing(made: Path) ->
         await agent.chat("Good day", session="silent")
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(quiet.run)
-            quiet.heard("silent")
+            quiet.note_message("silent")
             await silence.until(lambda: len(silence.told) == 3)
             tasks.cancel_scope.cancel()
         kept = [turn.text for turn in agent.history(session="silent") if turn.kind == "said"]
@@ -351,7 +354,7 @@ async def test_a_thought_is_broken_off_when_somebody_writes(made: Path) -> None:
         quiet = silence.quiet()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(quiet.run)
-            quiet.heard("main")
+            quiet.note_message("main")
             await silence.thinking.wait()
             with anyio.fail_after(60):
                 await quiet.hush()

@@ -169,9 +169,9 @@ async def test_no_model_is_asked_before_a_beat_is_due(home: Path) -> None:
     provider = ScriptedProvider(["One.", "Two."])
     clock = FixedClock()
     async with Agent.open(home, parts=parts(provider, clock)) as agent:
-        assert next_due(0.0, [], agent.pulse()).what == PendingWork("beat", 0.0)
+        assert next_due(0.0, [], agent.beat_schedule()).what == PendingWork("beat", 0.0)
         await agent.beat("curiosity")
-        assert next_due(0.0, [], agent.pulse()).again == 600.0
+        assert next_due(0.0, [], agent.beat_schedule()).again == 600.0
         assert agent.next_beat() - clock.now() == timedelta(seconds=600)
         assert len(provider.sent) == 1
 
@@ -254,7 +254,7 @@ async def test_an_afterthought_and_a_first_message_do_only_what_may_be_done_unas
             await agent.chat("Hello")
             result = (await agent.afterthought()).followup
         else:
-            result = await agent.first()
+            result = await agent.start_conversation()
     assert result is not None
     assert [one.name for one in result.composed.request.tool_declarations] == ["diary"]
     states = {one.action.type: one.state for one in result.outcomes}

@@ -95,7 +95,7 @@ async def asked_and_approved(agent: Agent, home: Path) -> Outcome:
     """Somebody asks in the session `scales`, says yes later, and it is done then."""
     await agent.chat("Weigh it. My secret is 4711.", session="scales")
     approve_all(home)
-    (outcome,) = await agent.deliverable()
+    (outcome,) = await agent.deliverable_outcomes()
     return outcome
 
 
@@ -118,7 +118,7 @@ async def test_a_delivery_is_offered_messages_only_and_shown_nothing_private(hom
     async with opened(home, script) as agent:
         outcome = await asked_and_approved(agent, home)
         result = await agent.deliver(outcome)
-        assert await agent.deliverable() == ()
+        assert await agent.deliverable_outcomes() == ()
         await agent.chat("Thanks.", session="scales")
         kept = agent.history(session="scales")
         assert agent.verify().intact
@@ -150,7 +150,7 @@ async def test_a_message_that_a_delivery_sends_is_never_delivered_itself(home: P
         (sent,) = result.outcomes
         assert sent.state == "waiting"  # what it says came from outside
         approve_all(home)
-        assert await agent.deliverable() == ()
+        assert await agent.deliverable_outcomes() == ()
         assert len(channel.sent) == 1
         done = replace(sent, state="done")
         with pytest.raises(UsageError, match="no delivery follows on a message"):
@@ -167,12 +167,12 @@ async def test_a_message_that_only_waits_has_told_nobody_and_a_no_brings_the_new
         outcome = await asked_and_approved(agent, home)
         result = await agent.deliver(outcome)
         assert "told" not in result.entry.fields
-        assert await agent.deliverable() == ()  # one message is enough
+        assert await agent.deliverable_outcomes() == ()  # one message is enough
         with pytest.raises(UsageError, match="waits for a yes"):
             await agent.deliver(outcome)
         with open_acts(home, parts=parts(Script(), RecordingChannel())) as acts:
             acts.deny(result.outcomes[0].key, by="robin")
-        assert await agent.deliverable() == (outcome,)
+        assert await agent.deliverable_outcomes() == (outcome,)
         again = await agent.deliver(outcome)
         assert again.entry.body["told"] == [outcome.key]
 
@@ -201,7 +201,7 @@ async def test_a_delivery_that_fails_is_recorded_tried_again_and_then_left_to_th
         for _ in range(2):
             with pytest.raises(ProviderRefused):
                 await agent.deliver(outcome)
-        assert await agent.deliverable() == ()
+        assert await agent.deliverable_outcomes() == ()
         with pytest.raises(UsageError, match="tried 2 times"):
             await agent.deliver(outcome)
         failed = [one for one in agent.entries() if one.kind == "turn"][-2:]
@@ -217,7 +217,7 @@ async def test_a_beat_sees_what_is_news_and_leaves_it_to_be_told(home: Path) -> 
     async with opened(home, script) as agent:
         outcome = await asked_and_approved(agent, home)
         await agent.beat("curiosity")
-        assert await agent.deliverable() == (outcome,)
+        assert await agent.deliverable_outcomes() == (outcome,)
     assert "81 kg" in str(script.sent[1].payload["messages"])
 
 
@@ -235,7 +235,7 @@ async def test_a_guest_and_another_talk_are_not_told_what_was_asked_for_elsewher
             assert "told" not in result.entry.body
         assert RESULT not in str(script.sent[1:])
         assert RESULT not in (await agent.live(session="guests")).instructions
-        assert await agent.deliverable() == (outcome,)
+        assert await agent.deliverable_outcomes() == (outcome,)
         # Whoever asked is told, also where a guest speaks in that talk: it stands there anyway.
         result = await agent.chat(guest, session="scales")
         assert RESULT in told_news(result.composed)
@@ -255,7 +255,7 @@ async def test_what_can_no_longer_be_delivered_is_told_where_you_speak_and_to_no
                 await agent.deliver(outcome)
         guest = Stimulus("Who are you?", trust=Trust.UNTRUSTED, author="Mal")
         assert told_news((await agent.chat(guest, session="guests")).composed) == ""
-        assert told_news((await agent.first(session="new")).composed) == ""
+        assert told_news((await agent.start_conversation(session="new")).composed) == ""
         result = await agent.chat("Anything new?")
         assert RESULT in told_news(result.composed)
         assert result.entry.body["told"] == [outcome.key]

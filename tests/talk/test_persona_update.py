@@ -215,8 +215,8 @@ async def test_a_failure_is_recorded_shown_and_nothing_is_passed_over(home: Path
         await talk(agent, model, "One", "Two", "Three")
         model.will([write("memory.md", FACT)], ProviderUnreachable("no line"))
         upkeep = agent.upkeep(heard.append)
-        upkeep.heard("main")
-        upkeep.heard("main")
+        upkeep.note_message("main")
+        upkeep.note_message("main")
         upkeep.finish()
         await upkeep.run()
         failed = failed_updates(agent.entries())
@@ -246,11 +246,11 @@ async def test_what_was_made_from_outside_text_is_in_review_until_it_is_accepted
     assert any(one.trust is Trust.UNTRUSTED and "cello" in one.text for one in spans)
     with Personas.open(home) as personas:
         memory = personas.memory("ada")
-        (change,) = memory.unseen("memory")
+        (change,) = memory.pending_changes("memory")
         assert change.review
         assert "+- Lena plays the cello." in change.diff
         personas.accept("ada", "memory", reason="I know her")
-        assert memory.unseen("memory") == ()
+        assert memory.pending_changes("memory") == ()
         assert memory.remember().values["cortex_memory"].trust is Trust.SELF
         memory.undo("memory")
         assert memory.read("memory").empty, "an accepted change can still be undone"

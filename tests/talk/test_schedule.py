@@ -31,7 +31,7 @@ def test_nothing_is_due_before_its_time_and_never_when_switched_off() -> None:
 
 
 def test_one_beat_is_pending_at_a_time_and_given_up_on_in_the_end() -> None:
-    pulse = BeatSchedule(due=10.0).begun(10.0)
+    pulse = BeatSchedule(due=10.0).begin(10.0)
     assert next_due(11.0, [], pulse, longest=300) == NextDue(again=310.0)
     assert next_due(11.0, [PendingWork("beat", 11.0)], pulse, longest=300) == NextDue(again=310.0)
     assert next_due(11.0, [PendingWork("user", 11.0)], pulse).what == PendingWork("user", 11.0)
@@ -39,9 +39,9 @@ def test_one_beat_is_pending_at_a_time_and_given_up_on_in_the_end() -> None:
 
 
 def test_beats_that_were_missed_are_not_made_up_for() -> None:
-    pulse = BeatSchedule(due=10.0).begun(5000.0).ended(5001.0, interval=1800)
+    pulse = BeatSchedule(due=10.0).begin(5000.0).end(5001.0, interval=1800)
     assert pulse == BeatSchedule(due=6801.0)
-    assert BeatSchedule().begun(1.0).ended(2.0, interval=1800) == BeatSchedule()
+    assert BeatSchedule().begin(1.0).end(2.0, interval=1800) == BeatSchedule()
 
 
 @settings(max_examples=50)

@@ -140,10 +140,10 @@ async def test_nothing_said_yet_cannot_be_said_anew(home: Path) -> None:
 async def test_the_agent_begins_and_only_its_words_are_kept(home: Path) -> None:
     provider = ScriptedProvider(["Good to see you.", "Fine."])
     async with opened(home, provider=provider) as agent:
-        first = await agent.first(session="new")
+        first = await agent.start_conversation(session="new")
         await agent.chat("How are you?", session="new")
         with pytest.raises(UsageError, match="has begun already"):
-            await agent.first(session="new")
+            await agent.start_conversation(session="new")
         begun = agent.history(session="new")[0]
         assert (begun.role, begun.text) == ("assistant", "Good to see you.")
         assert agent.verify().intact
@@ -180,8 +180,8 @@ async def test_a_title_comes_from_the_model_or_else_from_the_first_words(home: P
     provider = ScriptedProvider(["one", '"A garden."\n'])
     async with opened(home, provider=provider) as agent:
         await agent.chat("What shall I plant this spring in the shade behind the house?")
-        made = await agent.title()
-        again = await agent.title()  # the script is over
+        made = await agent.make_title()
+        again = await agent.make_title()  # the script is over
         agent.set_title("  My   garden ")
         (session,) = agent.sessions()
         assert agent.verify().intact
@@ -199,7 +199,7 @@ async def test_what_a_guest_sent_stays_a_guests_when_it_is_titled_or_said_anew(h
     provider = ScriptedProvider(["one", "A garden", "two"])
     async with opened(home, provider=provider) as agent:
         await agent.chat(Stimulus("Look", attachments=(picture,), trust=Trust.UNTRUSTED))
-        await agent.title()
+        await agent.make_title()
         await agent.edit(0, "Look at this")
         kept = agent.history()
     assert [turn.lineage for turn in kept if turn.kind == "title"] == [Trust.UNTRUSTED]

@@ -27,7 +27,7 @@ def looks(monkeypatch: pytest.MonkeyPatch, *found: int | MentisError) -> list[in
             raise seen
         return seen
 
-    monkeypatch.setattr(silence, "spoken", spoken)
+    monkeypatch.setattr(silence, "count_messages", spoken)
     return left
 
 
@@ -77,7 +77,7 @@ async def test_a_look_that_ends_after_the_thought_breaks_nothing_off(
         over.set()
         return "thought"
 
-    monkeypatch.setattr(silence, "spoken", slow)
+    monkeypatch.setattr(silence, "count_messages", slow)
     thought = await unless_somebody_speaks(
         RECORD, "main", think, break_off=lambda: broken.append("all"), poll=0.0
     )

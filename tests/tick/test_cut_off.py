@@ -120,6 +120,29 @@ async def test_an_interrupt_ends_a_tick_that_says_so(opened: Opened) -> None:
         assert calls_of(done.entry) == ["primary"]
 
 
+class FirstAway(Endless):
+    """The same, but that the first route is not there."""
+
+    @asynccontextmanager
+    async def open(
+        self, rendering: Rendering, route: Route
+    ) -> AsyncGenerator[AsyncIterator[str], None]:
+        if route.name == "default":
+            raise ProviderUnreachable("nobody is there")
+        yield self._events()
+
+
+async def test_a_route_that_was_passed_over_is_told_also_where_the_next_is_too_slow(
+    opened: Opened,
+) -> None:
+    provider = FirstAway()
+    second = '[routes.second]\nbackend = "scripted"\nreplies = []\nfacts = {native_tools = false}\n'
+    table = scripted().replace("replies = []", 'replies = []\nfallback = ["second"]') + second
+    async with opened(f"{table}[cortex]\nseconds = 1\n", provider=provider) as agent:
+        done = await agent.tick([Sense("s", "mail", {"text": "Hello"})])
+    assert [one.route for one in done.tick.report.passed] == ["default"]
+
+
 async def test_an_act_too_deep_to_record_costs_that_act_and_nothing_else(opened: Opened) -> None:
     deep = "[" * 900 + "]" * 900
     acts = json.dumps([wants("note", text="x", more="DEEP")]).replace('"DEEP"', deep)

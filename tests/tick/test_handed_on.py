@@ -108,7 +108,7 @@ async def test_what_a_killed_tick_had_saved_is_not_thought_and_kept_again(
     model = Obeying(*acts)
     async with opened(model) as agent:
         done = await agent.tick([KEEP], taken=[KEEP.id])
-        assert agent.taken() == (KEEP.id,)
+        assert agent.taken_deliveries() == (KEEP.id,)
         assert agent.verify().intact
     assert [one.text for one in done.state.l1_memory] == ["It is kept."]
     assert not done.outcomes

@@ -558,14 +558,14 @@ async def test_a_definition_that_is_asked_about_waits_for_a_person(home: Path) -
     agent_parts, database, _ = open_agent_parts(home, persona=None, route="default", parts=given)
     tools = agent_parts.acting.tools
     await tools.start()
-    assert tools.registry.blocked("raw_act")
+    assert tools.registry.block_reason("raw_act")
     assert {problem.hint for problem in tools.problems} == {
         "look at it, then: mentis tools trust raw"
     }
     shown = {tools.registry.digest(name) or "" for name in ("raw_act", "raw_other")}
     assert await tools.approve("raw", {"sha256:other"}, by="me") == ()
     assert await tools.approve("raw", shown, by="me") == ("raw_act", "raw_other")
-    assert not tools.registry.blocked("raw_act")
+    assert not tools.registry.block_reason("raw_act")
     assert not tools.problems
     await agent_parts.acting.aclose()
     agent_parts.record.ledger.close()
@@ -641,7 +641,7 @@ async def test_what_was_approved_for_a_handler_that_is_elsewhere_is_left_to_it(h
         await agent.chat("Hello")
     assert len(send.handled) == 1
     with open_acts(home, parts=parts(home.parent, Rounds())) as acts:
-        assert acts.approved()[0] == ()
+        assert acts.approved_acts()[0] == ()
 
 
 async def test_an_interruption_ends_what_is_done_before_a_turn_as_well(home: Path) -> None:

@@ -140,7 +140,7 @@ def test_only_the_acts_that_were_named_are_run(
         for one in (first, second):
             acts.approve(one.key, by="ada")
         assert [one.key for one in run(acts, second.key).outcomes] == [second.key]
-        assert [one.call.key for one in acts.approved()[0]] == [first.key]
+        assert [one.call.key for one in acts.approved_acts()[0]] == [first.key]
 
 
 def test_an_act_whose_handler_is_elsewhere_stays_approved_until_it_would_have_expired(
@@ -166,7 +166,7 @@ def test_what_nobody_began_in_time_is_refused(
     with opened(home, pay, later=timedelta(days=1)) as acts:
         run(acts, *(outcome.key for _ in keys))
         assert acts.story(outcome.key).state in ("expired", "refused")
-        assert acts.approved() == ((), ())
+        assert acts.approved_acts() == ((), ())
     assert paid == []
 
 
@@ -177,7 +177,7 @@ def test_a_yes_is_taken_back_as_long_as_nobody_has_begun(
     with opened(home, pay) as acts:
         acts.approve(outcome.key, by="ada")
         acts.deny(outcome.key, by="ada", words="no, wait")
-        assert (acts.approved(), run(acts).outcomes) == (((), ()), ())
+        assert (acts.approved_acts(), run(acts).outcomes) == (((), ()), ())
         assert acts.story(outcome.key).state == "denied"
         with pytest.raises(UsageError, match="it was denied by ada"):
             acts.approve(outcome.key, by="ada")

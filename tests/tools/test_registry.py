@@ -108,7 +108,7 @@ def test_of_a_tool_with_one_name_that_is_taken_nothing_is_there(home: Path) -> N
     add(home, "second", file="second.py")
     paying(home, "second", act="give", more=PAY.format(name="pay", answer="x"))
     with boxed(home) as box:
-        shown = box.untrusted("second")
+        shown = box.untrusted_digest("second")
         assert shown
         box.trust("second", shown)
     with boxed(home) as box:
@@ -127,7 +127,7 @@ def test_whatever_a_tool_raises_is_its_own_problem(
         paying(home, name, act=f"pay_{name}")
         add(home, name, file=f"{name}.py")
     with boxed(home) as box:
-        monkeypatch.setattr("mentis.tools.registry.Tools._put", broken)
+        monkeypatch.setattr("mentis.tools.registry.AgentTools._put", broken)
         assert [one.name for one in box.listing().problems] == ["first", "second"]
         assert "TypeError: '<' not supported" in box.listing().problems[0].why
 
@@ -149,7 +149,7 @@ async def test_a_server_can_be_asked_as_often_as_one_likes(home: Path) -> None:
     add(home, "raw", **raw())
     with boxed(home) as box:
         outcomes = [(await box.call("raw_act", {}))[0].state for _ in range(2)]
-        async with box.connected() as tools:
+        async with box.connect() as tools:
             assert tools.registry.spec("raw_act") is not None
     assert outcomes == ["done", "done"]
 
@@ -159,7 +159,7 @@ async def test_a_server_that_was_given_up_is_tried_again_at_each_start(home: Pat
     add(home, "raw", **raw(), env=["TOKEN"])
     environ = {"MENTIS_CONFIG": str(home.parent / "config"), "PATH": "/usr/bin:/bin"}
     with open_toolbox(home, parts=Parts(environ=environ)) as box:
-        async with box.connected() as tools:
+        async with box.connect() as tools:
             await until_given_up(box)
             assert tools.registry.spec("raw_act") is None
             environ["TOKEN"] = "here now"  # noqa: S105
@@ -183,9 +183,9 @@ def test_a_definition_of_a_document_that_changed_is_blocked_until_it_is_trusted(
 
     async def started() -> tuple[str, tuple[str, ...]]:
         with boxed(home) as box:
-            async with box.connected() as tools:
+            async with box.connect() as tools:
                 why = [one.why for one in tools.problems if one.name == "weather"]
-                return tools.registry.blocked("at"), tuple(why)
+                return tools.registry.block_reason("at"), tuple(why)
 
     assert anyio.run(started) == ("", ())
     with boxed(home) as box:
@@ -197,8 +197,8 @@ def test_a_definition_of_a_document_that_changed_is_blocked_until_it_is_trusted(
 
     async def approved() -> tuple[str, ...]:
         with boxed(home) as box:
-            async with box.connected() as tools:
-                shown = [one.digest for one in box.blocked("weather")]
+            async with box.connect() as tools:
+                shown = [one.digest for one in box.blocked_acts("weather")]
                 return await tools.approve("weather", shown, by="me")
 
     assert anyio.run(approved) == ("at",)
@@ -219,9 +219,9 @@ def test_a_pin_whose_mark_is_gone_is_still_in_the_chain(home: Path, kind: str) -
 
     async def blocked() -> str:
         with boxed(home) as box:
-            async with box.connected() as tools:
+            async with box.connect() as tools:
                 assert tools.registry.spec(name) is not None, tools.problems
-                return tools.registry.blocked(name)
+                return tools.registry.block_reason(name)
 
     assert anyio.run(blocked) == ""
     forget_pins(home)
@@ -269,4 +269,4 @@ def test_a_result_that_is_said_twice_fits_into_one_message(home: Path) -> None:
     add(home, "raw", **raw())
     with boxed(home) as box:
         ((_, server),) = box.tools._declared  # pyright: ignore[reportPrivateUsage]
-        assert server.caps.frame_bytes > 2 * box.tools._ground.chosen.result_bytes  # pyright: ignore[reportPrivateUsage]
+        assert server.caps.frame_bytes > 2 * box.tools._ground.act_settings.result_bytes  # pyright: ignore[reportPrivateUsage]

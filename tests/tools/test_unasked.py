@@ -82,7 +82,7 @@ async def test_what_nobody_said_leaves_an_entry_when_its_prompt_cannot_be_made(h
     environ = {**SMALL, "MENTIS_ROUTES__DEFAULT__CONTEXT_TOKENS": "300"}
     async with opened(home, **environ) as agent:
         with pytest.raises(ComposeError):
-            await agent.first()
+            await agent.start_conversation()
         assert agent.history() == ()
         assert turn_of(agent.entries()[-1])["inner"] == "first_message"
         assert agent.verify().intact

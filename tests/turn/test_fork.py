@@ -125,9 +125,9 @@ async def test_it_goes_on_with_a_script_into_a_session_of_its_own_and_does_nothi
     fork = agent.fork(1, {"style": PIRATE})
     for live, script in ((False, None), (True, ["x"])):
         with pytest.raises(UsageError, match="live or with a script"):
-            await agent.go_on(fork, live=live, script=script)
-    result = await agent.go_on(fork, script=[f"Arr. {CALL}"])
-    again = await agent.go_on(fork, script=["Arr again."])
+            await agent.run_fork(fork, live=live, script=script)
+    result = await agent.run_fork(fork, script=[f"Arr. {CALL}"])
+    again = await agent.run_fork(fork, script=["Arr again."])
     assert (result.session, again.session) == ("fork-1", "fork-1-2")
     assert [action.type for action in result.reply.actions] == ["send"]
     assert (result.outcomes, send.handled, len(provider.sent)) == ((), [], 2)
@@ -150,7 +150,7 @@ async def test_live_sends_the_forked_bytes_where_the_settings_lead(
     agent: Agent, home: Path, provider: ScriptedProvider
 ) -> None:
     fork = agent.fork(1, {"style": PIRATE})
-    result = await agent.go_on(fork, live=True)
+    result = await agent.run_fork(fork, live=True)
     assert provider.sent[-1].body() == fork.shown.rendering.body()
     assert (result.outcomes, result.entry.body["route"]) == (
         (),
@@ -160,5 +160,5 @@ async def test_live_sends_the_forked_bytes_where_the_settings_lead(
     (home / "mentis.toml").write_text(toml.replace('model = "none"', 'model = "other"'))
     async with Agent.open(home, parts=Parts(provider=provider, secret=b"s" * 32)) as other:
         with pytest.raises(RouteError, match="led to scripted 'none' then"):
-            await other.go_on(other.fork(1, {"style": PIRATE}), live=True)
+            await other.run_fork(other.fork(1, {"style": PIRATE}), live=True)
     assert len(provider.sent) == 3

@@ -51,7 +51,7 @@ async def test_a_guests_words_are_never_told_as_the_owners(tmp_path: Path) -> No
         await agent.chat("I am here")
         await agent.chat("ok")
         live = await agent.live()
-        await agent.title()
+        await agent.make_title()
         await agent.summarise()
         await agent.update_memory()
         assert agent.verify().intact

@@ -133,7 +133,7 @@ async def test_a_fork_does_not_hear_the_verdict_in_the_place_of_a_turn(tmp_path:
     async with agent:
         first = await agent.chat("Write to Lena")
         fork = agent.fork(first.entry.index, {"style": "Be brief."})
-        forked = await agent.go_on(fork, script=[window(cycle=2) + "Brief."])
+        forked = await agent.run_fork(fork, script=[window(cycle=2) + "Brief."])
         senses = verdict_senses(agent.entries())
         await agent.chat("Really?")
     assert "fork" in forked.entry.body

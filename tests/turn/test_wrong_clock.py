@@ -209,7 +209,7 @@ async def test_silence_begins_when_the_clock_said_that_somebody_spoke(home: Path
         clock.jump(-400 * DAY)
         await agent.chat("Are you there?")
         clock.pass_by(MINUTE)
-        silence = agent.silence()
+        silence = agent.due_afterthought()
         assert silence is not None
         assert timedelta(seconds=-40) <= silence.due - clock.now() <= timedelta(seconds=-15)
 
@@ -263,7 +263,7 @@ def test_whatever_the_clock_shows_no_hour_has_too_many_acts_and_the_next_one_is_
         for _ in range(2):
             tally.learn(begun_in(chain.ledger.entries("ada", start=counted)))
             counted = chain.ledger.count("ada")
-            if tally.spent(0).in_hour < MOST:
+            if tally.counts(0).in_hour < MOST:
                 key = f"k{len(chain.let)}"
                 tally.note(key, "note")
                 call = ActCall(Action("note", {}), key)
@@ -273,9 +273,9 @@ def test_whatever_the_clock_shows_no_hour_has_too_many_acts_and_the_next_one_is_
     since = clock.now() + timedelta.resolution
     clock.pass_by(HOUR)
     tally.learn(begun_in(chain.ledger.entries("ada", start=counted)))
-    assert tally.spent(0).in_hour <= chain.shown(since)
+    assert tally.counts(0).in_hour <= chain.shown(since)
     fresh = ActTally(clock, begun_in(chain.ledger.entries("ada")))
-    assert fresh.spent(0).in_hour == chain.shown(since)
+    assert fresh.counts(0).in_hour == chain.shown(since)
 
 
 @given(steps=STEPS)

@@ -100,9 +100,9 @@ def test_the_body_is_the_same_every_time_and_leaves_the_payload_as_it_is(
 
 def test_a_piece_is_kept_as_it_was_written_unless_it_is_large() -> None:
     small, large = Fragment(text="a"), Fragment(text="a" * 100_000)
-    assert small.encoded() is small.encoded()
-    assert large.encoded() == large.encoded()
-    assert large.encoded() is not large.encoded()
+    assert small.encode() is small.encode()
+    assert large.encode() == large.encode()
+    assert large.encode() is not large.encode()
 
 
 def test_keys_stay_in_the_order_the_renderer_laid_down() -> None:

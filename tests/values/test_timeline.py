@@ -21,7 +21,9 @@ def counted(*hours: float, since: float = -1) -> list[tuple[float, int]]:
     timeline = Timeline[int](at(since), NOW)
     for place, hour in enumerate(hours):
         timeline.add(at(hour), place)
-    return sorted(((time - NOW) / timedelta(hours=1), place) for time, place in timeline.counted())
+    return sorted(
+        ((time - NOW) / timedelta(hours=1), place) for time, place in timeline.dated_items()
+    )
 
 
 def test_the_time_of_an_entry_is_the_one_its_clock_showed() -> None:
@@ -49,7 +51,7 @@ def test_a_reading_alone_tells_when_others_were_and_counts_for_nothing() -> None
     timeline = Timeline[str](at(-1), NOW)
     timeline.add(at(5), "a", "b")
     timeline.add(at(-0.5))
-    assert timeline.counted() == [(at(-0.5), "a"), (at(-0.5), "b")]
+    assert timeline.dated_items() == [(at(-0.5), "a"), (at(-0.5), "b")]
 
 
 @given(hours=st.lists(HOURS, max_size=12), since=st.integers(-48, 0))

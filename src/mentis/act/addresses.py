@@ -1,4 +1,4 @@
-"""What in a text leads somewhere: mail, hosts, URLs, paths, accounts and long numbers.
+"""Finds what in a text leads somewhere: mail, hosts, URLs, paths, accounts and long numbers.
 
 Too many are found rather than too few: a name of a file looks like a host. What is taken for an
 address stands in no word list; texts are normalised before (`likeness`).

@@ -1,4 +1,4 @@
-"""What waits for a person, and what the person said. One decides; whoever comes second is told.
+"""Approvals: acts that wait for a person, and the person's yes or no. The first decision counts.
 
 A yes is to one payload and to one definition: both are bound by their digests, in the entry, in
 what is done later, and outside of the home. Times are compared as texts, which sort as the times

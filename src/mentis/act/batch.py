@@ -40,7 +40,7 @@ class Batch:
         self.cancel()
 
     @contextmanager
-    def completed(self) -> Generator[None]:
+    def ensure_outcomes(self) -> Generator[None]:
         """Whatever happens inside, each action has an outcome after it."""
         try:
             yield

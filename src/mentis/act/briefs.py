@@ -1,4 +1,4 @@
-"""What an act answered, as it is shown and recorded: text that can be written, and not too much.
+"""Answers of acts as they are shown and recorded: text that can be written, and not too much.
 
 A large text is shown by its beginning and one last line of JSON that says how much there is and
 where the whole of it is kept.

@@ -85,13 +85,13 @@ class ActTally:
             if key:
                 self._moments.setdefault(key, moment)
 
-    def spent(self, in_turn: int, *, without: str = "") -> ActCounts:
+    def counts(self, in_turn: int, *, without: str = "") -> ActCounts:
         """`without`: the act with this key is not counted against itself."""
         now = self._clock.now()
         hour = Timeline[tuple[str, str]](now - _HOUR + timedelta.resolution, now)
         for time, key, name in self._heard:
             hour.add(time, *([(key, name)] if key else ()))
-        counted = dict(act for _, act in hour.counted())
+        counted = dict(act for _, act in hour.dated_items())
         self._forget(counted)
         names = Counter(name for key, name in counted.items() if key != without)
         return ActCounts(in_turn, names.total(), names)

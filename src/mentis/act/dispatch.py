@@ -53,7 +53,7 @@ class ActLookup(Protocol):
     def handler(self, name: str) -> ActHandler | None: ...
     def spec(self, name: str) -> ActSpec | None: ...
     def digest(self, name: str) -> Digest | None: ...
-    def blocked(self, name: str) -> str: ...
+    def block_reason(self, name: str) -> str: ...
     def away(self, name: str) -> str: ...
 
 
@@ -116,7 +116,7 @@ class Dispatcher:
             for action in actions
         ]
         batch = Batch([Slot(call) for call in calls], outcomes)
-        with batch.completed():
+        with batch.ensure_outcomes():
             pairs = zip(calls, places or [""] * len(calls), strict=True)
             asked = [self._asked(call, judge, place) for call, place in pairs]
             await self.run(batch, await self._begin(batch.slots, asked))
@@ -155,7 +155,7 @@ class Dispatcher:
             return SettledAct(call, _missing(call, self.registry.away(name)))
         if place and place != spec.place:
             return SettledAct(call, _missing(call, "", f"{place}/{name}"))
-        if reason := self.registry.blocked(name):
+        if reason := self.registry.block_reason(name):
             return _settled(ActIntent(call, spec, digest), "unavailable", reason)
         decision = judge_safely(judge, call, spec)
         if decision.verdict == "refuse":

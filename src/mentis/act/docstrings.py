@@ -1,4 +1,4 @@
-"""What a docstring says of a function and of its parameters: Google, NumPy and reST forms."""
+"""Reads docstrings of functions and their parameters: Google, NumPy and reST forms."""
 
 from __future__ import annotations
 

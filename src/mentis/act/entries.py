@@ -1,4 +1,4 @@
-"""What an act leaves in the ledger at each of its stages, and the marks that go with it.
+"""Entries of an act in the ledger, one for each of its stages, and the marks that go with them.
 
 A draft and its marks are appended together. The delivery `act/KEY/STAGE` makes every stage one
 entry, however often it is tried; a mark that `replaces` something lets one of several writers win.

@@ -64,7 +64,7 @@ class Gate:
     def judge(self, call: ActCall, spec: ActSpec, seen: SeenRequest | None) -> Decision:
         """Never raises. What is allowed or set to wait counts for the budget."""
         try:
-            spent = self._tally.spent(self._in_turn) if self._tally else ActCounts(self._in_turn)
+            spent = self._tally.counts(self._in_turn) if self._tally else ActCounts(self._in_turn)
             decision = judge(self.rules, call, spec, seen=seen, spent=spent)
         except Exception as error:  # noqa: BLE001  # whatever it is, it must not open the gate
             reason = f"it cannot be judged: {_told(error)}"

@@ -1,4 +1,4 @@
-"""What is asked for, begun and ended, in the ledger, before and after it is done.
+"""The journal of acts in the ledger: asked for, begun and ended, written before and after.
 
 An intent is on disk before the act begins, with a mark that says it is open; the outcome takes the
 mark away in the same transaction. So an act is open exactly while nobody has said what came of it.
@@ -163,18 +163,18 @@ class Journal:
         said = told.get("type"), told.get("spec"), told.get("attempt"), payload
         return said == (call.action.type, act.spec, call.attempt, asked)
 
-    def approved(self) -> tuple[tuple[WaitingAct, ...], tuple[StoreDamaged, ...]]:
+    def approved_acts(self) -> tuple[tuple[WaitingAct, ...], tuple[StoreDamaged, ...]]:
         """What a person said yes to and nobody has begun; and what of it cannot be read, or is not
         what the record says was approved.
         """
 
-        def bound(mark: Mark) -> WaitingAct:
+        def read_bound(mark: Mark) -> WaitingAct:
             act = entries.waiting_act(mark)
             check_bound(self._ledger, self.agent, act, "approved")
             self._refuse_unaccepted(act)
             return act
 
-        return entries.read_all(self._ledger.marks(self.agent, entries.APPROVED), bound)
+        return entries.read_all(self._ledger.marks(self.agent, entries.APPROVED), read_bound)
 
     def _refuse_unaccepted(self, act: WaitingAct) -> None:
         """A database says what it likes: only a yes that is kept outside of the home counts."""

@@ -1,4 +1,4 @@
-"""What came of an act outside of a turn is told only as the record says it.
+"""Outcomes that came outside of a turn, told only as the record says them.
 
 The mark that keeps it is bound by nothing, so it is held against the entry that it came with.
 """

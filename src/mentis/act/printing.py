@@ -1,4 +1,4 @@
-"""What a function prints while it acts goes to the log: our standard output is data or protocol.
+"""Sends what a function prints while it acts to the log: our stdout is data or protocol.
 
 One stand-in takes the place of `sys.stdout` while functions run. It looks at the context it is
 written from, so threads and tasks beside them print as ever. What writes to the file descriptor
@@ -37,7 +37,7 @@ class _Heard:
         self.chars += len(text)
         return len(text)
 
-    def told(self) -> str:
+    def text(self) -> str:
         more = self.chars - MOST_CHARS
         return "".join(self._pieces) + (f" ... and {more} characters more" if more > 0 else "")
 
@@ -86,7 +86,7 @@ def capture_prints(name: str) -> Generator[None]:
         _leave()
         _HEARD.reset(token)
         if heard.chars:
-            _LOG.info("act %s printed: %s", name, heard.told())
+            _LOG.info("act %s printed: %s", name, heard.text())
 
 
 def _enter() -> None:

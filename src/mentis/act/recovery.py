@@ -1,4 +1,4 @@
-"""What another process left open, found at start; and what a person has said yes to since.
+"""Recovers acts at start: those that another process left open, and those approved since.
 
 An act whose process is gone may have been done, and nobody can say. It becomes `unknown` and is
 never silently repeated; one that is declared to be idempotent is tried again with the same key.
@@ -81,7 +81,7 @@ class Recovery:
         slots: list[tuple[Slot, ActIntent]] = []
         outcomes, faults = list[Outcome](), list[str]()
         async with self._one_at_a_time:
-            approved, damaged = await self._dispatcher.record(self._journal.approved)
+            approved, damaged = await self._dispatcher.record(self._journal.approved_acts)
             faults += [fault.message for fault in damaged]
             for act in approved:
                 if keys is not None and act.call.key not in keys:
@@ -101,7 +101,7 @@ class Recovery:
 
     async def _run(self, slots: Sequence[tuple[Slot, ActIntent]], outcomes: list[Outcome]) -> None:
         batch = Batch([slot for slot, _ in slots], outcomes)
-        with batch.completed():
+        with batch.ensure_outcomes():
             await self._dispatcher.run(batch, slots, news=True)
 
     def _abandoned(self) -> tuple[list[tuple[OpenAct, bool]], tuple[StoreDamaged, ...]]:
@@ -148,7 +148,7 @@ class Recovery:
 
     def _unchanged(self, name: str, digest: Digest) -> ActSpec | None:
         """What is declared now, if that is what was declared then and may still be done."""
-        if self._registry.handler(name) is None or self._registry.blocked(name):
+        if self._registry.handler(name) is None or self._registry.block_reason(name):
             return None
         return self._registry.spec(name) if self._registry.digest(name) == digest else None
 

@@ -1,4 +1,4 @@
-"""What can be done just now: every act by its name, and what a model is told of it.
+"""The registry of acts that can be done just now, by name, and what a model is told of each.
 
 Readers see one state or the next, never one in between: a change makes a new state. What is told
 keeps its identity until something changes, so that whoever holds it can see that nothing did.
@@ -169,7 +169,7 @@ class Registry:
             if len(blocked) != len(self._state.blocked):
                 self._change(replace(self._state, blocked=blocked))
 
-    def blocked(self, name: str) -> str:
+    def block_reason(self, name: str) -> str:
         """Why it cannot be done; "" when it can."""
         return self._state.blocked.get(name, "")
 

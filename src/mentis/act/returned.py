@@ -1,4 +1,4 @@
-"""What a function or a server gave back, as text. What has no text is a typed failure."""
+"""Results of functions and servers as text. A result that has no text is a typed failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request showed the model, sorted by who vouches for it and made ready to be compared.
+"""Texts that a request showed the model, sorted by who vouches for them, ready to be compared.
 
 Text of the constitution, the owner and the runtime clears a value; untrusted text taints it. What
 the agent itself wrote and what tools say of themselves do neither. Names and places are as others
@@ -184,7 +184,7 @@ def texts_in(
     for part in request.attachments:
         yield from _of_media(part, said)
     if request.reply_to is not None:
-        yield request.reply_to.said, quoted, "the message that is answered"
+        yield request.reply_to.attributed_text, quoted, "the message that is answered"
     yield from _of_spans(request.prefill, said)
     words = Trust.UNTRUSTED if corrects else said
     yield request.current_text, words, "the current message"

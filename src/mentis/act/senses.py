@@ -1,4 +1,4 @@
-"""What came of an act after its turn, as something the agent senses: a result, or a failure."""
+"""The outcome of an act after its turn, as a sense of the agent: a result, or a failure."""
 
 from __future__ import annotations
 

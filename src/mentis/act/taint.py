@@ -57,13 +57,13 @@ def tainted_in(payload: JsonObject, seen: SeenRequest) -> tuple[TaintedValue, ..
     leaves = list[tuple[_Path, str]]()
     for path, value, joins in _leaves(payload):
         if not _PLAIN.fullmatch(value):
-            found += search.tainted(path, value)
+            found += search.search_value(path, value)
         if len(found) >= MOST_TAINTED:
             break
         if joins and len(value) <= _MOST_JOINED:
             leaves.append((path, value))
     if not found:
-        found += search.joined(leaves)
+        found += search.search_joined(leaves)
     return tuple(found[:MOST_TAINTED])
 
 
@@ -76,7 +76,7 @@ class _Search:
         self._known: dict[_Piece, str | None] = {}
         self._work = 0
 
-    def tainted(self, path: _Path, value: str) -> Sequence[TaintedValue]:
+    def search_value(self, path: _Path, value: str) -> Sequence[TaintedValue]:
         """The value as a whole, or else what is in it."""
         found: dict[str, str] = {}
         for text in (value, *readings(value)):
@@ -93,7 +93,7 @@ class _Search:
             if not any(one in other for other in found if other != one)
         ]
 
-    def joined(self, leaves: Sequence[tuple[_Path, str]]) -> Sequence[TaintedValue]:
+    def search_joined(self, leaves: Sequence[tuple[_Path, str]]) -> Sequence[TaintedValue]:
         """A command or an address that was cut into strings, each of which says too little."""
         for first, (path, value) in enumerate(leaves[:-1]):
             text = value
@@ -116,7 +116,7 @@ class _Search:
                 groups.setdefault("", []).append((path, value))
         for some in groups.values():
             text = "".join(value for _, value in some)
-            if len(some) > 1 and (found := self.tainted(some[0][0], text)):
+            if len(some) > 1 and (found := self.search_value(some[0][0], text)):
                 return found
         return ()
 

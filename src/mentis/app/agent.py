@@ -62,8 +62,8 @@ from mentis.tick.events import Emit, silent
 from mentis.tools.builtin_acts import open_states
 from mentis.turn.agent_parts import AgentParts
 from mentis.turn.deliveries import deliverable_outcomes, delivery_session, news_for_turn
-from mentis.turn.delivery_lock import hold_delivery_lock
 from mentis.turn.lock import exclusive
+from mentis.turn.news_lock import hold_delivery_lock
 from mentis.turn.recaller import RecallResult, RecallScope, empty_recall
 from mentis.turn.recovery import delivery_lock, follow_talks, turn_lock
 from mentis.turn.replay.fork import (
@@ -181,7 +181,7 @@ class Agent:
         return self._parts.acting.registry
 
     @property
-    def connecting(self) -> tuple[str, ...]:
+    def pending_servers(self) -> tuple[str, ...]:
         """Servers that have not said yet what they can do: the turn that began waits for them."""
         return self._parts.acting.tools.connecting
 
@@ -252,7 +252,7 @@ class Agent:
             timings=timings,
         )
 
-    def forecast(
+    def forecast_cache(
         self,
         rendering: Rendering,
         *,
@@ -268,13 +268,13 @@ class Agent:
         chosen, now = route or self._parts.models.route, self._parts.record.now()
         return self._parts.models.caching.forecast(rendering, chosen, now=now, before=earlier)
 
-    def reconcile(
+    def reconcile_cache(
         self, rendering: Rendering, usage: Usage, *, session: str = "main"
     ) -> CacheReconciliation:
         """What was expected of the cache beside what a call of your own reported. Not recorded."""
         parts = self._parts
         now = parts.record.now()
-        settled = parts.models.caching.settle(
+        settled = parts.models.caching.reconcile(
             rendering, parts.models.route, usage, session=session, now=now
         )
         return settled.reconciled
@@ -333,7 +333,9 @@ class Agent:
         stimulus = await to_thread.run_sync(again, session, number)
         return await self.chat(stimulus, session=session, on_delta=on_delta)
 
-    async def first(self, *, session: str = "main", on_delta: OnDelta | None = None) -> TurnResult:
+    async def start_conversation(
+        self, *, session: str = "main", on_delta: OnDelta | None = None
+    ) -> TurnResult:
         """Let the agent begin the conversation; only what it says is kept."""
         parts = self._parts
         checked_id(session, "session")
@@ -381,16 +383,20 @@ class Agent:
             return (), now
         return updates_due(parts.record, parts.models, parts.sources.settings, since), now
 
-    def upkeep(self, tell: Callable[[PersonaUpdate | MentisError], None]) -> Upkeep:
+    def upkeep(self, on_update: Callable[[PersonaUpdate | MentisError], None]) -> Upkeep:
         """What updates the memory files in the background: `run` it beside the talk."""
 
         async def update(session: str, trigger: Trigger) -> PersonaUpdate | None:
             return await self.update_memory(session=session, trigger=trigger)
 
-        return Upkeep(update, tell=tell)
+        return Upkeep(update, on_update=on_update)
 
-    def quiet(
-        self, tell: Tell, *, chance: Chance | None = None, on_delta: OnDelta | None = None
+    def idle_cycle(
+        self,
+        on_afterthought: Tell,
+        *,
+        chance: Chance | None = None,
+        on_delta: OnDelta | None = None,
     ) -> IdleCycle:
         """What thinks again while nobody writes, as the settings say: `run` it beside the talk."""
         plan = IdlePlan(
@@ -401,9 +407,11 @@ class Agent:
             return await self.afterthought(session=session, on_delta=on_delta)
 
         follow = partial(follow_talks, self._parts.who)
-        return IdleCycle(think, plan, self._parts.record.clock, tell=tell, following=follow)
+        return IdleCycle(
+            think, plan, self._parts.record.clock, on_afterthought=on_afterthought, following=follow
+        )
 
-    def silence(self) -> DueAfterthought | None:
+    def due_afterthought(self) -> DueAfterthought | None:
         """The talk that is to be thought about once more, and when; for `mentis run`, which makes
         at most `run.afterthoughts` messages of it that nobody answers.
         """
@@ -411,20 +419,20 @@ class Agent:
         most = live.current()[0].model.run.afterthoughts
         return due_afterthought_of(parts.record, parts.who, live, most=most)
 
-    async def think_after(
-        self, silence: DueAfterthought, *, poll: float = 1.0
+    async def run_afterthought(
+        self, due: DueAfterthought, *, poll: float = 1.0
     ) -> Afterthought | None:
         """The afterthought of that silence; None if it is over. Once somebody speaks, in whatever
         process, it is broken off.
         """
-        if await to_thread.run_sync(self.silence) != silence:
+        if await to_thread.run_sync(self.due_afterthought) != due:
             return None
-        think = partial(self.afterthought, session=silence.session)
+        think = partial(self.afterthought, session=due.session)
         return await unless_somebody_speaks(
-            self._parts.record, silence.session, think, break_off=self.interrupt, poll=poll
+            self._parts.record, due.session, think, break_off=self.interrupt, poll=poll
         )
 
-    async def title(self, *, session: str = "main") -> SessionTitle:
+    async def make_title(self, *, session: str = "main") -> SessionTitle:
         """A title for the session from the model; where none comes, its first words, noted so."""
         present = await to_thread.run_sync(self._parts.look)
         async with self._answering(session) as (reading, _):
@@ -490,7 +498,7 @@ class Agent:
         models, secret = self._parts.models, self._parts.who.secret
         return fork_turn(models, self._kept_turn(index), blocks, secret=secret, force=force)
 
-    async def go_on(
+    async def run_fork(
         self,
         fork: Fork,
         *,
@@ -550,7 +558,7 @@ class Agent:
         """When a beat is due, whoever makes it; `beats.enabled` is about `mentis run` alone."""
         return due_at(self._parts.record, self._parts.sources.settings.current()[0].model.beats)
 
-    def pulse(self) -> BeatSchedule:
+    def beat_schedule(self) -> BeatSchedule:
         """The same for `next_due`: on the clock that only goes on, and never if not enabled."""
         return beat_schedule_of(
             self._parts.record, self._parts.sources.settings.current()[0].model.beats
@@ -578,7 +586,7 @@ class Agent:
                         parts, outcome, session=place, on_delta=on_delta or _ignore, reading=reading
                     )
 
-    async def deliverable(self) -> tuple[Outcome, ...]:
+    async def deliverable_outcomes(self) -> tuple[Outcome, ...]:
         """What came of acts that somebody waits for, and can be delivered. What a person has
         approved meanwhile is done first.
         """
@@ -613,9 +621,9 @@ class Agent:
         for one in senses:
             if reason := poses_as_ours(one):
                 raise BadInput(f"sense {one.id!r}: {reason}", hint="choose another name for it")
-        return await self.live_on(senses, strict=strict, emit=emit, taken=taken, only=only)
+        return await self.tick_trusted(senses, strict=strict, emit=emit, taken=taken, only=only)
 
-    async def live_on(
+    async def tick_trusted(
         self,
         senses: Sequence[Sense],
         *,
@@ -630,24 +638,24 @@ class Agent:
                 senses, emit=emit, strict=strict, taken=taken, only=only, reading=reading
             )
 
-    async def waiting(self) -> Backlog:
+    async def backlog(self) -> Backlog:
         """What it has to think about without a new sense; a tick with nothing costs nothing."""
-        return await self._cortex.waiting()
+        return await self._cortex.backlog()
 
-    def taken(self) -> tuple[str, ...]:
+    def taken_deliveries(self) -> tuple[str, ...]:
         """Deliveries of senses that recorded ticks took, the last ones, and what was set aside."""
-        return (*self._cortex.taken(), *(one.id for one in self.asides.all()))
+        return (*self._cortex.taken_deliveries(), *(one.id for one in self.senses_set_aside.all()))
 
-    def set_aside(self, sense: Sense, *, failures: int, reason: str) -> Aside:
+    def set_sense_aside(self, sense: Sense, *, failures: int, reason: str) -> Aside:
         """Let no tick take a sense any more, whether a source has it or an earlier tick left it. It
         blocks; StoreLocked while one goes on.
         """
-        with self._cortex.parting(sense.id) as (carried, marks):
-            put = self.asides.put
+        with self._cortex.withdraw_sense(sense.id) as (carried, marks):
+            put = self.senses_set_aside.put
             return put(carried or (sense,), marks, failures=failures, reason=reason)
 
     @property
-    def asides(self) -> Asides:
+    def senses_set_aside(self) -> Asides:
         """The senses that no tick could take."""
         parts = self._parts
         seals = Seals(parts.who.agent, parts.who.secret)
@@ -780,10 +788,10 @@ class Agent:
 
     def _brought(self, stimulus: Stimulus, outlook: RecallScope) -> RecallResult:
         """It blocks, also where a loop runs already: embedders are asked in a loop of their own."""
-        if not outlook.needed:
+        if not outlook.is_needed:
             return empty_recall(stimulus, outlook)
         with start_blocking_portal() as portal:
-            return portal.call(self._parts.recaller.bring, stimulus, outlook)
+            return portal.call(self._parts.recaller.recall, stimulus, outlook)
 
     def _assembling(self) -> TaskAssembler:
         from mentis.assemble.assembler import (

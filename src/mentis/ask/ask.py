@@ -58,7 +58,7 @@ async def _on_cache(inquiry: Inquiry) -> RouteAttempt:
     attempt, models = inquiry.attempt, inquiry.models
     if not inquiry.named_caches:
         return attempt
-    make = models.caching.named.prepared
+    make = models.caching.named.prepare
     rendering = await make(attempt.rendering, attempt.route, models.provider, models.clock)
     return attempt.rendered_as(rendering)
 

@@ -55,7 +55,7 @@ def read_files(
     anywhere; else only those inside `folder`, and none without it.
     """
 
-    def placed(part: Part) -> Part:
+    def place(part: Part) -> Part:
         if not isinstance(part, MediaPart) or not part.path or anywhere:
             return part
         if folder is None:
@@ -67,7 +67,7 @@ def read_files(
         return replace(part, path=str(inside(folder.absolute(), part.path)))
 
     def ready(part: Part) -> Part:
-        part = placed(part)
+        part = place(part)
         return _ready(part, limits) if isinstance(part, MediaPart) and part.path else part
 
     _check_number(request.attachments, limits)

@@ -70,7 +70,7 @@ def attempt_with(route: Route, rendering: Rendering, reader: Reader) -> RouteAtt
 
 def render_request(request: PromptRequest, route: Route) -> Rendering:
     """The request in the format the route speaks."""
-    return render_for(wire_of(route), request, route.spoken())
+    return render_for(wire_of(route), request, route.for_rendering())
 
 
 def offered_tools(composed: Composition) -> tuple[ToolDeclaration, ...]:

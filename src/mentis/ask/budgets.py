@@ -1,4 +1,4 @@
-"""What an agent has spent and may still spend. Checked before each call, from its own record."""
+"""Spending of an agent and its limits. Checked before each call, from its own record."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def spending_in(
             agent_tokens, agent_usd = agent_tokens + tokens, agent_usd + usd
         today.add(clock_time(entry), *used)
     spent = Spending(agent_tokens=agent_tokens, agent_usd=agent_usd)
-    for _, (tokens, usd) in today.counted():
+    for _, (tokens, usd) in today.dated_items():
         spent = replace(spent, day_tokens=spent.day_tokens + tokens, day_usd=spent.day_usd + usd)
     return spent
 

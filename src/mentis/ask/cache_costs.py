@@ -1,4 +1,4 @@
-"""What the boundaries of a cache plan cost, when they are found and when they are not."""
+"""Costs of the boundaries of a cache plan, when they are found and when they are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cache may hold, how far that is from what it held, and what may explain it."""
+"""Verdict on a cache: what it may hold, how far it held that, and what may explain it."""
 
 from __future__ import annotations
 

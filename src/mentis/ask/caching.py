@@ -1,4 +1,4 @@
-"""What a provider's cache is worth: forecast before a call, reconciled with its usage after it.
+"""The worth of a provider's cache: forecast before a call, reconciled with its usage after it.
 
 What was sent before is known from the record: each turn's entry says, as digests, up to where its
 payload may be met again. So it survives a restart, and nothing else has to be kept.
@@ -63,9 +63,9 @@ class Caching:
 
     def counter(self, route: Route) -> TokenCounter:
         """The tokenizer of the route's model where it is there, else a corrected estimate."""
-        return counter_for(route.model, self.applied(route))
+        return counter_for(route.model, self.applied_calibration(route))
 
-    def applied(self, route: Route) -> Calibration:
+    def applied_calibration(self, route: Route) -> Calibration:
         """What was learned, in the steps in which it is applied."""
         learned = self.calibration(route.model)
         ratio = math.ceil(learned.ratio * _STEP - 1e-9) / _STEP
@@ -97,7 +97,7 @@ class Caching:
             broken=self._broken(apart, route, able, rate) if apart else None,
         )
 
-    def settle(
+    def reconcile(
         self,
         rendering: Rendering,
         route: Route,
@@ -113,7 +113,7 @@ class Caching:
         found, reasons = self._expected(rendering, steps, route, now=now)
         expected = _scaled(found, ratio) if found else TokenCount(0)
         prompt = _scaled(steps[-1], ratio) if steps else TokenCount(0)
-        if held := self.named.held(rendering):
+        if held := self.named.cache_of(rendering):
             expected = TokenCount(math.ceil(held.tokens * ratio))
             prompt = TokenCount(prompt.tokens + expected.tokens)
         place = (session, route.name, route.model)
@@ -134,7 +134,7 @@ class Caching:
             del self._last[next(iter(self._last))]
         reported = (usage.cache_read, usage.cache_write, prompt, usage.input)
         made = CacheReconciliation(route.name, expected, *reported, verdict, tuple(reasons))
-        return CacheReport(made, footprint.recorded(taught))
+        return CacheReport(made, footprint.entry_fields(taught))
 
     def _footprints(self) -> list[Footprint]:
         if self._sent is None:
@@ -218,7 +218,7 @@ def settle_calls(
 ) -> tuple[CacheReport, ...]:
     """Every call of a turn whose provider reported what it used."""
     return tuple(
-        caching.settle(
+        caching.reconcile(
             call.rendering,
             call.route,
             call.reply.usage,

@@ -38,15 +38,15 @@ class ModelCall(Value):
     whole: str | None = None
 
     @property
-    def planned(self) -> Usage | None:
+    def planned_usage(self) -> Usage | None:
         """What is counted where nothing was reported; None where something was, or nobody asked."""
         if self.reply.usage is not None or not self.sent:
             return None
         return planned_usage(prompt_tokens(self.composed.trace), self.route)
 
-    def counted(self) -> Mapping[str, object]:
+    def usage_fields(self) -> Mapping[str, object]:
         """What the record says that was used: `usage` as reported, or `planned`, an estimate."""
-        usage, plan = self.reply.usage, self.planned
+        usage, plan = self.reply.usage, self.planned_usage
         if usage is not None:
             return {"usage": to_object(usage)}
         return {} if plan is None else {"planned": to_object(plan)}
@@ -58,7 +58,7 @@ class ModelCall(Value):
         route = self.route
         return {"name": route.name, "backend": route.backend, "model": route.model}
 
-    def recorded(self) -> Mapping[str, object]:
+    def entry_fields(self) -> Mapping[str, object]:
         """What the entry of the turn says about it."""
         told: dict[str, object] = {
             "route": self.place(),
@@ -69,7 +69,7 @@ class ModelCall(Value):
             "payload": self.rendering.digest,
             "reply": digest(to_json(self.reply)),
         }
-        return {**told, **self.counted()}
+        return {**told, **self.usage_fields()}
 
 
 def prompt_tokens(trace: Trace) -> int:

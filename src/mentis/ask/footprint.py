@@ -1,4 +1,4 @@
-"""What a call left behind in a provider's cache, as digests: in memory, and in the turn's entry."""
+"""Footprint of a call in a provider's cache, as digests: in memory, and in the turn's entry."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Footprint(Value):
     def place(self) -> tuple[str, str]:
         return self.route, self.model
 
-    def recorded(self, reported: int) -> dict[str, object]:
+    def entry_fields(self, reported: int) -> dict[str, object]:
         """As the entry of its turn keeps it."""
         return {
             "route": self.route,

@@ -106,7 +106,7 @@ class Inquiry:
     def used(self) -> list[UsedOn]:
         """What the calls so far came to, or may have."""
         calls = (*self.calls, *self.unanswered)
-        counted = ((call.route, call.reply.usage or call.planned) for call in calls)
+        counted = ((call.route, call.reply.usage or call.planned_usage) for call in calls)
         return [(route, usage) for route, usage in counted if usage is not None]
 
     async def fall_back(self, failure: MentisError) -> bool:

@@ -36,7 +36,7 @@ class NamedCaches:
     def __init__(self) -> None:
         self._held: dict[str, NamedCache] = {}
 
-    def held(self, rendering: Rendering) -> NamedCache | None:
+    def cache_of(self, rendering: Rendering) -> NamedCache | None:
         """The cache a rendering stands on, if it stands on one."""
         name = rendering.payload.get("cachedContent")
         return next((held for held in self._held.values() if held.name == name), None)
@@ -46,7 +46,7 @@ class NamedCaches:
         name = rendering.payload.get("cachedContent")
         self._held = {key: held for key, held in self._held.items() if held.name != name}
 
-    async def prepared(
+    async def prepare(
         self, rendering: Rendering, route: Route, provider: Provider, clock: Clock
     ) -> Rendering:
         """The rendering on top of a cache, made now if there is none; or as it is."""

@@ -36,7 +36,7 @@ from .attempt import attempt_with, render_request
 from .budgets import check_call
 from .inquiry import lone_inquiry
 from .models import models_on
-from .offered_tools import offered_in
+from .payload_tools import offered_in
 
 # What can be sent: JSON text, a request, or the origin's dict with a request inside.
 Sendable: TypeAlias = str | PromptRequest | Mapping[str, object]

@@ -1,4 +1,4 @@
-"""What tokens cost: the facts of the route, then the price table, or the plain no."""
+"""Prices of tokens: from the facts of the route, then the price table, or the plain no."""
 
 from __future__ import annotations
 

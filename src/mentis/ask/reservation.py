@@ -1,4 +1,4 @@
-"""What turns and ticks that are under way may use, before any record knows of it.
+"""Reserves what turns and ticks under way may use, before any record knows of it.
 
 A budget that lasts is for all processes of an agent together: each says on the disk what its turn
 may come to at most, looks at what the others say, and only then asks. It is let go when the turn is

@@ -107,7 +107,7 @@ def _stages(settings: Settings, name: str) -> tuple[str, ...]:
 
 def _is_model(settings: Settings, stage: Stage) -> bool:
     """A helper is one only with a route of its own."""
-    return settings.helped(stage) or stage not in (*HELPERS, "helper")
+    return settings.has_helper_route(stage) or stage not in (*HELPERS, "helper")
 
 
 def _trust(route: Route, keys: RouteKeys) -> KeyTrust | None:
@@ -189,6 +189,8 @@ async def _probe(check: RouteCheck, settings: Settings, home: Home, parts: Parts
         attempt = attempt_on(small, Composition(_PROBE, Trace("", small.variant, "")))
         models = models_on(small, provider, clock)
         failure = await ask(lone_inquiry(models, attempt))
+    except MentisError as error:  # it cannot even be rendered for this route
+        return replace(check, problems=(_told(error),))
     finally:
         close = getattr(provider, "aclose", None)
         if close is not None:

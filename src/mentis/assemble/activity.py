@@ -1,4 +1,4 @@
-"""What happened lately: the newest entries of the record, and the end of the conversation."""
+"""Recent activity: the newest entries of the record, and the end of the conversation."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What the files of a git repository say. They are read as data and with limits: whoever made the
-repository wrote them, and none of them names anything that is run.
+"""The files of a git repository, read as data and with limits: whoever made the repository wrote
+them, and none of them names anything that is run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What came of an assembly, as it is handed out: the result, its metrics, its event."""
+"""The result of an assembly as it is handed out, with its metrics and its event."""
 
 from __future__ import annotations
 

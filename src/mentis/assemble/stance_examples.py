@@ -1,4 +1,4 @@
-"""What tasks of each stance look like to an embedder; embedded once for each of them."""
+"""Example tasks of each stance, embedded once for each embedder."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class StanceExamples:
         try:
             made = await self._made(embedder, patience)
         except EngineFailed as error:
-            self._back_off.failed()
+            self._back_off.note_failure()
             return {}, (_told(error.message),)
-        self._back_off.worked()
+        self._back_off.note_success()
         if any(len(row) != len(embedded.vector) for rows in made.values() for row in rows):
             self._growing = None
             return {}, (_told("gave vectors of more than one dimension"),)

@@ -1,4 +1,4 @@
-"""What is around a task: the state of git, the machine, what happened lately. Each may be missing.
+"""The surroundings of a task: git, the machine, what happened lately. Each may be missing.
 
 Where that is so, the reason is a step down, and the rest is told all the same.
 """

@@ -1,4 +1,4 @@
-"""What can go wrong with a call, as our errors; and which of it is worth another try."""
+"""Failures of a call as our errors; and which of them are worth another try."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kind of file some bytes are, by the bytes themselves; names and claims come second."""
+"""The media type of some bytes, by the bytes themselves; names and claims come second."""
 
 from __future__ import annotations
 

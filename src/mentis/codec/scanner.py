@@ -1,4 +1,4 @@
-"""What the JSON and the TOML scanner share: a cursor over a text and the places it finds.
+"""Shared parts of the JSON and TOML scanners: a cursor over a text, and offsets by path.
 
 A scanner looks only for positions. It never judges the text: where it cannot go on, it stops.
 """

@@ -1,4 +1,4 @@
-"""What all builders share: asking the judge about the blocks in question, and joining the told."""
+"""The base of all builders: asks the judge about blocks, and joins those that are told."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ class Frame:
         """With the end of the line, which costs something too."""
         return CountedText(text, self.count(f"{text}\n"))
 
-    def fixed(self, text: str) -> CountedText:
+    def cached_text(self, text: str) -> CountedText:
         """Of a text that comes again in every prompt."""
         found = self._fixed.get(text)
         if found is None:
@@ -122,7 +122,7 @@ class Frame:
     def skill(self, skill: Capability) -> CountedText:
         return self._line(("skill", skill.name), skill, lambda: self._skill(skill))[0]
 
-    def listed(self, text: str) -> str:
+    def list_item(self, text: str) -> str:
         """Text that is not ours as one entry of a list: nothing in it begins a line."""
         return f"- {one_item(text, self._headings)}"
 
@@ -133,13 +133,13 @@ class Frame:
         return plain(text, self._headings)
 
     def _tool(self, tool: ToolDeclaration) -> tuple[str, str]:
-        short = self.listed(f"{tool.name}: {tool.description}")
+        short = self.list_item(f"{tool.name}: {tool.description}")
         schema = json.dumps(tool.parameters, ensure_ascii=False, separators=(",", ":"))
         schema = schema.translate(_LINE_ENDS)
         return f"{short}{_INDENT}{self.words.parameters}: {neutral(schema)}", short
 
     def _skill(self, skill: Capability) -> tuple[str, str]:
-        line = self.listed(f"{skill.name}: {skill.description}")
+        line = self.list_item(f"{skill.name}: {skill.description}")
         return line, line
 
     def _line(
@@ -162,7 +162,7 @@ def lay_layers(told: AssemblyInputs, frame: Frame, limits: AssemblyLimits) -> La
     short: dict[str, int] = {}
     while True:
         laying = _Laying(told, frame, limits, short)
-        laid = laying.laid()
+        laid = laying.lay()
         over = laying.over(laid)
         if not over:
             return laid
@@ -189,10 +189,10 @@ class _Laying:
         self._places: dict[str, tuple[int, ...]] = {"memories": (), "activity": ()}
         self._heads: dict[LayerName, CountedText] = {}
 
-    def laid(self) -> LaidLayers:
+    def lay(self) -> LaidLayers:
         wanted = self._limits.layers
-        between = self._frame.fixed(self._words.separator).tokens * (len(wanted) - 1)
-        self._heads = {name: self._frame.fixed(self._head(name)) for name in wanted}
+        between = self._frame.cached_text(self._words.separator).tokens * (len(wanted) - 1)
+        self._heads = {name: self._frame.cached_text(self._head(name)) for name in wanted}
         # What every layer takes when it is empty is nobody else's.
         self._room -= between + sum(head.tokens for head in self._heads.values())
         makers = {
@@ -220,7 +220,7 @@ class _Laying:
     def _measured(self, layer: LayerName) -> int:
         text = self._texts[layer]
         is_fixed = layer == "constitution"
-        return self._frame.fixed(text).tokens if is_fixed else self._frame.count(text)
+        return self._frame.cached_text(text).tokens if is_fixed else self._frame.count(text)
 
     def over(self, laid: LaidLayers) -> dict[str, int]:
         """How much too long it is, in all and in each layer that something can be taken from."""
@@ -254,7 +254,7 @@ class _Laying:
         if not rules.lstrip().startswith("#"):
             rules = f"{words.heading_rules}\n\n{rules}"
         parts = (words.heading_constitution, self._frame.constitution, words.precedence, rules)
-        piece = self._frame.fixed("\n\n".join(part.strip() for part in parts))
+        piece = self._frame.cached_text("\n\n".join(part.strip() for part in parts))
         if piece.tokens + _LEAST_TASK > self._room:
             least = self._limits.max_context_tokens - self._room + piece.tokens + _LEAST_TASK
             raise ComposeError(
@@ -342,7 +342,7 @@ class _Laying:
         """The entries there is room for, by their places; a long one loses its end."""
         lines: dict[int, str] = {}
         used, most = 0, self._limits.item_tokens
-        made = self._frame.listed if layer == "untrusted" else self._frame.fact
+        made = self._frame.list_item if layer == "untrusted" else self._frame.fact
         for place, one in enumerate(items):
             text, tokens, left = self._clipped(one.text, most, " ", made)
             tokens += 1  # the end of the line
@@ -365,7 +365,7 @@ class _Laying:
         whole, tokens, left = clip(text, room, counter, made)
         if not left:
             return whole, tokens, 0
-        mark = self._frame.fixed(gap + self._words.cut)
+        mark = self._frame.cached_text(gap + self._words.cut)
         if mark.tokens > room:
             return whole, tokens, left
         kept, tokens, left = clip(text, room - mark.tokens, counter, made)

@@ -1,4 +1,4 @@
-"""What is kept in a conversation beside what was said: what it came to so far, what was thought."""
+"""Summaries and thoughts: what a conversation holds beside what was said in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes when not everything fits, in which order, and what is told of it.
+"""The token budget of a prompt: in which order things go when not all fit, and what is told.
 
 First blocks of a priority below 0, which give way to the conversation; then the conversation,
 oldest first; then what is told of the surroundings; then the other blocks, the lowest priority
@@ -73,7 +73,7 @@ class BudgetPlan:
         self.tokens = self._count(layout.system_tokens, layout.turn_tokens)
 
     @property
-    def needed(self) -> int:
+    def needed_tokens(self) -> int:
         return add(*self.tokens.values()).tokens
 
     @property
@@ -91,7 +91,7 @@ class BudgetPlan:
         )
 
     @property
-    def unresolved(self) -> tuple[UnresolvedPlaceholder, ...]:
+    def unresolved_keys(self) -> tuple[UnresolvedPlaceholder, ...]:
         """Keys left open in what is told."""
         found = self._layout.unresolved
         return tuple(one for one in found if not self._lost(one.block)) if self._gone else found
@@ -100,14 +100,14 @@ class BudgetPlan:
         return _what(block_id) in self._gone
 
     @property
-    def required(self) -> list[str]:
+    def required_blocks(self) -> list[str]:
         """The blocks that cannot be cut."""
         told = (*self._layout.lasting, *self._layout.fleeting)
         return [fate.block.id for fate in told if is_required(fate.block)]
 
     def cut_down(self, limit: int, *, before_history: bool = False) -> None:
         """Leave out the fewest bundles, in their order, until the rest needs at most `limit`."""
-        if self.needed <= limit:
+        if self.needed_tokens <= limit:
             return
         if self._waiting is None:
             self._waiting = order_of_going(self._units())
@@ -127,7 +127,7 @@ class BudgetPlan:
         def fits(number: int) -> bool:
             going = {unit.what for bundle in may_go[:number] for unit in bundle}
             self._lay_out(before | going)
-            return self.needed <= limit
+            return self.needed_tokens <= limit
 
         low, high = 0, len(may_go)
         while low < high:

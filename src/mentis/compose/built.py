@@ -1,4 +1,4 @@
-"""What the builders return: text with the spans it is made of, and what stayed out of it."""
+"""Results of the builders: text with the spans it is made of, and the blocks that stayed out."""
 
 from __future__ import annotations
 

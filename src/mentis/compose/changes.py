@@ -1,4 +1,4 @@
-"""What has changed between two texts of the same kind, section by section.
+"""Changes between two texts of the same kind, section by section.
 
 A section is told anew as a whole, with its heading and its marks; only of what was said in a talk
 the new lines are enough.

@@ -103,7 +103,7 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
         language=occasion.language,
         blocks=_with_opening(plan.blocks, opening),
         cuts=(*matter.cuts, *layout.cuts, *plan.cuts, *kept.cuts),
-        unresolved=(*plan.unresolved, *opening.unresolved),
+        unresolved=(*plan.unresolved_keys, *opening.unresolved),
         degraded=(*recalled.degraded, *layout.notes, *layout.degraded, *opening.degraded),
         tokens=_totals(plan, kept),
         embedding_calls=recalled.embedding_calls,
@@ -187,10 +187,10 @@ def _fit(
     if plan.gives_way:
         plan.cut_down(limit - history_tokens(history, counter), before_history=True)
     plan.cut_down(limit)
-    room = limit - plan.needed
+    room = limit - plan.needed_tokens
     if room >= 0:
         return keep_newest(history, room, counter)
-    needed = plan.needed + framing
+    needed = plan.needed_tokens + framing
     parts = ", ".join(f"{name} {count.tokens}" for name, count in plan.tokens.items())
     raise ComposeError(
         f"the prompt needs {needed} tokens ({parts}) and {reserve} are reserved for the answer, "
@@ -199,7 +199,7 @@ def _fit(
         needed=needed,
         reserve=reserve,
         context=context,
-        required=plan.required or None,
+        required=plan.required_blocks or None,
     )
 
 

@@ -36,7 +36,7 @@ def elsewhere(block: Block, occasion: Occasion, values: Values) -> bool:
 
 
 def why_in(block: Block, values: Values) -> str:
-    met = [key for key in (*block.requires_all, *block.requires_any) if values.filled(key)]
+    met = [key for key in (*block.requires_all, *block.requires_any) if values.has_text(key)]
     return f"{', '.join(met)} given" if met else "always"
 
 
@@ -90,18 +90,18 @@ def _variant(block: Block, occasion: Occasion, _values: Values) -> str | None:
 
 
 def _any(block: Block, _occasion: Occasion, values: Values) -> str | None:
-    if not block.requires_any or any(values.filled(key) for key in block.requires_any):
+    if not block.requires_any or any(values.has_text(key) for key in block.requires_any):
         return None
     return f"needs {_any_of(block.requires_any)}; nothing given"
 
 
 def _all(block: Block, _occasion: Occasion, values: Values) -> str | None:
-    missing = [key for key in block.requires_all if not values.filled(key)]
+    missing = [key for key in block.requires_all if not values.has_text(key)]
     return f"needs {', '.join(missing)}; not given" if missing else None
 
 
 def _none(block: Block, _occasion: Occasion, values: Values) -> str | None:
-    present = [key for key in block.requires_none if values.filled(key)]
+    present = [key for key in block.requires_none if values.has_text(key)]
     return f"gives way to {', '.join(present)}" if present else None
 
 

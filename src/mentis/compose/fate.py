@@ -1,4 +1,4 @@
-"""What became of one block, and the choice between blocks of one group."""
+"""The fate of one block, and the choice between blocks of one group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the primary of a tick is told: four sections in a fixed order, each a plain text.
+"""The Input IR of a tick, for its primary: four sections in a fixed order, each a plain text.
 
 Whatever stands in a body, it cannot open or close a section: an `InputIr` cannot be made otherwise.
 The renderers here need no model; the same input gives the same text, one line for each thing.

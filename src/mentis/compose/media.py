@@ -1,4 +1,4 @@
-"""What an attachment costs in tokens: an estimate, always, since every provider has its own way.
+"""Tokens of an attachment: an estimate, always, since every provider has its own way.
 
 An image: a token for 750 pixels, at most 1,600, which is also what one of unknown size is taken
 for. Sound: 32 tokens a second; 16 KB are a second where its length is unknown. A film: 300 tokens a

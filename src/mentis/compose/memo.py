@@ -1,4 +1,4 @@
-"""What composing remembers between calls, so that what did not change is not done again.
+"""The memo of composing between calls, so that what did not change is not done again.
 
 A memo belongs to objects, not to their contents: values are frozen, so the same object is the
 same content, and asking that costs nothing.

@@ -1,4 +1,4 @@
-"""What each mode is not given: which tools stay away, and who has no past to look at."""
+"""Limits of each mode: which tools stay away, and who has no past to look at."""
 
 from __future__ import annotations
 

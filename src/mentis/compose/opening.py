@@ -1,4 +1,4 @@
-"""What the library puts before the history, and how it lets the answer begin.
+"""The opening: what the library puts before the history, and the prefill of the answer.
 
 First words of the persona and injected dialogue stand before everything that was said, whether or
 not there is a block for either. A prefill before the history is just one more answer there.

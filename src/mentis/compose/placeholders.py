@@ -1,4 +1,4 @@
-"""What each key stands for in one call: static, computed, runtime; the later phase wins.
+"""Values of placeholders in one call: static, computed, runtime; the later phase wins.
 
 A value is text once it is here. Braces in it are never looked at again.
 """
@@ -82,19 +82,19 @@ class Values:
         placeholder = self._placeholders.get(key)
         if placeholder is None:
             return None
-        if self.clocked(key):
+        if self.is_clocked(key):
             return self._compute(placeholder, "clock", Trust.RUNTIME)
         lasting = self._known.lasting
         if key not in lasting:
             lasting[key] = self._lasting(placeholder)
         return lasting[key]
 
-    def filled(self, key: str) -> bool:
+    def has_text(self, key: str) -> bool:
         """Whether the key has a value that is more than white space."""
         filling = self.get(key)
         return filling is not None and bool(filling.text.strip())
 
-    def clocked(self, key: str) -> bool:
+    def is_clocked(self, key: str) -> bool:
         """Whether the key's value, if no variable gives it, is worked out anew each time."""
         placeholder = self._placeholders.get(key)
         if placeholder is None or placeholder.phase != "computed":

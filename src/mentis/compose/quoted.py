@@ -1,4 +1,4 @@
-"""What asks a model again quotes what it said: as data, which nothing inside can get out of."""
+"""Quotes a model's own words when it is asked again: as data that nothing inside can get out of."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 ```python
 requests = RequestBuilder(library, persona, profile, now, counter=counter)
-composed = requests.build_prompt_request(Recalled(Stimulus("Hello")), history=turns)
+composed = requests.build_prompt_request(RecalledContext(Stimulus("Hello")), history=turns)
 ```
 """
 

@@ -1,4 +1,4 @@
-"""What a request is about beside the blocks, and what of that its mode lets it tell."""
+"""The scene of a request: what it is about beside the blocks, as far as its mode lets it tell."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def _fixed(
 
 
 def _quoted(reply_to: ReplyTo | None) -> str:
-    return "" if reply_to is None else f"{reply_to.quoted()}\n\n"
+    return "" if reply_to is None else f"{reply_to.quote()}\n\n"
 
 
 def _facts_text(now: RuntimeContext) -> str:

@@ -1,4 +1,4 @@
-"""What is told of the surroundings: short lists under headings, nothing under an empty one.
+"""Sections about the surroundings: short lists under headings, nothing under an empty one.
 
 What lasts a while stands in the summary, what changes with each message at the end of the prompt.
 """

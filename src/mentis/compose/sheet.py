@@ -32,7 +32,7 @@ class Sheet:
         self._keys = tuple(needed)
         self._inputs = tuple(needed.values())
         self._press = _press(fates, built, values)
-        self.built = built if self._press is None else self._press.built
+        self.built = built if self._press is None else self._press.result
 
     def refill(self, values: Values) -> BuiltText | None:
         """What the builder would make of these values, or None if it has to look closer."""
@@ -88,12 +88,12 @@ class _Press:
         self._pick = _picker(keys)
         self._clocked = [key for key in keys if key not in given]
         self._fixed = frozenset((gates | used) - given)
-        self._gates = [(key, values.filled(key)) for key in sorted(gates & given)]
+        self._gates = [(key, values.has_text(key)) for key in sorted(gates & given)]
         texts = [span.text for span in self._spans]
         self._last = _Run((None,) * len(keys), texts, self._spans, built)
 
     @property
-    def built(self) -> BuiltText:
+    def result(self) -> BuiltText:
         return self._last.built
 
     def run(self, values: Values) -> BuiltText | None:
@@ -173,7 +173,7 @@ class _Press:
         if filling is None:
             kept = any(span is verbatim for span in fate.texts[0].spans)
             self._spans.extend([verbatim] if kept else [])
-        elif key in values.runtime or values.clocked(key):
+        elif key in values.runtime or values.is_clocked(key):
             where = (filling.source, filling.trust, filling.stability)
             self._holes.append((len(self._spans), fate.block.id, key, *where))
             self._spans.append(verbatim)

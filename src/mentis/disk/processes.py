@@ -18,6 +18,7 @@ from pathlib import Path
 
 from mentis.values.lease import Lease
 
+_MACHINE = Path("/etc/machine-id")
 _PROCESSES = Path("/proc")
 _BOOT = _PROCESSES / "sys/kernel/random/boot_id"
 _STATE, _STARTED = 0, 19  # in the file `stat`, counted behind the name of the program
@@ -102,7 +103,12 @@ def _boot() -> str:
 
 
 def _machine() -> str:
-    """Where a process number means the same: two containers may share a name, but not this."""
+    """Where a process number means the same: two containers may share a name, but not the space of
+    their numbers; two machines may share both, but not the id they were installed with.
+    """
+    name = socket.gethostname()
     with suppress(OSError):
-        return f"{socket.gethostname()}@{(_PROCESSES / 'self/ns/pid').stat().st_ino}"
-    return socket.gethostname()
+        name += f"@{(_PROCESSES / 'self/ns/pid').stat().st_ino}"
+    with suppress(OSError):
+        name += f".{_MACHINE.read_text('ascii').strip()[:8]}"
+    return name

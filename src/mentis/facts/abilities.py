@@ -1,4 +1,4 @@
-"""What a backend and a model can take: one row of the table, with the route's own corrections."""
+"""Abilities of a backend and a model: one row of the table, with the route's own corrections."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .table import BY_BACKEND, BY_MODEL, WIRE_OF_BACKEND
 
 def wire_of(route: Route) -> Wire:
     """The format in which a route's backend is spoken to."""
-    return WIRE_OF_BACKEND[route.spoken().backend]
+    return WIRE_OF_BACKEND[route.for_rendering().backend]
 
 
 def abilities(route: Route) -> Abilities:
     """The row for the route's backend and model, corrected by `route.facts`."""
-    spoken = route.spoken()
+    spoken = route.for_rendering()
     known = _known(spoken.backend, spoken.model)
     return (
         override(known, route.facts, where=f"routes.{route.name}.facts") if route.facts else known

@@ -1,4 +1,4 @@
-"""What can be known about a model behind an API, as one flat value."""
+"""The value for all that can be known about a model behind an API, flat."""
 
 from __future__ import annotations
 

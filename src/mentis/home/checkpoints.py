@@ -82,7 +82,11 @@ class CheckpointedLedger:
         self.dropped_as, self.dropped_deliveries = store.dropped_as, store.dropped_deliveries
         self.forget_delivery = store.forget_delivery
         self.count, self.tally, self.gaps = store.count, store.tally, store.gaps
-        self.agents, self.misnamed, self.damage = store.agents, store.misnamed, store.damage
+        self.agents, self.misnamed_agents, self.damage = (
+            store.agents,
+            store.misnamed_agents,
+            store.damage,
+        )
         self.marks, self.mark = store.marks, store.mark
         self.add_turn, self.turns, self.sessions = store.add_turn, store.turns, store.sessions
         self.keep_checkpoint, self.checkpoints = store.keep_checkpoint, store.checkpoints

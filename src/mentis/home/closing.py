@@ -1,4 +1,4 @@
-"""What is opened on a home is closed at the end, also by a `with`."""
+"""Context managers for whatever is opened on a home: closed at the end, also by a `with`."""
 
 from __future__ import annotations
 

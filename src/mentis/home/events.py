@@ -1,4 +1,4 @@
-"""What is told to whoever watches: the names of events, and how they go out.
+"""Events for whoever watches: their names, and how they go out.
 
 An event holds numbers and names, never a text that somebody wrote. Programs listen through
 `Parts.on_event`; where OpenTelemetry is in use, the event also joins the current span.

@@ -1,4 +1,4 @@
-"""What acts stand on: the home of an agent, its stores, and what its owner handed in."""
+"""The ground acts stand on: an agent's home, its stores, and what its owner handed in."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Ground:
     screener: Screener | None = None
 
     @property
-    def chosen(self) -> ActSettings:
+    def act_settings(self) -> ActSettings:
         return self.settings.model.acts
 
     @property
@@ -55,7 +55,7 @@ class Ground:
         return make_stamp(self.clock.now, self.ids.salt, self.clock.uptime)
 
     @property
-    def accepted(self) -> AcceptedFile:
+    def accepted_file(self) -> AcceptedFile:
         return AcceptedFile(config_folder(self.environ), self.home.path)
 
     @property

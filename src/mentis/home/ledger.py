@@ -62,7 +62,7 @@ def agents_here(
     return tuple(
         agent
         for agent in agents
-        if agent.startswith(f"{name}/") or (sealing is not None and sealing.known(agent))
+        if agent.startswith(f"{name}/") or (sealing is not None and sealing.last_standing(agent))
     )
 
 

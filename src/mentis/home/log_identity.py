@@ -135,7 +135,7 @@ class KeyChange:
 
     def _compared(self, agent: str) -> LedgerHandle:
         """What the old key signs at its end goes on from what it has signed before."""
-        return LedgerHandle(self.store, agent, self.sealing.pin, self.sealing.known(agent))
+        return LedgerHandle(self.store, agent, self.sealing.pin, self.sealing.last_standing(agent))
 
     def _keep(self, agent: str, wanted: str) -> None:
         """Beside the key, too: a rollback may take the entry away, and the change holds on."""

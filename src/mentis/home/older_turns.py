@@ -48,11 +48,21 @@ def settle_older_turns(ledger: LedgerStore, database: Database, agent: str) -> N
         if any(_marks(store, agent)):
             store.unit(agent, lambda unit: settle_marks(unit, agent, unit.execute))
     elif database.read(_SOME, (agent,)) or any(_marks(store, agent, MOVED)):
+        if isinstance(ledger, CheckpointedLedger):
+            ledger.begin(agent)  # another home may have been first on that server: RolledBack
         for session in move_turns(database, store, agent):
             log_note(
                 f"turns of session {session!r} stay in {database.path} and are not read: the server"
                 " of the ledger has others under that name"
             )
+
+
+def has_own_turns(ledger: LedgerStore, database: Database, agent: str) -> bool:
+    """Whether the home's own file has turns although the ledger is on a server: it stays so where
+    the file has entries of its own that speak of them.
+    """
+    store = ledger.inner if isinstance(ledger, CheckpointedLedger) else ledger
+    return not isinstance(store, SqliteLedger) and bool(database.read(_SOME, (agent,)))
 
 
 class OlderTurns:

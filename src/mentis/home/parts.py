@@ -1,4 +1,4 @@
-"""What may be exchanged when an agent is opened."""
+"""Parts that may be exchanged when an agent is opened."""
 
 from __future__ import annotations
 

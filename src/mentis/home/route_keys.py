@@ -92,9 +92,9 @@ class RouteKeys:
         known = self._trusted.is_trusted(self._home, target.name, target.digest)
         return "trusted" if known else "untrusted"
 
-    def trusted(self) -> tuple[KeyTarget, ...]:
+    def trusted_targets(self) -> tuple[KeyTarget, ...]:
         """Everything that the owner said of this home, whether a route still names it or not."""
-        names = [name.rpartition(" ") for name in self._trusted.trusted(self._home)]
+        names = [name.rpartition(" ") for name in self._trusted.trusted_parts(self._home)]
         return tuple(KeyTarget(variable, server) for variable, _, server in names)
 
     def trust(self, target: KeyTarget) -> None:

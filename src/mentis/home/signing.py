@@ -51,7 +51,7 @@ class Sealing:
     def start(self, store: LedgerStore, agent: str) -> tuple[Standing, int]:
         """Where this agent's ledger stands and how much of it is sealed, or RolledBack."""
         self.check()
-        ledger, kept = LedgerHandle(store, agent, self.pin), self.folder.kept(agent)
+        ledger, kept = LedgerHandle(store, agent, self.pin), self.folder.kept_checkpoint(agent)
         seen = keeping.last_seen(ledger, kept)
         if seen is None:
             self.refuse_foreign(store, agent)
@@ -64,9 +64,9 @@ class Sealing:
         if self.shared:
             keeping.refuse_foreign(LedgerHandle(store, agent, self.pin))
 
-    def known(self, agent: str) -> Standing | None:
+    def last_standing(self, agent: str) -> Standing | None:
         """Where this agent's ledger stood at the checkpoint that is kept beside the key."""
-        kept = self.folder.kept(agent)
+        kept = self.folder.kept_checkpoint(agent)
         return kept.standing if kept else None
 
     def checkpoint(
@@ -78,7 +78,7 @@ class Sealing:
         `anew`: whatever was kept before.
         """
         ledger = LedgerHandle(store, agent, self.pin)
-        since = since or (None if anew else self.known(agent))
+        since = since or (None if anew else self.last_standing(agent))
         standing = stand(ledger.hashes_from, since)
         # The key comes last: if it was given up since, an entry says so that it must not seal.
         note = keeping.seal(ledger, self.signer(), standing)
@@ -128,7 +128,7 @@ def open_sealing(home: Home, settings: Settings, environ: Mapping[str, str]) -> 
 def swapped_identity(home: Home, settings: Settings, environ: Mapping[str, str]) -> str:
     """Says so when the settings name another log or key than this home had; empty otherwise."""
     config, now = config_folder(environ), settings.model.ledger
-    known = KnownHomes(config).known(home.path)
+    known = KnownHomes(config).find(home.path)
     if known is None:
         return ""
     if known.origin != now.origin:
@@ -149,7 +149,7 @@ def swapped_identity(home: Home, settings: Settings, environ: Mapping[str, str])
 def remember_identity(home: Home, settings: Settings, environ: Mapping[str, str]) -> None:
     """A home that was not seen at this place before is known by its log and key from now on."""
     pin, homes = open_pin(settings), KnownHomes(config_folder(environ))
-    known = homes.known(home.path)
+    known = homes.find(home.path)
     if pin is None or (known and (known.public_key or known.origin != pin.origin)):
         return
     key_file = KeyFolder(config_folder(environ), pin.origin).key_file(pin.public_key)

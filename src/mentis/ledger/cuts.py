@@ -1,4 +1,4 @@
-"""What was moved out of the store or let go for good, as signed entries say it.
+"""Rotations and retentions: entries moved out of the store or let go, as signed entries say it.
 
 An entry that is nowhere to be read is missing, unless a retention names it and the hashes that
 stayed lead to the root that was signed with it.
@@ -84,7 +84,7 @@ class Cuts:
             )
             yield Finding(first, "index", message, "deleted")
 
-    def unsaid(self, dropped: int, stored: int) -> Iterator[str]:
+    def unexplained_gaps(self, dropped: int, stored: int) -> Iterator[str]:
         """What is between the two was read from segments; the store begins at `stored`."""
         reach = max(dropped, _reach([*self.moved, *self.gone]))
         if reach < stored:

@@ -125,7 +125,7 @@ class Evidence:
             self._say_unread(base, weighed)
         self._weigh_gone(weighed)
         weighed.findings.extend(self._cuts.missing(dropped, self._roots.get(dropped)))
-        weighed.notes.extend(self._cuts.unsaid(dropped, moved))
+        weighed.notes.extend(self._cuts.unexplained_gaps(dropped, moved))
         return weighed
 
     def _ring(self) -> KeyRing | None:
@@ -231,7 +231,7 @@ class Evidence:
             _uncount([read], "it is of another log", weighed)
             return False
         # A change of the key may have gone with what is given up, so any key of ours will do.
-        lost = (says.size, says.root) in given_up and _signed_by_any(read, ring.known)
+        lost = (says.size, says.root) in given_up and _signed_by_any(read, ring.trusted_keys)
         if not lost and not _signed(read, ring):
             message = (
                 f"{read.kept.place}: the checkpoint of size {says.size} is not signed by the key"
@@ -328,7 +328,7 @@ def _uncount(reads: Iterable[_Read], reason: str, weighed: WeighedEvidence) -> N
 def _names_known(read: _Read, ring: KeyRing) -> bool:
     """Whether a signature bears the id of a key that is known here."""
     origin = read.says.origin
-    known = {key_id(origin, key) for key in ring.known}
+    known = {key_id(origin, key) for key in ring.trusted_keys}
     return any(one.name == origin and one.key_id in known for one in read.note.signatures)
 
 

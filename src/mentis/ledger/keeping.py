@@ -1,4 +1,4 @@
-"""What can be done with a ledger, one function per verb; store and key come from outside."""
+"""Operations on a ledger, one function per verb; store and key come from outside."""
 
 from __future__ import annotations
 
@@ -302,10 +302,10 @@ def accept_rollback(
 ) -> Entry:
     """Go on from here although more or other was seen: the entry names each lost checkpoint."""
 
-    def said(head: Before | None) -> Draft:
+    def rollback_draft(head: Before | None) -> Draft:
         return statements.rollback(ledger.agent, head, given_up, reason=reason, signer=signer)
 
-    return _append_after(ledger, said, stamp)
+    return _append_after(ledger, rollback_draft, stamp)
 
 
 def seal_segment(

@@ -31,7 +31,7 @@ class KeyRing:
         self._trusted = set[int]() if here is None else _reach(here, sound)
 
     @property
-    def known(self) -> list[bytes]:
+    def trusted_keys(self) -> list[bytes]:
         """Every key that the pinned one leads to."""
         return [self._keys[place] for place in sorted(self._trusted)]
 

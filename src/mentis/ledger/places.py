@@ -65,7 +65,7 @@ class ChainOrder:
                     self._moved[entry.index] = index
                     return
 
-    def named(self, finding: Finding) -> Finding:
+    def name_attack(self, finding: Finding) -> Finding:
         """The finding with what was done, as far as the whole chain tells."""
         if finding.attack == "deleted" and finding.index in self._returned:
             return replace(finding, attack="reordered")

@@ -138,7 +138,7 @@ class _Reading:
         weighed = self._evidence.weigh(
             self.count, dropped=self._dropped, moved=stored, base=self._since.size
         )
-        named = [self._places.named(finding) for finding in self._findings]
+        named = [self._places.name_attack(finding) for finding in self._findings]
         found = _merged(named, [*self._deliveries.findings(again), *weighed.findings])
         return Verdict(
             agent=self._places.agent,

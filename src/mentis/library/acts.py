@@ -1,4 +1,4 @@
-"""What a model is told of the built-in acts. What they may do stands beside their code.
+"""Words for built-in acts, as a model reads them. Their permissions stand beside their code.
 
 `shipped/acts/forms.json` says what each takes, one file per language says it in words;
 `shipped/cortex_tools` does the same for the tools of a tick.

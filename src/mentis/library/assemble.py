@@ -44,7 +44,7 @@ class Assembly:
         self._faulty: dict[str, MergedBlock] = {}
         self._problems = [*shipped.broken.values(), *self._broken_of_owner()]
 
-    def loaded(self) -> LoadedLibrary:
+    def load(self) -> LoadedLibrary:
         raw: dict[str, JsonObject] = {}
         placeholders = dict(self._placeholders(raw))
         made = [self._block(merged, placeholders) for merged in list(self._merged.values())]

@@ -1,5 +1,5 @@
-"""What the owner's layer says of one block: the whole of an own block, the changed fields of a
-shipped one, and what those fields held when they were changed."""
+"""The owner's layer of one block: the whole of an own block, the changed fields of a shipped one,
+and what those fields held when they were changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an edit makes of the owner's layer of a block. Nothing here reads or writes."""
+"""Edits of the owner's layer of a block, as new layers. Nothing here reads or writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds above every other rule is changed only on purpose."""
+"""Guards the constitution: blocks above every other rule are changed only on purpose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the JSON files of a prompt set hold. Fields not named here are allowed and kept."""
+"""Formats of the JSON files of a prompt set. Fields not named here are allowed and kept."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def load_library(root: Folder) -> Library:
 
 def load_layers(shipped: Layer, owner: Layer) -> LoadedLibrary:
     """Both layers as one library. A block that is wrong is left out, and the problem says why."""
-    return Assembly(shipped, owner).loaded()
+    return Assembly(shipped, owner).load()
 
 
 def shipped_template(name: str) -> str:

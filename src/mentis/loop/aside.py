@@ -131,7 +131,7 @@ class Asides:
             (str((one.value or {}).get(SEAL)) for one in marks if one.key == aside.id), ""
         )
         if self.seals.holds(sense, sealed):
-            return self.seals.written(sense)
+            return self.seals.sealed_form(sense)
         told = {"kind": sense.kind, "payload": dict(sense.payload), "trust": Trust.UNTRUSTED.value}
         return {**told, "endpoint": sense.endpoint} if sense.endpoint else told
 

@@ -1,5 +1,5 @@
-"""What an agent sees to between two ticks, in this order: people who wait for what an act brought,
-a talk that has been silent for a while, its own memory files, and then a beat.
+"""Chores of an agent between two ticks, in this order: people who wait for what an act brought, a
+talk that has been silent for a while, its own memory files, and then a beat.
 
 Each is one small function. What fails is told and tried again later; none of it ends the loop, but
 a budget does.
@@ -38,21 +38,21 @@ class ChoreAgent(Protocol):
     @property
     def clock(self) -> Clock: ...
 
-    async def deliverable(self) -> tuple[Outcome, ...]: ...
+    async def deliverable_outcomes(self) -> tuple[Outcome, ...]: ...
 
     async def deliver(self, outcome: Outcome) -> TurnResult: ...
 
-    def silence(self) -> DueAfterthought | None: ...
+    def due_afterthought(self) -> DueAfterthought | None: ...
 
-    async def think_after(
-        self, silence: DueAfterthought, *, poll: float
+    async def run_afterthought(
+        self, due: DueAfterthought, *, poll: float
     ) -> Afterthought | None: ...
 
     def updates_due(self, since: int) -> tuple[tuple[str, ...], int]: ...
 
-    def upkeep(self, tell: Callable[[PersonaUpdate | MentisError], None]) -> Upkeep: ...
+    def upkeep(self, on_update: Callable[[PersonaUpdate | MentisError], None]) -> Upkeep: ...
 
-    def pulse(self) -> BeatSchedule: ...
+    def beat_schedule(self) -> BeatSchedule: ...
 
     async def beat(self) -> Beat: ...
 
@@ -117,7 +117,7 @@ class Chores:
             return False
         facts: dict[str, object] = {}
         try:
-            for outcome in await self._doer.deliverable():
+            for outcome in await self._doer.deliverable_outcomes():
                 if self._report.stopped:
                     break
                 facts = {"key": outcome.key, "act": outcome.action.type}
@@ -143,12 +143,12 @@ class Chores:
             return False
         silence = None
         try:
-            silence = await to_thread.run_sync(self._doer.silence)
+            silence = await to_thread.run_sync(self._doer.due_afterthought)
             now = self._doer.clock.now()
             self._began = min(self._began, now)  # it began with a clock that was ahead
             if silence is None or not self._began <= silence.due <= now:
                 return False
-            made = await self._doer.think_after(silence, poll=self._plan.poll)
+            made = await self._doer.run_afterthought(silence, poll=self._plan.poll)
         except MentisError as error:
             where = {"session": silence.session} if silence is not None else {}
             self._failed("afterthought", "afterthought_failed", error, **where)
@@ -176,7 +176,7 @@ class Chores:
             self._failed("update", "memory_update_failed", error)
             return
         for session in due:
-            self._upkeep.heard(session)
+            self._upkeep.note_message(session)
 
     def _updated(self, made: PersonaUpdate | MentisError) -> None:
         if isinstance(made, MentisError):
@@ -198,7 +198,7 @@ class Chores:
         if not self._may("beat"):
             return
         try:
-            pulse = await to_thread.run_sync(self._doer.pulse)
+            pulse = await to_thread.run_sync(self._doer.beat_schedule)
             now = self._doer.clock.monotonic()  # after it: what is due at once is due by now
             if next_due(now, pulse=pulse).what is None:
                 return

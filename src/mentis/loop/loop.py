@@ -50,13 +50,13 @@ _OWN = (SenseFolder, SenseSocket, Timers)
 class LoopAgent(ChoreAgent, Protocol):
     """What the loop drives: an `Agent`."""
 
-    async def waiting(self) -> Backlog: ...
+    async def backlog(self) -> Backlog: ...
 
-    def taken(self) -> tuple[str, ...]: ...
+    def taken_deliveries(self) -> tuple[str, ...]: ...
 
-    def set_aside(self, sense: Sense, *, failures: int, reason: str) -> Aside: ...
+    def set_sense_aside(self, sense: Sense, *, failures: int, reason: str) -> Aside: ...
 
-    async def live_on(
+    async def tick_trusted(
         self,
         senses: Sequence[Sense],
         *,
@@ -163,7 +163,7 @@ class Loop:
         self._pause.ring()
 
     async def _live(self) -> None:
-        self._remember(self._thinker.taken())
+        self._remember(self._thinker.taken_deliveries())
         await self._recall_suspects()
         self._start = self._due = self._thinker.clock.monotonic()
         self._tell("loop_started", interval=self.plan.interval)
@@ -194,7 +194,7 @@ class Loop:
         try:
             if await self._take():
                 return True
-            waiting = await self._thinker.waiting()
+            waiting = await self._thinker.backlog()
         except StoreLocked:  # it is looked again soon
             return False
         return bool(waiting.news) or self._chores.rouse(waiting)
@@ -220,7 +220,7 @@ class Loop:
             report.stopped = "hibernate"
             return None
         report.ticks += 1
-        waiting = await self._thinker.waiting()
+        waiting = await self._thinker.backlog()
         woke, self._woke = self._woke, False
         rest = None
         reason = self._gate.why(waiting, senses=len(senses), woke=woke)
@@ -241,7 +241,7 @@ class Loop:
         ids = [one.id for one in senses]
         self._doing = "the last tick was cut short; its senses are still where they were"
         try:
-            ticked = await self._thinker.live_on(senses, taken=ids, only=only, emit=self._emit)
+            ticked = await self._thinker.tick_trusted(senses, taken=ids, only=only, emit=self._emit)
         except StoreLocked as error:  # somebody else is at it for long: later is soon enough
             self._failed(error.message)
             return None
@@ -251,13 +251,13 @@ class Loop:
             failed, blame = why_unheard(ticked.tick.report)
             self._failed(failed.reason)
             if blame == "nothing":
-                self._suspects.lost()
+                self._suspects.note_other_failure()
             else:
                 told, unsure = (*ticked.carried, *senses), blame == "perhaps"
-                self._suspects.failed(told, failed.reason, unsure=unsure)
+                self._suspects.note_failure(told, failed.reason, unsure=unsure)
             return None
         self._failures = 0
-        self._suspects.heard([*ids, *(one.id for one in ticked.carried)])
+        self._suspects.note_success([*ids, *(one.id for one in ticked.carried)])
         self._remember(ids)
         await self._done(senses)
         return asked_rest(ticked.outcomes)
@@ -280,12 +280,12 @@ class Loop:
         """The loop goes on where that fails: only a restart would have to try them anew."""
         if self._suspected is not None:
             try:
-                await to_thread.run_sync(self._suspected.keep, self._suspects.kept())
+                await to_thread.run_sync(self._suspected.keep, self._suspects.counts())
             except MentisError as error:
                 self._tell("stage_failed", stage="suspects", reason=error.message)
 
     async def _set_aside(self, sense: Sense, *, failures: int, reason: str) -> None:
-        put = partial(self._thinker.set_aside, sense, failures=failures, reason=reason)
+        put = partial(self._thinker.set_sense_aside, sense, failures=failures, reason=reason)
         made = await to_thread.run_sync(put)
         self._remember([sense.id])
         await self._done([sense])

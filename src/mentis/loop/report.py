@@ -1,4 +1,4 @@
-"""What a loop came to, counted while it runs; nothing in it grows with the time it runs."""
+"""Report of a loop, counted while it runs; nothing in it grows with the time it runs."""
 
 from __future__ import annotations
 

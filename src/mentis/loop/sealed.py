@@ -38,7 +38,7 @@ class Seals:
         ours = self.of(sense)
         return bool(ours) and hmac.compare_digest(ours.encode(), seal.encode(errors="replace"))
 
-    def written(self, sense: Sense) -> JsonObject:
+    def sealed_form(self, sense: Sense) -> JsonObject:
         """As it lies in the folder."""
         told = to_object(replace(sense, id=""))
         return {**{name: one for name, one in told.items() if name != "id"}, SEAL: self.of(sense)}

@@ -64,7 +64,7 @@ class Suspects:
         name = min(untried, key=lambda one: self._all[one].failures)
         return SenseTrial((own[name],), ()) if name in own else SenseTrial((), (name,))
 
-    def failed(self, told: Sequence[Sense], reason: str, *, unsure: bool = False) -> None:
+    def note_failure(self, told: Sequence[Sense], reason: str, *, unsure: bool = False) -> None:
         """A tick that was told this; if that was nothing, what it was told is not why they fail."""
         if not told:
             self._all.clear()
@@ -75,11 +75,11 @@ class Suspects:
             suspect.reason = reason
         self._steady, self._unsure = False, unsure
 
-    def lost(self) -> None:
+    def note_other_failure(self) -> None:
         """A tick that failed whatever it was told."""
         self._steady = self._unsure = False
 
-    def heard(self, told: Iterable[str]) -> None:
+    def note_success(self, told: Iterable[str]) -> None:
         self._steady, self._unsure = True, False
         self.forget(told)
         for one in self._all.values():
@@ -97,7 +97,7 @@ class Suspects:
     def _often(self, one: Suspect) -> bool:
         return one.sense is not None and one.failures >= self._tries
 
-    def kept(self) -> dict[str, JsonObject]:
+    def counts(self) -> dict[str, JsonObject]:
         """What the next loop has to know, by id: the newest of them, without what they say."""
         newest = list(self._all.items())[-_MOST_KEPT:]
         return {

@@ -58,7 +58,7 @@ class CellMaker:
             with self._lock:
                 index.note = _too_even(planned.recall)
             return
-        sorted_rows = matrix.reordered(planned.order)
+        sorted_rows = matrix.reorder(planned.order)
         with self._lock:
             if stopped.is_set() or index.matrix is not matrix or matrix.replaced != replaced:
                 return

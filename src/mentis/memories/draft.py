@@ -1,4 +1,4 @@
-"""What may become a memory: looked at once, where it comes in."""
+"""Drafts of memories: checked once, where they come in."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Gatekeeper:
         self._vector_of = vector_of
         self.degraded: dict[Degradation, None] = {}
 
-    def screened(self, memory: Memory) -> Memory:
+    def screen(self, memory: Memory) -> Memory:
         """The memory with a fresh verdict; what is not from outside needs none."""
         if not is_outside(memory):
             return memory

@@ -165,7 +165,7 @@ class Memories(Closeable):
         """Keep it, screened if it is from outside. Said before in the same place, it stays one."""
         checked = check_draft(draft, text_chars=self._tools.settings.text_chars)
         gate = Gatekeeper(self._tools.screener)
-        memory = gate.screened(memory_from(checked, self._tools.ids.new_id(), now=self._now()))
+        memory = gate.screen(memory_from(checked, self._tools.ids.new_id(), now=self._now()))
         (kept,) = await to_thread.run_sync(self._store.add, self.agent, [memory])
         known = kept.id != memory.id
         missing = () if known else await self._embed_new(kept)
@@ -324,7 +324,7 @@ class Memories(Closeable):
             told = memory.screening
             if told is None or not told.reason.startswith((NOBODY, "the screener failed")):
                 continue
-            looked = gate.screened(memory)
+            looked = gate.screen(memory)
             if not looked.quarantined:
                 freed.append(self._change(memory, looked))
         return tuple(freed)
@@ -350,7 +350,7 @@ class Memories(Closeable):
             new_id=self._tools.ids.new_id,
         )
         gate = Gatekeeper(self._tools.screener)
-        fresh = [gate.screened(memory) for memory in brought if memory.id not in there]
+        fresh = [gate.screen(memory) for memory in brought if memory.id not in there]
         kept = self._store.add(self.agent, fresh)
         added = [mine for mine, now in zip(fresh, kept, strict=True) if mine.id == now.id]
         known = [memory.id for memory in brought if memory.id in there]

@@ -1,4 +1,4 @@
-"""What was said yes to, beside the keys. The double is `mentis.stores.memory.AcceptedInMemory`."""
+"""Approvals kept beside the keys. The double is `mentis.stores.memory.AcceptedInMemory`."""
 
 from __future__ import annotations
 

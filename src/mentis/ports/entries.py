@@ -127,6 +127,6 @@ class Entries(Protocol):
         """Those with entries, in the order of their names."""
         ...
 
-    def misnamed(self) -> tuple[str, ...]:
+    def misnamed_agents(self) -> tuple[str, ...]:
         """What entries call their agent and no agent can be called; in a form to be shown."""
         ...

@@ -101,7 +101,10 @@ class Personas(DatabaseHolder):
             raise UsageError("say why: it is recorded", hint="give a reason")
         chosen, memory = self.pick(persona_id), self.memory(persona_id)
         file = memory.read(name)
-        if not memory.unseen(name) and trust_of(memory.history(name)) is not Trust.UNTRUSTED:
+        if (
+            not memory.pending_changes(name)
+            and trust_of(memory.history(name)) is not Trust.UNTRUSTED
+        ):
             raise PersonaError(f"{file.name}.md: there is nothing to accept", name=file.name)
         body: dict[str, object] = {
             "what": "accept",

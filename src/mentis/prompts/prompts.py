@@ -88,16 +88,16 @@ class Prompts(DatabaseHolder):
         return cls(home, open_database(home, settings, parts.variables), parts, route=route)
 
     @property
-    def loaded(self) -> LoadedLibrary:
+    def loaded_library(self) -> LoadedLibrary:
         """The library as it is now, both layers it came from, and what is wrong with them."""
         return self.shelf.current()
 
     def block(self, block_id: str) -> Block:
         """One block, or an error that knows what you may have meant."""
-        library = self.loaded.library
+        library = self.loaded_library.library
         if block := library.block(block_id):
             return block
-        if block_id in self.loaded.owner.prompts:
+        if block_id in self.loaded_library.owner.prompts:
             raise LibraryError(
                 f"block {block_id!r} is there, but something is wrong with it",
                 hint="`mentis prompts check` names the file and the place",
@@ -107,9 +107,9 @@ class Prompts(DatabaseHolder):
         hint = f"did you mean {close[0]!r}?" if close else "`mentis prompts list` shows them all"
         raise LibraryError(f"there is no block {block_id!r}", hint=hint, block=block_id)
 
-    def overridden(self) -> dict[str, tuple[str, ...]]:
+    def overridden_fields(self) -> dict[str, tuple[str, ...]]:
         """The fields of shipped blocks that the owner changed, by block."""
-        loaded = self.loaded
+        loaded = self.loaded_library
         merged = merge_blocks(loaded.shipped, loaded.owner)
         return {
             block_id: block.overridden for block_id, block in merged.items() if block.overridden
@@ -119,7 +119,7 @@ class Prompts(DatabaseHolder):
         """The builders of single prompts, for one persona, now."""
         teller = self._teller(self._home.pick_persona(persona))
         return Builder(
-            self.loaded.library,
+            self.loaded_library.library,
             persona=teller.persona,
             profile=teller.profile,
             now=self._clock.now(),
@@ -139,7 +139,9 @@ class Prompts(DatabaseHolder):
         """The prompt as it would be told now, with the fate of every block. Nothing is sent."""
         teller = self._teller(self._home.pick_persona(persona))
         given = {**teller.remembered, **(runtime_vars or {})}
-        return self._compose(self.loaded.library, teller, variant=variant, mode=mode, given=given)
+        return self._compose(
+            self.loaded_library.library, teller, variant=variant, mode=mode, given=given
+        )
 
     def change(
         self, do: Callable[[Editor], T], *, persona: str | None = None
@@ -148,10 +150,10 @@ class Prompts(DatabaseHolder):
 
         A persona whose prompt cannot be told has no effect in the answer; the edit counts.
         """
-        before = self.loaded.library
+        before = self.loaded_library.library
         tellers = list(self._tellers(persona))
         result = do(self.editor)
-        after = self.loaded.library
+        after = self.loaded_library.library
         effects = (self._effect(before, after, teller) for teller in tellers)
         return result, tuple(effect for effect in effects if effect)
 

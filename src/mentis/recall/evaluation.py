@@ -54,7 +54,7 @@ def _threes(text: str) -> Iterator[tuple[str, ...]]:
 
 def figures(tasks: Sequence[Task], kind: Kind, order: Order) -> SelectionFigures | None:
     """None when no task of these expects anything of this kind."""
-    telling = [one for one in tasks if one.expected(kind)]
+    telling = [one for one in tasks if one.expected_names(kind)]
     if not telling:
         return None
     found = [_places(one, kind, order) for one in telling]
@@ -72,7 +72,7 @@ def figures(tasks: Sequence[Task], kind: Kind, order: Order) -> SelectionFigures
 def _places(task: Task, kind: Kind, order: Order) -> list[float]:
     """The rank of each that was expected; past every other when it was not ranked."""
     ranked = {name: rank for rank, name in enumerate(order(task, kind), 1)}
-    return [ranked.get(name, float("inf")) for name in task.expected(kind)]
+    return [ranked.get(name, float("inf")) for name in task.expected_names(kind)]
 
 
 def _within(places: Sequence[float], first: int) -> int:

@@ -34,11 +34,11 @@ class Task(Value):
     skills: tuple[str, ...] = ()
 
     @property
-    def held(self) -> bool:
+    def held_out(self) -> bool:
         """Whether it belongs to the half that is never tuned on: decided by its words alone."""
         return sha256(self.task.encode()).digest()[0] % 2 == 1
 
-    def expected(self, kind: Kind) -> tuple[str, ...]:
+    def expected_names(self, kind: Kind) -> tuple[str, ...]:
         return {"tool": self.tools, "skill": self.skills}.get(kind, ())
 
 
@@ -48,7 +48,7 @@ class EvaluationSet(Value):
     tasks: tuple[Task, ...]
 
     def half(self, half: Half) -> tuple[Task, ...]:
-        return tuple(one for one in self.tasks if half == "all" or one.held == (half == "held"))
+        return tuple(one for one in self.tasks if half == "all" or one.held_out == (half == "held"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What comes to mind for a stimulus: tools, skills and memories, by one embedding."""
+"""Recalls for a stimulus: tools, skills and memories, by one embedding."""
 
 from __future__ import annotations
 

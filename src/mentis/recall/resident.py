@@ -1,4 +1,4 @@
-"""What stays in the lasting part of the prompt and what is told at its end: one rule of price.
+"""Decides what stays in the lasting part of a prompt and what is told at its end, by price.
 
 Changing the lasting part makes a provider read again what it had in its cache. So what is newly
 needed is told at the end of the turn, until telling it there again and again would cost more.

@@ -1,4 +1,4 @@
-"""What the ledger tells of each act, folded by its key: asked for, decided, begun, ended.
+"""The story of each act in the ledger, folded by its key: asked for, decided, begun, ended.
 
 Only entries that are still in the store are read; what rotation moved into a segment is not told.
 """

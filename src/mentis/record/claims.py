@@ -1,4 +1,4 @@
-"""What an entry says of the turns of a conversation that it recorded."""
+"""Claims: what an entry says of the turns of a conversation that it recorded."""
 
 from __future__ import annotations
 

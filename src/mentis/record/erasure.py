@@ -1,4 +1,4 @@
-"""What else holds what an entry holds: marks beside the ledger, blobs, the inputs of a turn.
+"""Copies of what an entry holds: marks beside the ledger, blobs, the inputs of a turn.
 
 Erasing the entry alone would leave the copies. What still waits or runs needs its payload, so its
 entries are not erased from before it has ended.

@@ -1,4 +1,4 @@
-"""What was said in a turn goes with the fields of its entry; its place in the session stays."""
+"""Erases the words of a turn with the fields of its entry; its place in the session stays."""
 
 from __future__ import annotations
 

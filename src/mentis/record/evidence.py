@@ -1,4 +1,4 @@
-"""What a home knows to check its record with: pin, checkpoints here and at anchors, segments."""
+"""Evidence to check a record with: pin, checkpoints here and at anchors, segments."""
 
 from __future__ import annotations
 

@@ -65,16 +65,16 @@ def export_record(record: Record, path: Path) -> RecordExport:
     StoreLocked while one is. A segment that somebody writes anew or takes away meanwhile makes it
     begin again.
     """
-    pin = record.sealed().pin
+    pin = record.require_sealing().pin
     record.checkpoint()
     for _ in range(_TRIES):
         with ExitStack() as stack:
             with lock_changes(record.home, record.settings):
-                source = stack.enter_context(record.still())
+                source = stack.enter_context(record.snapshot())
             try:
                 count = _exported(record, path, source)
             except (StoreError, UsageError):
-                if not source.overtaken(record.store, record.segments):
+                if not source.is_overtaken(record.store, record.segments):
                     raise
                 continue
         command = f"python -I verify.py {path.name} --origin {pin.origin} --key {pin.public_key}"
@@ -86,8 +86,8 @@ def _exported(record: Record, path: Path, source: EntrySource) -> int:
     _check_whole(record, source)
     try:
         with _open_new(path) as file, _gone_on_failure(path):
-            count = _write(file, record.agent, source, pin=record.sealed().pin)
-            if source.torn():
+            count = _write(file, record.agent, source, pin=record.require_sealing().pin)
+            if source.is_torn():
                 raise _changed(path)
         sync_folder(path.parent)
     except FileExistsError as error:
@@ -130,7 +130,7 @@ def _gone_on_failure(path: Path) -> Generator[None]:
 
 
 def _write(file: IO[bytes], agent: str, source: EntrySource, *, pin: Pin) -> int:
-    entries, gone = source.entries(), source.dropped()
+    entries, gone = source.entries(), source.dropped_hashes()
     return export_bundle(file, agent, entries, pin=pin, notes=source.notes(), dropped=gone)
 
 
@@ -175,7 +175,7 @@ def check_proof_at(
 
 def _keys(record: Record, size: int) -> list[bytes]:
     """The keys that might sign a checkpoint of this size."""
-    with record.still() as source:
+    with record.snapshot() as source:
         return keeping.key_ring(record.keeping, source.entries()).may_sign(size)
 
 

@@ -72,7 +72,7 @@ class Variables(Value):
     guarded: bool = False
 
     @property
-    def told(self) -> Mapping[str, GivenText]:
+    def told_values(self) -> Mapping[str, GivenText]:
         if self.guarded:
             return self.values
         return {name: replace(value, bare=True) for name, value in self.values.items()}

@@ -41,7 +41,7 @@ def change_key(record: Record) -> tuple[Pin, tuple[Entry, ...]]:
 
     Both keys sign for every agent of the home, so each is checked as a whole before.
     """
-    sealing = record.sealed()
+    sealing = record.require_sealing()
     _check_agents(record)
     change = KeyChange(
         record.home, record.settings, sealing, record.store, record.stamp(), record.environ
@@ -60,7 +60,7 @@ def _check_agents(record: Record) -> None:
     known = gather_home_evidence(record.home, record.settings, record.environ)
     agents = frozenset((*record.store.agents(), *known.agents()))
     for agent in sorted(one for one in agents if one.startswith(f"{name}/")):
-        record.sealed().start(record.store, agent)
+        record.require_sealing().start(record.store, agent)
         persona = agent.rpartition("/")[2]
         segments = open_segments(record.home, record.settings, persona, agent)
         asked = replace(known, segments=segments, beside=agents)
@@ -75,14 +75,14 @@ def _check_agents(record: Record) -> None:
 
 def add_anchor(record: Record, name: str) -> SignedCheckpoint:
     """Name it in the settings and beside the key, once it has taken a checkpoint."""
-    sealing, named = record.sealed(), record.settings.model.ledger.anchors
+    sealing, named = record.require_sealing(), record.settings.model.ledger.anchors
     whole = whole_name(record.home, name)
     name = next(_same(record, whole), name)  # as the settings call it
     if name in named and name not in sealing.strangers:
         raise UsageError(f"{name} is an anchor already", hint="see `mentis ledger anchor list`")
     anchor = open_anchor(record.home, name, new=True)
     alone = replace(sealing, anchors=(anchor,), strangers=(), unnamed=())
-    made = alone.checkpoint(record.store, record.agent, since=record.compared().known)
+    made = alone.checkpoint(record.store, record.agent, since=record.signable_ledger().known)
     if made.faults:
         raise StoreError(made.faults[0], hint="the settings were not changed")
     sealing.folder.add_anchor(whole)
@@ -93,7 +93,7 @@ def add_anchor(record: Record, name: str) -> SignedCheckpoint:
 
 def remove_anchor(record: Record, name: str) -> None:
     """Take it out of the settings and from beside the key. What it knows stays where it is."""
-    folder, named = record.sealed().folder, record.settings.model.ledger.anchors
+    folder, named = record.require_sealing().folder, record.settings.model.ledger.anchors
     if anchors_of_environment(record.settings):
         raise UsageError(
             "the anchors are those of the environment", hint="change MENTIS_LEDGER__ANCHORS"
@@ -117,7 +117,7 @@ def _same(record: Record, whole: str) -> Iterator[str]:
 
 
 def list_anchors(record: Record) -> tuple[AnchorState, ...]:
-    sealing = record.sealed()
+    sealing = record.require_sealing()
     log = sealing.pin.log(record.agent)
     states: list[AnchorState] = []
     for anchor in sealing.anchors:

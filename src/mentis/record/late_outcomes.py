@@ -1,4 +1,4 @@
-"""What an act that waited came to later, told where the conversation still says that it waits.
+"""Late outcomes of acts, told where the conversation still says that they wait.
 
 The kept turns are bound by the record and stay as they are: what is read from them is brought up to
 date with what the ledger says of the act by now.

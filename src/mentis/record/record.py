@@ -19,7 +19,7 @@ from mentis.home.checkpoints import CheckpointedLedger
 from mentis.home.closing import Closeable, closed_on_failure
 from mentis.home.database import open_database
 from mentis.home.ledger import agents_here, open_ledger
-from mentis.home.older_turns import OlderTurns, settle_older_turns
+from mentis.home.older_turns import OlderTurns, has_own_turns, settle_older_turns
 from mentis.home.parts import Parts
 from mentis.home.signing import NO_PIN_HINT, Sealing, SignedCheckpoint, open_sealing
 from mentis.home.system import RandomIds, SystemClock
@@ -94,7 +94,7 @@ def open_record(
     )
     # One that cannot be read is for `verify` to name, and for nobody else to stumble over.
     with suppress(MentisError):
-        settle_older_turns(record.store, database, record.agent)
+        settle_older_turns(record.ledger, database, record.agent)
     return record
 
 
@@ -136,12 +136,12 @@ class Record(Closeable):
     def segments(self) -> SegmentFolder:
         return open_segments(self.home, self.settings, self.persona, self.agent)
 
-    def still(self) -> AbstractContextManager[EntrySource]:
+    def snapshot(self) -> AbstractContextManager[EntrySource]:
         """All entries as they are now, wherever they lie, as long as the block lasts."""
         return read_still(self.agent, self.store, self.segments)
 
     @contextmanager
-    def alone(self) -> Generator[None]:
+    def exclusive(self) -> Generator[None]:
         """One at a time erases, moves or lets go: what two do at once, each would leave to the
         other. StoreLocked while somebody else does. Whoever only adds does not wait.
         """
@@ -156,7 +156,7 @@ class Record(Closeable):
             self.store, self.agent, self.sealing.pin if self.sealing else Pin("", "")
         )
 
-    def sealed(self) -> Sealing:
+    def require_sealing(self) -> Sealing:
         """Name, key and anchors of the log; SigningKeyError while the home has none."""
         if self.sealing is None:
             raise SigningKeyError("this home has no signing key yet", hint=NO_PIN_HINT)
@@ -174,7 +174,7 @@ class Record(Closeable):
         """For what the key has signed: SigningKeyError inside the write if it is given up by then,
         since what it signed would count for nothing after that.
         """
-        plain, sealing = self.stamp(), self.sealed()
+        plain, sealing = self.stamp(), self.require_sealing()
 
         def stamp(agent: str, head: Before | None, draft: Draft) -> Entry:
             sealing.signer()
@@ -235,15 +235,17 @@ class Record(Closeable):
         seen = read_note(note).checkpoint.size if note else size
         return keeping.prove_growth(self.keeping, old, size=seen, note=note)
 
-    def compared(self) -> LedgerHandle:
+    def signable_ledger(self) -> LedgerHandle:
         """To sign things about it: with where it stands, or RolledBack if that is not as it was."""
         ledger = self.ledger
         known = ledger.standing(self.agent) if isinstance(ledger, CheckpointedLedger) else None
-        return LedgerHandle(ledger, self.agent, self.sealed().pin, known)
+        return LedgerHandle(ledger, self.agent, self.require_sealing().pin, known)
 
     def checkpoint(self) -> SignedCheckpoint:
         """Sign what is there now."""
-        return self.sealed().checkpoint(self.store, self.agent, since=self.compared().known)
+        return self.require_sealing().checkpoint(
+            self.store, self.agent, since=self.signable_ledger().known
+        )
 
     def erase(self, index: int, fields: Collection[str], *, reason: str) -> Entry:
         """Remove value and salt of these fields, or of all but the delivery; returns the signed
@@ -253,12 +255,12 @@ class Record(Closeable):
         `inputs` of a turn goes what it was made from, and it cannot be replayed any more; with what
         says which turns it were goes what was said in them, in the transaction of the tombstone.
         """
-        with self.alone():
-            settle_older_turns(self.store, self.database, self.agent)
+        with self.exclusive():
+            settle_older_turns(self.ledger, self.database, self.agent)
             return self._erase(self.entry(index), fields, reason)
 
     def _erase(self, entry: Entry, fields: Collection[str], reason: str) -> Entry:
-        signer, ledger, index = self.sealed().signer(), self.compared(), entry.index
+        signer, ledger, index = self.require_sealing().signer(), self.signable_ledger(), entry.index
         named = sorted(fields_to_erase(entry, fields))
         marks = (
             *blanked_marks(self.store, entry, named),
@@ -294,7 +296,7 @@ class Record(Closeable):
 
     def turns_to_empty(self, entry: Entry, fields: Collection[str]) -> ErasedTurns | None:
         """What was said and goes with these fields of its entry."""
-        with self.still() as source:
+        with self.snapshot() as source:
             return turns_to_empty(entry, fields, entries=source.entries(), talk=self.talk)
 
     def remains(self) -> tuple[str, ...]:
@@ -302,6 +304,8 @@ class Record(Closeable):
         wal = f"{self.database.path}-wal"
         # What the store has said of it was said before those who read were waited for.
         others = tuple(one for one in self.store.remains() if not one.startswith(wal))
+        if has_own_turns(self.ledger, self.database, self.agent):
+            others += (f"{self.database.path}: turns that its own, earlier ledger speaks of",)
         if self.database.fold(wait=False):
             return others
         return (*others, f"{wal}, until nobody reads the database and it is written again")

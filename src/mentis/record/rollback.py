@@ -69,7 +69,7 @@ def accept_rollback(
     that cannot be asked stops it, unless it shall be done `without_anchors`. Segments of what is
     given up are set aside: else they would pass for those of the ledger as it goes on.
     """
-    sealing = record.sealed()
+    sealing = record.require_sealing()
     given = [kept for file in checkpoints for kept in read_given(file)]
     heard = read_anchors(sealing.anchors)
     if heard.unread and not without_anchors:
@@ -99,7 +99,7 @@ def accept_rollback(
 
 def _foreign(record: Record, *, refused: bool) -> tuple[SegmentFile, ...]:
     """Segments of a history that is given up, now or before; of any other `verify` speaks."""
-    with record.still() as source:
+    with record.snapshot() as source:
         foreign = source.foreign()
         if refused or not foreign:
             return foreign
@@ -118,14 +118,14 @@ def _accept_lost(record: Record, seen: Sequence[Checkpoint], told: GivenUp, reas
     given_up = replace(given_up, unread=told.unread, segments=told.segments)
     entry = _append(record, given_up, reason)
     _carry(record, lost, entry)
-    record.sealed().checkpoint(record.store, record.agent, anew=True)
+    record.require_sealing().checkpoint(record.store, record.agent, anew=True)
     return entry
 
 
 def _accept_missing(record: Record, given_up: GivenUp, reason: str) -> Entry:
     """Entries are gone between others. Their place in the tree is known from what was kept."""
-    sealing = record.sealed()
-    kept = sealing.folder.kept(record.agent)
+    sealing = record.require_sealing()
+    kept = sealing.folder.kept_checkpoint(record.agent)
     sealed = kept.standing.size if kept else 0
     try:
         standing = keeping.compare(record.keeping, kept)
@@ -146,7 +146,7 @@ def _beyond_help(why: str) -> StoreDamaged:
 
 
 def _append(record: Record, given_up: GivenUp, reason: str) -> Entry:
-    signer = record.sealed().signer()
+    signer = record.require_sealing().signer()
     return keeping.accept_rollback(
         record.keeping, given_up, reason=reason, signer=signer, stamp=record.stamp_signed()
     )
@@ -154,7 +154,7 @@ def _append(record: Record, given_up: GivenUp, reason: str) -> Entry:
 
 def _refused(record: Record) -> bool:
     try:
-        keeping.start(record.keeping, record.sealed().folder.kept(record.agent))
+        keeping.start(record.keeping, record.require_sealing().folder.kept_checkpoint(record.agent))
     except RolledBack:
         return True
     return False
@@ -162,8 +162,8 @@ def _refused(record: Record) -> bool:
 
 def _known(record: Record, heard: AnchorNotes) -> Iterator[Checkpoint]:
     """What is known here of how the ledger was: beside the key, in the store, at the anchors."""
-    sealing = record.sealed()
-    last = keeping.last_seen(record.keeping, sealing.folder.kept(record.agent))
+    sealing = record.require_sealing()
+    last = keeping.last_seen(record.keeping, sealing.folder.kept_checkpoint(record.agent))
     if last is not None:
         yield last
     own = [KeptNote(note, "the ledger", outside=False) for _, note in record.checkpoints()]
@@ -185,7 +185,7 @@ def _genuine(record: Record, notes: Sequence[KeptNote]) -> Iterator[Checkpoint]:
 
 def _keys(record: Record) -> list[bytes]:
     """The pinned key and those before it, as they are known beside it."""
-    sealing = record.sealed()
+    sealing = record.require_sealing()
     told = [statement_of(one.signed) for one in sealing.folder.changes(record.agent)]
     before = [decode(str(one.get("old"))) or b"" for one in told]
     return [decode_key(sealing.pin.public_key), *before]
@@ -193,7 +193,7 @@ def _keys(record: Record) -> list[bytes]:
 
 def _lost_changes(record: Record) -> list[KeptChange]:
     """Changes of the key that went with the entries that held them; nothing carries them yet."""
-    changes = record.sealed().folder.changes(record.agent)
+    changes = record.require_sealing().folder.changes(record.agent)
     gone = {one.hash for one in changes}
     for entry_hash in record.store.hashes(record.agent) if changes else ():
         gone.discard(entry_hash)
@@ -208,7 +208,7 @@ def _carried(record: Record) -> Iterator[object]:
 
 
 def _carry(record: Record, lost: Sequence[KeptChange], entry: Entry) -> None:
-    folder = record.sealed().folder
+    folder = record.require_sealing().folder
     if lost:
         hashes = {one.hash for one in lost}
         folder.keep_changes(

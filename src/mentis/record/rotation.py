@@ -40,8 +40,8 @@ def rotate(record: Record, index: int) -> Rotation:
 
     They are dropped once that is on disk and a signed entry says so.
     """
-    with record.alone():
-        ledger, signer = record.compared(), record.sealed().signer()
+    with record.exclusive():
+        ledger, signer = record.signable_ledger(), record.require_sealing().signer()
         _check_own(record)
         segment, lines = keeping.seal_segment(ledger, index, signer)
         path = record.segments.write(segment, lines)
@@ -70,14 +70,14 @@ def expire(record: Record) -> Expiry:
     days = record.settings.model.ledger.keep_segments_days
     if not days:
         raise UsageError("segments are kept for ever", hint="set `ledger.keep_segments_days` first")
-    with record.alone():
+    with record.exclusive():
         return _expire(record, days)
 
 
 def _expire(record: Record, days: int) -> Expiry:
-    ledger = record.compared()
+    ledger = record.signable_ledger()
     limit = _limit(record.clock.now(), days)
-    with record.still() as source:
+    with record.snapshot() as source:
         old = list(_older(source, limit))
         if not old:
             return Expiry(None, ())
@@ -89,7 +89,7 @@ def _expire(record: Record, days: int) -> Expiry:
             told=source.entries(),
             days=days,
             before=limit,
-            signer=record.sealed().signer(),
+            signer=record.require_sealing().signer(),
             stamp=record.stamp_signed(),
             marks=inputs,
         )
@@ -116,7 +116,7 @@ def _older(source: EntrySource, limit: str) -> Iterator[SegmentFile]:
 
 def _check_own(record: Record) -> None:
     """One of another history would be taken for what is moved out now, or be overwritten by it."""
-    with record.still() as source:
+    with record.snapshot() as source:
         foreign = source.foreign()
     if foreign:
         raise StoreDamaged(

@@ -124,7 +124,7 @@ class FoundSegments:
                 yield file, at
                 at = file.segment.last + 1
 
-    def covered(self, before: int) -> int:
+    def first_covered(self, before: int) -> int:
         """The first index from which on nothing is missing up to `before`."""
         for file in reversed(self.files):
             if file.segment.first < before <= file.segment.last + 1:
@@ -194,7 +194,7 @@ class SegmentFolder:
         write_atomic(path, lines)
         return path
 
-    def seen(self) -> tuple[SeenSegment, ...]:
+    def seen_segments(self) -> tuple[SeenSegment, ...]:
         """What stands there, told by heads and sizes alone."""
         return tuple(_seen(file) for file in self._found())
 

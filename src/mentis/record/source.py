@@ -68,10 +68,10 @@ class EntrySource:
         if self.stored and self._found.damage:
             self.damage += (Finding(0, "segment", self._found.damage, "unreadable"),)
         elif self.stored:
-            self.first = self.segments.covered(self.stored)
+            self.first = self.segments.first_covered(self.stored)
             self.sealed = tuple(self.segments.notes(self.first, self.stored))
 
-    def dropped(self) -> Iterator[str]:
+    def dropped_hashes(self) -> Iterator[str]:
         """The hashes of what is neither in the store nor in a segment."""
         wanted = 0 if self._start or not self._sound else self.first
         return islice(self._ledger.hashes(self._agent), wanted)
@@ -89,11 +89,11 @@ class EntrySource:
         kept = sorted(self._ledger.checkpoints(self._agent), key=itemgetter(0))
         return [note for _, note in kept]
 
-    def torn(self) -> bool:
+    def is_torn(self) -> bool:
         """Whether a segment that is read is no longer the file that was looked at."""
         return any(not file.stands() for file, _ in self._reading())
 
-    def overtaken(self, ledger: LedgerStore, folder: SegmentFolder | None) -> bool:
+    def is_overtaken(self, ledger: LedgerStore, folder: SegmentFolder | None) -> bool:
         """Whether others have moved, erased or let go of anything since, in the store as it is now,
         so that what was read elsewhere than in the snapshot may not fit it.
         """

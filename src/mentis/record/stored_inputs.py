@@ -110,7 +110,7 @@ class TurnInputStore:
         prints = to_object(prints_of(place.body, self._secret))
         return StoredInputs(key, (Mark(ROW, key, {"inputs": written, "prints": prints}), *marks))
 
-    def written(self, kept: StoredInputs) -> None:
+    def mark_written(self, kept: StoredInputs) -> None:
         """The entry is there, and so are the parts."""
         self._there.update(mark.key for mark in kept.marks if mark.kind == PART)
 

@@ -1,4 +1,4 @@
-"""What a turn becomes in the conversation: what was asked, what was answered, what came of it.
+"""The turns a conversation keeps: the question, the answer, the results of its calls.
 
 The next request tells it again: calls as calls with their results, a quotation as it was shown, so
 that what was sent before stays the beginning of what is sent next.
@@ -37,7 +37,7 @@ _PLAIN = Turn("user", ())
 
 def asked_text(stimulus: Stimulus) -> str:
     """The words with what they answer before them, as the model is shown them."""
-    quoted = stimulus.reply_to.quoted() if stimulus.reply_to is not None else ""
+    quoted = stimulus.reply_to.quote() if stimulus.reply_to is not None else ""
     return "\n\n".join(part for part in (quoted, stimulus.text) if part)
 
 

@@ -1,4 +1,4 @@
-"""What counts of a conversation: everything is kept in it, and not all of it is told.
+"""The thread of a conversation: everything is kept in it, and not all of it is told.
 
 A message that was said anew replaces the earlier one and what followed; it does so once it has an
 answer. A summary stands for what was told before it. A thought is told while it waits for the next

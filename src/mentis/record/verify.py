@@ -72,7 +72,7 @@ class VerifyEvidence:
         """One file may hold the checkpoints of all agents of a home."""
         return [kept for kept in self.outside if self._concerns(kept, agent)]
 
-    def unheard(self, agent: str) -> Counter[str]:
+    def unchecked_agents(self, agent: str) -> Counter[str]:
         """How many checkpoints there are of agents that nobody checks here."""
         others = filter(None, map(self.agent_of, self.outside))
         return Counter(one for one in others if one != agent and one not in self.beside)
@@ -149,7 +149,7 @@ def _overtaken(source: EntrySource, ledger: LedgerStore, asked: VerifyEvidence) 
             return True
         except (WorldError, HomeError):
             pass  # a folder that cannot be locked; the verdict does not depend on it
-        return source.overtaken(ledger, asked.segments)
+        return source.is_overtaken(ledger, asked.segments)
 
 
 @contextmanager
@@ -228,7 +228,9 @@ def _with_damage(asked: VerifyEvidence, ledger: LedgerStore, talk: StoredTurns) 
 def _segments(asked: VerifyEvidence) -> tuple[SeenSegment, ...] | None:
     """The segments as they are now; None when they cannot be read, which reading them names."""
     try:
-        return () if asked.segments is None or asked.place is None else asked.segments.seen()
+        return (
+            () if asked.segments is None or asked.place is None else asked.segments.seen_segments()
+        )
     except StoreDamaged:
         return None
 
@@ -248,7 +250,7 @@ def _verify(
         pin=asked.pin,
         notes=[*own, *source.sealed, *asked.notes_for(agent)],
         since=since,
-        beginning=Beginning(source.dropped(), source.stored),
+        beginning=Beginning(source.dropped_hashes(), source.stored),
         again=source.entries,
         progress=_reporter(agent, ledger, asked.progress),
     )
@@ -292,7 +294,7 @@ def _misfiled(notes: Sequence[tuple[int, str]]) -> Iterator[Finding]:
 
 
 def _unheard(agent: str, asked: VerifyEvidence) -> Iterator[str]:
-    for other, count in sorted(asked.unheard(agent).items()):
+    for other, count in sorted(asked.unchecked_agents(agent).items()):
         yield f"not compared: {quantity(count, 'checkpoint')} of {other}, which was not looked at"
 
 

@@ -87,9 +87,9 @@ class ConversationClaims:
             odd = turns.check(said.claims)
             found.extend(odd)
             found.extend(_replaced(name, said.claims))
-            emptied.update(turns.emptied().values())
+            emptied.update(turns.emptied_digests().values())
             if not odd:
-                left.extend(_Left(name, number, turns) for number in turns.left())
+                left.extend(_Left(name, number, turns) for number in turns.unclaimed_numbers())
         if (left or emptied != self._emptied) and whole():
             odd = any(isinstance(one, Finding) for one in found)
             found.extend(self._cut_short_note(emptied) if odd else self._check_emptied(emptied))
@@ -127,7 +127,7 @@ class ConversationClaims:
         """Empty turns that no tombstone speaks of: an older Mentis emptied before it wrote one."""
         emptied = Counter[str]()
         for name in talk.sessions(agent):
-            emptied.update(SessionTurns(talk.turns(agent, name)).emptied().values())
+            emptied.update(SessionTurns(talk.turns(agent, name)).emptied_digests().values())
         return emptied - self._emptied
 
     def _check_emptied(self, emptied: Counter[str]) -> Iterator[Finding]:

@@ -116,7 +116,7 @@ def _others(store: LedgerStore, here: Sequence[str]) -> Iterator[str]:
 def _misnamed(store: LedgerStore, here: Sequence[str]) -> Iterator[Verdict]:
     """Entries of nobody: no home can have such an agent, so no record can be theirs."""
     odd = (repr(agent) for agent in here if not is_id(_persona(agent)))
-    for name in (*odd, *store.misnamed()):
+    for name in (*odd, *store.misnamed_agents()):
         message = "entries stand here under a name that no agent can have"
         yield Verdict(name, 0, None, (Finding(0, "agent", message, "inserted"),), NOTE)
 

@@ -43,7 +43,7 @@ class SessionTurns:
             for finding in self._check(claim, whole=decides.get(claim.number) is claim)
         ]
 
-    def left(self) -> list[int]:
+    def unclaimed_numbers(self) -> list[int]:
         """Those that no entry speaks of, but for what was erased."""
         return [
             number
@@ -51,7 +51,7 @@ class SessionTurns:
             if number not in self._told and not is_emptied(turn)
         ]
 
-    def emptied(self) -> dict[int, str]:
+    def emptied_digests(self) -> dict[int, str]:
         """What is left of those that were erased, by their numbers."""
         return {n: self._wholes[n] for n, turn in enumerate(self.turns) if is_emptied(turn)}
 

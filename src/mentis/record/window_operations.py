@@ -37,7 +37,7 @@ def judge_health(
     """Who consumes, where something waits or somebody does; and drafts where nobody looks."""
     consumers = (holder.owner,) if holder is not None else () if health.waiting else None
     findings = _judged(Operations(consumers=consumers), profile)
-    for path in folder.stranded:
+    for path in folder.stranded_drafts:
         facts = Operations(path=str(path), pending_path=str(folder.pending))
         findings += _judged(facts, profile)
     return replace(health, findings=findings)

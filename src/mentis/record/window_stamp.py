@@ -72,10 +72,10 @@ class WindowStamp:
         judgement = judged_or_refused(window, state, self._profile)
         time = format_time(moment)
 
-        def stamped(judgement: Judgement) -> tuple[Entry, JsonObject]:
+        def stamp(judgement: Judgement) -> tuple[Entry, JsonObject]:
             made: list[Entry] = []
 
-            def hashed(stamped: JsonObject) -> str:
+            def digest(stamped: JsonObject) -> str:
                 # The hash of a window is that of its entry, which covers the window without it.
                 body = {**draft.body, WINDOW: stamped, **self._beside(window, judgement, state)}
                 filled = replace(draft, body=body, ruleset=self._profile.name)
@@ -86,15 +86,15 @@ class WindowStamp:
                 window,
                 time=time if head is None else max(time, head.time),
                 prev=None if head is None else head.hash,
-                digest=hashed,
+                digest=digest,
             )
             return made[0], done.window
 
-        entry, final = stamped(judgement)
+        entry, final = stamp(judgement)
         if found := self._judge_commit(entry, final, state, now=time):
             # It is kept all the same, with what the rules say of it beside it.
             judgement = replace(judgement, kept=found)
-            entry, _ = stamped(judgement)
+            entry, _ = stamp(judgement)
         self.judgement = judgement
         self._follower.go_on(entry)
         return entry

@@ -1,4 +1,4 @@
-"""What the guardian has to know, read from the ledger: each window keeps the state it met.
+"""The guardian's state, read from the ledger: each window keeps the state it met.
 
 So the state after the last window follows from that one entry and what came after it; older ones
 are read only where windows say nothing of it.

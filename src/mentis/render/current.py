@@ -56,14 +56,14 @@ def _attached(
     notices = Notices(request.words)
     desk = MediaDesk(able, notices, losses, too_many(request.attachments, able), wire)
     laid = [desk.lay(part, Stability.TURN) for part in request.attachments]
-    if desk.images and notices.known("notice_images"):
+    if desk.images and notices.has("notice_images"):
         told = notices.say("notice_images")
         laid.append(of(notice(told, Stability.TURN, why="images are attached")))
     return laid
 
 
 def _quoted(reply_to: ReplyTo, guard: Guard, losses: list[Loss]) -> Span:
-    quote = quote_lines(guard.text(reply_to.said, losses))
+    quote = quote_lines(guard.text(reply_to.attributed_text, losses))
     return Span(quote, source="reply_to", trust=Trust.UNTRUSTED, stability=Stability.TURN)
 
 

@@ -1,4 +1,4 @@
-"""What all formats write the same way, and the rendering they end in."""
+"""Parts of a payload that all formats write the same way, and the rendering they end in."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Teller:
         return ToldHistory(
             messages,
             tuple(telling.losses),
-            names.changed(),
+            names.wire_names(),
             telling.ids.back(),
             _begun(messages, notices),
             telling.desk.images,

@@ -1,4 +1,4 @@
-"""What a live session is opened with: its instructions and its tools. Talk follows later."""
+"""Renders the opening of a live session: its instructions and its tools. Talk follows later."""
 
 from __future__ import annotations
 

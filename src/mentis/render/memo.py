@@ -1,4 +1,4 @@
-"""What rendering remembers, so that what did not change is not made again.
+"""The memo of rendering, so that what did not change is not made again.
 
 Values are frozen, so the same objects are the same content. An entry holds on to the objects it
 was made from: their identities stay theirs as long as the entry lives.

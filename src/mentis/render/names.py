@@ -44,7 +44,7 @@ class Names:
             if name not in self._taken:
                 self.wire(name)
 
-    def changed(self) -> dict[str, str]:
+    def wire_names(self) -> dict[str, str]:
         """Own name to wire name, for those that differ."""
         return {own: wire for own, wire in self._made.items() if wire != own}
 

@@ -1,4 +1,4 @@
-"""What a model is told, in a few words, about something that could not be sent as it is.
+"""Notices to a model, in a few words, about something that could not be sent as it is.
 
 The words are the library's and come with the request, in the language it speaks. Where they are
 missing (a request made by hand), the topic itself stands there with its facts: a code, no sentence.
@@ -61,7 +61,7 @@ class Notices:
             return f"[{' '.join((topic, *told.values()))}]"
         return _KEY.sub(lambda key: told.get(key[1], key[0]), template)
 
-    def known(self, topic: str) -> bool:
+    def has(self, topic: str) -> bool:
         return topic in self.words
 
     def not_sent(self, part: MediaPart, reason: str) -> str:

@@ -1,4 +1,4 @@
-"""What else than traced text a model reads in each wire format, by the key it stands under."""
+"""Parts of each wire format that a model reads beside traced text, by their keys."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def lower_schema(tool: ToolDeclaration, dialect: Dialect) -> LoweredSchema:
     schema, written = tool.parameters, _written(tool)
     check_form(tool, schema)
     if _refers(written):
-        schema = _Walk(tool, dict(schema), dialect).lowered()
+        schema = _Walk(tool, dict(schema), dialect).lower()
     return _rooted(tool, schema, dialect)
 
 
@@ -203,7 +203,7 @@ class _Walk:
     dialect: Dialect
     defs: dict[str, object] = field(default_factory=dict[str, object])
 
-    def lowered(self) -> dict[str, object]:
+    def lower(self) -> dict[str, object]:
         root = self.root
         seen: list[str] = []
         while isinstance(reference := root.get("$ref"), str):

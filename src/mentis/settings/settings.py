@@ -194,7 +194,7 @@ class Settings:
             next(name for name in names if name in self.model.routes or name == "default")
         )
 
-    def helped(self, stage: Stage) -> bool:
+    def has_helper_route(self, stage: Stage) -> bool:
         """Whether a helper is a model: it has a route, or all of them have one."""
         return self.has_stage(stage) or self.has_stage("helper")
 

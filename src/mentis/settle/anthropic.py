@@ -98,7 +98,7 @@ class AnthropicReader(Frank):
         return self._whole(message)
 
     def _whole(self, message: Mapping[str, object]) -> tuple[Delta, ...]:
-        self._draft.named(message.get("model"), message.get("id"))
+        self._draft.take_identity(message.get("model"), message.get("id"))
         self._use(message.get("usage"))
         deltas: tuple[Delta, ...] = ()
         for index, block in enumerate(objects_in(message.get("content"))):

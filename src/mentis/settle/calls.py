@@ -55,7 +55,7 @@ def settle_call(
 ) -> None:
     """`payload` is the text of the arguments, or the object where a format has one."""
     raw = payload if isinstance(payload, str) else said_again(payload)
-    meant = expected.meant(name)
+    meant = expected.resolve_name(name)
     if meant != name:
         into.note("renamed-action", f"{name!r} is {meant!r} here", call_id=call_id)
         name, origin = meant, "recovered"
@@ -161,7 +161,7 @@ def _inner_calls(
 
 
 def _inner(use: Mapping[str, object], expected: Expectation) -> tuple[str, JsonObject] | None:
-    name = expected.meant(text_in(use.get("recipient_name")).removeprefix("functions."))
+    name = expected.resolve_name(text_in(use.get("recipient_name")).removeprefix("functions."))
     given = use.get("parameters")
     if not expected.offers(name) or not isinstance(given, dict):
         return None

@@ -1,4 +1,4 @@
-"""What a window announces, held against the acts that really happened.
+"""Claims of a window, held against the acts that really happened.
 
 A window is written in a person's words, so only what names an act can be held against one: by the
 name itself, or by all the words of a name that has several. Anything else stays unverifiable;

@@ -1,4 +1,4 @@
-"""What to do about a reply of which something failed: ask again for exactly that, or stop.
+"""Corrects a reply of which something failed: asks again for exactly that, or stops.
 
 One plan serves calls that cannot be read, actions that were refused their schema, and rules that
 were broken; one budget of calls counts them all. Nothing is asked for here: the runtime loops.

@@ -38,7 +38,7 @@ def behind(name: str, arguments: JsonObject, expected: Expectation) -> Behind | 
     said = arguments.get(_NAME)
     if not isinstance(said, str) or not said.strip():
         raise BadArguments("`name` has to be the name of a tool")
-    meant = expected.meant(printable(said))
+    meant = expected.resolve_name(printable(said))
     if meant == name:
         raise BadArguments(f"{name!r} cannot call itself")
     given = arguments.get(_ARGUMENTS)

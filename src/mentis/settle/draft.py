@@ -126,7 +126,7 @@ class ReplyDraft:
         self.pieces.append(piece)
         return piece
 
-    def named(self, model: object, reply_id: object) -> None:
+    def take_identity(self, model: object, reply_id: object) -> None:
         """The model and the id of the reply, where an event tells them."""
         if type(model) is str and model:
             self.model = model

@@ -1,4 +1,4 @@
-"""What the reader was told of the request: the names that were sent, and the tools offered."""
+"""Facts of the request that a reader needs: the names that were sent, and the tools offered."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Expectation(Value):
         own = self.own(name)
         return next((tool for tool in self.tools or () if tool.name == own), None)
 
-    def meant(self, name: str) -> str:
+    def resolve_name(self, name: str) -> str:
         """Our own name; an invented kind of message is the one of this place, or the only one."""
         own = self.own(name)
         if self.offers(own) or not (own in _ANY_MESSAGE or own.startswith(_MESSAGE)):

@@ -92,7 +92,7 @@ class GeminiReader(Frank):
             self._draft.fail(body["error"], event)
             return ()
         if not self._draft.model:
-            self._draft.named(
+            self._draft.take_identity(
                 _either(body, "modelVersion", "model_version"),
                 _either(body, "responseId", "response_id"),
             )

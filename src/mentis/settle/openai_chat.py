@@ -43,7 +43,7 @@ class ChatReader(Frank):
         if "error" in body and (body["error"] is not None or choices is None):
             self._draft.fail(body["error"], event)
         if not self._draft.model:
-            self._draft.named(body.get("model"), body.get("id"))
+            self._draft.take_identity(body.get("model"), body.get("id"))
         if body.get("usage") is not None or "x_groq" in body:
             self._draft.usage = _usage(body) or self._draft.usage
         some = list_in(choices)

@@ -86,7 +86,7 @@ class ResponsesReader(Frank):
         """What the events about the whole response say: at the end, how it went."""
         if not response:
             return ()
-        self._draft.named(response.get("model"), response.get("id"))
+        self._draft.take_identity(response.get("model"), response.get("id"))
         usage = usage_in(response.get("usage"), "input_tokens", "output_tokens")
         self._draft.usage = usage or self._draft.usage
         deltas: tuple[Delta, ...] = ()

@@ -116,7 +116,7 @@ def _recovery(members: Mapping[str, object], expected: Expectation) -> Shape | N
 def _action_input(members: Mapping[str, object], expected: Expectation) -> Shape | None:
     name = text_in(members.get("action"))
     key = next((key for key in _INPUT_KEYS if key in members), None)
-    if not expected.offers(expected.meant(name)) or key is None:
+    if not expected.offers(expected.resolve_name(name)) or key is None:
         return None
     given = members[key]
     whole = key == "action_input" or bool(object_in(given))
@@ -173,7 +173,7 @@ def _wanted(item: Mapping[str, object]) -> WantedAction | None:
 
 def _meant(one: WantedAction, expected: Expectation) -> bool:
     return (
-        expected.offers(expected.meant(one.name))
+        expected.offers(expected.resolve_name(one.name))
         if expected.tools is not None
         else isinstance(one.payload, dict)
     )
@@ -182,7 +182,7 @@ def _meant(one: WantedAction, expected: Expectation) -> bool:
 def _names_one(name: str, given: object, expected: Expectation) -> bool:
     """Whether it is an action that was offered, or, with a payload, an invented kind of message."""
     return expected.offers(name) or (
-        bool(object_in(given)) and expected.offers(expected.meant(name))
+        bool(object_in(given)) and expected.offers(expected.resolve_name(name))
     )
 
 

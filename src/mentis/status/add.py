@@ -240,8 +240,8 @@ def record_breach(
 def breaches_of_files(desk: StatusWorkspace, source: str) -> OnRefused:
     """The same for drafts that come as files, told before they go to quarantine."""
 
-    def refused(name: str, error: MentisError) -> None:
+    def record_refusal(name: str, error: MentisError) -> None:
         told = str(error.facts.get("source", source))
         record_breach(desk, error, told, delivery_of(name))
 
-    return refused
+    return record_refusal

@@ -1,4 +1,4 @@
-"""What the owner wants every window to carry: two JSON objects beside the drafts of a persona."""
+"""Two JSON objects beside a persona's drafts: the owner wants every window to carry them."""
 
 from __future__ import annotations
 

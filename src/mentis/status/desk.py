@@ -1,4 +1,4 @@
-"""What the service of status windows works with: folder, ledger, rules, clock."""
+"""Workspace of the status service: folder, ledger, rules, clock."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class StatusWorkspace:
         self._lock = Lock()
         self._opened: OpenLedger | None = None
 
-    def opened(self) -> OpenLedger:
+    def open_ledger(self) -> OpenLedger:
         """What is open; a store that could not be opened is tried again each time."""
         with self._lock:
             if self._opened is None:
@@ -75,7 +75,7 @@ class StatusWorkspace:
 
     @property
     def store(self) -> LedgerStore:
-        return self.opened().ledger
+        return self.open_ledger().ledger
 
     @cached_property
     def profile(self) -> GuardianProfile:

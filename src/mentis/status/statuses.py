@@ -217,7 +217,7 @@ class Statuses(Closeable):
 
         With `resume` it begins where the last run with it ended, and keeps how far it came.
         """
-        opened = self._desk.opened()
+        opened = self._desk.open_ledger()
         known = self._known() if self._known else VerifyEvidence(pin=self._desk.pin)
         given = tuple(kept for file in checkpoints for kept in read_given(file))
         asked = replace(
@@ -252,12 +252,12 @@ class Statuses(Closeable):
         desk = self._desk
         store = desk.store
 
-        def known(delivery: str) -> bool:
+        def is_known(delivery: str) -> bool:
             """Its name is its hash, so it is the same wherever it is now."""
             moved = store.dropped_as(self.agent, delivery)
             return moved is not None or store.find_delivery(self.agent, delivery) is not None
 
-        fresh = fresh_drafts(history, known)
+        fresh = fresh_drafts(history, is_known)
         stamp = make_stamp(desk.clock.now, desk.ids.salt, desk.clock.uptime)
         added = store.append(self.agent, fresh, stamp)
         return ImportedHistory(

@@ -1,4 +1,4 @@
-"""What is left of an entry when fields of its body are erased."""
+"""Erases fields from the body of an entry; the rest is left as it was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands open beside the entries: looked at and written down before anything is changed."""
+"""Marks beside the entries: looked at and written down before anything is changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every store of memories refuses."""
+"""Refusals that every store of memories has in common."""
 
 from __future__ import annotations
 

@@ -312,7 +312,7 @@ class SqlLedger:
     def agents(self) -> tuple[str, ...]:
         return tuple(agent for (agent,) in self._engine.read(_AGENTS) if is_name(agent))
 
-    def misnamed(self) -> tuple[str, ...]:
+    def misnamed_agents(self) -> tuple[str, ...]:
         return tuple(repr(agent) for (agent,) in self._engine.read(_AGENTS) if not is_name(agent))
 
     def damage(self) -> tuple[str, ...]:

@@ -211,7 +211,7 @@ def _timed(turns: Sequence[Entry], since: datetime, now: datetime) -> list[Timed
     timeline = Timeline[Entry](since, now)
     for turn in turns[:known]:
         timeline.add(clock_time(turn), *_beats([turn]))
-    return timeline.counted()
+    return timeline.dated_items()
 
 
 def _beats(entries: Iterable[Entry]) -> list[Entry]:

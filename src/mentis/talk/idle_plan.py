@@ -41,7 +41,7 @@ class IdlePlan:
         self._chance = chance
         self._messages = 0
 
-    def heard(self, session: str, now: float) -> None:
+    def note_message(self, session: str, now: float) -> None:
         """Somebody wrote, and was answered: a cycle that was on is over, another may begin."""
         if session != self.session:
             self.cancel()
@@ -52,14 +52,14 @@ class IdlePlan:
         if every and self._messages % every == 0:
             self._arm(0, now)
 
-    def waited(self, now: float) -> None:
+    def note_wait(self, now: float) -> None:
         """It would rather wait: later, or no more in this cycle."""
         if self.phase + 1 < len(PHASES):
             self._arm(self.phase + 1, now)
         else:
             self.due = None
 
-    def wrote(self, now: float) -> None:
+    def note_followup(self, now: float) -> None:
         self._arm(len(PHASES) - 1, now)
 
     def cancel(self) -> None:
@@ -85,20 +85,20 @@ class IdleCycle:
         plan: IdlePlan,
         clock: Clock,
         *,
-        tell: Tell,
+        on_afterthought: Tell,
         wait: Sleep = sleep,
         following: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self.plan = plan
         self._following = following
-        self._think, self._clock, self._tell, self._sleep = think, clock, tell, wait
+        self._think, self._clock, self._tell, self._sleep = think, clock, on_afterthought, wait
         self._changed = Event()
         self._scope: CancelScope | None = None
         self._idle = Event()
         self._idle.set()
 
-    def heard(self, session: str) -> None:
-        self.plan.heard(session, self._clock.monotonic())
+    def note_message(self, session: str) -> None:
+        self.plan.note_message(session, self._clock.monotonic())
         self._wake()
 
     def cancel(self) -> None:
@@ -144,7 +144,7 @@ class IdleCycle:
             self._tell(error)
             return
         now = self._clock.monotonic()
-        plan.wrote(now) if thought.followup is not None else plan.waited(now)
+        plan.note_followup(now) if thought.followup is not None else plan.note_wait(now)
         self._tell(thought)
 
     def _wake(self) -> None:

@@ -128,7 +128,7 @@ def _tell(parts: AgentParts, session: str, surroundings: Surroundings) -> LiveIn
     )
     composed = made.composed
     return LiveInstructions(
-        surroundings, composed, render_for(WIRE, composed.request, route.spoken())
+        surroundings, composed, render_for(WIRE, composed.request, route.for_rendering())
     )
 
 

@@ -1,4 +1,4 @@
-"""What a memory update reads of a conversation: what no update has read yet, as quoted lines."""
+"""The part of a conversation that no memory update has read yet, as quoted lines."""
 
 from __future__ import annotations
 

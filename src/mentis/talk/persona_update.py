@@ -365,18 +365,18 @@ class Upkeep:
     is at one, perhaps of another session, and `again` asks once more for those.
     """
 
-    def __init__(self, update: Update, *, tell: Tell) -> None:
-        self._update, self._tell = update, tell
+    def __init__(self, update: Update, *, on_update: Tell) -> None:
+        self._update, self._tell = update, on_update
         self._send, self._wanted = create_memory_object_stream[str](inf)
         self._put_off: dict[str, None] = {}
 
-    def heard(self, session: str) -> None:
+    def note_message(self, session: str) -> None:
         self._send.send_nowait(session)
 
     def again(self) -> None:
         put_off, self._put_off = self._put_off, {}
         for session in put_off:
-            self.heard(session)
+            self.note_message(session)
 
     def finish(self) -> None:
         """Nothing more will be heard: `run` ends with what was."""

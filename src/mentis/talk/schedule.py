@@ -1,4 +1,4 @@
-"""What comes next: events before users before beats, and one beat at a time. Pure.
+"""The order of what waits: events before users before beats, and one beat at a time. Pure.
 
 It knows no clock but the times it is told, and does nothing: whoever runs an agent asks it.
 """
@@ -31,10 +31,10 @@ class BeatSchedule(Value):
     due: float | None = None
     pending: float | None = None
 
-    def begun(self, now: float) -> BeatSchedule:
+    def begin(self, now: float) -> BeatSchedule:
         return replace(self, pending=now)
 
-    def ended(self, now: float, interval: float) -> BeatSchedule:
+    def end(self, now: float, interval: float) -> BeatSchedule:
         """A whole interval from now: beats that were missed are not made up for."""
         return BeatSchedule(None if self.due is None else now + interval)
 

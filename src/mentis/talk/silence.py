@@ -1,8 +1,8 @@
 """When a talk has been silent long enough for an afterthought, as the record says.
 
-The same plan as `Plan` follows in a terminal, told from entries instead of kept in memory: whoever
-is killed and starts again comes to the same moment, and thinks no thought twice. It is about the
-talk that somebody spoke in last.
+The same plan as `IdlePlan` follows in a terminal, told from entries instead of kept in memory:
+whoever is killed and starts again comes to the same moment, and thinks no thought twice. It is
+about the talk that somebody spoke in last.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _time_of(entry: Entry, turns: Sequence[Entry], now: datetime) -> datetime:
     timeline = Timeline[int](_LONG_AGO, now)
     for turn in turns:
         timeline.add(clock_time(turn), turn.index)
-    return next(time for time, index in timeline.counted() if index == entry.index)
+    return next(time for time, index in timeline.dated_items() if index == entry.index)
 
 
 def _drawn(entry: Entry, phase: int) -> float:

@@ -1,4 +1,4 @@
-"""What a talk came to, in few words: the title of a session, and the summary of its older turns.
+"""The title of a session and the summary of its older turns, both made by a model.
 
 The conversation goes into the prompt as material, each line of it behind a name, so that nothing in
 it can pass for the end of it. Both carry the least trust of what they were made from.

@@ -1,4 +1,4 @@
-"""What is looked at after a turn of a conversation: what to say of it, and what to do next."""
+"""Looks at a turn of a conversation once it is over: notes on it, and what is due next."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class TickCall(Value):
     then: str = ""
     whole: str | None = None
 
-    def recorded(self) -> dict[str, object]:
+    def entry_fields(self) -> dict[str, object]:
         """As the calls of a turn are recorded, so that budgets count it."""
         route, counted = self.route, "planned" if self.reply.usage is None else "usage"
         return {
@@ -175,14 +175,14 @@ class TickAsker:
         skipped = list[Skip]()
         try:
             inquiry = await self._begin(stage, question_for, routes, skipped)
-            failure = None if inquiry is None else await ask(inquiry)
             if inquiry is not None:
-                skipped += inquiry.skipped
+                inquiry.skipped = skipped  # also what is passed over from now on, however it ends
+                failure = await ask(inquiry)
                 if failure is None:
                     return inquiry.attempt.reader.finish(), inquiry.attempt.route
                 if not _passes(failure):
                     raise failure
-                if all(one.route is not inquiry.attempt.route for one in inquiry.skipped):
+                if all(one.route is not inquiry.attempt.route for one in skipped):
                     skipped.append(Skip(inquiry.attempt.route, failure))
         finally:
             self.passed.extend(_passed(stage, one.route, one.error) for one in skipped)
@@ -201,7 +201,7 @@ class TickAsker:
 
         async def plan(route: Route) -> RouteAttempt:
             question = await question_for(route)
-            request, rendering, prompt = self.planned(question, route)
+            request, rendering, prompt = self.plan_call(question, route)
             check_room(question.stage, route, prompt)
             reader = reader_for(
                 rendering.wire,
@@ -234,7 +234,7 @@ class TickAsker:
             )
         return None
 
-    def planned(
+    def plan_call(
         self, question: StageQuestion, route: Route
     ) -> tuple[PromptRequest, Rendering, int]:
         """What would be sent, and how many tokens it has."""

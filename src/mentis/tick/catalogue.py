@@ -1,4 +1,4 @@
-"""What can be sensed and done just now: descriptors of several sources, laid over each other.
+"""The catalogue of senses and acts just now: descriptors of several sources, in layers.
 
 A later source wins for what both name, and can take away what an earlier one has. What was taken
 away comes back when it is told of again.

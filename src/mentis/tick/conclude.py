@@ -76,7 +76,7 @@ def conclude_with_nothing(run: TickRun, *, fault: Exception | None = None) -> Ti
     """Nothing came of it: the very state that was given, and why."""
     if fault is not None:
         told = f"{fault.code}: {fault.message}" if isinstance(fault, MentisError) else repr(fault)
-        run.failed(StageReport("primary", "failed", f"nothing can be made of it: {told[:_SHOWN]}"))
+        run.fail(StageReport("primary", "failed", f"nothing can be made of it: {told[:_SHOWN]}"))
         run.noop = FAULT
     run.tell("noop_fallback", reason=run.noop)
     return _returned(run, Tick((), run.state, _report(run), _later(run)))

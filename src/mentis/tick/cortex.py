@@ -24,8 +24,8 @@ from mentis.record.leases import entered
 from mentis.turn import telemetry
 from mentis.turn.agent_parts import AgentParts
 from mentis.turn.deliveries import pending_outcomes
-from mentis.turn.delivery_lock import claim_news, is_delivering
 from mentis.turn.lock import named_lock
+from mentis.turn.news_lock import claim_news, is_delivering
 from mentis.turn.snapshot import TurnSnapshot
 from mentis.turn.window import PART
 from mentis.values.action import Action, Outcome
@@ -131,12 +131,12 @@ class Cortex:
             hint="wait until it is over: there is one at a time",
         )
 
-    async def waiting(self) -> Backlog:
+    async def backlog(self) -> Backlog:
         """What there is to think about without a new sense. What was approved is done first."""
         await self._parts.acting.begin()
         return await to_thread.run_sync(self._waiting)
 
-    def taken(self) -> tuple[str, ...]:
+    def taken_deliveries(self) -> tuple[str, ...]:
         """The deliveries that were taken lately, so that they are not taken again: also those of a
         tick that was cut off, unless somebody ticks just now and sees to it.
         """
@@ -171,7 +171,7 @@ class Cortex:
         )
 
     @contextmanager
-    def parting(self, name: str) -> Generator[tuple[tuple[Sense, ...], tuple[Mark, ...]]]:
+    def withdraw_sense(self, name: str) -> Generator[tuple[tuple[Sense, ...], tuple[Mark, ...]]]:
         """What was carried over under this id, with the marks by which no tick is told of it any
         more, while nobody ticks; StoreLocked if somebody does. It blocks.
         """
@@ -293,7 +293,7 @@ class Cortex:
     def _offered(self, route: Route) -> Catalogue:
         """What this route's model is told of: a small one not of the acts every agent has."""
         known, acting = self.catalogue.current(), self._parts.acting
-        told = {one.name for one in acting.offered_in_tick(route)}
+        told = {one.name for one in acting.offered_tools_in_tick(route)}
         hidden = {one.key for one in acting.registry.descriptors() if one.name not in told}
         if not hidden:
             return known

@@ -1,4 +1,4 @@
-"""What a tick tells while it runs: typed events, as lines of JSON and as events of a span.
+"""Typed events of a running tick, as lines of JSON and as events of a span.
 
 Both may leave the process, so secrets are struck out of both.
 """

@@ -1,4 +1,4 @@
-"""What a primary is told, cut to what its route can take: the state of a mind may outgrow a model.
+"""Cuts the primary's input to what its route can take: the state of a mind may outgrow a model.
 
 What is held in mind goes first, the oldest before the newer; then goals, those that weigh least;
 then senses, the newest, which can wait. Each section that was cut says how many lines are missing.

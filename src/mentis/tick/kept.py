@@ -1,4 +1,4 @@
-"""What a tick leaves behind: one entry, and the senses of the next one; of an idle one, nothing."""
+"""The record of a tick: one entry, and the senses of the next one; of an idle tick, nothing."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def _facts(done: FinishedTick) -> dict[str, object]:
 
 
 def _calls(done: FinishedTick) -> list[dict[str, object]]:
-    return [call.recorded() for call in done.calls]
+    return [call.entry_fields() for call in done.calls]
 
 
 def _digests(done: FinishedTick) -> dict[str, str]:

@@ -66,7 +66,7 @@ _STAGES: tuple[Stage, ...] = ("acts_helper", "goal_tree_patch_helper", "l1_memor
 
 def _called(run: TickRun, drafts: PrimaryDrafts) -> TickOutput:
     for stage in _STAGES:
-        run.skipped(stage, "the primary made tool calls")
+        run.skip(stage, "the primary made tool calls")
     run.dropped.extend(drafts.dropped)
     return TickOutput(drafts.acts, drafts.goal_ops, drafts.memory_ops)
 
@@ -75,12 +75,12 @@ async def _helped(
     run: TickRun, stage: Stage, intent: Intent, work: Callable[[], Awaitable[SectionItems[T]]]
 ) -> tuple[T, ...]:
     if not intent.body.strip():
-        run.skipped(stage, "its section is empty")
+        run.skip(stage, "its section is empty")
         return ()
-    found = await run.guarded(stage, run.deadline.output(stage), work)
+    found = await run.guard(stage, run.deadline.output(stage), work)
     if isinstance(found, StageReport):
-        run.failed(found)
+        run.fail(found)
         return ()
-    run.went(stage, found.way, found.route)
+    run.finish(stage, found.way, found.route)
     run.dropped.extend(found.dropped)
     return found.items

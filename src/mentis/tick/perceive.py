@@ -76,7 +76,7 @@ async def _senses(run: TickRun, texts: dict[Stage, str]) -> None:
     stage: Stage = "sense_helper"
     raw = partial(render_senses, run.senses, run.catalogue.senses)
     if not run.senses:
-        run.skipped(stage, _NOTHING)
+        run.skip(stage, _NOTHING)
         texts[stage] = raw()
         return
     given = SenseInput(run.senses, run.catalogue.senses)
@@ -90,7 +90,7 @@ async def _acts(run: TickRun, texts: dict[Stage, str]) -> None:
     acts = run.catalogue.acts
     raw = partial(render_catalog, acts)
     if not acts:
-        run.skipped(stage, _NOTHING)
+        run.skip(stage, _NOTHING)
         texts[stage] = raw()
         return
     work = partial(run.stages.act_descriptor_helper, acts)
@@ -104,7 +104,7 @@ async def _goals(run: TickRun, texts: dict[Stage, str]) -> None:
     user = looked_through(tree.user) if run.limits.holds_back else tree.user
     raw = partial(render_goals, user)
     if not user.children:
-        run.skipped(stage, _NOTHING)
+        run.skip(stage, _NOTHING)
         texts[stage] = raw()
         return
     given = GoalTreeInput(user, tree.root.texts)
@@ -124,15 +124,15 @@ class _Plain:
 async def _helped(
     run: TickRun, stage: Stage, work: Callable[[], Awaitable[SectionText]], plain: _Plain
 ) -> str:
-    found = await run.guarded(stage, run.deadline.input(stage), work)
+    found = await run.guard(stage, run.deadline.input(stage), work)
     if isinstance(found, StageReport):
-        run.failed(found)
+        run.fail(found)
         run.reports[stage] = replace(found, state="fallback", reason=_why(found))
         return plain.text()
     if not found.text.strip():
         run.reports[stage] = StageReport(stage, "fallback", "it said nothing", found.route)
         return plain.text()
-    run.went(stage, found.way, found.route)
+    run.finish(stage, found.way, found.route)
     if found.way in ("model", "cached"):
         trust = least_trusted((Trust.SELF, *plain.trusts))
         run.reworded.append(RewordedSection(stage, found.text, trust))

@@ -113,7 +113,7 @@ class PrimaryModel:
             return asked(f"{self.asking.message(ir, route)}{after}")
 
         room = route.context_tokens - route.max_tokens
-        count = self.asking.planned
+        count = self.asking.plan_call
 
         def size(ir: InputIr) -> int:
             return count(question(ir), route)[2]

@@ -73,18 +73,18 @@ class TickRun:
     unseen: int = 0  # senses, the newest, that no answer which counts was told
     expanded: tuple[Sense, ...] = ()
 
-    def went(self, stage: Stage, way: Way, route: str = "") -> None:
+    def finish(self, stage: Stage, way: Way, route: str = "") -> None:
         self.reports[stage] = StageReport(stage, way, route=route)
         if way == "cached":
             self.tell("cache_hit", stage=stage)
 
-    def skipped(self, stage: Stage, why: str) -> None:
+    def skip(self, stage: Stage, why: str) -> None:
         self.reports[stage] = StageReport(stage, "skipped", why)
 
     def tell(self, event: EventName, text: str | None = None, **facts: object) -> None:
         self.emit(TickEvent(event, text, facts))
 
-    async def guarded(
+    async def guard(
         self, stage: Stage, until: float, work: Callable[[], Awaitable[T]]
     ) -> T | StageReport:
         """What the stage came to, or how it failed. A stage may be anybody's code: whatever it
@@ -102,7 +102,7 @@ class TickRun:
         late = scope.cancelled_caught
         return StageReport(stage, "timeout" if late else "failed", "its share of the tick is over")
 
-    def failed(self, report: StageReport) -> None:
+    def fail(self, report: StageReport) -> None:
         self.reports[report.stage] = report
         told = f"{report.stage}_timeout" if report.state == "timeout" else report.stage
         self.tell("stage_failed", stage=told, reason=report.reason)

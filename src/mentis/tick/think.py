@@ -33,9 +33,9 @@ async def think(run: TickRun, ir: InputIr) -> PrimaryDecision | None:
     """What the primary decided; None when nothing came that can be used, and `run.noop` why."""
     occasion = PrimaryInput(ir, run.catalogue, plain=_plain(run))
     until = run.deadline.primary()
-    found = await run.guarded("primary", until, partial(run.stages.primary, occasion))
+    found = await run.guard("primary", until, partial(run.stages.primary, occasion))
     if isinstance(found, StageReport):
-        run.failed(found)
+        run.fail(found)
         run.noop = LATE if found.state == "timeout" else FAILED
         return None
     first = count_unseen(found.left_out)
@@ -45,7 +45,7 @@ async def think(run: TickRun, ir: InputIr) -> PrimaryDecision | None:
     for one in found.left_out:
         run.tell("input_ir_cut", section=one.section, lines=one.lines, why=one.why)
     if found.drafts is None and not found.text.strip():
-        run.failed(StageReport("primary", "failed", "it said nothing", found.route))
+        run.fail(StageReport("primary", "failed", "it said nothing", found.route))
         run.noop = FAILED
         return None
     run.reports["primary"] = StageReport("primary", "model", uncorrected, found.route)
@@ -71,7 +71,7 @@ async def _corrected(
     while found.again is not None:
         run.tell("primary_asked_again", failures=list(found.again.failures))
         once_more = partial(run.stages.primary, replace(occasion, again=found.again))
-        better = await run.guarded("primary", until, once_more)
+        better = await run.guard("primary", until, once_more)
         if isinstance(better, StageReport):
             reason = f"not corrected: {better.reason}"
             run.tell("stage_failed", stage="primary_correction", reason=better.reason)
@@ -103,5 +103,5 @@ def _read(run: TickRun, found: PrimaryAnswer) -> PrimaryDecision | None:
 
 
 def _refused(run: TickRun, found: PrimaryAnswer, broken: str) -> None:
-    run.failed(StageReport("primary", "failed", f"the output contract: {broken}", found.route))
+    run.fail(StageReport("primary", "failed", f"the output contract: {broken}", found.route))
     run.noop = BROKEN

@@ -1,4 +1,4 @@
-"""What a tick is about to do, written down before it does it, so that a kill leaves no riddle.
+"""The plan of a tick, written down before anything of it is done: a kill leaves no riddle.
 
 The next tick, or the next loop, finds what was left there and closes it: an entry says that the
 tick was cut off, and what came of its acts is sensed. The tick has a number, and so has the state
@@ -75,7 +75,7 @@ def note_tick(
         **intent,
         "taken": list(taken),
         "told": list(told),
-        "calls": [call.recorded() for call in calls],
+        "calls": [call.entry_fields() for call in calls],
         "start": start,
         "left": left.decode(),
         "seal": seal_senses(who, left),

@@ -72,7 +72,7 @@ class ActRunner:
         self.approvals = Approvals(
             ground.ledger,
             ground.stamp,
-            ground.accepted,
+            ground.accepted_file,
             agent=ground.agent,
             clock=ground.clock,
             ids=ground.ids,
@@ -147,7 +147,7 @@ class ActRunner:
 
     def rules(self, chosen: ActSettings) -> GateRules:
         """As the settings say, as far as they count."""
-        return self.tools.granted(chosen).rules()
+        return self.tools.granted_settings(chosen).rules()
 
     async def gate(self, rules: GateRules) -> Gate:
         """For one turn; the hour is counted over all of them."""
@@ -183,31 +183,31 @@ class ActRunner:
             actions, judge=judge, mode=mode, session=session, outcomes=outcomes, places=places
         )
 
-    def offered(self, route: Route, *, asked: bool = True) -> tuple[ToolDeclaration, ...]:
+    def offered_tools(self, route: Route, *, asked: bool = True) -> tuple[ToolDeclaration, ...]:
         """What a model is told of on that route. A small one is not told of the acts every agent
         has, unless the settings name them; one that nobody asked only of what `acts.unasked` says.
         """
         told = self._asked(asked=asked)
-        if self.ground.chosen.builtin is not None or _takes_tools(route):
+        if self.ground.act_settings.builtin is not None or _takes_tools(route):
             return told
         return tuple(one for one in told if not self._is_plain(one.name))
 
-    def offered_in_tick(self, route: Route) -> tuple[ToolDeclaration, ...]:
+    def offered_tools_in_tick(self, route: Route) -> tuple[ToolDeclaration, ...]:
         """What may be done unasked. An answer of a tick needs no tools, so only where the prompts
         are short it is not told of the acts every agent has, unless the settings name them.
         """
         told = self._asked(asked=False)
-        if self.ground.chosen.builtin is not None or not _is_short(route):
+        if self.ground.act_settings.builtin is not None or not _is_short(route):
             return told
         return tuple(one for one in told if not self._is_plain(one.name))
 
-    def allowed(self, mode: Mode, *, asked: bool = True) -> tuple[ToolDeclaration, ...]:
+    def allowed_tools(self, mode: Mode, *, asked: bool = True) -> tuple[ToolDeclaration, ...]:
         """What there is to choose from, on whatever route: a beat writes to nobody."""
         told = self._asked(asked=asked)
         return told if mode != "beat" else tuple(t for t in told if not writes_to_people(t.name))
 
     def _asked(self, *, asked: bool) -> tuple[ToolDeclaration, ...]:
-        told, unasked = self.registry.declarations(), self.ground.chosen.unasked
+        told, unasked = self.registry.declarations(), self.ground.act_settings.unasked
         if asked or unasked is None:
             return told
         return tuple(one for one in told if one.name in unasked)
@@ -233,7 +233,9 @@ class ActRunner:
     def notes(self) -> tuple[Degradation, ...]:
         """What cannot be done, or could not be looked after, for the trace of a turn."""
         problems = [Degradation("tools", _told(one)) for one in self.tools.problems]
-        missing = [Degradation("tools", f"{name}: {_LATER}") for name in self.tools.unstarted]
+        missing = [
+            Degradation("tools", f"{name}: {_LATER}") for name in self.tools.unstarted_servers
+        ]
         faults = [Degradation("acts", fault) for fault in self._faults]
         return (*problems, *missing, *faults, *self.tools.notes.degraded)[:_MOST_NOTES]
 
@@ -250,7 +252,7 @@ class ActRunner:
         return self._bench
 
     def _made(self, owner: Owner, tally: ActTally) -> DispatchParts:
-        ground, chosen = self.ground, self.ground.chosen
+        ground, chosen = self.ground, self.ground.act_settings
         journal = Journal(
             ground.ledger,
             ground.stamp,
@@ -258,7 +260,7 @@ class ActRunner:
             agent=ground.agent,
             owner=owner.name,
             sizes=Sizes(chosen.inline_bytes, chosen.result_bytes),
-            accepted=ground.accepted,
+            accepted=ground.accepted_file,
         )
         limits = DispatchLimits(
             at_once=chosen.concurrency,
@@ -271,7 +273,7 @@ class ActRunner:
 
         def judge(call: ActCall, spec: ActSpec) -> Decision:
             return judge_again(
-                self.rules(chosen), call, spec, spent=tally.spent(0, without=call.key)
+                self.rules(chosen), call, spec, spent=tally.counts(0, without=call.key)
             )
 
         recovery = Recovery(dispatcher, self.owners.alive, retries=chosen.retries, judge=judge)

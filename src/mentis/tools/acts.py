@@ -126,7 +126,7 @@ class Acts(Closeable):
         """Give up what nobody decided in time."""
         return self._approvals.expire(self._record.clock.now())
 
-    def approved(self) -> tuple[tuple[WaitingAct, ...], tuple[StoreDamaged, ...]]:
+    def approved_acts(self) -> tuple[tuple[WaitingAct, ...], tuple[StoreDamaged, ...]]:
         """What a person said yes to and nobody has begun; and what of it cannot be read."""
         return entries.read_all(
             self._ledger.marks(self.agent, entries.APPROVED), entries.waiting_act

@@ -93,7 +93,7 @@ def _makers(ground: Ground, notes: Notes) -> Mapping[str, Make]:
         "sleep": lambda words: Sleep(words, ground.clock),
         "save_status": lambda words: SaveStatus(words, partial(_add, _windows(ground))),
         "read_result": lambda words: ReadResult(
-            words, ground.blobs, results.told, inline_bytes=ground.chosen.inline_bytes
+            words, ground.blobs, results.knows, inline_bytes=ground.act_settings.inline_bytes
         ),
     }
 
@@ -131,7 +131,7 @@ class KnownResults:
         self._known: dict[str, set[str]] = {}
         self._next: dict[str, int] = {}
 
-    def told(self, agent: str, digest: str) -> bool:
+    def knows(self, agent: str, digest: str) -> bool:
         known = self._known.setdefault(agent, set())
         for entry in self._ledger.entries(agent, start=self._next.get(agent, 0)):
             self._next[agent] = entry.index + 1

@@ -51,9 +51,9 @@ class BackOff:
         self._left -= self._left > 0
         return self._left > 0
 
-    def failed(self) -> None:
+    def note_failure(self) -> None:
         self._left = min(2**self._failures, _MOST)
         self._failures += 1
 
-    def worked(self) -> None:
+    def note_success(self) -> None:
         self._failures = self._left = 0

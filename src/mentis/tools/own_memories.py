@@ -34,13 +34,13 @@ class OwnMemories:
         return self._ground.embedder or (None if choice == "off" else HomeEmbedder(choice))
 
     async def remember(self, draft: MemoryDraft) -> StoredMemory:
-        memories = await to_thread.run_sync(self.opened)
+        memories = await to_thread.run_sync(self.open)
         kept = await memories.remember(draft)
         self.degraded = kept.degraded
         return kept
 
     async def search(self, query: str, *, wanted: MemoryFilter, limit: int) -> FoundMemories:
-        memories = await to_thread.run_sync(self.opened)
+        memories = await to_thread.run_sync(self.open)
         found = await memories.search(query, wanted=wanted, limit=limit)
         self.degraded = found.degraded
         return found
@@ -52,7 +52,7 @@ class OwnMemories:
         if memories is not None:
             memories.close()
 
-    def opened(self) -> Memories:
+    def open(self) -> Memories:
         """The service itself. It blocks the first time."""
         # A tenth of a second of processor, which an agent that notes nothing need not wait for.
         from mentis.memories.memories import Memories, open_memory_parts

@@ -27,23 +27,23 @@ class Pins:
     stamp: Stamp
     agent: str
 
-    def known(self) -> dict[str, Digest]:
+    def digests(self) -> dict[str, Digest]:
         """By the name of the act."""
         marks = self.ledger.marks(self.agent, PIN)
         return {mark.key: str(cast("JsonObject", mark.value).get("digest")) for mark in marks}
 
-    def judged(self, changes: Sequence[PinChange]) -> tuple[PinChange, ...]:
+    def judge(self, changes: Sequence[PinChange]) -> tuple[PinChange, ...]:
         """The same; but what the chain knows of is not new, though its mark may be gone."""
         return tuple(self._judged(change) for change in changes)
 
     def record(self, changes: Sequence[PinChange]) -> tuple[PinChange, ...]:
         """Record what is declared for the first time, and what is declared differently."""
-        judged = self.judged(changes)
+        judged = self.judge(changes)
         for change in judged:
             try:
                 self._record(change)
             except StoreConflict:
-                if self.known().get(change.name) != change.digest:
+                if self.digests().get(change.name) != change.digest:
                     raise
         return judged
 

@@ -1,4 +1,4 @@
-"""What acts stand on, for a record that is open and no agent."""
+"""The ground acts stand on, for a record that is open and no agent."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def open_tools(ground: Ground) -> AgentTools:
     tools = AgentTools(ground)
     for handler in ground.handlers:
         tools.registry.add(handler)
-    tools.open_own(ground.chosen)
+    tools.open_own(ground.act_settings)
     for name, tool in sorted(ground.settings.model.tools.items()):
         if tool.enabled:
             tools.add(name, tool)
@@ -133,7 +133,7 @@ class AgentTools:
             why = f"it cannot be used: {type(error).__name__}: {error}"
             self._refused(name, source, why, "mend it, or switch it off: enabled = false")
 
-    def granted(self, chosen: ActSettings) -> ActSettings:
+    def granted_settings(self, chosen: ActSettings) -> ActSettings:
         """Without what opens something and nobody outside of the home has said yes to."""
         home = self._ground.home.path
         digest = acts_digest(home, chosen)
@@ -146,7 +146,7 @@ class AgentTools:
 
     def open_own(self, chosen: ActSettings) -> None:
         """Take in the acts that every agent has, and note which settings do not count."""
-        granted = self.granted(chosen)
+        granted = self.granted_settings(chosen)
         if granted is not chosen:
             names = ", ".join(f"acts.{name}" for name in opening_settings(chosen))
             why = f"{names}: nobody has said that this may be used, or it has changed since"
@@ -196,7 +196,7 @@ class AgentTools:
     def _declare(self, name: str, tool: ToolSettings) -> None:
         server = _server(name, tool, self._ground.home.path)
         # Servers say a result twice, as text and as structured content.
-        frame = 2 * self._ground.chosen.result_bytes + _MIB
+        frame = 2 * self._ground.act_settings.result_bytes + _MIB
         server = replace(server, caps=McpCaps(frame_bytes=max(frame, McpCaps().frame_bytes)))
         check_server(server)
         self._declared.append((tool.first_use, server))
@@ -204,13 +204,13 @@ class AgentTools:
     # Servers
 
     @property
-    def started(self) -> bool:
+    def is_started(self) -> bool:
         return self._servers is not None or not self._declared
 
     @property
-    def unstarted(self) -> tuple[str, ...]:
+    def unstarted_servers(self) -> tuple[str, ...]:
         """Servers that `start` will connect to."""
-        return () if self.started else tuple(server.name for _, server in self._declared)
+        return () if self.is_started else tuple(server.name for _, server in self._declared)
 
     async def start(self) -> None:
         """Start programs and call servers, once, and wait for what each can do. What fails is among
@@ -224,13 +224,13 @@ class AgentTools:
                 self._unrecorded = ()
             if self._servers is not None:
                 await self._servers.connect_again()
-            if self.started:
+            if self.is_started:
                 return
 
-            async def offered(offer: Offer) -> None:
+            async def take_offer(offer: Offer) -> None:
                 await to_thread.run_sync(self._take, servers, offer)
 
-            servers = Servers(self._by_first_use(), self._ports(), offered, self._pins.known)
+            servers = Servers(self._by_first_use(), self._ports(), take_offer, self._pins.digests)
             try:
                 await to_thread.run_sync(servers.start)
             except MentisError as error:  # without the SDK there are no servers, and a turn goes on
@@ -273,7 +273,7 @@ class AgentTools:
 
     def _doubted(self, offer: Offer) -> dict[str, str]:
         """What is not pinned as it is, whatever the connection remembers of it."""
-        known = self._pins.known()
+        known = self._pins.digests()
         found = compare([one.spec for one in offer.handlers], known, "ask")
         for change in found:
             asked = self._asked.get(change.name)
@@ -284,7 +284,7 @@ class AgentTools:
     def _hold(self, handlers: Sequence[ActHandler]) -> None:
         """Hold definitions of a document against what was trusted. Nothing is written yet."""
         specs = [handler.spec for handler in handlers]
-        changes = self._pins.judged(compare(specs, self._pins.known(), "pin"))
+        changes = self._pins.judge(compare(specs, self._pins.digests(), "pin"))
         self._unrecorded += changes
         for change in changes:
             if reason := reason_of(change):
@@ -297,7 +297,7 @@ class AgentTools:
         """
         sources, approved = (f"mcp:{name}", f"openapi:{name}"), list[str]()
         for change in [one for one in self._asked.values() if one.source in sources]:
-            if change.digest in shown and self.registry.blocked(change.name):
+            if change.digest in shown and self.registry.block_reason(change.name):
                 await to_thread.run_sync(partial(self._pins.approve, change, by=by))
                 if await self._take_back(change):
                     approved.append(change.name)
@@ -325,7 +325,7 @@ class AgentTools:
     def _of_documents(self) -> Iterator[ToolProblem]:
         for change in self._asked.values():
             kind, _, name = change.source.partition(":")
-            reason = self.registry.blocked(change.name)
+            reason = self.registry.block_reason(change.name)
             if kind == "openapi" and reason:
                 yield ToolProblem(name, change.source, reason, _TRUST.format(name))
 
@@ -342,7 +342,7 @@ class AgentTools:
             for left in status.left_out:
                 yield ToolProblem(status.server, source, f"{left.tool}: {left.reason}")
             for name in self.names.get(status.server, ()):
-                if reason := self.registry.blocked(name):
+                if reason := self.registry.block_reason(name):
                     hint = _TRUST.format(status.server)
                     yield ToolProblem(status.server, source, reason, hint)
 

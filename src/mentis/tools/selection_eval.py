@@ -124,7 +124,7 @@ def _measured(
             right += [
                 Right(kind, one.score, ranked[0].score - one.score)
                 for one in ranked[: _first(kind)]
-                if one.name in task.expected(kind) and one.score > 0
+                if one.name in task.expected_names(kind) and one.score > 0
             ]
     return calibrate(right) if right else None
 
@@ -206,7 +206,9 @@ def _wanted(task: Task) -> set[tuple[str, str]]:
 
 def _among_first(task: Task, order: Order) -> bool:
     return all(
-        name in order(task, kind)[: _first(kind)] for kind in _KINDS for name in task.expected(kind)
+        name in order(task, kind)[: _first(kind)]
+        for kind in _KINDS
+        for name in task.expected_names(kind)
     )
 
 

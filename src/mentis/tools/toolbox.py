@@ -115,7 +115,7 @@ class Toolbox(Closeable):
         return self._tools
 
     @asynccontextmanager
-    async def connected(self) -> AsyncGenerator[AgentTools]:
+    async def connect(self) -> AsyncGenerator[AgentTools]:
         """With every server started that may be."""
         try:
             await self.tools.start()
@@ -185,7 +185,7 @@ class Toolbox(Closeable):
             if source in cast("list[str]", collision.facts["sources"]):
                 raise collision
 
-    def untrusted(self, name: str) -> Digest | None:
+    def untrusted_digest(self, name: str) -> Digest | None:
         """What a yes would be to, if it would not be used as it stands now. `builtin` is what the
         settings of `[acts]` open.
         """
@@ -207,11 +207,11 @@ class Toolbox(Closeable):
         """Use it from now on, as it was shown and not otherwise."""
         self._trusted.trust(self._home, name, shown)
 
-    def blocked(self, name: str) -> tuple[ActDetail, ...]:
+    def blocked_acts(self, name: str) -> tuple[ActDetail, ...]:
         """What a server that is connected declares otherwise than it was trusted."""
         registry = self.tools.registry
         return tuple(
-            self.show(one) for one in self.tools.names.get(name, ()) if registry.blocked(one)
+            self.show(one) for one in self.tools.names.get(name, ()) if registry.block_reason(one)
         )
 
     def remove(self, name: str) -> None:
@@ -260,7 +260,7 @@ class Toolbox(Closeable):
         return [self._act(spec) for spec in self.tools.registry.specs()]
 
     def _act(self, spec: ActSpec) -> ActRow:
-        told, why = spec.declaration, self.tools.registry.blocked(spec.name)
+        told, why = spec.declaration, self.tools.registry.block_reason(spec.name)
         state: State = "blocked" if why else "on"
         effects, again = told.external_effects, told.idempotent
         return ActRow(spec.name, spec.source, spec.scope, effects, again, state, why)
@@ -315,12 +315,12 @@ class Toolbox(Closeable):
     def _state(self, name: str, tool: ToolSettings, problems: tuple[ToolProblem, ...]) -> State:
         if not tool.enabled:
             return "off"
-        blocked = any(map(self.tools.registry.blocked, self.tools.names.get(name, ())))
+        blocked = any(map(self.tools.registry.block_reason, self.tools.names.get(name, ())))
         if tool.chosen_kind == "openapi" and name in self.tools.names and not blocked:
             return "on"  # what is wrong is in parts of the document that are not used
         if problems:
             try:
-                return "untrusted" if self.untrusted(name) else "failed"
+                return "untrusted" if self.untrusted_digest(name) else "failed"
             except MentisError:
                 return "failed"
         if tool.chosen_kind == "mcp" and name not in self.tools.names:

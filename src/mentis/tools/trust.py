@@ -1,4 +1,4 @@
-"""What exactly an owner trusts when they trust a tool of their home, or what its settings open."""
+"""The digest of what an owner trusts: a tool of their home, or what its settings open."""
 
 from __future__ import annotations
 

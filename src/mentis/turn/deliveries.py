@@ -1,4 +1,4 @@
-"""What came of acts after their turn, and who is told it: whoever asked, before anybody else.
+"""Outcomes of acts after their turn, and their recipients: whoever asked, before anybody else.
 
 A talk is told what was asked for in it. What nobody waits for, or can be told where it was asked
 for, is told where you speak yourself, never to a guest, and not where nobody spoke.

@@ -1,4 +1,4 @@
-"""What a turn leaves behind: the message before the call, the answer and the entry after it."""
+"""Records a turn: the message before the call, the answer and the entry after it."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ class TurnRecorder:
             return self._record({**body, "unkept": str(refusal)}, told, also, ended=ended)
         body, also = {**body, "inputs": kept.digest}, (*kept.marks, *also)
         entry = self._record(body, told, also, ended=ended)
-        keeping.written(kept)
+        keeping.mark_written(kept)
         return entry
 
     def _record(
@@ -226,10 +226,10 @@ class TurnRecorder:
             place["after"] = [to_object(passed) for passed in self.passed]
         body: dict[str, object] = {"turn": turn, "route": place, **self._used()}
         if len(self.calls) > 1:
-            body["calls"] = [call.recorded() for call in self.calls]
+            body["calls"] = [call.entry_fields() for call in self.calls]
         if self.unanswered:
             body["unanswered"] = [
-                {"route": call.place(), **call.counted()} for call in self.unanswered
+                {"route": call.place(), **call.usage_fields()} for call in self.unanswered
             ]
         if self.settled:
             body["cache"] = [settled.recorded for settled in self.settled]
@@ -238,7 +238,7 @@ class TurnRecorder:
     def _used(self) -> Mapping[str, object]:
         """Of one call also what is only planned; of several, each says so for itself."""
         if len(self.calls) == 1:
-            return self.calls[0].counted()
+            return self.calls[0].usage_fields()
         usage = total(call.reply.usage for call in self.calls)
         return {} if usage is None else {"usage": to_object(usage)}
 

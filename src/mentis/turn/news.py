@@ -1,4 +1,4 @@
-"""What came of acts outside of a turn, as the next one tells it: facts nobody vouches for."""
+"""Outcomes of acts outside of a turn, as the next one tells them: facts nobody vouches for."""
 
 from __future__ import annotations
 

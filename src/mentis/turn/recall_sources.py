@@ -1,4 +1,4 @@
-"""What an agent recalls with: one embedder, what can be selected, and the memories.
+"""Sources of recall: one embedder, what can be selected, and the memories.
 
 What lies in files is read once per revision: when the manifest, the skills or the tools changed.
 """
@@ -212,14 +212,14 @@ class RecallSources:
     async def _memories(self) -> Memories:
         """Opened once: a thread for each look would cost more than the look."""
         if self._opened_notes is None:
-            self._opened_notes = await to_thread.run_sync(self._notes.opened)
+            self._opened_notes = await to_thread.run_sync(self._notes.open)
         return self._opened_notes
 
     def _search(self, embedded: EmbeddedText, *, aim: RecallAim) -> FoundMemories:
         """The memories that a model may be told; where there are none to be had, none."""
         wanted, limit = MemoryFilter(kinds=tellable(aim.mode)), aim.limits.max_results
         try:
-            memories = self._opened_notes or self._notes.opened()
+            memories = self._opened_notes or self._notes.open()
             return memories.look_up(embedded.text, embedded.vector, wanted=wanted, limit=limit)
         except MentisError as error:
             way = "lexical" if embedded.vector is None else "hybrid"
@@ -298,7 +298,7 @@ class RecallSources:
             made, _ = await build_manifest(now, growing, self.reader, previous=missing.known)
         except MentisError as error:
             return self._unbuilt(error, len(growing) - before)
-        self._back_off.worked()
+        self._back_off.note_success()
         self._grown, self._growing, count = made, None, len(growing) - before
         if not missing.waiting:
             return _Made(made, count)
@@ -313,7 +313,7 @@ class RecallSources:
             why, count = error.message, 0
             self._growing = self._grown = None
         if not count:
-            self._back_off.failed()
+            self._back_off.note_failure()
         return _Made(None, count, _unmade(why), whole=False)
 
 

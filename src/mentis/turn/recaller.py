@@ -1,4 +1,4 @@
-"""What comes to mind in a turn, and where in the prompt each of it stands.
+"""Recalls for a turn what comes to mind, and knows where in the prompt each of it stands.
 
 Nothing is loaded for an agent whose tools all fit and that has neither memories nor skills.
 """
@@ -65,7 +65,7 @@ class RecallScope:
         return len(self.tools) > self.limits.max_tools
 
     @property
-    def needed(self) -> bool:
+    def is_needed(self) -> bool:
         return self.chooses or self.memories or self.skills
 
     @property
@@ -100,7 +100,7 @@ class Recaller:
         self._notes = notes
         self._recalling: RecallSources | None = None
 
-    def look(
+    def scope(
         self,
         session: str,
         tools: tuple[ToolDeclaration, ...],
@@ -131,9 +131,9 @@ class Recaller:
             degraded=degraded,
         )
 
-    async def bring(self, stimulus: Stimulus, outlook: RecallScope) -> RecallResult:
+    async def recall(self, stimulus: Stimulus, outlook: RecallScope) -> RecallResult:
         """Embeds once, and only if there is something to compare with."""
-        if not outlook.needed:
+        if not outlook.is_needed:
             return empty_recall(stimulus, outlook)
         recalled = await self._recalled(stimulus, outlook)
         if not outlook.memories:
@@ -174,7 +174,7 @@ class Recaller:
 
         kept = outlook.residency
         try:
-            memories = self._notes.opened()
+            memories = self._notes.open()
             around = self._around(memories, outlook, recalled.stimulus)
             told_before = (*kept.memories.names, *around)
             owner = _is_owner(recalled.stimulus)

@@ -1,4 +1,4 @@
-"""What may have changed since the last turn: prompts, settings, what the persona remembers."""
+"""Snapshot of what may have changed since the last turn: prompts, settings, persona memory."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TurnSnapshot:
     degraded: tuple[Degradation, ...] = ()
     window: WindowRequest | None = None
 
-    def told_in(self, mode: Mode) -> Mapping[str, object]:
+    def variables_for(self, mode: Mode) -> Mapping[str, object]:
         """What a request of that mode may tell. A delivery goes to whoever waits for a result: what
         the persona keeps about itself and others has no place in it.
         """

@@ -37,9 +37,9 @@ from mentis.values.value import Value
 from .agent_parts import AgentParts
 from .correction import asks_again, judge
 from .deliveries import news_for_turn
-from .delivery_lock import claim_news
 from .ending import TurnRecorder, keeper_of, record_unasked, store_message
 from .news import news_spans, told_in
+from .news_lock import claim_news
 from .placement import place_recall, with_residency
 from .recaller import Recaller, RecallResult, RecallScope
 from .run import TurnRun
@@ -203,7 +203,7 @@ async def recall(
     """What comes to mind with this message."""
     look_around = partial(recall_scope, recaller, acting, present, stimulus, session=session)
     outlook = await to_thread.run_sync(look_around)
-    return await recaller.bring(stimulus, outlook)
+    return await recaller.recall(stimulus, outlook)
 
 
 def recall_scope(
@@ -217,8 +217,8 @@ def recall_scope(
     """What there is to recall from. It blocks."""
     acting.tools.follow_skills()
     mode = stimulus.mode
-    tools = acting.allowed(mode, asked=stimulus.asked)
-    return recaller.look(session, tools, present.settings.model.recall, mode=mode)
+    tools = acting.allowed_tools(mode, asked=stimulus.asked)
+    return recaller.scope(session, tools, present.settings.model.recall, mode=mode)
 
 
 # Compose
@@ -240,7 +240,7 @@ def inputs_now(
         who.profile,
         present.policies,
         models.route,
-        models.caching.applied(models.route),
+        models.caching.applied_calibration(models.route),
         recalled,
         history,
         variables,
@@ -260,7 +260,7 @@ def compose_turn(
 ) -> ComposedPrompt:
     """What came to mind in its place, and the prompt as it would be sent to `route` now."""
     parts, brought = parts.asking(parts.models.on(route)), recalled
-    offered = parts.acting.offered(route, asked=stimulus.asked)
+    offered = parts.acting.offered_tools(route, asked=stimulus.asked)
     placed = place_recall(parts.who, parts.models, stimulus, brought, offered=offered)
     told, window = placed.recalled, present.window
     asked, notes = window_values(window, route, tools=bool(told.tools))
@@ -273,7 +273,7 @@ def compose_turn(
         present,
         replace(told, news=spans, degraded=degraded),
         history=_for_whom(stimulus, history),
-        variables={**present.told_in(stimulus.mode), **asked},
+        variables={**present.variables_for(stimulus.mode), **asked},
     )
     composed = compose_inputs(inputs, counter, parts.who.secret)
     if brought.outlook.passing:

@@ -1,4 +1,4 @@
-"""What the model had been shown when it asked for an act, in all calls of the turn."""
+"""Everything the model had been shown when it asked for an act, in all calls of the turn."""
 
 from __future__ import annotations
 

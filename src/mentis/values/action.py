@@ -1,4 +1,4 @@
-"""What the model wants done, and what came of it."""
+"""An action, which the model wants done, and its outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a prefix cache is worth before a call, and what it came to after it."""
+"""A prefix cache: its forecast before a call, and what it came to after it."""
 
 from __future__ import annotations
 

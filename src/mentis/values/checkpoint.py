@@ -1,4 +1,4 @@
-"""What a checkpoint says, and what is pinned to check it with."""
+"""Checkpoints, the pin to check them with, proofs and segments."""
 
 from __future__ import annotations
 

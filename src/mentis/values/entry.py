@@ -1,4 +1,4 @@
-"""What the ledger keeps: a draft before it is stamped, an entry after, and what verify found."""
+"""Entries of the ledger: a draft before it is stamped, an entry after, and what verify found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the guardian judges with and what it says: state, receipt, profile, findings, judgement."""
+"""Values of the guardian: state, receipt, profile, findings, judgement."""
 
 from __future__ import annotations
 

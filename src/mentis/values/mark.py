@@ -1,4 +1,4 @@
-"""What stands open beside the ledger, set and taken away together with entries."""
+"""A mark: something open beside the ledger, set and taken away together with entries."""
 
 from __future__ import annotations
 

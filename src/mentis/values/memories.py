@@ -1,4 +1,4 @@
-"""What is asked of the memories, and what comes back: with every score and every reason."""
+"""Questions to the memories and their answers, with every score and every reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sorts of memories there are, and which of them are nobody else's business."""
+"""Kinds of memories, and which of them are nobody else's business."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a turn starts from, and what recall brought up for it."""
+"""The stimulus that a turn starts from, and the context that recall brought up for it."""
 
 from __future__ import annotations
 

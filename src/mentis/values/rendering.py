@@ -28,7 +28,7 @@ class Boundary(Value):
     """A place in the payload up to which a provider may reuse its prefix cache.
 
     `ttl` is empty where none was asked for; `marked` says that the payload asks for this boundary
-    by name. How many tokens lie before it is counted where a counter is, in `runtime`.
+    by name. How many tokens lie before it is counted where a counter is, in `ask`.
     """
 
     pointer: str
@@ -57,7 +57,7 @@ class Fragment(dict[str, object]):
 
     __slots__ = ("_encoded",)
 
-    def encoded(self) -> bytes:
+    def encode(self) -> bytes:
         try:
             return self._encoded
         except AttributeError:
@@ -113,6 +113,6 @@ def _write_items(items: list[object], pieces: list[bytes]) -> None:
         item = given
         if type(item) is dict:
             items[number] = item = Fragment(cast("dict[str, object]", item))
-        pieces += (before, item.encoded() if type(item) is Fragment else dump(item))
+        pieces += (before, item.encode() if type(item) is Fragment else dump(item))
         before = b","
     pieces.append(b"]" if items else b"[]")

@@ -1,4 +1,4 @@
-"""What came back from a model, brought to one form, and the pieces of it as they arrive."""
+"""A model's reply brought to one form, and the pieces of it as they arrive."""
 
 from __future__ import annotations
 

@@ -54,13 +54,13 @@ class ReplyTo(Value):
     message_id: str = ""
 
     @property
-    def said(self) -> str:
+    def attributed_text(self) -> str:
         """The words, after the name of whoever said them."""
         who = " ".join(filter(None, (self.author, self.tag and f"({self.tag})")))
         return f"{who}: {self.text}" if who else self.text
 
-    def quoted(self) -> str:
-        return quote_lines(self.said)
+    def quote(self) -> str:
+        return quote_lines(self.attributed_text)
 
 
 def quote_lines(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What stays where it is in the prompts of one session, and why that changed or did not."""
+"""Residents: what stays in place in the prompts of one session, and why that changed or did not."""
 
 from __future__ import annotations
 

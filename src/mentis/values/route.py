@@ -52,6 +52,6 @@ class Route(Value):
     cache_seconds: int = 300
     facts: JsonObject = field(default_factory=dict[str, object], hash=False)
 
-    def spoken(self) -> Route:
+    def for_rendering(self) -> Route:
         """This route as a renderer sees it: a replay is rendered like what it replays."""
         return replace(self, backend=self.replays) if self.backend == "replay" else self

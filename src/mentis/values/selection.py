@@ -1,4 +1,4 @@
-"""What can be selected for a task, how it is kept ready, and what was selected and why."""
+"""Selection of capabilities: what can be selected, its manifest, and what was and why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a text looks like: each character as the Latin letters it is drawn like, in one case.
+"""The skeleton of a text: each character as the Latin letters it is drawn like, in one case.
 
 Two texts with the same skeleton may be taken for one another. It is for comparing, never to be
 shown.

@@ -1,4 +1,4 @@
-"""What the service of status windows answers: what became of a draft, and what stands there."""
+"""Answers of the service of status windows: what became of a draft, and what stands there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is around a conversation, beside what is said in it."""
+"""Surroundings of a conversation: people and facts beside what is said in it."""
 
 from __future__ import annotations
 

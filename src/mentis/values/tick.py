@@ -1,4 +1,4 @@
-"""What a tick takes, what it makes, and what it says of itself.
+"""Values of a tick: what it takes, what it makes, and what it says of itself.
 
 The names are ours; the wire names of the output contract (`node_id`, `summary` ...) are known to
 `settle` alone. Operations carry their lineage, which no model writes: the runtime sets it.

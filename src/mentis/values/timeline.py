@@ -53,7 +53,7 @@ class Timeline(Generic[T]):
         elif time >= self._since:
             self._past.extend((time, item) for item in items)
 
-    def counted(self) -> list[tuple[datetime, T]]:
+    def dated_items(self) -> list[tuple[datetime, T]]:
         """Each with the time it counts at."""
         ahead = ((time, item) for time, items in self._ahead for item in items)
         return [*self._past, *ahead]

@@ -1,4 +1,4 @@
-"""What the model is told about something the agent can do."""
+"""The declaration of a tool: what the model is told about something the agent can do."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def every_witness_passes(proof: ProfileProof, profile: GuardianProfile) -> bool:
 def test_a_window_of_every_type_passes_in_every_situation(profile: GuardianProfile) -> None:
     proof = prove(profile)
     assert proof.conflicts == ()
-    assert (proof.satisfied, len(proof.cells)) == (4 * CELLS, 4 * CELLS)
+    assert (proof.satisfied_cells, len(proof.cells)) == (4 * CELLS, 4 * CELLS)
     assert every_witness_passes(proof, profile)
 
 
@@ -49,7 +49,7 @@ def test_the_origin_has_its_three_known_conflicts_and_no_other() -> None:
         ("C2", ("S2-H-VERCONF", "S2-HEALTH-CONF")),
         ("C3", ("S2-HEALTH",)),
     }
-    assert proof.undeclared == ()
+    assert proof.undeclared_conflicts == ()
     plainest = {conflict.rules: conflict.situation for conflict in proof.conflicts}
     assert plainest["S2-H-TANGCONF", "S2-H-VERCONF"] == "tangency"
     assert plainest["S2-H-RISKSCALE", "S2-H-VERCONF"] == "4 risks"

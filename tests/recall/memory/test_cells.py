@@ -38,7 +38,7 @@ def vectors(rows: Floats) -> list[Vector]:
 def cells_of(matrix: Matrix, size: int) -> Cells:
     made = plan(matrix.rows[:size])
     assert made is not None
-    ordered = matrix.reordered(made.order)
+    ordered = matrix.reorder(made.order)
     ordered.follow(matrix, size)
     return Cells(ordered, made)
 

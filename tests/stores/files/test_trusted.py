@@ -86,4 +86,4 @@ def test_a_yes_to_a_tool_is_none_to_a_route(tmp_path: Path, home: Path) -> None:
     routes.trust(home, "KEY https://a.example:443", OTHER)
     told = json.loads(routes.file(home).read_text())
     assert told == {"home": str(home.resolve()), "routes": {"KEY https://a.example:443": OTHER}}
-    assert tools.trusted(home) == {"mine": ONE}
+    assert tools.trusted_parts(home) == {"mine": ONE}

@@ -58,4 +58,4 @@ def test_a_claim_that_does_not_hold_fails_the_demo() -> None:
     checks = Checks(quiet=True)
     checks.claim("water is wet", holds=True)
     checks.claim("fire is cold", holds=False)
-    assert checks.failed == 1
+    assert checks.failures == 1

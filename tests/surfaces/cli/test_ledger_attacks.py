@@ -213,7 +213,7 @@ def test_a_rewritten_ledger_with_checkpoints_of_another_key_is_named(victim: Vic
     chain = rechained(chain)
     victim.put(chain)
     with open_record(victim.home, readonly=True) as record:
-        log = record.sealed().pin.log(record.agent)
+        log = record.require_sealing().pin.log(record.agent)
     says = Checkpoint(log, 10, tree_of(entry.hash for entry in chain).root.hex())
     with victim.attack() as connection:
         connection.execute("DELETE FROM checkpoints")
@@ -252,7 +252,7 @@ def test_another_key_in_the_settings_is_named(victim: Victim) -> None:
 
 def test_a_forged_checkpoint_at_the_anchor_is_named(victim: Victim) -> None:
     with open_record(victim.home, readonly=True) as record:
-        log = record.sealed().pin.log(record.agent)
+        log = record.require_sealing().pin.log(record.agent)
     with victim.anchor.open("a") as file:
         file.write(sign_checkpoint(Checkpoint(log, 10, "00" * 32), THIEF))
     assert victim.named() == {"forged"}

@@ -1,4 +1,4 @@
-"""What a built-in act is, apart from its words, and what each of them has in common.
+"""The kind of a built-in act, apart from its words, and what all built-in acts have in common.
 
 The words a model reads come in as a `ToolDeclaration`; what the act touches and may do stands here
 beside its code, so that no wording can change it.

@@ -61,7 +61,7 @@ class MemoryFiles(Protocol):
 
     def read(self, name: str) -> HeldFile: ...
 
-    def shown(self, name: str) -> ShownFile: ...
+    def view(self, name: str) -> ShownFile: ...
 
     def history(self, name: str) -> Sequence[Revision]: ...
 
@@ -77,7 +77,7 @@ class ReadMemoryFile(BuiltIn):
 
     async def _act(self, call: ActCall, given: Arguments) -> Outcome:
         name = given.choice("name", FILES)
-        file = await run_sync(self._files.shown, name)
+        file = await run_sync(self._files.view, name)
         result = {"name": name, "empty": file.empty, "limit": file.limit, "text": file.text}
         result |= {"in_review": file.held} if file.held else {}
         return self._done(call, result, file.trust)
@@ -121,12 +121,12 @@ class WriteMemoryFile(BuiltIn):
 
 
 def _adding(text: str, *, again: bool) -> Change:
-    def added(old: str) -> str:
+    def append_text(old: str) -> str:
         if again and old.rstrip().endswith(text.rstrip()):
             return old  # an earlier try of the same call came as far as the file
         return f"{old.rstrip()}\n{text}\n" if old.strip() else f"{text}\n"
 
-    return added
+    return append_text
 
 
 def _being(text: str) -> Change:

@@ -1,4 +1,4 @@
-"""What came back from the web: as much of it as was asked for, as text if it is text."""
+"""A page fetched from the web: as much of it as was asked for, as text if it is text."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class WebPage(Value):
     def url(self) -> str:
         return self.steps[-1]
 
-    def told(self) -> dict[str, object]:
+    def to_object(self) -> dict[str, object]:
         """The facts, then the text."""
         return {
             "url": self.url,

@@ -98,7 +98,7 @@ class WebFetch(BuiltIn):
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             reason = f"it cannot be reached: {error or type(error).__name__}"
             return self._failed(call, "unavailable", reason)
-        return self._done(call, page.told(), Trust.UNTRUSTED, source=page.url)
+        return self._done(call, page.to_object(), Trust.UNTRUSTED, source=page.url)
 
     async def _fetch(self, client: httpx2.AsyncClient, asked: _Asked) -> WebPage:
         """Every step of a redirect is judged like the first one."""

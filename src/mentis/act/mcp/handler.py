@@ -98,7 +98,7 @@ class McpHandler:
 
     def _broken(self, connection: Connection, call: ActCall) -> Outcome:
         why = connection.watch.over or "the connection ended"
-        if connection.watch.begun(call.key):
+        if connection.watch.was_sent(call.key):
             reason = f"{why} before it answered; it may have been done"
             return self._outcome(call, "unknown", reason)
         return self._outcome(call, "unavailable", f"{why} before it was asked")

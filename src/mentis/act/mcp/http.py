@@ -39,10 +39,10 @@ async def connect_http(
             bearer = server.header.lower() == "authorization"
             client.headers[server.header] = f"Bearer {secret}" if bearer else secret
 
-        async def bound(response: httpx2.Response) -> None:
+        async def bound_stream(response: httpx2.Response) -> None:
             response.stream = _bounded(response, watch)
 
-        client.event_hooks = {"response": [bound]}
+        client.event_hooks = {"response": [bound_stream]}
         transport = streamable_http_client(
             server.url, http_client=client, max_sse_event_size=server.caps.frame_bytes
         )
@@ -70,7 +70,7 @@ def _bounded(response: httpx2.Response, watch: Watch) -> httpx2.AsyncByteStream:
     stream = response.headers.get("content-type", "").startswith("text/event-stream")
     most = watch.server.caps.frame_bytes
 
-    class Bounded(httpx2.AsyncByteStream):
+    class BoundedStream(httpx2.AsyncByteStream):
         """Counts what comes. One body is one message; of a stream each event is bounded."""
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -86,7 +86,7 @@ def _bounded(response: httpx2.Response, watch: Watch) -> httpx2.AsyncByteStream:
         async def aclose(self) -> None:
             await inner.aclose()
 
-    return Bounded()
+    return BoundedStream()
 
 
 class _Reading:

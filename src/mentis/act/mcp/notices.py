@@ -1,4 +1,4 @@
-"""What happened with one server, in a list that cannot grow without end."""
+"""Notices of one MCP server, in a list that cannot grow without end."""
 
 from __future__ import annotations
 

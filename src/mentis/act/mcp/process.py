@@ -151,12 +151,12 @@ async def _read_errors(process: Process, watch: Watch) -> None:
                 return
             *lines, begun = (begun + chunk)[-watch.server.caps.stderr_bytes :].split(b"\n")
             for line in filter(None, lines):
-                watch.complained(line)
+                watch.add_error_line(line)
                 logged += len(line)
                 if logged < watch.server.caps.stderr_bytes:
                     _LOG.info("%s: standard error: %s", watch.server.name, watch.errors[-1])
     if begun:
-        watch.complained(begun)
+        watch.add_error_line(begun)
 
 
 async def _write(process: Process, out_of: Outgoing, watch: Watch) -> None:

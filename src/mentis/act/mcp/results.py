@@ -1,5 +1,5 @@
-"""What a server answered, as text. Everything in it is untrusted: nothing is followed or fetched,
-and what is not text is described, and kept if there is a place for it.
+"""The answer of an MCP server as text. Everything in it is untrusted: nothing is followed or
+fetched, and what is not text is described, and kept if there is a place for it.
 """
 
 from __future__ import annotations

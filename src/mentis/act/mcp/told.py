@@ -1,4 +1,4 @@
-"""What the sources tell: notices about a server, definitions left out, pins to record, an offer."""
+"""Reports of MCP sources: notices about a server, definitions left out, pins, an offer."""
 
 from __future__ import annotations
 

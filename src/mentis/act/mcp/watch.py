@@ -71,7 +71,7 @@ class Watch:
         elif method == "notifications/cancelled":
             self._open.pop(str(params.get("requestId")), None)
 
-    def begun(self, key: str) -> bool:
+    def was_sent(self, key: str) -> bool:
         """Whether the server may have the call of that key."""
         return key in self._sent
 
@@ -90,15 +90,15 @@ class Watch:
         if method == "notifications/tools/list_changed":
             self.changed = True
             self.stir()
-        return message if self.unasked("messages nobody asked for") else None
+        return message if self.allow_unasked("messages nobody asked for") else None
 
     def noise(self, line: bytes) -> bool:
         """What is no message. False when there was too much of it."""
         said = self._readable(line, 200)
         self.notices.add("noise", f"standard output: {said}")
-        return self.unasked("lines that are no messages")
+        return self.allow_unasked("lines that are no messages")
 
-    def complained(self, line: bytes) -> None:
+    def add_error_line(self, line: bytes) -> None:
         """A line of its standard error, for the log."""
         self.errors.append(self._readable(line, 2000))
 
@@ -108,7 +108,7 @@ class Watch:
             :most
         ]
 
-    def unasked(self, what: str) -> bool:
+    def allow_unasked(self, what: str) -> bool:
         return self._unasked.take(1, self._clock.monotonic()) or self.cut_off(what)
 
     def weigh(self, size: int) -> bool:

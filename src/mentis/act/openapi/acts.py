@@ -66,7 +66,7 @@ class OpenApi:
         self._client: httpx2.AsyncClient | None = None
         chosen = [document.operation(name) for name in dict.fromkeys(source.operations)]
         self.handlers = tuple(OpenApiAct(self, document, operation) for operation in chosen)
-        cut = [problem for handler in self.handlers if (problem := handler.shortened)]
+        cut = [problem for handler in self.handlers if (problem := handler.description_problem)]
         self.problems: tuple[OperationProblem, ...] = (*document.problems, *cut)
 
     def client(self) -> httpx2.AsyncClient:
@@ -92,7 +92,7 @@ class OpenApiAct:
         self._spec = _spec(owner.source, self._plan, owner.url)
 
     @property
-    def shortened(self) -> OperationProblem | None:
+    def description_problem(self) -> OperationProblem | None:
         """That its description is not told as it stands in the document, if it is so."""
         whole, told = len(_said(self._plan.operation)), len(self._spec.declaration.description)
         if whole <= _MOST_DESCRIPTION:
@@ -206,14 +206,14 @@ def _server(source: OpenApiSource, document: Document) -> str:
         return source.url.rstrip("/")
     servers = document.root.get("servers")
     listed = cast("list[object]", servers) if isinstance(servers, list) else []
-    url = str(document.resolved(listed[0]).get("url", "")) if listed else ""
+    url = str(document.resolve(listed[0]).get("url", "")) if listed else ""
     try:
         host = host_of(url)
     except RouteError:
         host = ""
     if host and host in source.hosts:
         return url.rstrip("/")
-    raise document.refused(
+    raise document.refusal(
         f"it would be called at {url or 'no address'!r}, and nobody allowed that",
         "say where: url = ..., or allow its host: hosts = [...]",
     )

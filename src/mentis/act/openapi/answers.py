@@ -1,4 +1,4 @@
-"""What a server answered, as an outcome: which state, and which text."""
+"""The answer of an HTTP server as an outcome: which state, and which text."""
 
 from __future__ import annotations
 

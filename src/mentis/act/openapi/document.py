@@ -62,7 +62,7 @@ class Document:
         version = root.get("openapi")
         if not isinstance(version, str) or not version.startswith(("3.0", "3.1")):
             said = version or root.get("swagger") or "none"
-            raise self.refused(
+            raise self.refusal(
                 f"its version is {said!r}", "convert it to OpenAPI 3.0 or 3.1, which are known"
             )
         self.old = version.startswith("3.0")
@@ -82,7 +82,7 @@ class Document:
             return found[0]
         if found:
             where = " and ".join(f"{one.method.upper()} {one.path}" for one in found[:2])
-            raise self.refused(
+            raise self.refusal(
                 f"the operation {name!r} is there {len(found)} times: {where}",
                 "give each an operationId of its own",
             )
@@ -91,12 +91,12 @@ class Document:
         if self.problems:
             first = self.problems[0]
             hint = f"it may be in what cannot be read: {first.place}: {first.reason}; or {hint}"
-        raise self.refused(f"there is no operation {name!r}", hint)
+        raise self.refusal(f"there is no operation {name!r}", hint)
 
     def at(self, reference: str) -> object:
         """What a reference points at; BadInput when that is nowhere in here."""
         if not reference.startswith("#/"):
-            raise self.refused(
+            raise self.refusal(
                 f"$ref {reference[:100]!r} points outside of it", "bundle it into one document"
             )
         found = cast("object", self.root)
@@ -104,23 +104,23 @@ class Document:
             key = step.replace("~1", "/").replace("~0", "~")
             members: JsonObject = cast("JsonObject", found) if isinstance(found, Mapping) else {}
             if key not in members:
-                raise self.refused(f"$ref {reference[:100]!r} points at nothing", "mend it")
+                raise self.refusal(f"$ref {reference[:100]!r} points at nothing", "mend it")
             found = members[key]
         return found
 
-    def resolved(self, part: object) -> JsonObject:
+    def resolve(self, part: object) -> JsonObject:
         """An object, or the one its references lead to in the end."""
         for _ in range(_MOST_STEPS):
             if not isinstance(part, Mapping):
-                raise self.refused(f"{part!r:.80} stands where an object is needed", "mend it")
+                raise self.refusal(f"{part!r:.80} stands where an object is needed", "mend it")
             members: JsonObject = part  # pyright: ignore[reportUnknownVariableType]  # parsed JSON
             reference = members.get("$ref")
             if not isinstance(reference, str):
                 return members
             part = self.at(reference)
-        raise self.refused("a $ref leads back to itself", "mend it")
+        raise self.refusal("a $ref leads back to itself", "mend it")
 
-    def refused(self, why: str, hint: str) -> BadInput:
+    def refusal(self, why: str, hint: str) -> BadInput:
         return BadInput(f"{self.name}: {why}", hint=hint, document=self.name)
 
     def _all(self) -> Iterator[Operation]:
@@ -139,7 +139,7 @@ class Document:
     def _readable(self, place: str, part: object) -> JsonObject | None:
         """The object it is or refers to; None, and a problem, when there is none."""
         try:
-            return self.resolved(part)
+            return self.resolve(part)
         except BadInput as error:
             reason = error.message.removeprefix(f"{self.name}: ")
             self.problems.append(OperationProblem(place, reason))

@@ -36,12 +36,12 @@ def keys_for(
     """
     wanted = operation.content.get("security", document.root.get("security"))
     listed = cast("list[object]", wanted) if isinstance(wanted, list) else []
-    ways = [document.resolved(way) for way in listed] or [_NO_KEY]
+    ways = [document.resolve(way) for way in listed] or [_NO_KEY]
     for way in ways:
         if all(name in secrets for name in way):
             return tuple(_key(document, name, secrets[name]) for name in way)
     needed = ", or ".join(" and ".join(way) for way in ways)
-    raise document.refused(
+    raise document.refusal(
         f"operation {operation.id!r} needs a key for {needed}",
         "say which secret that is: keys = {SCHEME = NAME OF THE VARIABLE}",
     )
@@ -68,14 +68,14 @@ def fill_in(sent: OutgoingRequest, keys: tuple[Key, ...], secrets: Secrets) -> t
 
 
 def _key(document: Document, name: str, secret: str) -> Key:
-    scheme = document.resolved(document.at(f"#/components/securitySchemes/{name}"))
+    scheme = document.resolve(document.at(f"#/components/securitySchemes/{name}"))
     kind, place, field = scheme.get("type"), scheme.get("in"), scheme.get("name")
     if place in ("header", "cookie") and not TOKEN.fullmatch(str(field)):
-        raise document.refused(f"{field!r:.80} is no name of a {place}", "mend it")
+        raise document.refusal(f"{field!r:.80} is no name of a {place}", "mend it")
     if kind == "apiKey" and place in ("header", "query", "cookie") and isinstance(field, str):
         return Key(secret, place, field)
     if kind == "http" and str(scheme.get("scheme")).lower() == "basic":
         return Key(secret, "header", "Authorization", "Basic ")
     if kind in ("http", "oauth2", "openIdConnect"):
         return Key(secret, "header", "Authorization", "Bearer ")
-    raise document.refused(f"security scheme {name!r} is of a kind that is not known", "mend it")
+    raise document.refusal(f"security scheme {name!r} is of a kind that is not known", "mend it")

@@ -91,7 +91,7 @@ class _Planner:
             *self._operation.shared,
             *(cast("list[object]", own) if isinstance(own, list) else []),
         ]
-        declared = [self._document.resolved(part) for part in parts]
+        declared = [self._document.resolve(part) for part in parts]
         return {(str(part.get("in")), str(part.get("name"))): part for part in declared}
 
     def _parameter(self, place: str, name: str, part: JsonObject) -> Parameter | None:
@@ -117,13 +117,13 @@ class _Planner:
         content = part.get("content")
         if isinstance(content, Mapping) and content:
             described = next(iter(cast("JsonObject", content).values()))
-            return self._document.resolved(described).get("schema", {}), True
+            return self._document.resolve(described).get("schema", {}), True
         return part.get("schema", {"type": "string"}), False
 
     def _body(self) -> tuple[str, str]:
         if "requestBody" not in self._operation.content:
             return "", ""
-        body = self._document.resolved(self._operation.content["requestBody"])
+        body = self._document.resolve(self._operation.content["requestBody"])
         content = body.get("content")
         kinds = cast("JsonObject", content if isinstance(content, Mapping) else {})
         chosen = next(filter(_is_json, kinds), "")
@@ -132,7 +132,7 @@ class _Planner:
                 said = ", ".join(kinds) or "nothing known"
                 raise self._refused(f"its body is {said}", "only JSON bodies are sent")
             return "", ""
-        schema = self._document.resolved(kinds[chosen]).get("schema", {})
+        schema = self._document.resolve(kinds[chosen]).get("schema", {})
         key = self._free("body", "request_body")
         self._declare(key, schema, body, required=body.get("required") is True)
         return key, "application/json" if "*" in chosen else chosen
@@ -164,7 +164,7 @@ class _Planner:
                 raise self._refused(f"{{{name}}} in its path is not declared", "mend the document")
 
     def _refused(self, why: str, hint: str) -> Exception:
-        return self._document.refused(f"operation {self._operation.id!r}: {why}", hint)
+        return self._document.refusal(f"operation {self._operation.id!r}: {why}", hint)
 
 
 def _is_json(media_type: str) -> bool:

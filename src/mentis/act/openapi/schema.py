@@ -37,7 +37,7 @@ class Schemas:
     def plain(self, part: object, depth: int = 0) -> object:
         """The schema with its references turned inwards and old forms in the new way."""
         if depth > MOST_DEPTH:
-            raise self._document.refused("a schema is nested too deeply", "flatten it")
+            raise self._document.refusal("a schema is nested too deeply", "flatten it")
         if not isinstance(part, Mapping):
             return part
         members = cast("JsonObject", part)

@@ -53,7 +53,7 @@ class StatusFolder:
         return (self.pending,) if self.shared is None else (self.pending, self.shared)
 
     @property
-    def stranded(self) -> tuple[Path, ...]:
+    def stranded_drafts(self) -> tuple[Path, ...]:
         """Drafts in slots where nobody will ever look."""
         return tuple(path for path in self.unwatched if path.exists() or path.is_symlink())
 
@@ -116,7 +116,7 @@ class StatusFolder:
         number = min(max(highest + 1, microseconds * 1000), _LAST_NUMBER)
         return self.spool / f"{number:020}.{delivery}{suffix}"
 
-    def called(self, delivery: str) -> list[str]:
+    def names_of(self, delivery: str) -> list[str]:
         """The names in the spool that stand for this delivery."""
         return [name for name in self._names() if delivery_of(name) == delivery]
 

@@ -43,8 +43,8 @@ def check_health(agent: str, store: Leases, folder: StatusFolder, *, now: dateti
     aside = count_aside(folder.quarantine)
     if fault is not None:
         return Health("YELLOW", f"drafts cannot be spooled: {fault}", routes, waiting, aside)
-    if folder.stranded:
-        where = ", ".join(map(str, folder.stranded))
+    if folder.stranded_drafts:
+        where = ", ".join(map(str, folder.stranded_drafts))
         reason = f"a draft waits where nobody looks: {where}; write to {folder.pending}"
         return Health("YELLOW", reason, routes, waiting, aside)
     if waiting and holder is not None and stuck:

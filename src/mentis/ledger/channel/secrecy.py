@@ -1,4 +1,4 @@
-"""What is recorded stays, so no key of the home gets in: a draft that holds one is refused."""
+"""Keeps keys of the home out of the record, which stays: a draft that holds one is refused."""
 
 from __future__ import annotations
 

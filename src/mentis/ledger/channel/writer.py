@@ -76,7 +76,7 @@ def write_pending(folder: StatusFolder, draft: bytes) -> None:
 
 def _waits_already(folder: StatusFolder, delivery: str, spooled: SpooledDraft) -> Path | None:
     """Where this very draft stands, if it does. StoreConflict if something else does."""
-    names = folder.called(delivery)
+    names = folder.names_of(delivery)
     looked = {name: _is_same(folder.spool, name, spooled) for name in sorted(names)}
     if False in looked.values():
         raise StoreConflict(

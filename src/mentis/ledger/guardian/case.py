@@ -1,4 +1,4 @@
-"""What a rule is, and what it is shown: a case. Rules read the case and say what is wrong in it."""
+"""A rule of the guardian, and the case it is shown. Rules say what is wrong in the case."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Change:
     facts: Mapping[str, object] = field(default_factory=dict[str, object])
     answer: str | None = None
 
-    def told(self) -> dict[str, object]:
+    def to_object(self) -> dict[str, object]:
         """Only what was changed, for a person to read."""
         parts = {name: dict(getattr(self, name)) for name in ("window", "state", "commit", "facts")}
         said: dict[str, object] = {name: part for name, part in parts.items() if part}

@@ -72,11 +72,11 @@ class ProfileProof:
     conflicts: tuple[RuleConflict, ...]
 
     @property
-    def satisfied(self) -> int:
+    def satisfied_cells(self) -> int:
         return sum(cell.window is not None for cell in self.cells)
 
     @property
-    def undeclared(self) -> tuple[RuleConflict, ...]:
+    def undeclared_conflicts(self) -> tuple[RuleConflict, ...]:
         """The conflicts that the profile does not declare."""
         return tuple(conflict for conflict in self.conflicts if not conflict.name)
 
@@ -110,7 +110,7 @@ class _Conflicts:
         self.first.setdefault(rules, given)
         self.cells[rules] = self.cells.get(rules, 0) + 1
 
-    def told(self) -> Iterator[RuleConflict]:
+    def in_order(self) -> Iterator[RuleConflict]:
         """The smallest first."""
         names = {frozenset(known.rules): known.name for known in self.space.profile.known}
         for rules in sorted(self.first, key=lambda rules: (len(rules), sorted(rules))):
@@ -149,8 +149,8 @@ def _prove(profile: GuardianProfile, key: str) -> ProfileProof:
     space = build_space(profile, draft_rules(RULES))
     conflicts = _Conflicts(space)
     cells = tuple(_judged(space, given, conflicts) for given in _situations(profile))
-    told = tuple(conflicts.told())
-    return ProfileProof(profile.name, key, space.size, space.evaluated, cells, told)
+    told = tuple(conflicts.in_order())
+    return ProfileProof(profile.name, key, space.size, space.evaluations, cells, told)
 
 
 def _situations(profile: GuardianProfile) -> Iterator[Point]:
@@ -180,7 +180,7 @@ def activate(profile: GuardianProfile) -> GuardianProfile:
     """The profile, once it is proved that it can be obeyed; ProfileConflict otherwise."""
     if profile == SHIPPED.get(profile.name):
         return profile  # the tests of every release prove these
-    undeclared = prove(profile).undeclared
+    undeclared = prove(profile).undeclared_conflicts
     if not undeclared:
         return profile
     worst = undeclared[0]

@@ -109,7 +109,7 @@ class Space:
         return prod(len(values) for values in self.dims.values())
 
     @property
-    def evaluated(self) -> int:
+    def evaluations(self) -> int:
         return sum(table.evaluated for table in self.tables)
 
 

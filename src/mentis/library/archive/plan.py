@@ -1,4 +1,4 @@
-"""What an import would do, block by block, before anything is written.
+"""The plan of an import, block by block, before anything is written.
 
 A shipped block becomes an override of exactly the fields that differ; any other block becomes the
 owner's. `merge` adds what is missing, `overwrite` also replaces, `replace` makes the owner's layer

@@ -85,7 +85,7 @@ def _keys(block: Block, desk: CheckDesk) -> Iterator[CheckFinding]:
                     "prompt-unknown-key",
                     desk.meta(block.id, field).at(index),
                     f"{field} of {block.id!r} asks for {key!r}, which is not registered",
-                    desk.meant(key) or "register the placeholder, or take it out",
+                    desk.suggestion(key) or "register the placeholder, or take it out",
                 )
 
 

@@ -54,7 +54,7 @@ class CheckDesk:
     merged: Mapping[str, MergedBlock]
     _meant: dict[str, str] = field(default_factory=dict[str, str])
 
-    def meant(self, key: str) -> str:
+    def suggestion(self, key: str) -> str:
         """Which registered placeholder an unknown key may mean; looked for once."""
         if key not in self._meant:
             self._meant[key] = did_you_mean(key, self.loaded.library.placeholders)

@@ -63,7 +63,7 @@ def _unknown(text: _Text, desk: CheckDesk) -> Iterator[CheckFinding]:
                 "prompt-unknown-placeholder",
                 text.at_key(key),
                 f"{{{{{key}}}}} is not registered; it stays as it is unless a caller gives it",
-                desk.meant(key) or "register the placeholder, or correct its name",
+                desk.suggestion(key) or "register the placeholder, or correct its name",
             )
 
 

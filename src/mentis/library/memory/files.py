@@ -1,4 +1,4 @@
-"""What a persona keeps about itself: `memory.md`, `soul.md` and `relationship.md`.
+"""The memory files of a persona about itself: `memory.md`, `soul.md` and `relationship.md`.
 
 Files are read fresh each time, so that a change made outside counts from the next turn on. Every
 change is a revision; what was there before is one too, before anything is written over it.
@@ -102,7 +102,7 @@ class PersonaMemory:
     def read(self, name: str) -> MemoryFile:
         """A file as it is now, made from its template if it is not there yet."""
         name = checked_name(name)
-        with self._folder.locked(seconds=self._busy_seconds):
+        with self._folder.lock(seconds=self._busy_seconds):
             text = self._present(name)
             known = self._adopt(name, text)
         return MemoryFile(
@@ -144,7 +144,7 @@ class PersonaMemory:
         told = self.remember().values.items()
         return {key: f"{one.head}\n\n{one.text}" if one.text else "" for key, one in told}
 
-    def shown(self, name: str) -> MemoryFileView:
+    def view(self, name: str) -> MemoryFileView:
         """What a model may read of a file."""
         name = checked_name(name)
         known = self.history(name)
@@ -169,7 +169,7 @@ class PersonaMemory:
         """Put `text` in place of a file. `expected` is the revision the writer has seen."""
         name = checked_name(name)
         kept, cut = self._within_limit(name, text, truncate=truncate)
-        with self._folder.locked(seconds=self._busy_seconds):
+        with self._folder.lock(seconds=self._busy_seconds):
             old = self._present(name)
             newest = len(self._adopt(name, old))
             if expected not in (None, newest):
@@ -181,14 +181,14 @@ class PersonaMemory:
     def reset(self, name: str) -> MemoryFileWrite:
         """Back to the template; `undo` brings the text back."""
         name = checked_name(name)
-        with self._folder.locked(seconds=self._busy_seconds):
+        with self._folder.lock(seconds=self._busy_seconds):
             old = self._present(name)
             return self._replace(name, old, template(name, self._language), "reset")
 
     def undo(self, name: str) -> MemoryFileWrite:
         """Take back the newest change that still stands."""
         name = checked_name(name)
-        with self._folder.locked(seconds=self._busy_seconds):
+        with self._folder.lock(seconds=self._busy_seconds):
             old = self._present(name)
             target = undo_target(self._adopt(name, old))
             if target is None or target.number == 1:
@@ -199,7 +199,7 @@ class PersonaMemory:
     def accept(self, name: str, number: int, *, words: str = "") -> MemoryFileWrite:
         """Vouch for the file as it stands at revision `number`; its text stays as it is."""
         name = checked_name(name)
-        with self._folder.locked(seconds=self._busy_seconds):
+        with self._folder.lock(seconds=self._busy_seconds):
             text = self._present(name)
             newest = len(self._adopt(name, text))
             if number != newest:
@@ -210,7 +210,7 @@ class PersonaMemory:
             self._adopt(name, text)
         return MemoryFileWrite(name, made.number, changed=False, chars=len(text))
 
-    def unseen(self, name: str) -> tuple[MemoryChange, ...]:
+    def pending_changes(self, name: str) -> tuple[MemoryChange, ...]:
         """What the agent changed and its owner has not accepted or undone, oldest first."""
         name = checked_name(name)
         return tuple(
@@ -228,7 +228,7 @@ class PersonaMemory:
     def history(self, name: str) -> tuple[Revision, ...]:
         """Every revision, oldest first; a change made outside is among them."""
         name = checked_name(name)
-        with self._folder.locked(seconds=self._busy_seconds):
+        with self._folder.lock(seconds=self._busy_seconds):
             return self._adopt(name, self._present(name))
 
     def diff(self, name: str, older: int | None = None, newer: int | None = None) -> str:
@@ -308,7 +308,7 @@ class PersonaMemory:
 
     def _known(self, name: str) -> tuple[Revision, ...]:
         try:
-            with self._folder.locked(seconds=0):
+            with self._folder.lock(seconds=0):
                 return self._adopt(name, self._present(name))
         except StoreLocked:  # what is written just now, nobody has looked through
             return self._history.of(self._key(name))
@@ -332,7 +332,7 @@ class PersonaMemory:
         self._seen.pop(name, None)
         self._trust.pop(name, None)
         try:
-            with self._folder.locked(seconds=0):
+            with self._folder.lock(seconds=0):
                 text = self._present(name)
                 self._adopt(name, text)
         except StoreLocked:

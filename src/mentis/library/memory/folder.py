@@ -46,7 +46,7 @@ class MemoryFolder:
         write_atomic(self.path(name), text)
 
     @contextmanager
-    def locked(self, *, seconds: float) -> Generator[None]:
+    def lock(self, *, seconds: float) -> Generator[None]:
         """One writer at a time. The folder is made if it is not there."""
         folder = inside(self._root.parent, self._root.name)
         try:

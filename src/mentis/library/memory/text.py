@@ -1,4 +1,4 @@
-"""What the three files of a persona's memory hold: templates, headings, what counts as empty."""
+"""Texts of the three persona memory files: templates, headings, when one counts as empty."""
 
 from __future__ import annotations
 

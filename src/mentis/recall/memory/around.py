@@ -1,4 +1,4 @@
-"""What the summary of a conversation tells of others: its people, and what was said elsewhere."""
+"""Memories for the summary of a conversation: its people, and what was said elsewhere."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ class Bm25:
     def _changed(self, name: str, words: Counter[str]) -> None:
         self._weights.clear()
         if self._arrays is not None:
-            self._arrays.changed(name, words)
+            self._arrays.mark_stale(name, words)
 
 
 def _ordered(close: Iterable[tuple[float, list[str]]], count: int) -> list[tuple[str, float]]:

@@ -33,7 +33,7 @@ class Arrays:
         self._length: NDArray[np.float64] = self._np.empty(0)
         self._stale: set[str] = set(lengths)
 
-    def changed(self, name: str, words: Iterable[str]) -> None:
+    def mark_stale(self, name: str, words: Iterable[str]) -> None:
         self._stale.add(name)
         self._weights.clear()  # they hang on the mean length
         for word in words:

@@ -1,4 +1,4 @@
-"""What to tidy up among memories: twice the same, junk, secrets, quotes of memories, circles.
+"""Finds memories to tidy up: duplicates, junk, secrets, quotes of memories, circles.
 
 It looks and advises; it changes nothing. Its cost grows with the length of all texts together.
 """

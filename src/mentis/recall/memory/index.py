@@ -56,7 +56,7 @@ class MemoryCandidate(NamedTuple):
     fused: float = 0.0
     decay: float = 1.0
 
-    def judged(self, reason: str, *, chosen: bool) -> ScoredMemory:
+    def judge(self, reason: str, *, chosen: bool) -> ScoredMemory:
         places = self.places
         return ScoredMemory(
             memory=self.memory,

@@ -80,7 +80,7 @@ class Matrix:
             self._room = room
         self._rows = self._room[:count]
 
-    def reordered(self, order: NDArray[np.intp]) -> Matrix:
+    def reorder(self, order: NDArray[np.intp]) -> Matrix:
         """A new one of the rows at these places, in this order."""
         made = Matrix()
         made.ids = [self.ids[place] for place in order.tolist()]

@@ -39,12 +39,12 @@ def pick(
         if len(later) == _NEAR:
             break
         if len(hits) == limit:
-            later.append(row.judged(f"{_places(row)}; below the limit of {limit}", chosen=False))
+            later.append(row.judge(f"{_places(row)}; below the limit of {limit}", chosen=False))
         elif against := screen(row.memory):
             reason = f"{_places(row)}; kept out: {against}"
-            dropped.append(_untold(row.judged(reason, chosen=False)))
+            dropped.append(_untold(row.judge(reason, chosen=False)))
         else:
-            hits.append(row.judged(_places(row), chosen=True))
+            hits.append(row.judge(_places(row), chosen=True))
     mode = "beat" if asks_for_private(wanted) else "chat"
     left_out = (_untold(row) if why_untold(row.memory, mode) else row for row in ranked.left_out)
     near = (*dropped, *later, *left_out)

@@ -1,4 +1,4 @@
-"""What the linear model looks at: words, parts of words and ideas, as numbered buckets.
+"""Features of the linear model: words, parts of words and ideas, as numbered buckets.
 
 The trainer and the screener share this file, so a score means the same in both. A text becomes a
 row of tokens; each token brings features; a window is a run of tokens.

@@ -53,7 +53,7 @@ def evaluate(
     ]
     limits = (_limit(judged, 0.01), _limit(judged, 0.05))
 
-    def grouped(key: Callable[[LabelledText], str]) -> dict[str, ScreeningFigures]:
+    def group_by(key: Callable[[LabelledText], str]) -> dict[str, ScreeningFigures]:
         names = sorted({key(row) for row, _ in judged})
         return {
             name: _figures([one for one in judged if key(one[0]) == name], limits) for name in names
@@ -61,8 +61,8 @@ def evaluate(
 
     return Evaluation(
         _figures(judged, limits),
-        grouped(lambda row: row.lang or "unknown"),
-        grouped(lambda row: row.source or "unknown"),
+        group_by(lambda row: row.lang or "unknown"),
+        group_by(lambda row: row.source or "unknown"),
     )
 
 

@@ -1,4 +1,4 @@
-"""What a person said yes to, of one home, kept beside the keys and not in the home.
+"""A person's approvals for one home, kept beside the keys and not in the home.
 
 A home that comes from elsewhere brings a database in which anybody may have said yes; here only
 somebody on this machine has. These methods block.

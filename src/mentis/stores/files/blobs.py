@@ -1,4 +1,4 @@
-"""What is too large for a record, as files named by their digest: `blobs/ab/abcd...`.
+"""Blobs, too large for a record, as files named by their digest: `blobs/ab/abcd...`.
 
 The name says what must be in it, so every read is checked, and the same content is kept once. A
 link is never followed: who can put one there could else have any file read out.

@@ -1,4 +1,4 @@
-"""What of a log stays outside its home: the signing key, and the newest checkpoint of each agent.
+"""The part of a log outside its home: signing key, and the newest checkpoint of each agent.
 
 Whoever puts an older database in the home's place does not put it here, so the two no longer fit.
 """
@@ -76,7 +76,7 @@ class KeyFolder:
     def kept_file(self, agent: str) -> Path:
         return self.path / f"{safe_name(agent)}.json"
 
-    def kept(self, agent: str) -> KeptCheckpoint | None:
+    def kept_checkpoint(self, agent: str) -> KeptCheckpoint | None:
         path = self.kept_file(agent)
         try:
             return from_json(KeptCheckpoint, self._read(path))
@@ -109,7 +109,7 @@ class KeyFolder:
         """The longest one stays, whoever comes last; `anew`, after a rollback, puts this one."""
         make_own(self.path, top=self._config)
         with write_lock(self.path / ".lock", seconds=_BUSY_SECONDS):
-            before = None if anew else self.kept(agent)
+            before = None if anew else self.kept_checkpoint(agent)
             if before is None or before.standing.size <= kept.standing.size:
                 write_atomic(self.kept_file(agent), to_json(kept))
 

@@ -35,7 +35,7 @@ class KnownHomes:
     def file(self, home: Path) -> Path:
         return self._folder / safe_name(str(home.resolve()))
 
-    def known(self, home: Path) -> KnownHome | None:
+    def find(self, home: Path) -> KnownHome | None:
         """None for a home that was not seen at this place before."""
         file = self.file(home)
         try:
@@ -54,7 +54,7 @@ class KnownHomes:
         return self._folder / f"{self.file(home).name}.verified" / safe_name(name)
 
     def remember(self, home: Path, known: KnownHome) -> None:
-        if self.known(home) == known:
+        if self.find(home) == known:
             return
         make_own(self._folder, top=self._config)
         write_atomic(self.file(home), to_json(known))

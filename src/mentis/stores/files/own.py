@@ -1,4 +1,4 @@
-"""What is kept beside the keys counts only as long as nobody else can write there.
+"""Checks that files beside the keys are our own: they count only if nobody else can write there.
 
 A checkpoint or a home's identity that others can replace protects from nothing.
 """

@@ -35,9 +35,9 @@ class _Trusted:
         return self._folder / f"{safe_name(str(home.resolve()))}.json"
 
     def is_trusted(self, home: Path, name: str, digest: Digest) -> bool:
-        return self.trusted(home).get(name) == digest
+        return self.trusted_parts(home).get(name) == digest
 
-    def trusted(self, home: Path) -> Mapping[str, Digest]:
+    def trusted_parts(self, home: Path) -> Mapping[str, Digest]:
         """What was trusted of this home, by name. StoreDamaged if that cannot be read."""
         self._refuse_inside(home)
         path = self.file(home)
@@ -70,7 +70,7 @@ class _Trusted:
         except OSError as error:
             raise unwritable(self._folder, error) from error
         with write_lock(self._folder / ".lock", seconds=_BUSY_SECONDS):
-            trusted = dict(self.trusted(home))
+            trusted = dict(self.trusted_parts(home))
             before = trusted.pop(name, None)
             if digest is not None:
                 trusted[name] = digest

@@ -1,4 +1,4 @@
-"""What a person said yes to, in memory."""
+"""A person's approvals, in memory."""
 
 from __future__ import annotations
 

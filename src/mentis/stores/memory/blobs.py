@@ -1,4 +1,4 @@
-"""What is too large for a record, in memory."""
+"""Blobs, too large for a record, in memory."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class _Chain:
     dropped: list[str] = field(default_factory=list[str])
     dropped_deliveries: dict[str, int] = field(default_factory=dict[str, int])
 
-    def copied(self) -> _Chain:
+    def copy(self) -> _Chain:
         deliveries = dict(self.dropped_deliveries)
         return replace(
             self, kept=[*self.kept], dropped=[*self.dropped], dropped_deliveries=deliveries
@@ -153,7 +153,7 @@ class LedgerInMemory:
         still = copy(self)
         with self._lock:
             vars(still).update(
-                _chains={agent: chain.copied() for agent, chain in self._chains.items()},
+                _chains={agent: chain.copy() for agent, chain in self._chains.items()},
                 _checkpoints={agent: list(kept) for agent, kept in self._checkpoints.items()},
                 _leases=dict(self._leases),
                 _marks=dict(self._marks),
@@ -222,7 +222,7 @@ class LedgerInMemory:
     def damage(self) -> tuple[str, ...]:
         return ()
 
-    def misnamed(self) -> tuple[str, ...]:
+    def misnamed_agents(self) -> tuple[str, ...]:
         return ()
 
     def keep_checkpoint(self, agent: str, size: int, note: str) -> None:

@@ -89,7 +89,7 @@ class PostgresDatabase:
         Over a connection of its own beside the others, so that nobody waits.
         """
         with (
-            self.translated(),
+            self.translate_errors(),
             closing(self._connect_open()) as connection,
             connection.transaction(),
         ):
@@ -105,7 +105,7 @@ class PostgresDatabase:
                 hint="try again, or raise `store.busy_seconds`",
             )
         try:
-            with self.translated():
+            with self.translate_errors():
                 connection = self._take()
                 try:
                     yield connection
@@ -115,7 +115,7 @@ class PostgresDatabase:
             self._places.release()
 
     @contextmanager
-    def translated(self) -> Generator[None]:
+    def translate_errors(self) -> Generator[None]:
         try:
             yield
         except self._psycopg.Error as error:

@@ -1,4 +1,4 @@
-"""What PostgreSQL's codes mean to somebody who uses Mentis."""
+"""PostgreSQL's error codes as our errors, in the words of somebody who uses Mentis."""
 
 from __future__ import annotations
 

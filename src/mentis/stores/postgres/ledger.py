@@ -75,7 +75,7 @@ class _PostgresEngine:
         with self._database.snapshot() as connection:
 
             def read(statement: str, parameters: Sequence[object]) -> list[Row]:
-                with self._database.translated():
+                with self._database.translate_errors():
                     return connection.execute(_spelled(statement).encode(), parameters).fetchall()
 
             yield read
@@ -143,7 +143,7 @@ class _Session(SqlTransaction):
     @contextmanager
     def _faults(self) -> Generator[None]:
         try:
-            with self._database.translated():
+            with self._database.translate_errors():
                 yield
         except MentisError:
             self.stands = False  # after any error the server refuses everything but the end

@@ -52,7 +52,7 @@ class Database:
         self._file: tuple[int, int] | None = None  # which file it is that was opened there
         self.replaced = 0  # how often another one stood in its place
         self._looked_at: int | None = None  # the number of the schema that was compared last
-        with self.translated():
+        with self.translate_errors():
             self._connection = self._reach()
 
     @property
@@ -60,7 +60,7 @@ class Database:
         return self._readonly
 
     def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
-        with self._lock, self.translated():
+        with self._lock, self.translate_errors():
             self._renew()
             self._look_again()
             return fetch(self._connection, statement, parameters)
@@ -94,14 +94,14 @@ class Database:
 
         Over a connection of its own, so that nobody waits. Until it ends the -wal file only grows.
         """
-        with self.translated():
+        with self.translate_errors():
             connection = self._open_readonly()
         with closing(connection), _snapshot(connection):
-            with self.translated():
+            with self.translate_errors():
                 self._check(connection)  # the first look is the moment that is seen
 
             def read(statement: str, parameters: Sequence[object]) -> list[Row]:
-                with self.translated():
+                with self.translate_errors():
                     return fetch(connection, statement, parameters)
 
             yield read
@@ -119,7 +119,7 @@ class Database:
         return True
 
     def _folded(self) -> bool:
-        with self._lock, self.translated():
+        with self._lock, self.translate_errors():
             self._renew()
             self._connection.execute("PRAGMA busy_timeout = 0")
             try:
@@ -135,7 +135,7 @@ class Database:
         Over a connection of its own, so that nobody has to wait for it; it costs little memory.
         """
         try:
-            with self.translated(), closing(self._open_readonly()) as connection:
+            with self.translate_errors(), closing(self._open_readonly()) as connection:
                 there = {name for (name,) in connection.execute(_THERE)}
                 looked = [_look_into(connection, name) for name in tables if name in there]
         except StoreDamaged as damage:
@@ -143,7 +143,7 @@ class Database:
         return tuple(line for lines in looked for line in lines)
 
     def close(self) -> None:
-        with self._lock, self.translated():
+        with self._lock, self.translate_errors():
             self._connection.close()
             self._closed = True
 
@@ -350,7 +350,7 @@ class Database:
         return version
 
     @contextmanager
-    def translated(self) -> Generator[None]:
+    def translate_errors(self) -> Generator[None]:
         """SQLite's errors become ours."""
         try:
             yield

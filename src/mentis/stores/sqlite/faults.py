@@ -1,4 +1,4 @@
-"""What SQLite's result codes mean to somebody who uses Mentis."""
+"""SQLite's result codes as our errors, in the words of somebody who uses Mentis."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def _reconciled(
         return None
     agent = Agent.open(home_path(), persona=persona, route=route)
     try:
-        return agent.reconcile(render_request(request, agent.route), reply.usage)
+        return agent.reconcile_cache(render_request(request, agent.route), reply.usage)
     finally:
         agent.close()
 

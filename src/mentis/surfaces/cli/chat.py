@@ -85,7 +85,7 @@ def chat(
         if text or attached or reply_to:
             raise click.UsageError(f"--{begin} takes no message")
         with open_talk(home_path(), persona=persona, route=route) as talk:
-            how = talk.agent.first if begin == "first" else talk.agent.regenerate
+            how = talk.agent.start_conversation if begin == "first" else talk.agent.regenerate
             return finish(talk, _told(how, talk, session, as_json=as_json), as_json=as_json)
 
     interactive = sys.stdin is not None and sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]  # None when closed
@@ -104,7 +104,7 @@ def _once(talk: Talk, message: Stimulus, session: str, *, as_json: bool) -> int:
     with talk.keeping(upkeep):
         result = talk.ask(message, session=session) if as_json else _heard(talk, message, session)
         code = finish(talk, result, as_json=as_json)
-        talk.heard(upkeep, session)
+        talk.note_message(upkeep, session)
     return code
 
 
@@ -135,7 +135,7 @@ def finish(talk: Talk, result: TurnResult, *, as_json: bool) -> int:
 
 def _converse(talk: Talk, session: str, attached: tuple[str, ...], reply_to: str | None) -> int:
     say(f"You are talking to {talk.agent.id}. Ctrl-C ends an answer, Ctrl-D the conversation.")
-    quiet = talk.agent.quiet(_told_afterwards, on_delta=print_delta)
+    quiet = talk.agent.idle_cycle(_told_afterwards, on_delta=print_delta)
     upkeep = talk.agent.upkeep(_updated)
     with talk.keeping(upkeep), talk.beside(quiet):
         beside = (quiet, upkeep)
@@ -173,7 +173,7 @@ def _go_on(
             talk.hush(beside[0])
             _exchange(talk, given_message(message, attached, reply_to), session)
             for one in beside:
-                talk.heard(one, session)
+                talk.note_message(one, session)
             attached, reply_to = (), None
 
 

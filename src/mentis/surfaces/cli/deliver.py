@@ -28,7 +28,7 @@ def deliver(key: str | None, *, persona: str | None, route: str, as_json: bool) 
 
     done: list[dict[str, object]] = []
     with open_talk(home_path(), persona=persona, route=route) as talk:
-        for outcome in _wanted(talk.wait_for(talk.agent.deliverable), key):
+        for outcome in _wanted(talk.wait_for(talk.agent.deliverable_outcomes), key):
             result = talk.wait_for(lambda outcome=outcome: talk.agent.deliver(outcome))
             sent = [f"{one.action.type} {one.state}" for one in result.outcomes]
             told = {"key": outcome.key, "session": result.session, "text": result.reply.text}

@@ -48,7 +48,7 @@ class Checks:
             emit(f"\n{len(title) * '-'}\n{title}\n{len(title) * '-'}")
 
     @property
-    def failed(self) -> int:
+    def failures(self) -> int:
         return sum(not holds for _, holds, _ in self.results)
 
 
@@ -84,12 +84,12 @@ def demo(keep: Path | None, *, as_json: bool) -> int:
         _tamper(home, checks)
     if as_json:
         rows = [{"claim": what, "holds": ok, "seen": seen} for what, ok, seen in checks.results]
-        emit_json({"failed": checks.failed, "claims": rows})
+        emit_json({"failed": checks.failures, "claims": rows})
     else:
-        held = len(checks.results) - checks.failed
+        held = len(checks.results) - checks.failures
         emit(f"\n{held} of {len(checks.results)} claims hold.")
         say(f"The home is in {keep}." if keep else "Next: mentis init && mentis chat")
-    return 1 if checks.failed else 0
+    return 1 if checks.failures else 0
 
 
 @contextmanager
@@ -219,7 +219,7 @@ def _show_seal(home: Path, checks: Checks) -> None:
     from mentis.record.record import open_record
 
     with open_record(home, readonly=True) as record:
-        kept = record.sealed().folder.kept(record.agent)
+        kept = record.require_sealing().folder.kept_checkpoint(record.agent)
     seen = kept.standing.size if kept else 0
     if kept and not checks.quiet:
         emit("\n".join(f"  | {line}" for line in kept.note.splitlines()))

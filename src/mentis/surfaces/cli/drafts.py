@@ -1,4 +1,4 @@
-"""What commands about windows share: opening the service, telling a judgement."""
+"""Shared by commands about windows: opening the service, telling a judgement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stays in the prompt, what is told at its end, and why: the decisions behind a turn."""
+"""The decisions behind a turn: what stays in the prompt, what is told at its end, and why."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def fork(
             made = agent.fork(entry, texts, force=force)
             if not live and replies is None:
                 return made, None
-            return made, await agent.go_on(made, live=live, script=replies)
+            return made, await agent.run_fork(made, live=live, script=replies)
 
     made, result = anyio.run(run)
     if as_json:

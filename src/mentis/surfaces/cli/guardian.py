@@ -145,7 +145,7 @@ def prove(*, profile: str, as_json: bool) -> int:
         emit_json(_proof(proof))
     else:
         _show_proof(proof, chosen)
-    return 1 if proof.undeclared else 0
+    return 1 if proof.undeclared_conflicts else 0
 
 
 @guardian.command(epilog="For example: mentis guardian explain S2-H-VERCONF")
@@ -163,8 +163,8 @@ def explain(rule: str, *, as_json: bool) -> int:
     told = {
         **_row(found, SHIPPED["mentis"]),
         "levels": {name: level_words(profile, found) for name, profile in SHIPPED.items()},
-        "passes": example.passes.told() if example else None,
-        "breaks": example.breaks.told() if example else None,
+        "passes": example.passes.to_object() if example else None,
+        "breaks": example.breaks.to_object() if example else None,
         "prompt": _prompt_line(found),
     }
     if as_json:
@@ -177,8 +177,8 @@ def explain(rule: str, *, as_json: bool) -> int:
     for name, profile in SHIPPED.items():
         emit(f"        {name}: {level_words(profile, found)}")
     if example is not None:
-        emit(f"passes: {_change(example.passes.told())}")
-        emit(f"breaks: {_change(example.breaks.told())}")
+        emit(f"passes: {_change(example.passes.to_object())}")
+        emit(f"breaks: {_change(example.breaks.to_object())}")
     if line := _prompt_line(found):
         emit(f"the model is told: {line}")
     return 0
@@ -235,7 +235,7 @@ def _show_proof(proof: ProfileProof, profile: GuardianProfile) -> None:
             f"{word}: {' and '.join(conflict.rules)} leave no window"
             f" ({conflict.situation}, {conflict.type}; {conflict.cells} cells)"
         )
-    emit(f"{proof.satisfied} of {len(proof.cells)} cells have a window")
+    emit(f"{proof.satisfied_cells} of {len(proof.cells)} cells have a window")
 
 
 def _witness(window: object) -> str:
@@ -250,7 +250,7 @@ def _proof(proof: ProfileProof) -> dict[str, object]:
         "profile": proof.profile,
         "digest": proof.digest,
         "cells": len(proof.cells),
-        "satisfied": proof.satisfied,
+        "satisfied": proof.satisfied_cells,
         "points": proof.points,
         "evaluated": proof.evaluated,
         "conflicts": [

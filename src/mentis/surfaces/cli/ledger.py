@@ -179,7 +179,7 @@ def checkpoint(
         return
     with open_own(persona, readonly=listed) as record:
         if listed:
-            record.sealed()
+            record.require_sealing()
             rows = [{"size": size, "note": note} for size, note in record.checkpoints()]
             if as_json:
                 emit_json({"agent": record.agent, "checkpoints": rows})

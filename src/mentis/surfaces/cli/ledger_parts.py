@@ -1,4 +1,4 @@
-"""What the commands of `mentis ledger` share."""
+"""Shared by the commands of `mentis ledger`."""
 
 from __future__ import annotations
 

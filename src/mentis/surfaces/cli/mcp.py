@@ -26,7 +26,7 @@ def mcp(persona: str | None, *, as_json: bool) -> None:
     serves nothing and prints what it would offer: tools, schemas, resources.
     """
     if as_json:
-        emit_json(import_module(f"{_SURFACE}.catalogue").offered())
+        emit_json(import_module(f"{_SURFACE}.catalogue").server_offer())
         return
     if sys.stdin is not None and sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison]  # None when closed
         say("This speaks JSON-RPC with a client, not with people. Ctrl-D ends it.")

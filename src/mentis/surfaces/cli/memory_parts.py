@@ -1,4 +1,4 @@
-"""What the commands of `mentis memory` share."""
+"""Shared by the commands of `mentis memory`."""
 
 from __future__ import annotations
 

@@ -246,7 +246,7 @@ def review(
             return
         memory = personas.memory(chosen)
         names = (name,) if name else ("memory", "soul", "relationship")
-        found = [change for each in names for change in memory.unseen(each)]
+        found = [change for each in names for change in memory.pending_changes(each)]
     if as_json:
         emit_json([to_object(change) for change in found])
         return

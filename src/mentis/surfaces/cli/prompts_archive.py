@@ -30,8 +30,8 @@ def export(file: Path, *, no_date: bool, as_json: bool) -> None:
 
     date = "" if no_date else datetime.now(UTC).isoformat(timespec="seconds")
     with open_prompts() as prompts:
-        data = export_set(prompts.loaded, date=date)
-        count = len(prompts.loaded.library.blocks)
+        data = export_set(prompts.loaded_library, date=date)
+        count = len(prompts.loaded_library.library.blocks)
     write_atomic(file, data)
     if as_json:
         emit_json({"file": str(file), "blocks": count, "digest": digest(data)})
@@ -60,7 +60,7 @@ def import_(file: Path, mode: str, *, dry_run: bool, force: bool, as_json: bool)
     archive = read_archive(read_bytes(str(file)))
     with open_prompts() as prompts:
         chosen = cast("Literal['merge', 'overwrite', 'replace']", mode)
-        plan = plan_import(prompts.loaded, archive, chosen, force=force)
+        plan = plan_import(prompts.loaded_library, archive, chosen, force=force)
         refused = any(problem.severity == "error" for problem in plan.problems)
         if not as_json:
             table(("block", "what", "fields", "note"), [_row(row) for row in plan.rows])

@@ -29,8 +29,8 @@ def list_(category: str | None, *, as_json: bool) -> None:
     from mentis.codec.forms import to_object
 
     with open_prompts() as prompts:
-        loaded = prompts.loaded
-        changed = prompts.overridden()
+        loaded = prompts.loaded_library
+        changed = prompts.overridden_fields()
     blocks = [block for block in loaded.library.blocks if category in (None, block.category)]
     if as_json:
         rows = [{**to_object(block), "overridden": changed.get(block.id, ())} for block in blocks]
@@ -80,7 +80,7 @@ def show(block_id: str, variant: str, language: str, *, as_json: bool) -> None:
 
     with open_prompts() as prompts:
         block = prompts.block(block_id)
-        changed = prompts.overridden().get(block_id, ())
+        changed = prompts.overridden_fields().get(block_id, ())
     if as_json:
         emit_json({**to_object(block), "overridden": changed})
         return
@@ -105,7 +105,7 @@ def search(text: str, *, as_json: bool) -> int:
     from mentis.library.search import search as find
 
     with open_prompts() as prompts:
-        matches = find(prompts.loaded.library, text)
+        matches = find(prompts.loaded_library.library, text)
     if as_json:
         emit_json([to_object(match) for match in matches])
     elif matches:
@@ -125,7 +125,7 @@ def usages(key: str | None, *, as_json: bool) -> None:
     from mentis.library.search import usages as find
 
     with open_prompts() as prompts:
-        found = find(prompts.loaded.library)
+        found = find(prompts.loaded_library.library)
     used = {name: blocks for name, blocks in found.by_key.items() if key in (None, name)}
     if as_json:
         lists = {"orphaned": found.orphaned, "unused": found.unused}
@@ -146,7 +146,7 @@ def check(*, as_json: bool) -> int:
     from mentis.library.checking.check import check as find_problems
 
     with open_prompts() as prompts:
-        problems = find_problems(prompts.loaded)
+        problems = find_problems(prompts.loaded_library)
     errors = sum(problem.severity == "error" for problem in problems)
     if as_json:
         emit_json({"errors": errors, "problems": [to_object(problem) for problem in problems]})

@@ -36,12 +36,12 @@ def recall(task: str, *, mode: str, connect: bool, persona: str | None, as_json:
     words = given_task(task)
     with open_anyhow(home_path(), persona=persona) as agent:
 
-        async def recalled() -> RecalledContext:
+        async def recall_task() -> RecalledContext:
             if connect:
                 await agent.connect()
             return await agent.recall(words, mode=mode)
 
-        found = anyio.run(recalled)
+        found = anyio.run(recall_task)
     if as_json:
         emit_json(to_object(found))
         return

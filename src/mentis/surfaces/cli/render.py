@@ -101,7 +101,7 @@ def render(  # noqa: PLR0913  # one parameter for each option
             click.echo(rendering.body(), nl=False)
             return
         before = read_stream(previous) if previous else None
-        forecast = agent.forecast(rendering, route=chosen, before=before)
+        forecast = agent.forecast_cache(rendering, route=chosen, before=before)
     finally:
         agent.close()
     if as_json:
@@ -126,7 +126,7 @@ def _route(route: Route, provider: str | None, model: str | None) -> Route:
     """The route as if it led to this format and this model."""
     from mentis.facts.abilities import wire_of
 
-    spoken = route.spoken()
+    spoken = route.for_rendering()
     if provider in _BACKENDS and provider != wire_of(spoken):
         spoken = replace(spoken, backend=_BACKENDS[provider])
     elif model and spoken.backend in ("embedded", "scripted"):

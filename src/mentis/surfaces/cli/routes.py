@@ -82,7 +82,7 @@ def trust(name: str | None, *, remove: bool, yes: bool, as_json: bool) -> int:
     from mentis.home.route_keys import open_route_keys
 
     keys = open_route_keys(home_path())
-    targets = keys.trusted() if name is None else (_target(keys, name),)
+    targets = keys.trusted_targets() if name is None else (_target(keys, name),)
     removed = [keys.forget(target) for target in targets] if remove else []
     if name is not None and not remove:
         _trust(keys, targets[0], yes=yes)

@@ -101,7 +101,7 @@ def title(
         _show_title({"title": " ".join(title.split()), "entry": entry.index}, as_json=as_json)
         return
     with open_talk(home_path(), persona=persona, route=route) as talk:
-        made = talk.wait_for(lambda: talk.agent.title(session=session))
+        made = talk.wait_for(lambda: talk.agent.make_title(session=session))
     if made.fallback:
         say(f"the model gave none, so these are the first words {made.failure}".rstrip())
     told = {"title": made.title, "entry": made.entry.index, "fallback": made.fallback}

@@ -129,11 +129,11 @@ async def _consume_once(_statuses: Statuses, consumer: Consumer, told: _Told) ->
 
     stop = anyio.Event()
 
-    def ended(done: Round) -> None:
+    def end_round(done: Round) -> None:
         told.tell(done)
         stop.set()
 
-    await watch_folder(consumer, stop=stop, on_round=ended)
+    await watch_folder(consumer, stop=stop, on_round=end_round)
 
 
 async def _watch(statuses: Statuses, consumer: Consumer, told: _Told) -> None:

@@ -73,8 +73,8 @@ class Talk:
         """Somebody writes: what is being thought is broken off first."""
         self._portal.call(quiet.hush)
 
-    def heard(self, quiet: IdleCycle | Upkeep, session: str) -> None:
-        self._portal.call(quiet.heard, session)
+    def note_message(self, quiet: IdleCycle | Upkeep, session: str) -> None:
+        self._portal.call(quiet.note_message, session)
 
     def wait_for(self, work: Callable[[], Coroutine[object, object, T]]) -> T:
         """What the agent does, done; Ctrl-C in the meantime interrupts it."""
@@ -104,7 +104,7 @@ class Talk:
         names: tuple[str, ...] = ()
         while not names:
             await sleep(PATIENCE)
-            names = self.agent.connecting
+            names = self.agent.pending_servers
         say(f"connecting to {', '.join(names)} ...")
 
 

@@ -189,7 +189,7 @@ def trust(name: str, *, yes: bool, persona: str | None, as_json: bool) -> int:
     from mentis.codec.forms import to_object
 
     with _open(persona) as box:
-        wanted, definitions = box.untrusted(name), box.has_definitions(name)
+        wanted, definitions = box.untrusted_digest(name), box.has_definitions(name)
         if wanted is not None:
             if not yes:
                 _show_source(box, name)
@@ -265,11 +265,11 @@ def _open(persona: str | None) -> Toolbox:
 def _listed(box: Toolbox, *, connect: bool) -> Listing:
     import anyio
 
-    async def listed() -> Listing:
-        async with box.connected():
+    async def list_connected() -> Listing:
+        async with box.connect():
             return await anyio.to_thread.run_sync(box.listing)
 
-    return anyio.run(listed) if connect else box.listing()
+    return anyio.run(list_connected) if connect else box.listing()
 
 
 def _show_source(box: Toolbox, name: str) -> None:
@@ -284,8 +284,8 @@ def _trust_definitions(box: Toolbox, name: str, *, yes: bool) -> tuple[tuple[str
     import anyio
 
     async def settle() -> tuple[tuple[str, ...], Listing]:
-        async with box.connected() as connected:
-            blocked = box.blocked(name)
+        async with box.connect() as connected:
+            blocked = box.blocked_acts(name)
             if blocked and not yes:
                 for line in (line for shown in blocked for line in act_lines(shown)):
                     say(line)

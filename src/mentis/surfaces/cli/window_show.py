@@ -1,4 +1,4 @@
-"""What a turn's entry says of the window that the model opened its answer with."""
+"""Shows what a turn's entry says of the window that the model opened its answer with."""
 
 from __future__ import annotations
 

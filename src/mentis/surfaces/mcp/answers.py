@@ -1,4 +1,4 @@
-"""What each tool and each resource answers. Nothing here knows the protocol; everything blocks."""
+"""Answers of each tool and each resource. They know nothing of the protocol, and all block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What this server offers, as data: names, words and schemas. It needs no SDK to be read."""
+"""The offer of this server, as data: names, words and schemas. It needs no SDK to be read."""
 
 from __future__ import annotations
 

@@ -259,12 +259,12 @@ class _Reading:
         if not self.row.variables:
             return self.row.given
         found = self.inputs.part(Variables, self.row.variables)
-        lasting = self._there(found, "what the persona remembered").told
+        lasting = self._there(found, "what the persona remembered").told_values
         return {**lasting, **self.row.given}
 
     def _memory(self, told: Recollection) -> Span:
         try:
-            text = self.notes.opened().get(told.id).text
+            text = self.notes.open().get(told.id).text
         except UsageError as error:
             raise _gone(self.entry, f"memory {told.id!r} was forgotten") from error
         return Span(

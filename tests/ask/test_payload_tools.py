@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mentis.ask.offered_tools import offered_in
 from mentis.ask.one_call import RequestFiles, call_route, read_outgoing
+from mentis.ask.payload_tools import offered_in
 from mentis.call.scripted import ScriptedProvider
 from mentis.facts.abilities import wire_of
 from mentis.home.create import create_home
