@@ -63,9 +63,8 @@ from mentis.tools.builtin_acts import open_states
 from mentis.turn.agent_parts import AgentParts
 from mentis.turn.deliveries import deliverable_outcomes, delivery_session, news_for_turn
 from mentis.turn.lock import exclusive
-from mentis.turn.news_lock import hold_delivery_lock
+from mentis.turn.news_lock import hold_news_lock
 from mentis.turn.recaller import RecallResult, RecallScope, empty_recall
-from mentis.turn.recovery import delivery_lock, follow_talks, turn_lock
 from mentis.turn.replay.fork import (
     Fork,
     fork_turn,
@@ -76,6 +75,7 @@ from mentis.turn.replay.fork import (
 )
 from mentis.turn.replay.recorded_turn import RecordedTurn, find_entry, load_turn
 from mentis.turn.replay.replay import Replay, replay_turn
+from mentis.turn.session_lock import delivery_lock, follow_talks, turn_lock
 from mentis.turn.turn import (
     TurnResult,
     compose_turn,
@@ -580,7 +580,7 @@ class Agent:
         place = session or await to_thread.run_sync(delivery_session, parts.record, outcome)
         checked_id(place, "session")
         async with self._one_at_a_time() as reading, exclusive(parts.record, parts.who, "delivery"):
-            with hold_delivery_lock(parts.who):
+            with hold_news_lock(parts.who):
                 async with delivery_lock(parts.record, parts.who, place):
                     return await make_delivery(
                         parts, outcome, session=place, on_delta=on_delta or _ignore, reading=reading

@@ -19,7 +19,7 @@ from mentis.home.identity import Identity
 from mentis.record.agent_record import AgentRecord
 from mentis.record.threads import is_message, standing_numbers
 from mentis.settings.sources import LiveSettings
-from mentis.turn.recovery import is_followed
+from mentis.turn.session_lock import is_followed
 from mentis.values.entry import Entry
 from mentis.values.timeline import Timeline, clock_time
 from mentis.values.value import Value

@@ -23,7 +23,7 @@ _FILE = "{}.telling.alone"
 
 
 @contextmanager
-def hold_delivery_lock(who: Identity) -> Generator[None]:
+def hold_news_lock(who: Identity) -> Generator[None]:
     """Be the one who tells; StoreLocked while somebody else does. It waits for nobody."""
     folder = who.home.owners
     inside(folder.parent, folder.name)
@@ -54,7 +54,7 @@ async def claim_news(
         news = await to_thread.run_sync(find)
         if news:
             try:
-                stack.enter_context(hold_delivery_lock(who))
+                stack.enter_context(hold_news_lock(who))
             except StoreLocked:
                 news = ()
             else:
@@ -65,7 +65,7 @@ async def claim_news(
 def is_delivering(who: Identity) -> bool:
     """Whether somebody tells just now. It blocks."""
     try:
-        with hold_delivery_lock(who):
+        with hold_news_lock(who):
             return False
     except StoreLocked:
         return True

@@ -1,26 +1,14 @@
 """Turns that a process has begun and never ended, found by the next one that talks there.
 
-Whoever is at a turn holds a lock file for as long; the system lets go of it however the process
-ends. A message that is still pending when nobody else is at it was left behind: it becomes failed,
-and an entry says so.
+A message that is still pending when nobody else is at it was left behind: it becomes failed, and an
+entry says so.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import AsyncGenerator, Generator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from anyio import CancelScope, sleep, to_thread
-
-from mentis.disk.atomic import unwritable
-from mentis.disk.inside import inside
-from mentis.disk.lock import try_lock
-from mentis.errors import StoreLocked
-from mentis.home.identity import Identity
 from mentis.record.agent_record import AgentRecord
 from mentis.record.media_digest import media_digest
 from mentis.record.stored_turns import turn_digest
@@ -30,85 +18,18 @@ from mentis.values.part import MediaPart
 from mentis.values.turn import Turn
 from mentis.values.turn_writes import TurnWrites
 
-if TYPE_CHECKING:
-    from filelock import FileLock
-
 LEFT = "left_behind"
-_QUIET = "quiet"
-_TURN, _DELIVERY = "turn", "delivery"
-_POLL = 0.05
-_MOST = 1000
-
-
-@asynccontextmanager
-async def turn_lock(
-    record: AgentRecord, who: Identity, session: str
-) -> AsyncGenerator[tuple[Entry, ...]]:
-    """Be the one who is at a turn of this session; what was left behind there is settled first. A
-    delivery that goes on there is waited for: it would land between a message and its answer.
-    """
-    folder, name = _turns(who, session)
-    lock = await to_thread.run_sync(_enter, folder, name)
-    try:
-        while await to_thread.run_sync(_is_busy, folder, name, _DELIVERY):  # noqa: ASYNC110  # of another process
-            await sleep(_POLL)
-        yield await to_thread.run_sync(fail_left_behind, record, who, session, lock)
-    finally:
-        with CancelScope(shield=True):
-            await to_thread.run_sync(_leave, lock)
-
-
-@asynccontextmanager
-async def delivery_lock(
-    record: AgentRecord, who: Identity, session: str
-) -> AsyncGenerator[tuple[Entry, ...]]:
-    """The same for a delivery; StoreLocked while somebody else is at a turn of this session.
-
-    Either side first says that it is there and looks for the other after that, so that one of them
-    always sees the other.
-    """
-    folder, name = _turns(who, session)
-    locks = [await to_thread.run_sync(_enter, folder, name)]
-    try:
-        locks.append(await to_thread.run_sync(_enter, folder, name, _DELIVERY))
-        if await to_thread.run_sync(_is_busy, folder, name, _TURN, Path(locks[0].lock_file)):
-            raise StoreLocked(
-                f"somebody is being answered in session {session!r} just now",
-                hint="deliver it when that is over",
-                session=session,
-            )
-        yield await to_thread.run_sync(fail_left_behind, record, who, session, locks[0])
-    finally:
-        with CancelScope(shield=True):
-            for lock in locks:
-                await to_thread.run_sync(_leave, lock)
-
-
-@contextmanager
-def follow_talks(who: Identity) -> Generator[None]:
-    """Be one who follows the talks of this persona while they are silent: `mentis run` leaves
-    their afterthoughts to whoever can show them.
-    """
-    lock = _enter(who.home.owners / _QUIET, who.persona.id)
-    try:
-        yield
-    finally:
-        _leave(lock)
-
-
-def is_followed(who: Identity) -> bool:
-    """Whether anybody does. It blocks."""
-    return any(_busy(who.home.owners / _QUIET, who.persona.id))
 
 
 def fail_left_behind(
-    record: AgentRecord, who: Identity, session: str, own: FileLock
+    record: AgentRecord, session: str, is_busy: Callable[[], bool]
 ) -> tuple[Entry, ...]:
-    """Record each pending message as failed, unless somebody else may still be at it. It blocks."""
+    """Record each pending message as failed, unless `is_busy` says that somebody else may still be
+    at one. It blocks.
+    """
     turns = record.turns(session)
     pending = [number for number, turn in enumerate(turns) if turn.state == "pending"]
-    folder, name = _turns(who, session)
-    if not pending or any(_busy(folder, name, but=Path(own.lock_file))):
+    if not pending or is_busy():
         return ()
     # Once more: who was at it may have ended it between the two looks.
     turns = record.turns(session)
@@ -129,40 +50,3 @@ def _settle(record: AgentRecord, session: str, number: int, turn: Turn) -> Entry
     media = [media_digest(part) for part in turn.parts if isinstance(part, MediaPart)]
     body |= {"attachments": media} if media else {}
     return record.append("turn", body, turns=TurnWrites(session, number, failed.state))
-
-
-def _turns(who: Identity, session: str) -> tuple[Path, str]:
-    return who.home.owners / "turns", f"{who.persona.id}.{session}"
-
-
-def _enter(folder: Path, name: str, what: str = _TURN) -> FileLock:
-    """The first free name: two agents of one process may be at the same session."""
-    inside(folder.parent.parent, f"{folder.parent.name}/{folder.name}")
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise unwritable(folder, error) from error
-    for count in range(_MOST):
-        if (lock := try_lock(folder / f"{name}.{os.getpid()}-{count}.{what}")) is not None:
-            return lock
-    raise unwritable(folder, OSError("too many turns are begun here"))
-
-
-def _is_busy(folder: Path, name: str, what: str, but: Path | None = None) -> bool:
-    return any(_busy(folder, name, what, but=but))
-
-
-def _busy(folder: Path, name: str, what: str = _TURN, *, but: Path | None = None) -> Iterator[bool]:
-    for path in folder.glob(f"{name}.*.{what}"):
-        if path == but or path.is_symlink() or not path.is_file():
-            continue
-        lock = try_lock(path)
-        yield lock is None
-        if lock is not None:
-            _leave(lock)
-
-
-def _leave(lock: FileLock) -> None:
-    with suppress(OSError):  # a file that stays is taken by the next one
-        Path(lock.lock_file).unlink(missing_ok=True)
-    lock.release()
