@@ -17,7 +17,7 @@ from mentis.home.parts import Parts
 from mentis.loop.sources import LoopChoice
 from mentis.tick.events import TickEvent
 from mentis.tools.acts import open_acts
-from mentis.turn import recovery as underway
+from mentis.turn import session_lock
 from mentis.values.rendering import Rendering
 from mentis.values.route import Route
 
@@ -109,7 +109,7 @@ async def test_a_message_waits_for_a_delivery_that_goes_on_in_its_talk(
         slow.go.set()
         await checkpoint()
 
-    monkeypatch.setattr(underway, "sleep", waited)
+    monkeypatch.setattr(session_lock, "sleep", waited)
     async with two(made(tmp_path, ASK), slow) as (one, other):
         async with create_task_group() as beside:
             beside.start_soon(other.loop(choice=LoopChoice(10.0, 1), pause=slow.clock).run)
