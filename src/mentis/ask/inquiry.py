@@ -72,8 +72,8 @@ class Inquiry:
     prompt of this attempt went out, so that somebody may charge for it; `unanswered` are the calls
     of which that is so on routes that were passed over. `calls` are the answers that came to an
     end; that of the attempt itself is added by `close`. `named_caches`: a route may ask to have a
-    cache made first. `as_it_came`: whatever is wrong with a whole answer is
-    left to whoever reads it. `skips` says which routes are passed over because no prompt fits them.
+    cache made first. `as_it_came`: whatever is wrong with a whole answer is left to whoever reads
+    it. `skips` says which routes are passed over because no prompt fits them.
     """
 
     models: Models

@@ -20,9 +20,7 @@ from mentis.values.turn_writes import TurnWrites
 
 @dataclass(frozen=True, slots=True)
 class AgentRecord:
-    """What an agent said and did, with the clock and ids that stamp what is added. Its
-    methods block.
-    """
+    """What an agent said and did, with the clock and ids that stamp what is added. It blocks."""
 
     agent: str
     ledger: LedgerStore

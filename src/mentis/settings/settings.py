@@ -251,7 +251,7 @@ def _describe(model: type[BaseModel], prefix: str) -> Iterator[SettingDoc]:
         elif section := _section(annotation):
             yield from _describe(section, f"{prefix}{name}.")
         else:
-            unset = info.default is None or info.default_factory is not None
+            unset = info.is_required() or info.default is None or info.default_factory is not None
             default = "" if unset else f"`{_toml(info.default)}`"
             doc = info.description or ""
             yield SettingDoc(f"{prefix}{name}", _type_name(annotation), default, doc)

@@ -37,7 +37,7 @@ from mentis.settings.sources import LiveSettings
 from mentis.turn import telemetry
 from mentis.turn.agent_parts import AgentParts
 from mentis.turn.beside import builder_for, one_prompt, require_text, speakers
-from mentis.turn.ending import keeper_of
+from mentis.turn.ending import recorder_of
 from mentis.turn.replay.fork import SESSION as FORK
 from mentis.turn.run import TurnRun
 from mentis.turn.snapshot import TurnSnapshot
@@ -273,8 +273,8 @@ def _mark(run: _Run, failure: MentisError | None) -> Mark:
 def _record(
     turn: TurnRun, run: _Run, reply: Reply, *, trigger: Trigger, failure: MentisError | None
 ) -> Entry:
-    keeper = keeper_of(turn.parts.record, turn.parts.inputs, turn.inquiry, run.before.session)
-    keep = partial(keeper.note, turn.stimulus, None, reply=reply, failure=failure)
+    recorder = recorder_of(turn.parts.record, turn.parts.inputs, turn.inquiry, run.before.session)
+    keep = partial(recorder.note, turn.stimulus, None, reply=reply, failure=failure)
     return keep(facts=_facts(run, trigger, failure), marks=(_mark(run, failure),))
 
 

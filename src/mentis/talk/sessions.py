@@ -115,10 +115,10 @@ def set_title(record: AgentRecord, session: str, title: str) -> Entry:
     clean = " ".join(title.split())
     if not clean or len(clean) > _LONGEST_TITLE:
         raise UsageError(f"a title has 1 to {_LONGEST_TITLE} characters", hint="make it shorter")
-    if not record.turns(session):
+    number = len(record.turns(session))
+    if not number:
         raise UsageError(f"there is no session {session!r}", hint="`mentis sessions list`")
     turn = title_turn(clean)
-    number = len(record.turns(session))
     told = {"session": session, "number": number, "inner": TITLE, "by": "owner"}
     body: dict[str, object] = {
         "turn": told,

@@ -4,7 +4,7 @@ its acts are done, and all of it is recorded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,7 +16,7 @@ from mentis.act.builtin.rest import SLEEP
 from mentis.act.seen import Told, seen_of
 from mentis.act.senses import sense_of
 from mentis.ask.reservation import release_after
-from mentis.errors import Defect, MentisError, StoreLocked
+from mentis.errors import MentisError, StoreLocked
 from mentis.home.redaction import known_keys
 from mentis.ports.state_store import StateStore
 from mentis.prompts.cognition import load_state
@@ -27,6 +27,7 @@ from mentis.turn.deliveries import pending_outcomes
 from mentis.turn.lock import named_lock
 from mentis.turn.news_lock import claim_news, is_delivering
 from mentis.turn.snapshot import TurnSnapshot
+from mentis.turn.turn import run_shielded
 from mentis.turn.window import PART
 from mentis.values.action import Action, Outcome
 from mentis.values.cognition import REVIEW, CognitionState, Sense, root_partition
@@ -112,7 +113,7 @@ class Cortex:
             with telemetry.span(telemetry.TICK, facts) as span:
                 listening = emit_to_all(emit, on_span(span, secrets=self.secrets()))
                 await self._parts.acting.begin()
-                known = frozenset(await _shielded(self._close))
+                known = frozenset(await run_shielded(self._close))
                 fresh = tuple([one for one in senses if one.id not in known])
                 rest = tuple([one for one in taken if one not in known])
                 run = partial(
@@ -217,7 +218,7 @@ class Cortex:
             done = replace(done, taken=() if done.again else taken)
             record = partial(record_tick, parts.record, parts.who, self._blobs, done)
             record = partial(record, registry=parts.acting.registry)
-            entry = await _shielded(partial(release_after, asking.reserve, record))
+            entry = await run_shielded(partial(release_after, asking.reserve, record))
         ended = partial(self._failing_after, over.thought, moment, recorded=entry is not None)
         unrecorded = await to_thread.run_sync(partial(ended, emit, nothing_told=not given))
         alarms = await to_thread.run_sync(self._alarms, present, emit, unrecorded)
@@ -249,7 +250,7 @@ class Cortex:
         if thought.acts or thought.state.revision != before:
             write = partial(note_tick, self._parts.record, self._parts.who, thought)
             write = partial(write, before=before, taken=taken, calls=tuple(asking.calls))
-            words = words_of(await _shielded(partial(write, told=moment.news)))
+            words = words_of(await run_shielded(partial(write, told=moment.news)))
             over.unsaved = await self._save(moment.state, thought, emit, words=words)
         over.thought = thought
         if thought.acts:
@@ -330,7 +331,7 @@ class Cortex:
             words=f"{words}{review}",
         )
         try:
-            await _shielded(save)
+            await run_shielded(save)
         except MentisError as error:
             facts = {"code": error.code, "reason": error.message, "revision": before.revision}
             emit(TickEvent("state_save_refused", facts=facts))
@@ -468,10 +469,3 @@ def _until_sleep(thought: Tick) -> Tick:
 def _blocked(acts: Sequence[ActDraft], start: int, why: str) -> tuple[DroppedElement, ...]:
     told = enumerate(acts, start)
     return tuple([DroppedElement("acts", n, "blocked", f"{one.name}: {why}") for n, one in told])
-
-
-async def _shielded(work: Callable[[], T]) -> T:
-    """Also when cancelled: what was done and what it cost is kept."""
-    with CancelScope(shield=True):
-        return await to_thread.run_sync(work)
-    raise Defect("what shields the record from being cancelled was cancelled itself")

@@ -35,7 +35,7 @@ from mentis.values.turn import Role, Turn
 from mentis.values.value import Value
 
 from .agent_parts import AgentParts
-from .ending import keeper_of
+from .ending import recorder_of
 from .run import Compose, TurnRun
 from .snapshot import TurnSnapshot
 from .turn import run_shielded
@@ -103,10 +103,10 @@ async def ask_aside(
         interrupted = reading.cancelled_caught
     finally:
         reply = run.reply(interrupted=interrupted)
-        keeper = keeper_of(parts.record, parts.inputs, run.inquiry, session)
-        heard = SideAnswer(reply, failure, keeper.lineage(stimulus), _begun(run.inquiry))
+        recorder = recorder_of(parts.record, parts.inputs, run.inquiry, session)
+        heard = SideAnswer(reply, failure, recorder.lineage(stimulus), _begun(run.inquiry))
         note = take(heard)
-        keep = partial(keeper.note, stimulus, note.turn, reply=reply, facts=note.facts)
+        keep = partial(recorder.note, stimulus, note.turn, reply=reply, facts=note.facts)
         keep = partial(keep, failure=failure)
         entry = await run_shielded(partial(release_after, run.reserve, keep))
     return SideQuestion(reply, note, entry, run.inquiry.calls[0].composed, failure)

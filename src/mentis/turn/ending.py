@@ -259,7 +259,7 @@ class TurnRecorder:
         return {"digests": digests, **_attached(stimulus)}
 
 
-def keeper_of(
+def recorder_of(
     record: AgentRecord, inputs: TurnInputStore, inquiry: Inquiry, session: str
 ) -> TurnRecorder:
     """For a question that was asked: what its first call was told is what the entry binds."""

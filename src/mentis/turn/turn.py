@@ -37,7 +37,7 @@ from mentis.values.value import Value
 from .agent_parts import AgentParts
 from .correction import asks_again, judge
 from .deliveries import news_for_turn
-from .ending import TurnRecorder, keeper_of, record_unasked, store_message
+from .ending import TurnRecorder, record_unasked, recorder_of, store_message
 from .news import news_spans, told_in
 from .news_lock import claim_news
 from .placement import place_recall, with_residency
@@ -259,24 +259,24 @@ def compose_turn(
     recalled: RecallResult,
 ) -> ComposedPrompt:
     """What came to mind in its place, and the prompt as it would be sent to `route` now."""
-    parts, brought = parts.asking(parts.models.on(route)), recalled
+    who, models = parts.who, parts.models.on(route)
     offered = parts.acting.offered_tools(route, asked=stimulus.asked)
-    placed = place_recall(parts.who, parts.models, stimulus, brought, offered=offered)
+    placed = place_recall(who, models, stimulus, recalled, offered=offered)
     told, window = placed.recalled, present.window
     asked, notes = window_values(window, route, tools=bool(told.tools))
     spans = (*news_spans(news), *(window.verdict if window else ()))
     degraded = (*present.degraded, *told.degraded, *notes)
-    counter = parts.models.counter(route)
+    counter = models.counter(route)
     inputs = inputs_now(
-        parts.who,
-        parts.models,
+        who,
+        models,
         present,
         replace(told, news=spans, degraded=degraded),
         history=_for_whom(stimulus, history),
         variables={**present.variables_for(stimulus.mode), **asked},
     )
-    composed = compose_inputs(inputs, counter, parts.who.secret)
-    if brought.outlook.passing:
+    composed = compose_inputs(inputs, counter, who.secret)
+    if recalled.outlook.passing:
         return ComposedPrompt(composed, inputs)
     return ComposedPrompt(with_residency(composed, placed.residency, counter), inputs)
 
@@ -360,7 +360,7 @@ def _rules(run: TurnRun) -> GateRules:
 
 
 @dataclass(slots=True)
-class Ended:
+class TurnEnd:
     """The end of a turn: the reply and the entry are there once it is recorded."""
 
     run: TurnRun
@@ -378,15 +378,15 @@ class Ended:
 
 
 @asynccontextmanager
-async def end(run: TurnRun, place: Place, stream: _Stream) -> AsyncGenerator[Ended]:
+async def end(run: TurnRun, place: Place, stream: _Stream) -> AsyncGenerator[TurnEnd]:
     """Record the turn, whatever happens in it: its entry and what was said, as one."""
-    ended, place.asking, place.interrupted = Ended(run, place), True, True
+    ended, place.asking, place.interrupted = TurnEnd(run, place), True, True
     try:
         yield ended
     finally:
         reply = run.reply(interrupted=place.interrupted)
         await run_shielded(partial(run.reconcile_cache, place.session))
-        keep = partial(_keeper(run, place.session).end, run.stimulus, place.number)
+        keep = partial(_recorder(run, place.session).end, run.stimulus, place.number)
         keep = partial(keep, reply=reply, outcomes=run.outcomes, failure=ended.failure)
         entry = await run_shielded(partial(release_after, run.reserve, keep))
         ended.recorded = reply, entry
@@ -410,11 +410,11 @@ def _result(run: TurnRun, session: str, reply: Reply, entry: Entry) -> TurnResul
     )
 
 
-def _keeper(run: TurnRun, session: str) -> TurnRecorder:
-    keeper = keeper_of(run.parts.record, run.parts.inputs, run.inquiry, session)
+def _recorder(run: TurnRun, session: str) -> TurnRecorder:
+    recorder = recorder_of(run.parts.record, run.parts.inputs, run.inquiry, session)
     first = run.inquiry.calls[0]
     return replace(
-        keeper,
+        recorder,
         repeat=run.repeat,
         settled=run.settled,
         told=() if run.dry else told_in(first.composed.request),
