@@ -11,11 +11,11 @@ import pytest
 from mentis.act import entries
 from mentis.act.approvals import Approvals
 from mentis.act.gate import Gate, GateRules
-from mentis.act.recovery import Recovery
 from mentis.act.seen import seen_of
 from mentis.ledger.recipes import holds
 from mentis.ledger.verify import verify_chain
 from mentis.ports.clock import FixedClock
+from mentis.recovery.acts import Recovery
 from mentis.values.act import ActCall, ActSpec, Decision
 from mentis.values.action import Action
 from mentis.values.mark import Mark

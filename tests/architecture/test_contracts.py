@@ -66,6 +66,7 @@ def test_the_contracts_hold(copy: Path) -> None:
         ("prompts/planted.py", "import mentis.tools", LAYERS),
         ("tools/planted.py", "import mentis.turn", LAYERS),
         ("ask/planted.py", "import mentis.tools", LAYERS),
+        ("recovery/planted.py", "import mentis.tools", LAYERS),
         ("turn/planted.py", "import mentis.talk", LAYERS),
         ("talk/planted.py", "import mentis.tick", LAYERS),
         ("tick/planted.py", "import mentis.assemble", LAYERS),

@@ -17,9 +17,9 @@ from mentis.loop.sealed import Seals
 from mentis.loop.sources import LoopChoice
 from mentis.loop.timers import Timer, Timers
 from mentis.ports.sense_source import ListedSenses
+from mentis.record.tick_senses import LOST
+from mentis.recovery.ticks import CUT_OFF
 from mentis.tick.expand import PART
-from mentis.tick.handed_on import LOST
-from mentis.tick.underway import CUT_OFF
 from mentis.turn.window import VERDICT
 from mentis.values.cognition import Sense
 from mentis.values.tick import DRAFT_DROPPED

@@ -28,9 +28,9 @@ from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.stores.states import States
 from mentis.tick.cortex import TickResult
+from mentis.tick.ending import FinishedTick, record_tick
 from mentis.tick.events import JsonLines, TickEvent, on_span
 from mentis.tick.health import NO_STREAKS, Alarm, stage_fields
-from mentis.tick.kept import FinishedTick, record_tick
 from mentis.values.cognition import CognitionState, GoalTree, L1Entry, Sense
 from mentis.values.json import JsonObject
 from mentis.values.rendering import Rendering

@@ -27,6 +27,7 @@ from mentis.values.entry import Entry
 from mentis.values.rendering import Rendering
 from mentis.values.route import Route
 from mentis.values.tick import LeftOut
+from mentis.values.trust import Trust
 
 from .injected import Heard
 
@@ -222,6 +223,23 @@ async def test_senses_that_there_is_no_room_for_come_in_the_next_tick(opened: Op
         later = [one.id for one in many[-cut.lines :]]
         assert 0 < len(later) < len(many)
         assert [one.id for one in done.senses] == later
+
+
+async def test_a_sense_that_comes_later_is_trusted_as_it_was_when_it_came(opened: Opened) -> None:
+    owners = [
+        Sense(f"o{one}", "note", {"text": f"line {one}\u2028 " * 100}, Trust.OWNER)
+        for one in range(20)
+    ]
+    guests = [Sense(f"g{one}", "mail", {"text": f"letter {one} " * 100}) for one in range(20)]
+    small = scripted(answer(), more="context_tokens = 5000\nmax_tokens = 500")
+    async with opened(small) as agent:
+        left = (await agent.tick([*owners, *guests])).senses
+        assert {one.trust for one in left} == {Trust.OWNER, Trust.UNTRUSTED}
+    async with opened(small) as agent:
+        again = (await agent.tick()).senses
+    assert again
+    given = {one.id: one for one in (*owners, *guests)}
+    assert all(one == given[one.id] for one in again)
 
 
 async def test_senses_in_the_words_of_a_helper_are_cut_as_they_are_and_the_others_come_later(

@@ -20,10 +20,10 @@ from mentis.act.builtin.rest import asked_rest
 from mentis.errors import BudgetReached, MentisError, StoreLocked
 from mentis.ports.sense_source import SenseSource
 from mentis.record.leases import entered
+from mentis.record.tick_entries import MOST_TAKEN
 from mentis.tick.blame import why_unheard
 from mentis.tick.cortex import Backlog, TickResult
 from mentis.tick.events import Emit, EventName, TickEvent, silent
-from mentis.tick.kept import MOST_TAKEN
 from mentis.tick.think import UNHEARD
 from mentis.values.cognition import Sense
 from mentis.values.tick import HIBERNATE

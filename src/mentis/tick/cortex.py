@@ -21,6 +21,9 @@ from mentis.home.redaction import known_keys
 from mentis.ports.state_store import StateStore
 from mentis.prompts.cognition import load_state
 from mentis.record.leases import entered
+from mentis.record.tick_entries import taken_deliveries, ticks_of
+from mentis.record.tick_senses import senses_left
+from mentis.recovery.ticks import SESSION, close_cut_off, note_tick, words_of
 from mentis.turn import telemetry
 from mentis.turn.agent_parts import AgentParts
 from mentis.turn.deliveries import pending_outcomes
@@ -44,15 +47,14 @@ from .cache import HelperCache
 from .catalogue import LiveCatalogue
 from .conclude import dropped_senses
 from .deadline import Shares
+from .ending import FinishedTick, record_tick, without_sense
 from .events import Emit, TickEvent, emit_to_all, on_span, silent
 from .failing import StageFailures, hint_for
 from .health import NO_STREAKS, Alarm, Streaks, streaks_in
-from .kept import FinishedTick, record_tick, senses_left, taken_deliveries, ticks_of, without_sense
 from .lineage import shown_texts
 from .run import TickLimits
 from .think import CUT, UNHEARD
 from .tick import tick
-from .underway import SESSION, close_cut_off, note_tick, words_of
 from .wire_up import StageBuilder
 
 T = TypeVar("T")
@@ -148,7 +150,7 @@ class Cortex:
     def _close(self) -> tuple[str, ...]:
         parts = self._parts
         return close_cut_off(
-            parts.record, parts.who, self._blobs, self._states, acting=parts.acting
+            parts.record, parts.who, self._blobs, self._states, news=parts.acting.news
         )
 
     def _waiting(self) -> Backlog:
@@ -249,7 +251,8 @@ class Cortex:
         before = moment.state.revision
         if thought.acts or thought.state.revision != before:
             write = partial(note_tick, self._parts.record, self._parts.who, thought)
-            write = partial(write, before=before, taken=taken, calls=tuple(asking.calls))
+            calls = [call.entry_fields() for call in asking.calls]
+            write = partial(write, before=before, taken=taken, calls=calls)
             words = words_of(await run_shielded(partial(write, told=moment.news)))
             over.unsaved = await self._save(moment.state, thought, emit, words=words)
         over.thought = thought

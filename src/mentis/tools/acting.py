@@ -17,7 +17,6 @@ from mentis.act.budget import ActTally, begun_in
 from mentis.act.dispatch import Dispatcher, DispatchLimits
 from mentis.act.gate import Gate, GateRules, judge_again, not_offered
 from mentis.act.journal import Journal, Sizes
-from mentis.act.recovery import Recovery, RecoveryResult
 from mentis.act.registry import Registry
 from mentis.act.seen import SeenRequest
 from mentis.compose.modes import writes_to_people
@@ -28,6 +27,7 @@ from mentis.ledger.chain import format_time
 from mentis.ledger.recipes import holds
 from mentis.ports.blob_store import BlobStore
 from mentis.record.outcome_news import read_news
+from mentis.recovery.acts import Recovery, RecoveryResult
 from mentis.settings.acts import CHOSEN, ActSettings
 from mentis.stores.files.owners import Owner, Owners
 from mentis.values.act import ActCall, ActSpec, Decision, WaitingAct

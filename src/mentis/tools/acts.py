@@ -16,7 +16,6 @@ from anyio import to_thread
 from mentis.act import entries
 from mentis.act.approvals import Approvals
 from mentis.act.entries import OpenAct
-from mentis.act.recovery import RecoveryResult
 from mentis.errors import BadInput, HomeError, StoreDamaged, UsageError
 from mentis.home.closing import Closeable
 from mentis.home.parts import Parts
@@ -24,6 +23,7 @@ from mentis.ledger.recipes import holds
 from mentis.ports.blob_store import BlobStore
 from mentis.record.act_stories import ActStory, act_stories
 from mentis.record.record import Record, open_record
+from mentis.recovery.acts import RecoveryResult
 from mentis.stores.files.accepted_acts import AcceptedFile
 from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.files.key_folder import config_folder

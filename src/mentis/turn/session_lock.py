@@ -21,9 +21,8 @@ from mentis.disk.lock import try_lock
 from mentis.errors import StoreLocked
 from mentis.home.identity import Identity
 from mentis.record.agent_record import AgentRecord
+from mentis.recovery.messages import fail_left_behind
 from mentis.values.entry import Entry
-
-from .recovery import fail_left_behind
 
 if TYPE_CHECKING:
     from filelock import FileLock

@@ -1,4 +1,4 @@
-"""What one tick hands on to the next: trusted as it was, and never kept twice."""
+"""A tick that was killed: closed by the next one, and nothing of it is thought or kept twice."""
 
 from __future__ import annotations
 
@@ -13,14 +13,11 @@ import pytest
 
 from mentis.act.functions import act
 from mentis.app.agent import Agent
-from mentis.app.wiring import open_agent_parts
 from mentis.errors import StoreFull
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
 from mentis.settle.output_ir import write_output_ir
-from mentis.stores.memory.blobs import BlobsInMemory
 from mentis.stores.sqlite.ledger import SqliteLedger
-from mentis.tick.handed_on import kept_senses, read_senses, seal_senses, write_senses
 from mentis.values.cognition import Sense
 from mentis.values.rendering import Rendering
 from mentis.values.route import Route
@@ -72,8 +69,7 @@ def opened(tmp_path: Path) -> Opened:
     home = create_home(tmp_path / "home")
     plain = (home / "mentis.toml").read_text(encoding="utf-8").replace("[routes]", "")
     route = '[routes.default]\nbackend = "scripted"\nfacts = {native_tools = false}\n'
-    limits = "context_tokens = 5000\nmax_tokens = 500\n"
-    (home / "mentis.toml").write_text(plain + route + limits, encoding="utf-8")
+    (home / "mentis.toml").write_text(plain + route, encoding="utf-8")
 
     def agent(model: Obeying) -> Agent:
         parts = Parts(provider=model, handlers=(post,), environ=dict(os.environ))
@@ -128,42 +124,3 @@ async def test_a_tick_that_was_killed_before_it_saved_is_thought_again(
     async with opened(Obeying()) as agent:
         done = await agent.tick([KEEP], taken=[KEEP.id])
     assert [one.text for one in done.state.l1_memory] == ["It is kept."]
-
-
-async def test_a_sense_that_comes_later_is_trusted_as_it_was_when_it_came(opened: Opened) -> None:
-    owners = [
-        Sense(f"o{one}", "note", {"text": f"line {one}\u2028 " * 100}, Trust.OWNER)
-        for one in range(20)
-    ]
-    guests = [Sense(f"g{one}", "mail", {"text": f"letter {one} " * 100}) for one in range(20)]
-    async with opened(Obeying()) as agent:
-        left = (await agent.tick([*owners, *guests])).senses
-        assert {one.trust for one in left} == {Trust.OWNER, Trust.UNTRUSTED}
-    async with opened(Obeying()) as agent:
-        again = (await agent.tick()).senses
-    assert again
-    given = {one.id: one for one in (*owners, *guests)}
-    assert all(one == given[one.id] for one in again)
-
-
-def test_senses_without_our_seal_are_nobodys(tmp_path: Path) -> None:
-    home = create_home(tmp_path / "home")
-    agent_parts, database, _ = open_agent_parts(home, persona=None, route="default", parts=Parts())
-    with database:
-        content, blobs = write_senses([KEEP]), BlobsInMemory()
-        assert read_senses(agent_parts.who, content, seal_senses(agent_parts.who, content)) == (
-            KEEP,
-        )
-        assert [one.trust for one in read_senses(agent_parts.who, content, "")] == [Trust.UNTRUSTED]
-        (forged,) = kept_senses(
-            agent_parts.who, blobs, {"blob": blobs.keep(content), "seal": "0" * 64}
-        )
-        assert forged.trust is Trust.UNTRUSTED
-        assert kept_senses(agent_parts.who, blobs, {"blob": "sha256:0"})[0].kind == "senses.lost"
-        unsayable = Sense("s", "mail", {"text": "\ud800"}, Trust.OWNER)
-        assert (
-            read_senses(agent_parts.who, write_senses([unsayable, KEEP]), "")[0].kind
-            == "senses.lost"
-        )
-        agent_parts.acting.close()
-        agent_parts.record.ledger.close()

@@ -17,11 +17,28 @@ from mentis.home.identity import Identity
 from mentis.ports.blob_store import BlobStore
 from mentis.values.cognition import Sense
 from mentis.values.json import JsonObject
+from mentis.values.mark import Mark
 from mentis.values.trust import Trust
+
+from .agent_record import AgentRecord
 
 LOST = "senses.lost"
 _KEY_BYTES = 64  # the longest key that BLAKE2b takes
 _PURPOSE = b"mentis-senses"
+_NEXT, _NEXT_KEY = "next", "senses"  # the mark of where they are kept for the next tick
+
+
+def senses_left(record: AgentRecord, who: Identity, blobs: BlobStore) -> tuple[Sense, ...]:
+    """The senses that the last tick left to the next one, trusted as they were. It blocks."""
+    told = record.ledger.mark(record.agent, _NEXT, _NEXT_KEY)
+    if told is None or told.value is None:
+        return ()
+    return kept_senses(who, blobs, told.value)
+
+
+def senses_mark(who: Identity, blobs: BlobStore, senses: Sequence[Sense]) -> Mark:
+    """Keep these for the next tick, and the mark that says where: of none, that there are none."""
+    return Mark(_NEXT, _NEXT_KEY, keep_senses(who, blobs, senses) if senses else None)
 
 
 def keep_senses(who: Identity, blobs: BlobStore, senses: Sequence[Sense]) -> dict[str, object]:

@@ -9,10 +9,10 @@ from typing import Any, cast
 
 import anyio
 import pytest
+from tests.act.stage import AGENT, Doing, Stage, allow, answering, spec
 
 from mentis.act import entries
 from mentis.act.dispatch import Judge
-from mentis.act.recovery import Recovery, RecoveryResult
 from mentis.act.registry import Registry
 from mentis.errors import StoreDown
 from mentis.ledger.chain import make_stamp
@@ -20,13 +20,12 @@ from mentis.ledger.verify import verify_chain
 from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.ports.ledger_store import LedgerStore
+from mentis.recovery.acts import Recovery, RecoveryResult
 from mentis.stores.memory import AcceptedInMemory, LedgerInMemory
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.values.act import ActCall, ActSpec, Decision, WaitingAct
 from mentis.values.action import Action, Outcome
-
-from .stage import AGENT, Doing, Stage, allow, answering, spec
 
 pytestmark = pytest.mark.anyio
 ONCE, AGAIN = spec("pay", external_effects=True), spec("put", idempotent=True)

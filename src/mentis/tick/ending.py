@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -14,8 +14,9 @@ from mentis.codec.forms import to_json, to_object
 from mentis.errors import BadInput, NotCanonical
 from mentis.home.identity import Identity
 from mentis.ports.blob_store import BlobStore
-from mentis.ports.entries import Stamp
 from mentis.record.agent_record import AgentRecord
+from mentis.record.tick_entries import append_tick
+from mentis.record.tick_senses import senses_left, senses_mark
 from mentis.tools.acting import ActRunner
 from mentis.turn.window import WindowRequest, turn_stamp, window_fields
 from mentis.values.action import Outcome
@@ -29,14 +30,8 @@ from mentis.values.trust import Trust
 from mentis.values.value import Value
 
 from .asking import TickCall
-from .handed_on import keep_senses, kept_senses
 from .health import stage_fields
 
-LOOKED_BACK = 64  # entries of turns among which the last ticks are looked for
-MOST_TAKEN = 256  # deliveries that are known as taken; what is older is let go long since
-_TAKEN = "taken"  # the kind of their marks
-_NEXT, _NEXT_KEY = "next", "senses"  # the mark of where they are kept for the next tick
-UNDERWAY, UNDERWAY_KEY = "tick", "underway"  # the mark of what a tick is about to do
 _MOST_VIOLATIONS = 20
 
 
@@ -80,7 +75,7 @@ def record_tick(
     body |= _windowed(registry, done)
     marks = tuple(map(told_mark, done.told))
     rest = partial(
-        record_tick_body, record, who, blobs, senses=done.senses, taken=done.taken, marks=marks
+        append_tick, record, who, blobs, senses=done.senses, taken=done.taken, marks=marks
     )
     rest = partial(rest, stamp=turn_stamp(record, done.window))
     try:
@@ -90,24 +85,6 @@ def record_tick(
         return rest({**body, "unbound": refusal.message})
 
 
-def record_tick_body(
-    record: AgentRecord,
-    who: Identity,
-    blobs: BlobStore,
-    body: Mapping[str, object],
-    *,
-    senses: Sequence[Sense],
-    taken: Sequence[str] = (),
-    marks: Sequence[Mark] = (),
-    stamp: Stamp | None = None,
-) -> Entry:
-    """The entry of a tick, with which it is over: nothing is underway any more."""
-    left = keep_senses(who, blobs, senses) if senses else None
-    body = {**body, **({"next": left} if left else {}), **({"taken": list(taken)} if taken else {})}
-    own = (Mark(UNDERWAY, UNDERWAY_KEY), Mark(_NEXT, _NEXT_KEY, left), *_taken(record, taken))
-    return record.append("turn", body, marks=(*marks, *own), stamp=stamp)
-
-
 def _windowed(registry: Registry, done: FinishedTick) -> dict[str, object]:
     """The window that the primary opened with, judged and held against what was done."""
     whole = [one.whole for one in done.calls if one.whole is not None]
@@ -115,14 +92,6 @@ def _windowed(registry: Registry, done: FinishedTick) -> dict[str, object]:
         return {}
     known = [spec.name for spec in registry.declarations()]
     return window_fields(done.window, whole, done.outcomes, known=known)
-
-
-def senses_left(record: AgentRecord, who: Identity, blobs: BlobStore) -> tuple[Sense, ...]:
-    """The senses that the last tick left to the next one, trusted as they were. It blocks."""
-    told = record.ledger.mark(record.agent, _NEXT, _NEXT_KEY)
-    if told is None or told.value is None:
-        return ()
-    return kept_senses(who, blobs, told.value)
 
 
 def without_sense(
@@ -139,16 +108,8 @@ def without_sense(
     found = (*[one for one in left if one.id == name], *told)
     marks = [told_mark(one.key) for one in news]
     if len(rest) < len(left):
-        kept = keep_senses(who, blobs, rest) if rest else None
-        marks.append(Mark(_NEXT, _NEXT_KEY, kept))
+        marks.append(senses_mark(who, blobs, rest))
     return found, tuple(marks)
-
-
-def ticks_of(record: AgentRecord, count: int = LOOKED_BACK) -> Iterator[Entry]:
-    """The entries of the last ticks, oldest first."""
-    for entry in record.latest(count, kind="turn"):
-        if "tick" in entry.fields and "turn" not in entry.fields:
-            yield entry
 
 
 def _facts(done: FinishedTick) -> dict[str, object]:
@@ -200,26 +161,3 @@ def _digest(values: Sequence[Value]) -> str:
         return digest(written.encode())
     except UnicodeEncodeError as error:
         raise BadInput("half a surrogate pair, which UTF-8 cannot say") from error
-
-
-def taken_deliveries(record: AgentRecord) -> tuple[str, ...]:
-    """Deliveries that recorded ticks took, the last ones; a source may not know of it yet."""
-    marks = record.ledger.marks(record.agent, _TAKEN)
-    return tuple([mark.key for mark in sorted(marks, key=_when)])
-
-
-def _taken(record: AgentRecord, ids: Sequence[str]) -> Iterator[Mark]:
-    """They are known in the moment the tick is; so many, and the oldest are forgotten."""
-    if not ids:
-        return
-    known = [one for one in taken_deliveries(record) if one not in ids]
-    for old in known[: max(0, len(known) + len(ids) - MOST_TAKEN)]:
-        yield Mark(_TAKEN, old)
-    now = round(record.now().timestamp() * 1000)
-    for one in ids:
-        yield Mark(_TAKEN, one, {"time": now})
-
-
-def _when(mark: Mark) -> int:
-    found = (mark.value or {}).get("time")
-    return found if isinstance(found, int) else 0

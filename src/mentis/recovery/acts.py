@@ -12,16 +12,15 @@ from functools import partial
 
 from anyio import Lock
 
+from mentis.act.batch import Batch, Slot
+from mentis.act.dispatch import Dispatcher, Judge, judge_safely
+from mentis.act.entries import OpenAct, moment
+from mentis.act.journal import ActIntent, SettledAct
 from mentis.errors import MentisError, StoreConflict, StoreDamaged
 from mentis.values.act import ActSpec, WaitingAct
 from mentis.values.action import Outcome, OutcomeState
 from mentis.values.digest import Digest
 from mentis.values.value import Value
-
-from .batch import Batch, Slot
-from .dispatch import Dispatcher, Judge, judge_safely
-from .entries import OpenAct, moment
-from .journal import ActIntent, SettledAct
 
 _CHANGED = "what was approved is not what can be done now: it is gone, blocked or changed"
 _GONE = "the process that did it ended before it could say what came of it"

@@ -1,4 +1,4 @@
-"""The plan of a tick, written down before anything of it is done: a kill leaves no riddle.
+"""The intent of a tick, written down before anything of it is done: a kill leaves no riddle.
 
 The next tick, or the next loop, finds what was left there and closes it: an entry says that the
 tick was cut off, and what came of its acts is sensed. The tick has a number, and so has the state
@@ -8,7 +8,7 @@ that it saved: what is saved already is not thought again, so nothing is kept tw
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -20,7 +20,8 @@ from mentis.home.identity import Identity
 from mentis.ports.blob_store import BlobStore
 from mentis.ports.state_store import StateStore
 from mentis.record.agent_record import AgentRecord
-from mentis.tools.acting import ActRunner
+from mentis.record.tick_entries import INTENT, INTENT_KEY, append_tick
+from mentis.record.tick_senses import LOST, read_senses, seal_senses, senses_left, write_senses
 from mentis.values.action import Action, Outcome, OutcomeState
 from mentis.values.cognition import REVIEW, Sense
 from mentis.values.entry import Entry
@@ -29,11 +30,6 @@ from mentis.values.mark import Mark
 from mentis.values.tick import DRAFT_DROPPED, Tick
 from mentis.values.trust import Trust
 from mentis.values.value import Value
-
-from .asking import TickCall
-from .handed_on import LOST, read_senses, seal_senses, write_senses
-from .health import stage_fields
-from .kept import UNDERWAY, UNDERWAY_KEY, record_tick_body, senses_left
 
 SESSION = "tick"  # of the acts of a tick
 CUT_OFF = "tick.cut_off"  # the kind of the sense that tells of it
@@ -54,13 +50,13 @@ def note_tick(
     *,
     before: int,
     taken: Sequence[str],
-    calls: Sequence[TickCall],
+    calls: Sequence[JsonObject],
     told: Sequence[str] = (),
 ) -> int:
     """Write down what is to be saved and done; the number that the tick has by that. It blocks.
 
-    What it senses next, what it wants to do, and of which acts it was told (`told` are their keys)
-    is in the mark alone: it goes with the tick.
+    What it senses next, what it wants to do, what it asked (`calls`, as its entry says them) and of
+    which acts it was told (`told` are their keys) is in the mark alone: it goes with the tick.
     """
     start, left = (
         record.ledger.count(record.agent),
@@ -75,12 +71,12 @@ def note_tick(
         **intent,
         "taken": list(taken),
         "told": list(told),
-        "calls": [call.entry_fields() for call in calls],
+        "calls": list(calls),
         "start": start,
         "left": left.decode(),
         "seal": seal_senses(who, left),
     }
-    mark = Mark(UNDERWAY, UNDERWAY_KEY, value)
+    mark = Mark(INTENT, INTENT_KEY, value)
     record.append("tick", {"intent": intent}, marks=[mark])
     return start
 
@@ -91,19 +87,24 @@ def words_of(number: int) -> str:
 
 
 def close_cut_off(
-    record: AgentRecord, who: Identity, blobs: BlobStore, states: StateStore, *, acting: ActRunner
+    record: AgentRecord,
+    who: Identity,
+    blobs: BlobStore,
+    states: StateStore,
+    *,
+    news: Callable[[], Sequence[Outcome]],
 ) -> tuple[str, ...]:
     """Close a tick that was cut off, if there is one: the deliveries that count as taken now.
 
     Where none of its acts was begun and its state was not saved they do not: what it sensed is
-    sensed again, and the news it was told are told again. It blocks, and whoever calls it is the
-    only one who ticks.
+    sensed again, and the news it was told are told again. `news` finds what came of acts outside
+    of it, which is told anyway. It blocks, and whoever calls it is the only one who ticks.
     """
-    mark = record.ledger.mark(record.agent, UNDERWAY, UNDERWAY_KEY)
+    mark = record.ledger.mark(record.agent, INTENT, INTENT_KEY)
     if mark is None or mark.value is None:
         return ()
     was = mark.value
-    left = _left(record, acting, _number(was, "start"))
+    left = _left(record, news, _number(was, "start"))
     saved = _is_saved(record.agent, states, was)
     heard = bool(left.begun) or saved
     taken = tuple(map(str, _list(was, "taken"))) if heard else ()
@@ -113,7 +114,7 @@ def close_cut_off(
         "revision": _number(was, "revision"),
         "before": _number(was, "before"),
         "noop": "cut_off",
-        **stage_fields(()),
+        "stages": {},
         **({} if heard else {"unheard": True}),
         **({} if saved or was.get("revision") == was.get("before") else {"unsaved": True}),
     }
@@ -124,7 +125,7 @@ def close_cut_off(
     )
     body = {"tick": tick, "calls": _list(was, "calls"), **({"told": told} if told else {})}
     marks = [*map(entries.told_mark, told)]
-    record_tick_body(record, who, blobs, body, senses=senses, taken=taken, marks=marks)
+    append_tick(record, who, blobs, body, senses=senses, taken=taken, marks=marks)
     return taken
 
 
@@ -158,7 +159,7 @@ def _handed_on(who: Identity, was: JsonObject, left: _Left) -> Iterator[Sense]:
     try:
         senses = read_senses(who, content, str(was.get("seal", "")))
     except BadInput as refusal:
-        yield Sense(f"{LOST}:{UNDERWAY}", LOST, {"reason": refusal.message}, Trust.RUNTIME)
+        yield Sense(f"{LOST}:{INTENT}", LOST, {"reason": refusal.message}, Trust.RUNTIME)
         return
     own = max(0, len(senses) - len(names))
     yield from senses[:own]
@@ -169,15 +170,15 @@ def _handed_on(who: Identity, was: JsonObject, left: _Left) -> Iterator[Sense]:
             yield sense
 
 
-def _left(record: AgentRecord, acting: ActRunner, start: int) -> _Left:
+def _left(record: AgentRecord, news: Callable[[], Sequence[Outcome]], start: int) -> _Left:
     last: dict[str, Entry] = {}
     for entry in record.ledger.entries(record.agent, start=start):
         head = _head(entry)
         if head.get("session") == SESSION and head.get("mode") == "beat":
             last[str(head.get("key"))] = entry
     own = {key: entry for key, entry in last.items() if _is_new(record, key, start)}
-    news = {outcome.key for outcome in acting.news()}
-    came = [entry for key, entry in own.items() if key not in news]
+    told = {outcome.key for outcome in news()}
+    came = [entry for key, entry in own.items() if key not in told]
     names = [str(_head(entry).get("type")) for entry in own.values()]
     return _Left(tuple(names), tuple(_outcomes(came)))
 

@@ -1,0 +1,1 @@
+"""Recovery: closes what a dead process left open: acts, messages, ticks."""
