@@ -32,7 +32,7 @@ MentisError
 │   │   ├── StoreTooNew          store-too-new     a newer Mentis wrote it
 │   │   ├── StoreDamaged         store-damaged     it is not the database it should be
 │   │   ├── StoreConflict        store-conflict    somebody else saved first
-│   │   └── LeaseHeld            lease-held        another process consumes these drafts
+│   │   └── LeaseHeld            lease-held        another process has taken that over
 │   ├── DownloadError        download          weights could not be fetched
 │   ├── EngineFailed         engine-failed     the embedded model stopped working
 │   ├── ActFailed            act-failed        an act says why it was not done

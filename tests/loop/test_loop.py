@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from anyio import create_task_group
 
-from mentis.errors import StoreError, StoreLocked
+from mentis.errors import LeaseHeld, StoreError, StoreLocked
 from mentis.loop.queue import SenseQueue
 from mentis.ports.sense_source import ListedSenses
 from mentis.tick.events import TickEvent
@@ -234,6 +234,22 @@ async def test_a_second_loop_is_told_who_runs(where: Where) -> None:
         with held, told:
             await other.loop(ticks=1).run()
         assert (await other.loop(ticks=1).run()).ticks == 1
+
+
+async def test_a_tick_that_another_took_over_does_not_end_the_loop(where: Where) -> None:
+    async with where.live(QUIET) as life:
+        put(inbox(life), "a.json", text="Hello.")
+        tick, refused = life.agent.tick_trusted, list[LeaseHeld]()
+
+        async def told(*args: object, **rest: object) -> object:
+            if not refused:
+                refused.append(LeaseHeld("the lease of `home/ada` to tick is lost"))
+                raise refused[0]
+            return await tick(*args, **rest)  # pyright: ignore[reportArgumentType]
+
+        life.agent.tick_trusted = told  # pyright: ignore[reportAttributeAccessIssue]  # lost once
+        report = await life.loop(ticks=3).run()
+    assert (report.stopped, report.thought, report.failed, report.aside) == ("ticks", 1, 1, 0)
 
 
 async def test_stop_lets_the_tick_end_and_said_twice_cuts_it_short(where: Where) -> None:

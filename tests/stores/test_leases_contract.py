@@ -18,6 +18,10 @@ from mentis.errors import LeaseHeld
 from mentis.ports.entries import Stamp
 from mentis.ports.ledger_store import LedgerStore
 from mentis.values.entry import Draft
+from mentis.values.mark import Mark
+from mentis.values.part import TextPart
+from mentis.values.turn import Turn
+from mentis.values.turn_writes import TurnWrites
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 YEARS = timedelta(days=1000)
@@ -87,6 +91,20 @@ def test_who_lost_the_lease_appends_nothing(ledger: LedgerStore, stamp: Stamp) -
     # Direct ways in need no lease.
     ledger.append("ada", [note(4)], stamp)
     assert [entry.body["n"] for entry in ledger.entries("ada")] == [1, 3, 4]
+
+
+@pytest.mark.parametrize("purpose", ["consume", "tick", "beat", "delivery", "run"])
+def test_with_a_lost_lease_neither_entry_nor_mark_nor_turn_is_written(
+    ledger: LedgerStore, stamp: Stamp, purpose: str
+) -> None:
+    mine = ledger.take_lease("ada", purpose, "one", now=NOW, seconds=10)
+    number = ledger.add_turn("ada", "main", Turn("user", (TextPart("Hi"),), state="pending"))
+    ledger.take_lease("ada", purpose, "two", now=NOW + timedelta(minutes=1), seconds=10)
+    marks, turns = [Mark("tick", "underway", {"n": 1})], TurnWrites("main", number, "complete")
+    with pytest.raises(LeaseHeld, match=f"to {purpose} with fence 1 is lost: two has it now"):
+        ledger.append("ada", [note(1)], stamp, lease=mine, marks=marks, turns=turns)
+    assert (ledger.count("ada"), ledger.marks("ada", "tick")) == (0, ())
+    assert [turn.state for turn in ledger.turns("ada", "main")] == ["pending"]
 
 
 def test_of_many_who_ask_for_a_lease_one_gets_it(ledger: LedgerStore) -> None:

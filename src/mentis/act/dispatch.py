@@ -32,6 +32,7 @@ from mentis.values.act import ActCall, ActSpec, Decision, WaitingAct
 from mentis.values.action import Action, Outcome, OutcomeState
 from mentis.values.block import Mode
 from mentis.values.digest import Digest
+from mentis.values.lease import Lease
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
@@ -105,11 +106,13 @@ class Dispatcher:
         session: str,
         outcomes: list[Outcome],
         places: Sequence[str] = (),
+        lease: Lease | None = None,
     ) -> None:
         """Add one outcome for each action, in their order, as soon as there is one.
 
         The list is the caller's, and complete also when this is cancelled or fails. With `places`
-        each is done there or not at all; without, wherever an act of its name is.
+        each is done there or not at all; without, wherever an act of its name is. Once somebody
+        else has the `lease` nothing is begun; what was begun before is ended in the record.
         """
         calls = [
             ActCall(action, self._ids.new_id(), self.journal.agent, session, mode)
@@ -119,7 +122,7 @@ class Dispatcher:
         with batch.ensure_outcomes():
             pairs = zip(calls, places or [""] * len(calls), strict=True)
             asked = [self._asked(call, judge, place) for call, place in pairs]
-            await self.run(batch, await self._begin(batch.slots, asked))
+            await self.run(batch, await self._begin(batch.slots, asked, lease))
 
     async def run(
         self, batch: Batch, ready: Sequence[tuple[Slot, ActIntent]], *, news: bool = False
@@ -183,10 +186,10 @@ class Dispatcher:
         )
 
     async def _begin(
-        self, slots: Sequence[Slot], asked: Sequence[Asked]
+        self, slots: Sequence[Slot], asked: Sequence[Asked], lease: Lease | None
     ) -> list[tuple[Slot, ActIntent]]:
         """Write all of it down at once; what could not be is not done."""
-        faults = await self.record(partial(self.journal.begin, asked))
+        faults = await self.record(partial(self.journal.begin, asked, lease=lease))
         ready: list[tuple[Slot, ActIntent]] = []
         invalid: list[tuple[Slot, SettledAct]] = []
         for slot, one, fault in zip(slots, asked, faults, strict=True):
@@ -198,7 +201,7 @@ class Dispatcher:
             else:
                 slot.settle(_not_begun(one, fault))
         if invalid:
-            again = partial(self.journal.begin, [settled for _, settled in invalid])
+            again = partial(self.journal.begin, [one for _, one in invalid], lease=lease)
             for (slot, settled), fault in zip(invalid, await self.record(again), strict=True):
                 slot.settle(_not_begun(settled, fault))
         return ready

@@ -24,6 +24,7 @@ from mentis.values.action import Outcome
 from mentis.values.digest import Digest
 from mentis.values.entry import Before, Draft, Entry
 from mentis.values.json import JsonObject
+from mentis.values.lease import Lease
 from mentis.values.mark import Mark
 from mentis.values.value import Value
 
@@ -91,17 +92,23 @@ class Journal:
         self._owed_lock = Lock()
         self._owed: dict[str, Written] = {}  # endings that could not be recorded yet, by key
 
-    def begin(self, asked: Sequence[Asked]) -> tuple[MentisError | None, ...]:
+    def begin(
+        self, asked: Sequence[Asked], *, lease: Lease | None = None
+    ) -> tuple[MentisError | None, ...]:
         """All of it in one append. For each what kept it out: it must not be done then.
 
         What cannot be written down at all (BadInput, NotCanonical) does not keep out the others.
+        With a `lease` nothing is begun once somebody else has it. To end what was begun none is
+        needed: it was done, whoever has the lease by then.
         """
         self.catch_up()
         written = [self._written(one) for one in asked]
-        fault = self._append([one for one in written if not isinstance(one, MentisError)])
+        fault = self._append([one for one in written if not isinstance(one, MentisError)], lease)
         if isinstance(fault, BadInput | NotCanonical):
             written = [self._tried(one) for one in written]
-            fault = self._append([one for one in written if not isinstance(one, MentisError)])
+            fault = self._append(
+                [one for one in written if not isinstance(one, MentisError)], lease
+            )
         faults = tuple(one if isinstance(one, MentisError) else fault for one in written)
         self._use_up(one for one, kept_out in zip(asked, faults, strict=True) if kept_out is None)
         return faults
@@ -203,7 +210,7 @@ class Journal:
         except MentisError:
             return ""
 
-    def _append(self, written: Sequence[Written]) -> MentisError | None:
+    def _append(self, written: Sequence[Written], lease: Lease | None = None) -> MentisError | None:
         if not written:
             return None
         drafts = [draft for draft, _ in written]
@@ -216,7 +223,7 @@ class Journal:
             return entry
 
         try:
-            made = self._ledger.append(self.agent, drafts, stamp, marks=marks)
+            made = self._ledger.append(self.agent, drafts, stamp, lease=lease, marks=marks)
         except MentisError as fault:
             return fault
         # A delivery that was known is somebody else's: they did it, and their marks stand.

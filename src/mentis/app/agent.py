@@ -544,10 +544,10 @@ class Agent:
         parts = self._staged("beat")
         async with (
             self._answering(BEATS) as (reading, _),
-            exclusive(parts.record, parts.who, "beat"),
+            exclusive(parts.record, parts.who, "beat") as record,
         ):
             return await make_beat(
-                parts,
+                replace(parts, record=record),
                 kind,
                 chance=chance or RandomChance(),
                 on_delta=on_delta or _ignore,
@@ -579,9 +579,13 @@ class Agent:
         parts = self._parts
         place = session or await to_thread.run_sync(delivery_session, parts.record, outcome)
         checked_id(place, "session")
-        async with self._one_at_a_time() as reading, exclusive(parts.record, parts.who, "delivery"):
+        async with (
+            self._one_at_a_time() as reading,
+            exclusive(parts.record, parts.who, "delivery") as record,
+        ):
+            parts = replace(parts, record=record)
             with hold_news_lock(parts.who):
-                async with delivery_lock(parts.record, parts.who, place):
+                async with delivery_lock(record, parts.who, place):
                     return await make_delivery(
                         parts, outcome, session=place, on_delta=on_delta or _ignore, reading=reading
                     )
@@ -650,8 +654,8 @@ class Agent:
         """Let no tick take a sense any more, whether a source has it or an earlier tick left it. It
         blocks; StoreLocked while one goes on.
         """
-        with self._cortex.withdraw_sense(sense.id) as (carried, marks):
-            put = self.senses_set_aside.put
+        with self._cortex.withdraw_sense(sense.id) as (record, carried, marks):
+            put = replace(self.senses_set_aside, record=record).put
             return put(carried or (sense,), marks, failures=failures, reason=reason)
 
     @property
@@ -659,14 +663,7 @@ class Agent:
         """The senses that no tick could take."""
         parts = self._parts
         seals = Seals(parts.who.agent, parts.who.secret)
-        return Asides(
-            parts.who.agent,
-            parts.record.ledger,
-            parts.acting.blobs,
-            parts.record.clock,
-            parts.record.ids,
-            seals,
-        )
+        return Asides(parts.record, parts.acting.blobs, seals)
 
     def loop(
         self,

@@ -9,7 +9,7 @@ from mentis.record.agent_record import AgentRecord
 from mentis.turn.lock import named_lock
 
 
-def loop_lock(record: AgentRecord, who: Identity) -> AbstractContextManager[None]:
+def loop_lock(record: AgentRecord, who: Identity) -> AbstractContextManager[AgentRecord]:
     """Be the one that runs it, for the length of the block. It blocks."""
     return named_lock(
         record,

@@ -19,17 +19,13 @@ from mentis.home.database import open_database
 from mentis.home.ledger import open_ledger
 from mentis.home.parts import Parts
 from mentis.home.system import RandomIds, SystemClock
-from mentis.ledger.chain import make_stamp
 from mentis.ports.blob_store import BlobStore
-from mentis.ports.clock import Clock
-from mentis.ports.ids import Ids
-from mentis.ports.ledger_store import LedgerStore
+from mentis.record.agent_record import AgentRecord
 from mentis.settings.sources import load_settings
 from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.files.home import find_home
 from mentis.stores.files.secret import make_secret, read_secret
 from mentis.values.cognition import Sense
-from mentis.values.entry import Draft
 from mentis.values.json import JsonObject
 from mentis.values.mark import Mark
 from mentis.values.trust import Trust
@@ -58,11 +54,8 @@ class Aside(Value):
 class Asides:
     """Those of one agent. Its methods block."""
 
-    agent: str
-    ledger: LedgerStore
+    record: AgentRecord
     blobs: BlobStore
-    clock: Clock
-    ids: Ids
     seals: Seals
 
     def put(
@@ -78,7 +71,7 @@ class Asides:
         """It is known from the moment it is recorded, and not taken again. What JSON cannot say
         of it is kept as it would be printed.
         """
-        now = self.clock.now().isoformat(timespec="seconds")
+        now = self.record.now().isoformat(timespec="seconds")
         sense = _kept(sense)
         blob = self.blobs.keep(to_json(sense))
         said = reason[:_LONGEST].encode(errors="backslashreplace").decode()
@@ -96,7 +89,7 @@ class Asides:
 
     def all(self) -> tuple[Aside, ...]:
         """The oldest first."""
-        found = (_read(mark) for mark in self.ledger.marks(self.agent, _MARK))
+        found = (_read(mark) for mark in self._marks())
         return tuple(sorted(found, key=lambda one: (one.time, one.id)))
 
     def find(self, name: str) -> Aside:
@@ -126,10 +119,8 @@ class Asides:
         not ours it comes like anything that somebody puts there, and nobody vouches for it.
         """
         sense = self.sense(aside)
-        marks = self.ledger.marks(self.agent, _MARK)
-        sealed = next(
-            (str((one.value or {}).get(SEAL)) for one in marks if one.key == aside.id), ""
-        )
+        values = (mark.value or {} for mark in self._marks() if mark.key == aside.id)
+        sealed = next((str(value.get(SEAL)) for value in values), "")
         if self.seals.holds(sense, sealed):
             return self.seals.sealed_form(sense)
         told = {"kind": sense.kind, "payload": dict(sense.payload), "trust": Trust.UNTRUSTED.value}
@@ -143,9 +134,10 @@ class Asides:
         told = {"id": aside.id, "kind": aside.kind, "state": state, "blob": aside.blob}
         why = {"failures": aside.failures, "reason": aside.reason} if state == "aside" else {}
         who = "runtime" if state == "aside" else "owner"
-        stamp = make_stamp(self.clock.now, self.ids.salt, self.clock.uptime)
-        draft = Draft(KIND, who, {"sense": {**told, **why}})
-        self.ledger.append(self.agent, [draft], stamp, marks=marks)
+        self.record.append(KIND, {"sense": {**told, **why}}, source=who, marks=marks)
+
+    def _marks(self) -> tuple[Mark, ...]:
+        return self.record.ledger.marks(self.record.agent, _MARK)
 
 
 @contextmanager
@@ -162,7 +154,8 @@ def open_asides(
         closing(open_ledger(settings, database, parts.variables)) as ledger,
     ):
         secret = parts.secret or read_secret(home) or make_secret(home, ids.salt)
-        yield Asides(agent, ledger, FileBlobs(home.blobs), clock, ids, Seals(agent, secret))
+        record = AgentRecord(agent, ledger, clock, ids)
+        yield Asides(record, FileBlobs(home.blobs), Seals(agent, secret))
 
 
 def unsayable(sense: Sense) -> str:

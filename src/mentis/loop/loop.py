@@ -17,7 +17,7 @@ from anyio import CancelScope, create_task_group, current_time, to_thread
 from anyio.abc import TaskGroup, TaskStatus
 
 from mentis.act.builtin.rest import asked_rest
-from mentis.errors import BudgetReached, MentisError, StoreLocked
+from mentis.errors import BudgetReached, LeaseHeld, MentisError, StoreLocked
 from mentis.ports.sense_source import SenseSource
 from mentis.record.leases import entered
 from mentis.record.tick_entries import MOST_TAKEN
@@ -195,7 +195,7 @@ class Loop:
             if await self._take():
                 return True
             waiting = await self._thinker.backlog()
-        except StoreLocked:  # it is looked again soon
+        except (StoreLocked, LeaseHeld):  # it is looked again soon
             return False
         return bool(waiting.news) or self._chores.rouse(waiting)
 
@@ -204,7 +204,7 @@ class Loop:
         report, rest = self.report, None
         try:
             rest = await self._once()
-        except StoreLocked as error:
+        except (StoreLocked, LeaseHeld) as error:
             self._failed(error.message)
         self._doing = ""
         if self.plan.ticks and report.ticks >= self.plan.ticks:
@@ -242,7 +242,7 @@ class Loop:
         self._doing = "the last tick was cut short; its senses are still where they were"
         try:
             ticked = await self._thinker.tick_trusted(senses, taken=ids, only=only, emit=self._emit)
-        except StoreLocked as error:  # somebody else is at it for long: later is soon enough
+        except (StoreLocked, LeaseHeld) as error:  # somebody else is at it: later is soon enough
             self._failed(error.message)
             return None
         heard = ticked.tick.report.noop not in UNHEARD
@@ -264,7 +264,7 @@ class Loop:
 
     async def _found_out(self, present: Collection[str]) -> None:
         """Set aside what no tick could take so many times."""
-        with suppress(StoreLocked):  # somebody ticks: the next moment is soon enough
+        with suppress(StoreLocked, LeaseHeld):  # somebody ticks: the next moment is soon enough
             for sense, one in self._suspects.found_out(present):
                 await self._set_aside(sense, failures=one.failures, reason=one.reason)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mentis.ledger.chain import make_stamp
@@ -13,6 +13,7 @@ from mentis.ports.ids import Ids
 from mentis.ports.ledger_store import LedgerStore
 from mentis.values.entry import Draft, Entry
 from mentis.values.json import JsonObject
+from mentis.values.lease import Lease
 from mentis.values.mark import Mark
 from mentis.values.turn import Turn
 from mentis.values.turn_writes import TurnWrites
@@ -20,12 +21,20 @@ from mentis.values.turn_writes import TurnWrites
 
 @dataclass(frozen=True, slots=True)
 class AgentRecord:
-    """What an agent said and did, with the clock and ids that stamp what is added. It blocks."""
+    """What an agent said and did, with the clock and ids that stamp what is added. It blocks.
+
+    With a `lease` nothing is added once somebody else has it: LeaseHeld, in the same transaction.
+    """
 
     agent: str
     ledger: LedgerStore
     clock: Clock
     ids: Ids
+    lease: Lease | None = None
+
+    def under(self, lease: Lease) -> AgentRecord:
+        """The same record, for whoever holds this lease, and as long as that is so."""
+        return replace(self, lease=lease)
 
     def now(self) -> datetime:
         return self.clock.now()
@@ -46,7 +55,9 @@ class AgentRecord:
     ) -> Entry:
         """One entry, together with its marks and the turns that it binds."""
         draft, stamp = Draft(kind, source, body), stamp or self.stamp()
-        (entry,) = self.ledger.append(self.agent, [draft], stamp, marks=marks, turns=turns)
+        (entry,) = self.ledger.append(
+            self.agent, [draft], stamp, lease=self.lease, marks=marks, turns=turns
+        )
         return entry
 
     def latest(self, count: int, *, kind: str = "") -> tuple[Entry, ...]:

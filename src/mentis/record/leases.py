@@ -21,6 +21,7 @@ from mentis.home.system import set_alarm
 from mentis.ledger.tenure import SECONDS, Tenure
 from mentis.ports.clock import Clock
 from mentis.ports.leases import Leases
+from mentis.values.lease import Lease
 
 T = TypeVar("T")
 _NUMBERS = count(1)  # of the owners of this process
@@ -29,16 +30,20 @@ _NUMBERS = count(1)  # of the owners of this process
 @contextmanager
 def leased(
     store: Leases, clock: Clock, agent: str, purpose: str, *, alarm: Alarm = set_alarm
-) -> Generator[None]:
-    """Have the lease for the length of the block; LeaseHeld while somebody else has. It blocks."""
+) -> Generator[Lease]:
+    """Have the lease for the length of the block; LeaseHeld while somebody else has. It blocks.
+
+    What is written meanwhile is written with it (`AgentRecord.under`), so that it is not, once
+    somebody else has it.
+    """
     since = clock.now().isoformat(timespec="seconds")
     owner = owner_name(purpose, f"{since}#{next(_NUMBERS)}")
     taken = f"the lease of `{agent}` to {purpose} is held by"
     tenure = Tenure(store, clock, agent=agent, owner=owner, purpose=purpose, taken=taken)
-    tenure.begin()
+    lease = tenure.begin()
     renewal = _Renewal(tenure, alarm)
     try:
-        yield
+        yield lease
     finally:
         renewal.stop()
         try:

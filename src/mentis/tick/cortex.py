@@ -16,10 +16,11 @@ from mentis.act.builtin.rest import SLEEP
 from mentis.act.seen import Told, seen_of
 from mentis.act.senses import sense_of
 from mentis.ask.reservation import release_after
-from mentis.errors import MentisError, StoreLocked
+from mentis.errors import LeaseHeld, MentisError, StoreLocked
 from mentis.home.redaction import known_keys
 from mentis.ports.state_store import StateStore
 from mentis.prompts.cognition import load_state
+from mentis.record.agent_record import AgentRecord
 from mentis.record.leases import entered
 from mentis.record.tick_entries import taken_deliveries, ticks_of
 from mentis.record.tick_senses import senses_left
@@ -111,20 +112,20 @@ class Cortex:
         """
         facts = {telemetry.AGENT: self._parts.who.agent, telemetry.SENSES: len(senses)}
         scope = reading or CancelScope()
-        async with entered(self._alone()):
+        async with entered(self._alone()) as record:
             with telemetry.span(telemetry.TICK, facts) as span:
                 listening = emit_to_all(emit, on_span(span, secrets=self.secrets()))
                 await self._parts.acting.begin()
-                known = frozenset(await run_shielded(self._close))
+                known = frozenset(await run_shielded(partial(self._close, record)))
                 fresh = tuple([one for one in senses if one.id not in known])
                 rest = tuple([one for one in taken if one not in known])
                 run = partial(
-                    self._run, fresh, emit=listening, strict=strict, taken=rest, only=only
+                    self._run, fresh, record, emit=listening, strict=strict, taken=rest, only=only
                 )
                 async with claim_news(self._parts.who, partial(self._news, only)) as news:
                     return await run(news=news, reading=scope)
 
-    def _alone(self) -> AbstractContextManager[None]:
+    def _alone(self) -> AbstractContextManager[AgentRecord]:
         name = self._parts.who.persona.id
         return named_lock(
             self._parts.record,
@@ -143,15 +144,13 @@ class Cortex:
         """The deliveries that were taken lately, so that they are not taken again: also those of a
         tick that was cut off, unless somebody ticks just now and sees to it.
         """
-        with suppress(StoreLocked), self._alone():
-            self._close()
+        with suppress(StoreLocked, LeaseHeld), self._alone() as record:
+            self._close(record)
         return taken_deliveries(self._parts.record)
 
-    def _close(self) -> tuple[str, ...]:
-        parts = self._parts
-        return close_cut_off(
-            parts.record, parts.who, self._blobs, self._states, news=parts.acting.news
-        )
+    def _close(self, record: AgentRecord) -> tuple[str, ...]:
+        who, news = self._parts.who, self._parts.acting.news
+        return close_cut_off(record, who, self._blobs, self._states, news=news)
 
     def _waiting(self) -> Backlog:
         parts = self._parts
@@ -174,17 +173,22 @@ class Cortex:
         )
 
     @contextmanager
-    def withdraw_sense(self, name: str) -> Generator[tuple[tuple[Sense, ...], tuple[Mark, ...]]]:
+    def withdraw_sense(
+        self, name: str
+    ) -> Generator[tuple[AgentRecord, tuple[Sense, ...], tuple[Mark, ...]]]:
         """What was carried over under this id, with the marks by which no tick is told of it any
-        more, while nobody ticks; StoreLocked if somebody does. It blocks.
+        more and the record to write them to, while nobody ticks; StoreLocked if somebody does. It
+        blocks.
         """
         parts = self._parts
-        with self._alone():
-            yield without_sense(parts.record, parts.who, self._blobs, name, acting=parts.acting)
+        with self._alone() as record:
+            found, marks = without_sense(record, parts.who, self._blobs, name, acting=parts.acting)
+            yield record, found, marks
 
     async def _run(
         self,
         given: tuple[Sense, ...],
+        record: AgentRecord,
         *,
         emit: Emit,
         strict: bool | None,
@@ -195,7 +199,7 @@ class Cortex:
     ) -> TickResult:
         parts = self._parts
         present = await to_thread.run_sync(parts.look)
-        asking = TickAsker(parts.who, parts.record, parts.models, present)
+        asking = TickAsker(parts.who, record, parts.models, present)
         desk = StageBuilder(parts.who, parts.models, present.settings, asking, self.cache)
         gather = partial(self._gather, given, news, desk, emit, only=only)
         moment = await to_thread.run_sync(gather)
@@ -218,9 +222,9 @@ class Cortex:
         finally:
             done = _done(moment, over, asking)
             done = replace(done, taken=() if done.again else taken)
-            record = partial(record_tick, parts.record, parts.who, self._blobs, done)
-            record = partial(record, registry=parts.acting.registry)
-            entry = await run_shielded(partial(release_after, asking.reserve, record))
+            keep = partial(record_tick, record, parts.who, self._blobs, done)
+            keep = partial(keep, registry=parts.acting.registry)
+            entry = await run_shielded(partial(release_after, asking.reserve, keep))
         ended = partial(self._failing_after, over.thought, moment, recorded=entry is not None)
         unrecorded = await to_thread.run_sync(partial(ended, emit, nothing_told=not given))
         alarms = await to_thread.run_sync(self._alarms, present, emit, unrecorded)
@@ -250,7 +254,7 @@ class Cortex:
         thought = _until_sleep(thought)
         before = moment.state.revision
         if thought.acts or thought.state.revision != before:
-            write = partial(note_tick, self._parts.record, self._parts.who, thought)
+            write = partial(note_tick, asking.record, self._parts.who, thought)
             calls = [call.entry_fields() for call in asking.calls]
             write = partial(write, before=before, taken=taken, calls=calls)
             words = words_of(await run_shielded(partial(write, told=moment.news)))
@@ -258,7 +262,7 @@ class Cortex:
         over.thought = thought
         if thought.acts:
             told = shown_texts(moment.senses, moment.catalogue, moment.state, thought.reworded)
-            await self._act(thought.acts, told, asking.present, over.outcomes)
+            await self._act(thought.acts, told, asking, over.outcomes)
 
     def _news(self, only: Collection[str] | None) -> tuple[Outcome, ...]:
         parts = self._parts
@@ -345,15 +349,16 @@ class Cortex:
         self,
         acts: Sequence[ActDraft],
         told: Iterable[Told],
-        present: TurnSnapshot,
+        asking: TickAsker,
         outcomes: list[Outcome],
     ) -> None:
         acting = self._parts.acting
-        gate = await acting.gate(acting.rules(present.settings.model.acts))
+        gate = await acting.gate(acting.rules(asking.present.settings.model.acts))
         seen = await to_thread.run_sync(seen_of, told)
         actions = [Action(one.name, one.payload, "output_ir") for one in acts]
         act = partial(acting.dispatch, mode="beat", session=SESSION, outcomes=outcomes)
-        await act(actions, gate=gate, seen=seen, places=[one.endpoint for one in acts])
+        act = partial(act, places=[one.endpoint for one in acts], lease=asking.record.lease)
+        await act(actions, gate=gate, seen=seen)
 
     def _failing_after(
         self, thought: Tick, moment: TickInputs, emit: Emit, *, recorded: bool, nothing_told: bool

@@ -34,6 +34,7 @@ from mentis.values.act import ActCall, ActSpec, Decision, WaitingAct
 from mentis.values.action import Action, Outcome
 from mentis.values.block import Mode
 from mentis.values.entry import Entry
+from mentis.values.lease import Lease
 from mentis.values.mark import Mark
 from mentis.values.route import Route
 from mentis.values.tool import ToolDeclaration
@@ -153,7 +154,7 @@ class ActRunner:
         """For one turn; the hour is counted over all of them."""
         return Gate(rules, (await self.bench()).tally)
 
-    async def dispatch(
+    async def dispatch(  # noqa: PLR0913  # each input has its own name
         self,
         actions: Sequence[Action],
         *,
@@ -164,11 +165,13 @@ class ActRunner:
         outcomes: list[Outcome],
         offered: Collection[str] | None = None,
         places: Sequence[str] = (),
+        lease: Lease | None = None,
     ) -> None:
         """One outcome for each action; `seen` is what the model was shown before it asked.
 
         `offered` are the acts it was told of: no other is done. None where a person calls.
-        `places`: where each is to be done, if that was said.
+        `places`: where each is to be done, if that was said. With a `lease` none is begun once
+        somebody else has it.
         """
 
         def judge(call: ActCall, spec: ActSpec) -> Decision:
@@ -180,7 +183,13 @@ class ActRunner:
         if gate.rules.budget.by_hour:
             await self._recount(bench.tally)
         await bench.dispatcher.dispatch(
-            actions, judge=judge, mode=mode, session=session, outcomes=outcomes, places=places
+            actions,
+            judge=judge,
+            mode=mode,
+            session=session,
+            outcomes=outcomes,
+            places=places,
+            lease=lease,
         )
 
     def offered_tools(self, route: Route, *, asked: bool = True) -> tuple[ToolDeclaration, ...]:

@@ -30,7 +30,7 @@ from mentis.record.stored_turns import (
 from mentis.turn.repeat import Repeat
 from mentis.values.action import Outcome
 from mentis.values.digest import Digest, digest
-from mentis.values.entry import Draft, Entry
+from mentis.values.entry import Entry
 from mentis.values.mark import Mark
 from mentis.values.recalled import Stimulus
 from mentis.values.rendering import Rendering
@@ -199,14 +199,10 @@ class TurnRecorder:
         ended: TurnWrites | None = None,
     ) -> Entry:
         stamp = turn_stamp(self.record, self.window)
-        draft = Draft("turn", "runtime", body)
         marks = [*also, *(told_mark(key) for key in told)]
         if self.composed.residency is not None and any(call.sent for call in self.calls):
             marks.append(residency_mark(self.session, self.composed.residency))
-        (entry,) = self.record.ledger.append(
-            self.record.agent, [draft], stamp, marks=marks, turns=ended
-        )
-        return entry
+        return self.record.append("turn", body, marks=marks, turns=ended, stamp=stamp)
 
     def _turn(
         self,

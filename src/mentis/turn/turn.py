@@ -345,7 +345,8 @@ async def act(run: TurnRun, place: Place) -> AgainDelta | None:
                 acting.dispatch, mode=run.stimulus.mode, session=place.session, outcomes=outcomes
             )
             offered = frozenset(tool.name for tool in run.attempt.offered)
-            await dispatch(judged.actions, gate=run.gate, seen=seen, offered=offered)
+            dispatch = partial(dispatch, offered=offered, lease=run.parts.record.lease)
+            await dispatch(judged.actions, gate=run.gate, seen=seen)
     finally:
         run.outcomes.extend(outcomes)
     return asks_again(run, judged, outcomes)
