@@ -11,7 +11,7 @@ from pathlib import Path
 
 import anyio
 
-from mentis import Agent, Parts, create_home, open_acts, tool
+from mentis import Agent, create_home, open_acts, tool
 from mentis.testing import ScriptedProvider
 
 
@@ -34,19 +34,24 @@ def asks_for(name: str, **arguments: object) -> str:
 
 async def main() -> None:
     order = asks_for("send_letter", to="orders@quince.example", text="Two bags, please.")
-    script = ScriptedProvider([asks_for("read_board"), order, "They will come."])
-    parts = Parts(provider=script, handlers=(read_board, send_letter))
+    script = ScriptedProvider(
+        [asks_for("read_board"), "Seeds are for sale.", order, "I need your yes.", "It is sent."]
+    )
+    tools = [read_board, send_letter]
     with tempfile.TemporaryDirectory() as folder:
         home = create_home(Path(folder) / "my-home")
-        async with Agent.open(home, parts=parts) as agent:
+        async with Agent.open(home, tools=tools, provider=script) as agent:
             for words in ("What is on the board?", "Order some seeds."):
-                (outcome,) = (await agent.chat(words)).outcomes
+                result = await agent.chat(words)
+                (outcome,) = result.outcomes
                 print(f"{outcome.action.type}: {outcome.state} {outcome.reason}")
-            with open_acts(home, parts=parts) as acts:
+                print(f"  {result.text} ({result.stop})")
+            with open_acts(home) as acts:
                 (waiting,), _ = acts.pending()
                 print("would do:", dict(waiting.call.action.payload))
                 acts.approve(waiting.call.key, by="me", words="I know the shop")
-            await agent.chat("And now?")  # a turn begins with what was approved since
+            went_on = await agent.resume()  # does what was approved, and tells the model
+            print(went_on.text if went_on else "nothing was decided")
             with open_acts(home, readonly=True) as acts:
                 story = acts.story(waiting.call.key)
                 print(f"{story.type}: {story.state}, {story.text}")

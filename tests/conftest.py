@@ -43,6 +43,12 @@ def _no_own_variables(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: igno
             monkeypatch.delenv(name)
 
 
+@pytest.fixture
+def one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For what holds inside of a step: its results are told in the next turn."""
+    monkeypatch.setenv("MENTIS_TURN__MAX_STEPS", "1")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _keys_of_their_own() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]  # used by pytest
     """Tests make homes, and a home has a signing key: not among those of whoever runs them.

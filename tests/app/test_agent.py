@@ -378,7 +378,7 @@ async def test_what_the_model_wants_done_is_done_or_answered_for(home: Path) -> 
         {"choices": [{"delta": {"tool_calls": calls}, "finish_reason": "tool_calls"}]}
     )
     note = RecordingHandler(ToolDeclaration("note", "Keeps a note."), "kept")
-    once = {"MENTIS_CORRECTION__CALLS": "1"}
+    once = {"MENTIS_CORRECTION__CALLS": "1", "MENTIS_TURN__MAX_STEPS": "1"}
     parts = Parts(provider=acting, environ=once, handlers=(note,))
     async with Agent.open(home, parts=parts) as agent:
         result = await agent.chat("Note it.")

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from tests.one_step import one_step
 
 from mentis.act.functions import act
 from mentis.app.agent import Agent
@@ -43,7 +44,7 @@ THOUGHT = write_output_ir({"acts": [WANTED], "goal-tree-patch": (), "l1-memory-p
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path = create_home(tmp_path / "home")
+    path = one_step(create_home(tmp_path / "home"))
     file = path / "mentis.toml"
     text = file.read_text(encoding="utf-8")
     if request.param == "postgres":

@@ -240,6 +240,8 @@ def staged(folder: Path) -> Generator[Stage]:
     home = create_home(folder / "home")
     (secret,) = home.glob("*.key")
     secret.write_text(SECRET.hex(), encoding="utf-8")  # for command lines, which get no parts
+    with (home / "mentis.toml").open("a", encoding="utf-8") as file:
+        file.write("\n[turn]\nmax_steps = 1\n")  # steps have cases of their own
     with serving() as server, start_blocking_portal() as portal:
         stage = Stage(home, server, portal)
         try:
@@ -260,7 +262,7 @@ def _plain(value: object) -> object:  # noqa: PLR0911  # one for each kind of va
                 "errors": [_plain(one) for one in value.reply.errors],
                 "outcomes": [_plain(one) for one in value.outcomes],
                 "entry": value.entry.index,
-                "calls": len(value.calls),
+                "calls": len(value.model_calls),
                 "passed_over": [_plain(one) for one in value.passed_over],
                 "degraded": [_plain(one) for one in value.composed.trace.degraded],
             }

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.one_step import one_step
 
 from mentis.app.agent import Agent
 from mentis.call.scripted import ScriptedProvider
@@ -29,7 +30,7 @@ def call(name: str, /, **arguments: object) -> str:
 
 
 def made(folder: Path, settings: str) -> Path:
-    home = create_home(folder / "home")
+    home = one_step(create_home(folder / "home"))
     with (home / "mentis.toml").open("a", encoding="utf-8") as file:
         file.write(f"\n{settings}\n")
     return home

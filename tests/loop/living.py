@@ -113,6 +113,7 @@ def made(folder: Path, *tables: str) -> Where:
     toml = (home / "mentis.toml").read_text(encoding="utf-8").replace("[routes]", "")
     route = '[routes.default]\nbackend = "scripted"\nreplies = ["x"]\n'
     route += "facts = {native_tools = false}\n"
+    route += "[turn]\nmax_steps = 1\n"  # a script has one answer for each talk
     text = toml + route + SLEEP + "\n".join(tables)
     (home / "mentis.toml").write_text(text, encoding="utf-8")
     return Where(home)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from tests.one_step import one_step
 
 from mentis.app.agent import Agent
 from mentis.codec.forms import to_json
@@ -218,7 +219,7 @@ def _server(backend: str) -> Server:
 @pytest.mark.anyio
 @pytest.mark.parametrize("backend", sorted(CALLING))
 async def test_the_next_request_holds_the_call_and_its_result(tmp_path: Path, backend: str) -> None:
-    home = create_home(tmp_path / "home")
+    home = one_step(create_home(tmp_path / "home"))
     with (home / "mentis.toml").open("a") as file:
         file.write(f'\n[routes.default]\nbackend = "{backend}"\nmodel = "m"\n')
         file.write('url = "http://127.0.0.1:9/v1"\n')
@@ -248,7 +249,7 @@ async def test_the_next_request_holds_the_call_and_its_result(tmp_path: Path, ba
 
 @pytest.mark.anyio
 async def test_a_result_that_was_changed_afterwards_is_found(tmp_path: Path) -> None:
-    home = create_home(tmp_path / "home")
+    home = one_step(create_home(tmp_path / "home"))
     with (home / "mentis.toml").open("a") as file:
         file.write('\n[routes.default]\nurl = "http://127.0.0.1:9/v1"\nmodel = "m"\n')
     look = RecordingHandler(LOOK, "it is blue")

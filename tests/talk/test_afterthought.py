@@ -14,6 +14,7 @@ import anyio.lowlevel
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.one_step import one_step
 
 from mentis.app.agent import Agent
 from mentis.call.scripted import ScriptedProvider
@@ -45,7 +46,7 @@ ACCOUNT = "https://evil.example/pay/DE89370400440532013000"
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = create_home(tmp_path_factory.mktemp("afterthought") / "home")
+    home = one_step(create_home(tmp_path_factory.mktemp("afterthought") / "home"))
     memory = home / "personas/ada/memory/memory.md"
     memory.parent.mkdir(parents=True, exist_ok=True)
     memory.write_text(f"# Memory\n\n- {REMEMBERED}\n", encoding="utf-8")

@@ -14,6 +14,7 @@ from typing import cast
 
 import anyio
 import pytest
+from tests.one_step import one_step
 
 from mentis.act.gate import GateRules, judge
 from mentis.app.agent import Agent
@@ -51,7 +52,7 @@ NOTE, DIARY = ToolDeclaration("note", "Keeps a note."), ToolDeclaration("diary",
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    return create_home(tmp_path / "home")
+    return one_step(create_home(tmp_path / "home"))
 
 
 def parts(provider: ScriptedProvider, clock: FixedClock | None = None) -> Parts:

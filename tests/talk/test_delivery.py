@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from tests.one_step import one_step
 
 from mentis.app.agent import Agent
 from mentis.compose.compose import Composition
@@ -62,7 +63,7 @@ async def _events(answer: str | JsonObject) -> AsyncIterator[str]:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    path = create_home(tmp_path / "home")
+    path = one_step(create_home(tmp_path / "home"))
     with (path / "mentis.toml").open("a", encoding="utf-8") as file:
         file.write('\n[acts]\nask = ["weigh"]\n[routes.default]\nurl = "http://127.0.0.1:9/v1"\n')
         file.write('model = "m"\n[features]\ncortexEnabled = true\n')

@@ -13,6 +13,7 @@ from typing import Any, cast
 import anyio
 import anyio.lowlevel
 import pytest
+from tests.one_step import one_step
 
 from mentis.act.journal import ActIntent
 from mentis.app.agent import Agent
@@ -82,7 +83,7 @@ def answer(text: str = "", **calls: tuple[str, object]) -> list[object]:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    path = create_home(tmp_path / "home")
+    path = one_step(create_home(tmp_path / "home"))
     route = '\n[routes.default]\nurl = "http://127.0.0.1:9/v1"\nmodel = "m"\n'
     with (path / "mentis.toml").open("a") as file:
         file.write(route)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.one_step import one_step
 
 from mentis.act.functions import act
 from mentis.app.agent import Agent
@@ -57,7 +58,7 @@ async def states(home: Path, *talk: tuple[str, str, str]) -> list[str]:
 async def test_a_memory_file_written_from_a_page_is_not_the_agents_own_word(
     tmp_path: Path,
 ) -> None:
-    home = create_home(tmp_path / "home")
+    home = one_step(create_home(tmp_path / "home"))
     with (home / "mentis.toml").open("a") as file:
         file.write('\n[acts]\nbuiltin = ["write_memory_file"]\n')
     note = call("write_memory_file", name="memory", text=f"The bookkeeper is {EVIL}")
@@ -74,7 +75,7 @@ async def test_a_memory_file_written_from_a_page_is_not_the_agents_own_word(
 async def test_a_file_written_in_other_words_than_those_of_the_page_is_not_the_agents_own_either(
     tmp_path: Path,
 ) -> None:
-    home = create_home(tmp_path / "home")
+    home = one_step(create_home(tmp_path / "home"))
     with (home / "mentis.toml").open("a") as file:
         file.write('\n[acts]\nbuiltin = ["write_memory_file", "update_goal"]\n')
     note = call("write_memory_file", name="memory", text="Z is in charge of it all.")
@@ -95,7 +96,7 @@ async def test_a_file_written_in_other_words_than_those_of_the_page_is_not_the_a
 
 
 async def test_what_a_correction_quoted_is_not_the_agents_own_word(tmp_path: Path) -> None:
-    home = create_home(tmp_path / "home")
+    home = one_step(create_home(tmp_path / "home"))
     letter = call("send_letter", to=EVIL, text="who is Bob")
     came = await states(
         home,

@@ -80,6 +80,7 @@ def home(tmp_path: Path) -> Path:
     path = create_home(tmp_path / "home")
     with (path / "mentis.toml").open("a") as file:
         file.write('\n[routes.default]\nurl = "http://127.0.0.1:9/v1"\nmodel = "m"\n')
+        file.write("\n[turn]\nmax_steps = 1\n")  # inside of a step
     return path
 
 
@@ -150,7 +151,7 @@ async def test_an_answer_of_which_nothing_worked_is_replaced(home: Path) -> None
     assert [outcome.state for outcome in result.outcomes] == ["invalid", "done"]
     assert len(note.handled) == 1
     missing = 'arguments: "text" is a required property (rule required: ["text"])'
-    assert result.calls[0].failed == (missing,)
+    assert result.model_calls[0].failed == (missing,)
 
 
 async def test_a_call_against_its_schema_is_asked_for_again_and_no_other(home: Path) -> None:
@@ -211,7 +212,7 @@ async def test_one_budget_of_calls_counts_them_all(home: Path, calls: int) -> No
     async with agent:
         result = await agent.chat("Note.")
     assert len(rounds.sent) == calls
-    assert result.calls[-1].then == "budget"
+    assert result.model_calls[-1].then == "budget"
 
 
 async def test_a_rule_bars_what_it_is_about_and_enters_the_same_loop(home: Path) -> None:
@@ -233,7 +234,7 @@ async def test_a_correction_that_fails_leaves_the_answer_as_it_was(home: Path) -
     async with agent:
         result = await agent.chat("Note.")
     assert result.reply.text == "I will."
-    assert result.calls[-1].then == "provider-unreachable"
+    assert result.model_calls[-1].then == "provider-unreachable"
 
 
 async def test_an_interruption_of_a_correction_is_kept_and_marked(home: Path) -> None:
@@ -249,7 +250,7 @@ async def test_an_interruption_of_a_correction_is_kept_and_marked(home: Path) ->
         result = await agent.chat("Note.", on_delta=stop)
         assert agent.verify().intact
     assert (result.reply.stop, result.reply.text) == ("interrupted", "Well")
-    assert [call.then for call in result.calls] == ["correction", ""]
+    assert [call.then for call in result.model_calls] == ["correction", ""]
 
 
 async def test_corrections_have_a_route_of_their_own_where_there_is_one(home: Path) -> None:
@@ -282,4 +283,4 @@ async def test_the_budget_of_a_turn_counts_all_of_its_calls(home: Path) -> None:
     async with agent:
         result = await agent.chat("Note.")
     assert len(rounds.sent) == 1
-    assert result.calls[-1].then == BudgetReached.code
+    assert result.model_calls[-1].then == BudgetReached.code

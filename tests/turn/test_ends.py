@@ -69,6 +69,7 @@ def open_agent(folder: Path, *rounds: Sequence[object], **environ: str) -> Agent
     home = create_home(folder / "home")
     with (home / "mentis.toml").open("a") as file:
         file.write('\n[routes.default]\nurl = "http://127.0.0.1:9/v1"\nmodel = "m"\n')
+        file.write("\n[turn]\nmax_steps = 1\n")
     handlers = (RecordingHandler(NOTE, "kept"),)
     parts = Parts(provider=Rounds(*rounds), environ=environ, handlers=handlers)
     return Agent.open(home, parts=parts)
@@ -94,7 +95,7 @@ async def test_a_corrected_answer_ends_once_with_the_usage_of_all_calls(tmp_path
     rounds = called('{"text": '), called('{"text": 5}'), called('{"text": "x"}')
     async with open_agent(tmp_path, *rounds) as agent:
         result = await agent.chat("Note x.", on_delta=heard.append)
-    assert len(result.calls) == 3
+    assert len(result.model_calls) == 3
     assert only_end(heard) == EndDelta("tool_use", Usage(input=300, output=30))
 
 

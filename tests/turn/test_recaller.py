@@ -38,7 +38,7 @@ from mentis.values.route import Route
 from mentis.values.span import join_spans
 from mentis.values.trust import Trust
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("one_step")]
 ANTHROPIC = Route("a", "anthropic", "claude-opus-5")
 OPENAI = Route("o", "openai", "gpt-5.6")
 ROUTE = """
@@ -404,7 +404,7 @@ async def test_a_revealed_tool_that_was_called_wrongly_is_asked_for_again_with_i
     held = parts(replies, handlers=TOOLS, embedder=Counting())
     async with Agent.open(home, parts=held) as agent:
         results = [await agent.chat(f"Check my {thing} number 4") for thing in things]
-    asked = results[-1].calls[1].composed.request.current_text
+    asked = results[-1].model_calls[1].composed.request.current_text
     said = 'use_tool {"arguments":{"number":"four"},"name":"check_violin"}'
     assert json.dumps(said) in asked  # as data
     assert "use_tool, check_violin" in asked
@@ -428,7 +428,7 @@ async def test_a_tool_that_was_not_offered_is_not_done_by_whatever_name_it_is_ca
         (outcome,) = result.outcomes
         assert (outcome.action.type, outcome.state) == ("check_museum", "not_found")
         assert outcome.reason == "no tool 'check_museum' was told of"
-        asked = result.calls[1].composed.request.current_text
+        asked = result.model_calls[1].composed.request.current_text
         assert "check_museum: no tool 'check_museum' was told of" in asked
 
 

@@ -41,7 +41,7 @@ from mentis.values.surroundings import Surroundings
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trust import Trust
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("one_step")]
 ROUTE = """
 [routes.default]
 backend = "scripted"
@@ -249,7 +249,7 @@ context_tokens = 60000
     async with opened(home, *replies, handlers=(RecordingHandler(SEND),)) as agent:
         result = await agent.chat("Send it.")
         replayed = agent.replay(result.entry.index)
-    assert len(result.calls) == 2
+    assert len(result.model_calls) == 2
     assert replayed.identical
     assert replayed.notes == ("the turn made 2 calls; this is the first",)
 

@@ -39,7 +39,7 @@ from mentis.values.route import Route
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trust import Trust
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("one_step")]
 ROUTE = """
 [routes.default]
 url = "http://127.0.0.1:9/v1"

@@ -34,10 +34,11 @@ CALL = (
 
 @dataclass
 class Provider:
-    """Answers with one event and looks at what is stored while it is asked."""
+    """Answers with one event, later with another, and looks at what is stored meanwhile."""
 
     event: str = ANSWER
     error: Exception | None = None
+    then: str = ""
     agent: Agent | None = None
     payloads: list[str] = field(default_factory=list[str])
     states: list[str] = field(default_factory=list[str])
@@ -49,10 +50,11 @@ class Provider:
             self.states.append(self.agent.history()[-1].state)
         if self.error is not None:
             raise self.error
-        yield self._events()
+        yield self._events(self.event)
+        self.event = self.then or self.event
 
-    async def _events(self) -> AsyncIterator[str]:
-        yield self.event
+    async def _events(self, event: str) -> AsyncIterator[str]:
+        yield event
 
 
 @pytest.fixture
@@ -65,7 +67,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def opened(home: Path, provider: Provider) -> Agent:
-    handlers = (RecordingHandler(NOTE, "kept"),)
+    handlers = (RecordingHandler(NOTE, "kept as 7"),)
     parts = Parts(
         provider=provider,
         clock=FixedClock(),
@@ -122,10 +124,21 @@ async def test_the_answer_is_heard_and_stands_in_the_result(home: Path) -> None:
 
 
 async def test_what_the_answer_asks_for_is_done_and_its_outcome_recorded(home: Path) -> None:
-    async with opened(home, Provider(CALL)) as agent:
+    async with opened(home, Provider(CALL, then=ANSWER)) as agent:
         result = await agent.chat("Note: milk")
     (outcome,) = result.outcomes
     assert (outcome.action.type, outcome.state) == ("note", "done")
+
+
+async def test_what_came_of_it_is_told_and_the_same_turn_goes_on_to_an_answer(home: Path) -> None:
+    provider = Provider(CALL, then=ANSWER)
+    async with opened(home, provider) as agent:
+        result = await agent.chat("Note: milk")
+        turns = agent.history()
+    assert (result.text, result.stop, len(result.steps)) == ("Hello!", "answer", 2)
+    assert "kept as 7" not in provider.payloads[0]
+    assert "kept as 7" in provider.payloads[1]
+    assert [turn.role for turn in turns] == ["user", "assistant", "user", "assistant"]
 
 
 async def test_the_turn_ends_in_one_entry_that_binds_what_was_told_and_said(home: Path) -> None:

@@ -22,7 +22,7 @@ from mentis.values.reply import AgainDelta, Delta, TextDelta
 from mentis.values.route import Route
 from mentis.values.tool import ToolDeclaration
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("one_step")]
 
 MAIL = ToolDeclaration("send_mail", "Sends a mail.", {"type": "object", "properties": {}})
 
@@ -154,7 +154,7 @@ async def test_a_window_that_is_refused_is_asked_for_again_before_anything_is_do
         result = await agent.chat("Write to Lena", on_delta=heard.append)
     assert any(isinstance(one, AgainDelta) and not one.keeps for one in heard)
     assert len(mail.handled) == 1
-    assert (result.reply.text, len(result.calls)) == ("Sent now.", 2)
+    assert (result.reply.text, len(result.model_calls)) == ("Sent now.", 2)
     assert body(result.entry)["window"]["goal"] == "Answer Lena"
 
 

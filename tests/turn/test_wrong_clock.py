@@ -31,7 +31,7 @@ from mentis.values.cognition import Sense
 from mentis.values.entry import Draft
 from mentis.values.tool import ToolDeclaration
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("one_step")]
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 NOTE = ToolDeclaration("note", "Keeps a note.")

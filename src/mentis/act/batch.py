@@ -25,11 +25,17 @@ class Slot:
 
 
 class Batch:
-    def __init__(self, slots: Sequence[Slot], outcomes: list[Outcome]) -> None:
+    def __init__(
+        self,
+        slots: Sequence[Slot],
+        outcomes: list[Outcome],
+        on_outcome: Callable[[Outcome], None] | None = None,
+    ) -> None:
         self.slots = slots
         self.cancel: Callable[[], None] = lambda: None
         self.interrupt: KeyboardInterrupt | None = None
         self._outcomes = outcomes
+        self._on_outcome = on_outcome
         self._told = 0
         for slot in slots:
             slot.tell = self._tell
@@ -62,3 +68,5 @@ class Batch:
                 return
             self._told += 1
             self._outcomes.append(slot.outcome)
+            if self._on_outcome is not None:
+                self._on_outcome(slot.outcome)

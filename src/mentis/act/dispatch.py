@@ -33,6 +33,7 @@ from mentis.values.action import Action, Outcome, OutcomeState
 from mentis.values.block import Mode
 from mentis.values.digest import Digest
 from mentis.values.lease import Lease
+from mentis.values.mark import Mark
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
@@ -44,8 +45,11 @@ from .journal import ActIntent, Asked, Journal, SettledAct, note_unrecorded
 from .threads import HERE, AbandonedWork
 
 Judge: TypeAlias = Callable[[ActCall, ActSpec], Decision]
+# Marks to be set as these calls are written down.
+OnBegin: TypeAlias = Callable[[Sequence[ActCall]], Sequence[Mark]]
 T = TypeVar("T")
 _UNSURE = "how far it came is not known"
+_DEFERRED = "the caller executes it and brings the result"
 
 
 class ActLookup(Protocol):
@@ -66,6 +70,21 @@ class DispatchLimits(Value):
     seconds: float = 600.0
     waiting_seconds: float = 7 * 24 * 3600.0
     writers: int = 32
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchHooks:
+    """How a dispatch is tied to whoever makes it. Once somebody else has the `lease` nothing is
+    begun; what was begun before is ended in the record. The marks that `on_begin` makes of the
+    calls are set in the transaction that writes them down; `on_outcome` is told each as it comes.
+    """
+
+    lease: Lease | None = None
+    on_begin: OnBegin | None = None
+    on_outcome: Callable[[Outcome], None] | None = None
+
+
+NO_HOOKS = DispatchHooks()
 
 
 @dataclass(eq=False, slots=True)
@@ -106,23 +125,22 @@ class Dispatcher:
         session: str,
         outcomes: list[Outcome],
         places: Sequence[str] = (),
-        lease: Lease | None = None,
+        hooks: DispatchHooks = NO_HOOKS,
     ) -> None:
         """Add one outcome for each action, in their order, as soon as there is one.
 
         The list is the caller's, and complete also when this is cancelled or fails. With `places`
-        each is done there or not at all; without, wherever an act of its name is. Once somebody
-        else has the `lease` nothing is begun; what was begun before is ended in the record.
+        each is done there or not at all; without, wherever an act of its name is.
         """
         calls = [
             ActCall(action, self._ids.new_id(), self.journal.agent, session, mode)
             for action in actions
         ]
-        batch = Batch([Slot(call) for call in calls], outcomes)
+        batch = Batch([Slot(call) for call in calls], outcomes, hooks.on_outcome)
         with batch.ensure_outcomes():
             pairs = zip(calls, places or [""] * len(calls), strict=True)
             asked = [self._asked(call, judge, place) for call, place in pairs]
-            await self.run(batch, await self._begin(batch.slots, asked, lease))
+            await self.run(batch, await self._begin(batch.slots, asked, hooks))
 
     async def run(
         self, batch: Batch, ready: Sequence[tuple[Slot, ActIntent]], *, news: bool = False
@@ -161,22 +179,23 @@ class Dispatcher:
         if reason := self.registry.block_reason(name):
             return _settled(ActIntent(call, spec, digest), "unavailable", reason)
         decision = judge_safely(judge, call, spec)
+        return self._decided(ActIntent(call, spec, digest, decision), decision)
+
+    def _decided(self, begun: ActIntent, decision: Decision) -> Asked:
         if decision.verdict == "refuse":
-            begun = ActIntent(call, spec, digest, decision)
             return _settled(begun, state_of(decision), decision.reason)
         doubtful = decision.tainted or decision.review
-        call = replace(call, lineage=Trust.UNTRUSTED if doubtful else decision.lineage)
-        if decision.verdict == "wait":
-            return self._waiting(call, spec, digest, decision)
-        return ActIntent(call, spec, digest, decision)
+        lineage = Trust.UNTRUSTED if doubtful else decision.lineage
+        begun = replace(begun, call=replace(begun.call, lineage=lineage))
+        if begun.spec.deferred:
+            return _settled(begun, "deferred", _DEFERRED)
+        return self._waiting(begun, decision) if decision.verdict == "wait" else begun
 
-    def _waiting(
-        self, call: ActCall, spec: ActSpec, digest: Digest, decision: Decision
-    ) -> WaitingAct:
-        now = self._clock.now()
+    def _waiting(self, begun: ActIntent, decision: Decision) -> WaitingAct:
+        now, spec = self._clock.now(), begun.spec
         return WaitingAct(
-            call,
-            digest,
+            begun.call,
+            begun.digest,
             spec.source,
             spec.declaration.external_effects,
             decision,
@@ -186,10 +205,14 @@ class Dispatcher:
         )
 
     async def _begin(
-        self, slots: Sequence[Slot], asked: Sequence[Asked], lease: Lease | None
+        self, slots: Sequence[Slot], asked: Sequence[Asked], hooks: DispatchHooks
     ) -> list[tuple[Slot, ActIntent]]:
         """Write all of it down at once; what could not be is not done."""
-        faults = await self.record(partial(self.journal.begin, asked, lease=lease))
+        calls = [slot.call for slot in slots]
+        marks = () if hooks.on_begin is None else hooks.on_begin(calls)
+        faults = await self.record(
+            partial(self.journal.begin, asked, marks=marks, lease=hooks.lease)
+        )
         ready: list[tuple[Slot, ActIntent]] = []
         invalid: list[tuple[Slot, SettledAct]] = []
         for slot, one, fault in zip(slots, asked, faults, strict=True):
@@ -201,7 +224,7 @@ class Dispatcher:
             else:
                 slot.settle(_not_begun(one, fault))
         if invalid:
-            again = partial(self.journal.begin, [one for _, one in invalid], lease=lease)
+            again = partial(self.journal.begin, [one for _, one in invalid], lease=hooks.lease)
             for (slot, settled), fault in zip(invalid, await self.record(again), strict=True):
                 slot.settle(_not_begun(settled, fault))
         return ready

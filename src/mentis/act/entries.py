@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias, TypeVar, cast
 from mentis.codec.forms import from_json, to_object
 from mentis.errors import BadInput, StoreDamaged
 from mentis.values.act import ActCall, ActSpec, Decision, TaintedValue, WaitingAct
-from mentis.values.action import Outcome
+from mentis.values.action import Action, Outcome, OutcomeState
 from mentis.values.digest import Digest, digest
 from mentis.values.entry import Draft, Entry
 from mentis.values.json import JsonObject
@@ -110,6 +110,25 @@ def outcome_draft(
     body: dict[str, object] = {"act": _head(call, "outcome", **extra), "result": result}
     body |= _tainted(decision.tainted if decision else ())
     return _draft(body, delivery(call.key, "outcome", call.attempt))
+
+
+def recorded_outcome(entry: Entry, action: Action) -> Outcome | None:
+    """What an act came to, as its entry says; None where it says nothing of that."""
+    head = cast("JsonObject", entry.body.get("act") or {})
+    stage, result = head.get("stage"), cast("JsonObject", entry.body.get("result") or {})
+    if stage not in ("outcome", "waiting"):
+        return None
+    size = result.get("size")
+    return Outcome(
+        action,
+        cast("OutcomeState", "waiting" if stage == "waiting" else head.get("state")),
+        text=str(result.get("text") or ""),
+        reason=str(head.get("reason") or ""),
+        key=str(head.get("key")),
+        source=str(head.get("source") or ""),
+        blob=str(result.get("blob") or ""),
+        size=size if isinstance(size, int) else 0,
+    )
 
 
 def closed_mark(key: str) -> Mark:

@@ -15,7 +15,16 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, get_args, overload
 
-from mentis.errors import ActFailed, ActFailure, BadInput, MentisError, UserError, WorldError
+from mentis.errors import (
+    ActFailed,
+    ActFailure,
+    BadInput,
+    Defect,
+    MentisError,
+    UserError,
+    WorldError,
+)
+from mentis.ports.act_handler import ActHandler
 from mentis.values.act import ActCall, ActSpec, Scope
 from mentis.values.action import Outcome, OutcomeState
 from mentis.values.block import Mode
@@ -176,6 +185,29 @@ def act(
 
 
 tool = act  # its name at the root of the package
+
+
+class DeferredTool:
+    """A tool that is only declared: a call of it ends the turn, and the caller executes it."""
+
+    def __init__(self, declaration: ToolDeclaration) -> None:
+        self._spec = ActSpec(declaration, source="caller", modes=("chat",), deferred=True)
+
+    @property
+    def spec(self) -> ActSpec:
+        return self._spec
+
+    async def handle(self, call: ActCall) -> Outcome:
+        raise Defect("a deferred tool is executed by the caller", tool=call.action.type)
+
+
+def as_handler(given: ActHandler | ToolDeclaration | Callable[..., object]) -> ActHandler:
+    """A function becomes an act by its signature and docstring, a declaration a deferred tool."""
+    if isinstance(given, ToolDeclaration):
+        return DeferredTool(given)
+    if hasattr(given, "spec") and hasattr(given, "handle"):
+        return cast("ActHandler", given)
+    return cast("ActHandler", act(cast("Callable[..., object]", given)))
 
 
 def _spec(

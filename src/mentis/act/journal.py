@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import Lock
 from typing import TypeAlias, assert_never, cast
 
@@ -93,9 +94,13 @@ class Journal:
         self._owed: dict[str, Written] = {}  # endings that could not be recorded yet, by key
 
     def begin(
-        self, asked: Sequence[Asked], *, lease: Lease | None = None
+        self,
+        asked: Sequence[Asked],
+        *,
+        marks: Sequence[Mark] = (),
+        lease: Lease | None = None,
     ) -> tuple[MentisError | None, ...]:
-        """All of it in one append. For each what kept it out: it must not be done then.
+        """All of it in one append, with `marks`. For each what kept it out: it must not be done.
 
         What cannot be written down at all (BadInput, NotCanonical) does not keep out the others.
         With a `lease` nothing is begun once somebody else has it. To end what was begun none is
@@ -103,12 +108,11 @@ class Journal:
         """
         self.catch_up()
         written = [self._written(one) for one in asked]
-        fault = self._append([one for one in written if not isinstance(one, MentisError)], lease)
+        append = partial(self._append, also=marks, lease=lease)
+        fault = append([one for one in written if not isinstance(one, MentisError)])
         if isinstance(fault, BadInput | NotCanonical):
             written = [self._tried(one) for one in written]
-            fault = self._append(
-                [one for one in written if not isinstance(one, MentisError)], lease
-            )
+            fault = append([one for one in written if not isinstance(one, MentisError)])
         faults = tuple(one if isinstance(one, MentisError) else fault for one in written)
         self._use_up(one for one, kept_out in zip(asked, faults, strict=True) if kept_out is None)
         return faults
@@ -210,11 +214,17 @@ class Journal:
         except MentisError:
             return ""
 
-    def _append(self, written: Sequence[Written], lease: Lease | None = None) -> MentisError | None:
+    def _append(
+        self,
+        written: Sequence[Written],
+        *,
+        also: Sequence[Mark] = (),
+        lease: Lease | None = None,
+    ) -> MentisError | None:
         if not written:
             return None
         drafts = [draft for draft, _ in written]
-        marks = [mark for _, marks in written for mark in marks]
+        marks = [*also, *(mark for _, marks in written for mark in marks)]
         stamped: set[str] = set()
 
         def stamp(agent: str, head: Before | None, draft: Draft) -> Entry:

@@ -179,6 +179,8 @@ def texts_in(
     yield from _of_spans(request.context_summary, said)
     for number, turn in enumerate(request.conversation_history):
         yield from _of_turn(turn, f"turn {number}")
+    for number, turn in enumerate(request.continuation, start=1):
+        yield from _of_turn(turn, f"step {number} of this turn")
     yield from _of_facts(request.runtime_ctx, said)
     yield from _of_spans(request.runtime_ctx.spans, said)
     for part in request.attachments:

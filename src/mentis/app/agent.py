@@ -11,12 +11,13 @@ from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, runtime_checkable
 
 import anyio
 from anyio import CancelScope, to_thread
 from anyio.from_thread import start_blocking_portal
 
+from mentis.act.functions import as_handler
 from mentis.act.registry import Registry
 from mentis.ask.ask import OnDelta
 from mentis.ask.attachments import check_words, read_attachments
@@ -35,8 +36,10 @@ from mentis.loop.loop import Loop
 from mentis.loop.pause import Pause
 from mentis.loop.sealed import Seals
 from mentis.loop.sources import LoopChoice, open_loop
+from mentis.ports.act_handler import ActHandler
 from mentis.ports.chance import Chance
 from mentis.ports.clock import Clock
+from mentis.ports.provider import Provider
 from mentis.ports.sense_source import SenseSource
 from mentis.record.evidence import gather_evidence
 from mentis.record.segments import open_segments
@@ -75,6 +78,7 @@ from mentis.turn.replay.fork import (
 )
 from mentis.turn.replay.recorded_turn import RecordedTurn, find_entry, load_turn
 from mentis.turn.replay.replay import Replay, replay_turn
+from mentis.turn.resume import deferred_message, waiting_message
 from mentis.turn.session_lock import delivery_lock, follow_talks, turn_lock
 from mentis.turn.turn import (
     TurnResult,
@@ -89,8 +93,9 @@ from mentis.values.assembly import AssembledPrompt
 from mentis.values.caching import CacheReconciliation, Forecast
 from mentis.values.cognition import Sense
 from mentis.values.entry import Entry, Verdict
+from mentis.values.part import ToolResultPart
 from mentis.values.persona_update import PersonaUpdate, Progress, Trigger
-from mentis.values.recalled import RecalledContext, Stimulus
+from mentis.values.recalled import RESUME, RecalledContext, Stimulus
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Delta, Usage
 from mentis.values.request import PromptRequest
@@ -110,6 +115,10 @@ if TYPE_CHECKING:
 @runtime_checkable
 class _Closing(Protocol):
     async def aclose(self) -> None: ...
+
+
+# A function, a handler, or the declaration of what the caller executes.
+Tool: TypeAlias = ActHandler | ToolDeclaration | Callable[..., object]
 
 
 class AnswerStream:
@@ -158,10 +167,18 @@ class Agent:
         *,
         persona: str | None = None,
         route: str = "default",
+        tools: Sequence[Tool] = (),
+        provider: Provider | None = None,
         parts: Parts | None = None,
     ) -> Self:
-        """The agent of one persona; the only persona there is may be left unnamed."""
+        """The agent of one persona; the only persona there is may be left unnamed.
+
+        `tools` are functions, handlers, or declarations of what the caller executes. `provider` is
+        asked in the place of the home's routes. `parts` exchanges everything else.
+        """
         parts = parts or Parts()
+        parts = replace(parts, handlers=(*parts.handlers, *map(as_handler, tools)))
+        parts = parts if provider is None else replace(parts, provider=provider)
         opened, database, settings = open_agent_parts(
             Path(path), persona=persona, route=route, parts=parts
         )
@@ -295,14 +312,24 @@ class Agent:
         return verify_agent(parts.who.agent, parts.record.ledger, parts.record.ledger, asked)
 
     async def chat(
-        self, message: str | Stimulus, *, session: str = "main", on_delta: OnDelta | None = None
+        self,
+        message: str | Stimulus = "",
+        *,
+        session: str = "main",
+        results: Mapping[str, str] | Sequence[ToolResultPart] = (),
+        on_delta: OnDelta | None = None,
     ) -> TurnResult:
         """Send a message and read the answer to its end; `on_delta` gets every piece as it comes.
 
-        A `Stimulus` carries what comes with the words: attachments, the message it answers, facts
-        about this turn, what is around the conversation.
+        Tools are used in between, as often as the answer asks for it. A `Stimulus` carries what
+        comes with the words: attachments, the message it answers, facts about this turn, what is
+        around the conversation. Instead of a message, `results` answer the calls that the last turn
+        left to the caller (`result.calls`), by their ids, and the turn goes on.
         """
-        stimulus = await to_thread.run_sync(self._stimulus, message)
+        if results:
+            stimulus = await to_thread.run_sync(self._with_results, message, session, results)
+        else:
+            stimulus = await to_thread.run_sync(self._stimulus, message)
         async with self._answering(session) as (reading, left):
             result = await run_turn(
                 self._parts,
@@ -315,6 +342,40 @@ class Agent:
         if summary_due(result, self._parts.sources.settings):
             result = await self._summed_up(result)
         return result
+
+    async def resume(
+        self, *, session: str = "main", on_delta: OnDelta | None = None
+    ) -> TurnResult | None:
+        """Go on with the last turn, once a person has decided on what it waited for: the model is
+        told what came of it, in a turn that names the first. What was approved is done first.
+
+        None where nothing has been decided, or somebody wrote since: the next turn tells it then.
+        """
+        checked_id(session, "session")
+        await self._parts.acting.begin()
+        record, inputs = self._parts.record, self._parts.inputs
+
+        def waiting() -> int | None:
+            news = {outcome.key for outcome in self._parts.acting.news()}
+            return waiting_message(record, session, news)
+
+        number = await to_thread.run_sync(waiting)
+        if number is None:
+            return None
+        again = partial(message_again, record, inputs, session, number)
+        stimulus = replace(await to_thread.run_sync(again), replaces=None)
+        stimulus = replace(stimulus, inner=RESUME, resumes=number)
+        async with self._answering(session) as (reading, _):
+            # Somebody may have been faster, or have written in between.
+            if await to_thread.run_sync(waiting) != number:
+                return None
+            return await run_turn(
+                self._parts,
+                stimulus,
+                session=session,
+                on_delta=on_delta or _ignore,
+                reading=reading,
+            )
 
     async def regenerate(
         self, *, session: str = "main", on_delta: OnDelta | None = None
@@ -476,15 +537,18 @@ class Agent:
         async with self._one_at_a_time() as reading, turn_lock(record, who, session) as left:
             yield reading, left
 
-    def replay(self, index: int) -> Replay:
-        """The prompt of a recorded turn, put together again and compared with its entry, offline.
+    def replay(self, index: int, *, step: int = 1) -> Replay:
+        """The prompt of a recorded turn, put together again and compared with its entry, offline:
+        that of its first step, or of another.
 
         ReplayError where something it was made from is gone, or was never kept.
         """
-        return replay_turn(self._kept_turn(index), self._parts.who.secret)
+        return replay_turn(self._kept_turn(index, step), self._parts.who.secret)
 
-    def fork(self, index: int, blocks: Mapping[str, str], *, force: bool = False) -> Fork:
-        """A recorded turn with other texts in some of its blocks, and what differs for that.
+    def fork(
+        self, index: int, blocks: Mapping[str, str], *, step: int = 1, force: bool = False
+    ) -> Fork:
+        """A step of a recorded turn with other texts in some blocks, and what differs for that.
 
         Nothing is sent or written; `go_on` does that. The constitution is changed only by `force`.
         """
@@ -496,7 +560,7 @@ class Agent:
                     hint="shorten it, or raise limits.prompt_file_bytes",
                 )
         models, secret = self._parts.models, self._parts.who.secret
-        return fork_turn(models, self._kept_turn(index), blocks, secret=secret, force=force)
+        return fork_turn(models, self._kept_turn(index, step), blocks, secret=secret, force=force)
 
     async def run_fork(
         self,
@@ -777,11 +841,12 @@ class Agent:
         finally:
             self._reading = None
 
-    def _kept_turn(self, index: int) -> RecordedTurn:
+    def _kept_turn(self, index: int, step: int) -> RecordedTurn:
         parts, home = self._parts, Home(self._database.path.parent)
         segments = open_segments(home, self._settings, parts.who.persona.id, parts.who.agent)
         entry = find_entry(parts.record, segments, index)
-        return load_turn(parts.record, parts.inputs, parts.acting.tools.notes, entry)
+        notes = parts.acting.tools.notes
+        return load_turn(parts.record, parts.inputs, notes, entry, step=step)
 
     def _brought(self, stimulus: Stimulus, outlook: RecallScope) -> RecallResult:
         """It blocks, also where a loop runs already: embedders are asked in a loop of their own."""
@@ -798,6 +863,24 @@ class Agent:
         if self._assembler is None:
             self._assembler = TaskAssembler(self._parts, self._environ, on_event=self._on_event)
         return self._assembler
+
+    def _with_results(
+        self,
+        message: str | Stimulus,
+        session: str,
+        results: Mapping[str, str] | Sequence[ToolResultPart],
+    ) -> Stimulus:
+        """The message whose calls are answered, with the results. It blocks."""
+        if message:
+            raise UsageError(
+                "a message and results were given at once",
+                hint="give the results first: the answer to them may ask for more",
+            )
+        checked_id(session, "session")
+        record, inputs = self._parts.record, self._parts.inputs
+        number, given = deferred_message(record, session, results)
+        again = message_again(record, inputs, session, number)
+        return replace(again, replaces=None, inner=RESUME, resumes=number, results=given)
 
     def _stimulus(self, message: str | Stimulus) -> Stimulus:
         """The message, if it is one, with its files read and everything inside the limits."""

@@ -23,6 +23,7 @@ from mentis.settings.sections import LimitSettings
 from mentis.values.part import MediaPart, Part
 from mentis.values.recalled import Stimulus
 from mentis.values.request import PromptRequest
+from mentis.values.turn import Turn
 
 Kind = Literal["image", "audio", "video", "document"]
 _SCHEMES = ("http://", "https://")
@@ -70,14 +71,15 @@ def read_files(
         part = place(part)
         return _ready(part, limits) if isinstance(part, MediaPart) and part.path else part
 
+    def ready_turn(turn: Turn) -> Turn:
+        return replace(turn, parts=tuple(map(ready, turn.parts)))
+
     _check_number(request.attachments, limits)
     return replace(
         request,
         attachments=tuple(cast("MediaPart", ready(part)) for part in request.attachments),
-        conversation_history=tuple(
-            replace(turn, parts=tuple(map(ready, turn.parts)))
-            for turn in request.conversation_history
-        ),
+        conversation_history=tuple(map(ready_turn, request.conversation_history)),
+        continuation=tuple(map(ready_turn, request.continuation)),
     )
 
 

@@ -232,7 +232,8 @@ def settle_calls(
 
 
 def _has_media(request: PromptRequest) -> bool:
-    told = (part for turn in request.conversation_history for part in turn.parts)
+    turns = (*request.conversation_history, *request.continuation)
+    told = (part for turn in turns for part in turn.parts)
     return bool(request.attachments) or any(isinstance(part, MediaPart) for part in told)
 
 

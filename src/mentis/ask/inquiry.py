@@ -148,10 +148,18 @@ class Inquiry:
         self.calls.append(self._call(reply, failed=failed, then=then))
         self.open = False
 
+    def withdraw(self) -> None:
+        """This attempt was not made: the answers that came before it are all there are."""
+        self.open = False
+
     def end(self, *, interrupted: bool) -> None:
         """Close what is still open."""
         if self.open:
             self.close(self.attempt.reader.finish(interrupted=interrupted))
+
+    def call_of(self, reply: Reply) -> ModelCall:
+        """The call that this attempt is, with its answer."""
+        return self._call(reply)
 
     def _call(self, reply: Reply, *, failed: tuple[str, ...] = (), then: str = "") -> ModelCall:
         attempt = self.attempt

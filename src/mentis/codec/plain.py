@@ -19,11 +19,9 @@ if TYPE_CHECKING:
 def plain_value(value: Value, place: str) -> dict[str, object]:
     """The fields in their order; what JSON cannot say is refused with its place."""
     cls = type(value)
-    told = {name: _plain_field(getattr(value, name), f"{place}.{name}") for name in _names(cls)}
-    for name, default in _late(cls):
-        if told[name] == default:
-            del told[name]
-    return told
+    late = [name for name, default in _late(cls) if getattr(value, name) == default]
+    names = [name for name in _names(cls) if name not in late] if late else _names(cls)
+    return {name: _plain_field(getattr(value, name), f"{place}.{name}") for name in names}
 
 
 @cache

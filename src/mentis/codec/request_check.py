@@ -22,7 +22,8 @@ _TELLTALE = 48
 
 def check_request(request: PromptRequest) -> PromptRequest:
     """The request as it is, or `BadInput` with everything that is wrong with it."""
-    problems = [*_tools(request), *_history(request.conversation_history), *_attachments(request)]
+    turns = (*request.conversation_history, *request.continuation)
+    problems = [*_tools(request), *_history(turns), *_attachments(request)]
     if not problems:
         return request
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""

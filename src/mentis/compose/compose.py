@@ -29,7 +29,7 @@ from .computed import SHIPPED, ComputedPlaceholder, Facts
 from .history import FRAMING_TOKENS, KeptHistory, add, history_tokens, keep_newest
 from .judge import Judge
 from .layout import lay_out
-from .memo import Memo, memo_for
+from .memo import Layout, Memo, memo_for
 from .notices import notices_of
 from .opening import NO_OPENING, Opening, open_with, openers
 from .placeholders import Values
@@ -75,27 +75,27 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     reply_to: ReplyTo | None = None,
     secret: bytes = b"",
     fences_results: bool = True,
+    continuation: tuple[Turn, ...] = (),
 ) -> Composition:
     """Choose, fill and order the blocks, then add as much history as fits.
 
     What lasts goes to `system_instruction`, what changes every turn to `runtime_ctx`, so that the
-    beginning of the prompt stays the same, byte by byte, from turn to turn. Where the room is
-    short, `budget` says what goes first. The home's `secret` makes the marks around outside text.
-    `fences_results` is off for a replay alone: an older Mentis told results as they came.
+    beginning stays the same, byte by byte, from turn to turn. Where the room is short, `budget`
+    says what goes first; the steps so far, the `continuation`, never do. The home's `secret` makes
+    the marks around outside text; an older Mentis told results without (`fences_results`).
     """
-    language = persona.language.strip().casefold()
-    occasion = Occasion(variant, language, mode, policies=policies)
+    occasion = Occasion(variant, persona.language.strip().casefold(), mode, policies=policies)
     memo = memo_for(occasion, library, persona, profile, computed, counter, secret)
-    facts = Facts(persona, profile, now, language, library.words, secret)
+    facts = Facts(persona, profile, now, occasion.language, library.words, secret)
     values = Values(library, facts, runtime_vars, known=memo.known, computed=computed)
     layout = lay_out(library, Judge(occasion, values, memo), counter)
-    scene = Scene(recalled, history, mode, surroundings, runtime_ctx, attachments, reply_to)
+    around = (surroundings, runtime_ctx, attachments, reply_to, continuation)
+    scene = Scene(recalled, history, mode, *around)
     matter = gather(scene, facts, counter, fences_results=fences_results)
     builder = partial(Builder, library, persona, profile, now, counter, policies=policies)
     builder = partial(builder, computed=computed, secret=secret)
     opening = _open(memo, occasion, library, builder, given=runtime_vars)
-    fixed = {**matter.tokens, **opening.tokens(counter)}
-    plan = BudgetPlan(layout, matter.sections, facts, counter, fixed=fixed)
+    plan = _plan(layout, matter, opening, facts, counter)
     kept = _fit(plan, matter.history, counter, context=context_tokens, reserve=reserve_tokens)
     trace = Trace(
         library=library.revision,
@@ -110,9 +110,16 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
         filtered=recalled.filtered,
         placements=recalled.placements,
     )
-    request = _request(scene, matter, plan, kept, profile=profile)
-    told = replace(_opened(request, opening), words=_words(memo, facts))
-    return Composition(told, trace, matter.revealed, recalled.candidates)
+    request = _opened(_request(scene, matter, plan, kept, profile=profile), opening)
+    request = replace(request, words=_words(memo, facts))
+    return Composition(request, trace, matter.revealed, recalled.candidates)
+
+
+def _plan(
+    layout: Layout, matter: Matter, opening: Opening, facts: Facts, counter: TokenCounter
+) -> BudgetPlan:
+    fixed = {**matter.tokens, **opening.tokens(counter)}
+    return BudgetPlan(layout, matter.sections, facts, counter, fixed=fixed)
 
 
 def _words(memo: Memo, facts: Facts) -> Mapping[str, str]:
@@ -141,7 +148,8 @@ def _opened(request: PromptRequest, opening: Opening) -> PromptRequest:
     if opening is NO_OPENING:
         return request
     history = opening.before(request.conversation_history)
-    return replace(request, conversation_history=history, prefill=opening.prefill)
+    prefill = () if request.continuation else opening.prefill  # of the first step alone
+    return replace(request, conversation_history=history, prefill=prefill)
 
 
 def _with_opening(blocks: tuple[BlockTrace, ...], opening: Opening) -> tuple[BlockTrace, ...]:
@@ -169,6 +177,7 @@ def _request(
         attachments=scene.attachments,
         reply_to=scene.reply_to,
         mode=scene.mode,
+        continuation=matter.continuation,
     )
     return in_one_text(request) if scene.mode == "live" else request
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 
 from mentis.ports.token_counter import TokenCounter
 from mentis.values.block import Mode
@@ -20,7 +21,7 @@ from mentis.values.value import Value
 from .beside import read_beside
 from .computed import Facts
 from .fences import fence_results
-from .history import add, count, of_guest, tool_text, under_name
+from .history import FRAMING_TOKENS, add, count, of_guest, tool_text, turn_tokens, under_name
 from .media import media_tokens
 from .modes import admit, recent_thoughts, spoken_lines
 from .sections import Section, live_sections, sections_of
@@ -38,6 +39,7 @@ class Scene(Value):
     runtime_ctx: RuntimeContext = PLAIN
     attachments: tuple[MediaPart, ...] = ()
     reply_to: ReplyTo | None = None
+    continuation: tuple[Turn, ...] = ()
 
     @property
     def guest(self) -> bool:
@@ -73,6 +75,7 @@ class Matter(Value):
     cuts: tuple[Cut, ...] = ()
     tokens: Mapping[str, TokenCount] = field(default_factory=dict[str, TokenCount])
     revealed: tuple[ToolDeclaration, ...] = ()
+    continuation: tuple[Turn, ...] = ()
 
 
 def gather(
@@ -85,13 +88,16 @@ def gather(
         revealed = admit(scene.mode, scene.recalled.revealed, (), counter).tools
         scene = replace(scene, recalled=replace(scene.recalled, revealed=revealed))
     around = sections_of(scene.recalled, scene.surroundings, scene.mode, facts)
+    tell = partial(_turns, mode=scene.mode, facts=facts, fences_results=fences_results)
+    scene = replace(scene, continuation=tell(scene.continuation))
     matter = Matter(
         admitted.tools,
-        _turns(admitted.history, scene.mode, facts, fences_results=fences_results),
+        tell(admitted.history),
         around if scene.mode != "chat" else [*beside.sections, *around],
         admitted.cuts,
         dict(_fixed(scene, admitted.tools, counter)),
         scene.recalled.revealed,
+        scene.continuation,
     )
     return _aloud(scene, matter, facts, counter) if scene.mode == "live" else matter
 
@@ -138,6 +144,9 @@ def _fixed(
     yield "current", count(f"{_quoted(reply_to)}{said}", counter)
     if scene.attachments:
         yield "attachments", add(*(media_tokens(part, counter) for part in scene.attachments))
+    if scene.continuation:
+        told = [turn_tokens(turn, counter) for turn in scene.continuation]
+        yield "continuation", add(*told, TokenCount(len(told) * FRAMING_TOKENS))
     if scene.runtime_ctx != PLAIN:
         yield "runtime", count(_facts_text(scene.runtime_ctx), counter)
 

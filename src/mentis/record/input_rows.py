@@ -110,13 +110,23 @@ class Prints(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class StepInputs(Value):
+    """Of a step after the first: the marks around the results it was told, the cache it was on."""
+
+    nonces: tuple[str, ...] = ()
+    cached: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class TurnInputs(Value):
     """`told` are the turns of the session that came before, as runs: the first number and the one
     behind the last, in pairs. `pending` and `amended` are places among them: those had no answer
     yet, these were told in other words; in a `fenced` one results from outside stood between marks,
     which an older Mentis did not set. Attachments are those of turn `number`, unless it is an
     `inner` one. `given` are values of this turn alone, `delivery` names the text of one. `nonces`
-    are the marks around text from outside, in their order.
+    are the marks around text from outside, in their order. All of this is of the first step: what
+    followed the message before it is the `thread` (runs, as in `told`) that it goes on with, and
+    `opened` turns of its own; `steps` is what the steps after it had besides.
     """
 
     version: int
@@ -158,6 +168,11 @@ class TurnInputs(Value):
     step: Step = "base"
     nonces: tuple[str, ...] = ()
     cached: str = ""  # the name of the cache that it was sent on top of
+    resumes: int = 0  # the message whose turn goes on, where `inner` says that one does
+    thread: tuple[int, ...] = ()
+    thread_amended: tuple[int, ...] = ()
+    opened: int = 0
+    steps: tuple[StepInputs, ...] = ()
 
 
 def write_row(row: TurnInputs) -> JsonObject:

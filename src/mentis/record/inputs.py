@@ -23,7 +23,9 @@ class ConversationHistory:
 
     `numbers` are those of the turns in it. `amended` are the places, among `turns`, of those that
     are kept in other words: an act in them waited then, and has ended since. Results in it are
-    `fenced` where nobody vouches for them; an older Mentis told them as they came.
+    `fenced` where nobody vouches for them; an older Mentis told them as they came. The `thread` is
+    what followed the message before, where a turn goes on with an earlier one; `waited` are the
+    keys of the acts that it waited for.
     """
 
     session: str
@@ -31,12 +33,16 @@ class ConversationHistory:
     numbers: tuple[int, ...] = ()
     amended: tuple[int, ...] = ()
     fenced: bool = True
+    thread: tuple[Turn, ...] = ()
+    thread_numbers: tuple[int, ...] = ()
+    thread_amended: tuple[int, ...] = ()
+    waited: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class PromptInputs:
     """`recalled` holds the message, and what came to mind in its place. `calibration` is what the
-    counter of the route had learned by then.
+    counter of the route had learned by then. `continuation` are the steps of the turn so far.
     """
 
     library: Library
@@ -49,6 +55,7 @@ class PromptInputs:
     history: ConversationHistory
     variables: Mapping[str, object]
     now: datetime
+    continuation: tuple[Turn, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,4 +89,5 @@ def compose_inputs(inputs: PromptInputs, counter: TokenCounter, secret: bytes) -
         reply_to=stimulus.reply_to,
         secret=secret,
         fences_results=inputs.history.fenced,
+        continuation=(*inputs.history.thread, *inputs.continuation),
     )

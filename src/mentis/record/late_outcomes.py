@@ -7,7 +7,7 @@ date with what the ledger says of the act by now.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from mentis.act import entries
@@ -38,6 +38,13 @@ def outcome_text(state: str, reason: str, text: str) -> str:
 def with_late_outcomes(turns: Sequence[Turn], ledger: Entries, agent: str) -> tuple[Turn, ...]:
     """The same turns, with the outcomes of acts that wait no more. It blocks."""
     return tuple(_turn(turn, ledger, agent) for turn in turns)
+
+
+def waiting_keys(turns: Iterable[Turn]) -> frozenset[str]:
+    """The acts of which these turns say that they wait."""
+    parts = (part for turn in turns if turn.role == "user" for part in turn.parts)
+    found = (_WAITING.fullmatch(p.text) for p in parts if isinstance(p, ToolResultPart))
+    return frozenset(waited[1] for waited in found if waited)
 
 
 def _turn(turn: Turn, ledger: Entries, agent: str) -> Turn:

@@ -6,7 +6,7 @@ What many turns have in common is a part, written once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TypeVar, cast
@@ -27,6 +27,7 @@ from mentis.values.rendering import Rendering
 from mentis.values.request import PromptRequest, RuntimeContext
 from mentis.values.span import Span
 from mentis.values.surroundings import NOWHERE
+from mentis.values.turn import Turn
 from mentis.values.value import Value
 from mentis.values.written import dump
 
@@ -38,6 +39,7 @@ from .input_rows import (
     NewsItem,
     Prints,
     Recollection,
+    StepInputs,
     ToolList,
     TurnInputs,
     TurnSetting,
@@ -82,7 +84,9 @@ class TurnInputStore:
         request: PromptRequest,
         *,
         place: TurnPlace,
+        steps: Sequence[StepInputs] = (),
     ) -> StoredInputs:
+        """Of the first step; what the others had besides is in `steps`."""
         parts: dict[str, JsonObject] = {}
         recalled = inputs.recalled
         row = TurnInputs(
@@ -99,7 +103,9 @@ class TurnInputStore:
             variables=self._part("variables", _variables(inputs.variables), parts),
             given=_given(inputs.variables),
             nonces=nonces_in(request),
-            cached=str(rendering.payload.get("cachedContent", "")),
+            cached=cache_of(rendering),
+            opened=len(inputs.continuation),
+            steps=tuple(steps),
         )
         row = _with_recalled(_with_history(_with_message(row, recalled.stimulus), inputs), recalled)
         written = write_row(row)
@@ -180,9 +186,24 @@ def _object(found: object) -> JsonObject | None:
 def nonces_in(request: PromptRequest) -> tuple[str, ...]:
     """Those around spans first, then those around results."""
     marks = (nonce_in(span) for span in _spans(request))
-    parts = (part for turn in request.conversation_history for part in turn.parts)
+    before = _result_nonces(request.conversation_history)
+    return (*(mark[1] for mark in marks if mark), *before, *_result_nonces(request.continuation))
+
+
+def step_inputs(request: PromptRequest, rendering: Rendering, first: PromptRequest) -> StepInputs:
+    """Of a step after the `first` one of its turn."""
+    known = len(_result_nonces(first.continuation))
+    return StepInputs(_result_nonces(request.continuation)[known:], cache_of(rendering))
+
+
+def cache_of(rendering: Rendering) -> str:
+    return str(rendering.payload.get("cachedContent", ""))
+
+
+def _result_nonces(turns: Sequence[Turn]) -> tuple[str, ...]:
+    parts = (part for turn in turns for part in turn.parts)
     fences = (part.fence for part in parts if isinstance(part, ToolResultPart))
-    return (*(mark[1] for mark in marks if mark), *(fence.nonce for fence in fences if fence))
+    return tuple(fence.nonce for fence in fences if fence)
 
 
 def _spans(request: PromptRequest) -> Iterator[Span]:
@@ -229,6 +250,7 @@ def _with_message(row: TurnInputs, stimulus: Stimulus) -> TurnInputs:
         mode=stimulus.mode,
         inner=stimulus.inner,
         delivers=stimulus.delivers,
+        resumes=stimulus.resumes or 0,
         delivery=delivery[0] if delivery else "",
         reply_to=stimulus.reply_to,
         runtime_ctx=None if stimulus.runtime_ctx == _PLAIN else stimulus.runtime_ctx,
@@ -239,7 +261,7 @@ def _with_message(row: TurnInputs, stimulus: Stimulus) -> TurnInputs:
 def _with_history(row: TurnInputs, inputs: PromptInputs) -> TurnInputs:
     history = inputs.history
     states = enumerate(turn.state for turn in history.turns)
-    parts = (part for turn in history.turns for part in turn.parts)
+    parts = (part for turn in (*history.turns, *history.thread) for part in turn.parts)
     return replace(
         row,
         before="" if history.session == row.session else history.session,
@@ -247,6 +269,8 @@ def _with_history(row: TurnInputs, inputs: PromptInputs) -> TurnInputs:
         amended=history.amended,
         pending=tuple(number for number, state in states if state == "pending"),
         fenced=history.fenced and any(isinstance(part, ToolResultPart) for part in parts),
+        thread=runs_of(history.thread_numbers),
+        thread_amended=history.thread_amended,
     )
 
 

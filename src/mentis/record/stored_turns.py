@@ -61,7 +61,8 @@ def answer_turns(
 ) -> tuple[Turn, ...]:
     """The answer, and the results of its calls after it; nothing, if nothing was said or called.
 
-    A call that was never judged is left out: nobody could say what came of it. `at_once`: one
+    A call that was never judged is left out: nobody could say what came of it; one that is deferred
+    to the caller has no result yet. `at_once`: one
     call of the model made it all, so that its thoughts and their signatures still fit together.
     `lineage`: the least trusted of what the answer was made from.
     """
@@ -80,7 +81,8 @@ def answer_turns(
         lineage,
         "complete" if whole else "interrupted",
     )
-    return (said, _results([came[call_id] for call_id in calls])) if calls else (said,)
+    results = [came[call_id] for call_id in calls if came[call_id].state != "deferred"]
+    return (said, result_turn(results)) if results else (said,)
 
 
 def turn_digest(turn: Turn) -> Digest:
@@ -143,7 +145,8 @@ def _in_order(reply: Reply, calls: Mapping[str, ToolCallPart]) -> tuple[Part, ..
     return tuple(kept)
 
 
-def _results(outcomes: Sequence[Outcome]) -> Turn:
+def result_turn(outcomes: Sequence[Outcome]) -> Turn:
+    """What came of calls, as the model is told it."""
     parts = tuple(
         ToolResultPart(
             outcome.action.call_id,

@@ -22,7 +22,7 @@ from mentis.ports.state_store import StateStore
 from mentis.record.agent_record import AgentRecord
 from mentis.record.tick_entries import INTENT, INTENT_KEY, append_tick
 from mentis.record.tick_senses import LOST, read_senses, seal_senses, senses_left, write_senses
-from mentis.values.action import Action, Outcome, OutcomeState
+from mentis.values.action import Action, Outcome
 from mentis.values.cognition import REVIEW, Sense
 from mentis.values.entry import Entry
 from mentis.values.json import JsonObject
@@ -192,21 +192,9 @@ def _is_new(record: AgentRecord, key: str, start: int) -> bool:
 def _outcomes(acts: Sequence[Entry]) -> Iterator[Outcome]:
     """Of what came to something; what is still open is told when somebody has looked after it."""
     for entry in acts:
-        head = _head(entry)
-        stage, result = head.get("stage"), _object(entry.body.get("result"))
-        if stage not in ("outcome", "waiting"):
-            continue
-        state = "waiting" if stage == "waiting" else head.get("state")
-        yield Outcome(
-            Action(str(head.get("type")), {}, "output_ir"),
-            cast("OutcomeState", state),
-            text=str(result.get("text") or ""),
-            reason=str(head.get("reason") or ""),
-            key=str(head.get("key")),
-            source=str(head.get("source") or ""),
-            blob=str(result.get("blob") or ""),
-            size=_number(result, "size"),
-        )
+        action = Action(str(_head(entry).get("type")), {}, "output_ir")
+        if (outcome := entries.recorded_outcome(entry, action)) is not None:
+            yield outcome
 
 
 def _cut_off(was: JsonObject, left: _Left, *, saved: bool) -> Sense:

@@ -141,7 +141,8 @@ class Region:
 class PayloadDraft:
     """`head` is settled history, `tail` the current turn and what it is joined to.
 
-    `names` leads from our own names to those on the wire, for the ones that differ.
+    `names` leads from our own names to those on the wire, for the ones that differ. `continues`:
+    the tail goes on after the current turn, and the next step sends all of it again.
     """
 
     regions: list[Region]
@@ -155,6 +156,7 @@ class PayloadDraft:
     able: Abilities
     notices: Notices
     weight: int = 0  # characters, about; 0 where nobody asks
+    continues: bool = False
 
     def wire_name(self, name: str) -> str:
         return self.names.get(name, name)

@@ -20,7 +20,7 @@ from .draft import BLOCK_END, GAP, PayloadDraft, Region, Text, WireMessage, of, 
 from .history import Telling
 from .media import too_many
 from .memo import remember
-from .names import Names, unique_tools
+from .names import CallIds, Names, unique_tools
 from .notices import CALL_FORM, Notices, notice
 from .pairing import pair
 from .schemas import lower_schema
@@ -35,6 +35,7 @@ class ToldHistory:
     losses: tuple[Loss, ...]
     names: dict[str, str]
     ids: dict[str, str]
+    used: frozenset[str]
     begins: WireMessage | None
     images: int = 0
     weight: int = 0
@@ -50,17 +51,27 @@ class Teller:
     declared: tuple[str, ...]
     spare: int = 0
 
-    def tell(self, turns: Sequence[Turn], notices: Notices, guard: Guard) -> ToldHistory:
+    def tell(
+        self,
+        turns: Sequence[Turn],
+        notices: Notices,
+        guard: Guard,
+        *,
+        used: frozenset[str] = frozenset(),
+    ) -> ToldHistory:
+        """`used` are ids that calls told before have in this payload."""
         pairs = pair(turns)
         names = Names({*self.declared, *pairs.called})
         names.issue(self.declared)
         telling = Telling(self.able, self.wire, self.model, names, notices, guard, self.spare)
+        telling.ids = CallIds(used)
         messages = tuple(telling.tell(turns, pairs))
         return ToldHistory(
             messages,
             tuple(telling.losses),
             names.wire_names(),
             telling.ids.back(),
+            telling.ids.used,
             _begun(messages, notices),
             telling.desk.images,
             weight_of(messages) if self.able.request_bytes else 0,
@@ -90,6 +101,12 @@ def lay_out(
     head = list(told.messages)
     current = current_messages(request, able, guard, losses, wire=wire)
     tail = _joined(head, current)
+    names, ids = told.names, told.ids
+    if request.continuation:
+        after = teller.tell(request.continuation, notices, guard, used=told.used)
+        tail += after.messages
+        losses += after.losses
+        names, ids = {**names, **after.names}, {**ids, **after.ids}
     if head or tail or not (may_be_silent and _is_written(request)):
         _ended(head, tail, able, notices=notices, losses=losses)
     _begin_answer(request, tail, able, losses)
@@ -106,10 +123,11 @@ def lay_out(
         head=head,
         tail=tail,
         losses=losses,
-        names=told.names if able.native_tools else {},  # words call a tool by its own name
-        ids=told.ids,
+        names=names if able.native_tools else {},  # words call a tool by its own name
+        ids=ids,
         told=told,
         able=able,
+        continues=bool(request.continuation),
         notices=notices,
         weight=told.weight + weight_of(tail) if able.request_bytes else 0,
     )

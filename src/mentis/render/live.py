@@ -46,6 +46,7 @@ def _opening(request: PromptRequest) -> PromptRequest:
     return replace(
         request,
         conversation_history=(),
+        continuation=(),
         current_text="",
         attachments=(),
         reply_to=None,
@@ -58,6 +59,7 @@ def _name_lost(request: PromptRequest, draft: PayloadDraft) -> None:
     lost = {
         "history": request.conversation_history,
         "current message": request.current_text,
+        "continuation": request.continuation,
         "attachments": request.attachments,
         "message that is answered": request.reply_to,
         "facts of the turn": facts.spans or facts_line(facts),

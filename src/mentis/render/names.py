@@ -54,8 +54,8 @@ class CallIds:
 
     __slots__ = ("_back", "_used")
 
-    def __init__(self) -> None:
-        self._used: set[str] = set()
+    def __init__(self, used: Iterable[str] = ()) -> None:
+        self._used: set[str] = set(used)
         self._back: dict[str, str] = {}
 
     def issue(self, own: str, place: tuple[int, int]) -> str:
@@ -71,6 +71,10 @@ class CallIds:
     def _made(self, own: str, place: str) -> str:
         wire = own if _ID.fullmatch(own) else _fit(own or place, 40, ())
         return _fit(f"{own}_{place}", 40, self._used) if wire in self._used else wire
+
+    @property
+    def used(self) -> frozenset[str]:
+        return frozenset(self._used)
 
     def back(self) -> dict[str, str]:
         return dict(self._back)

@@ -104,6 +104,8 @@ def write_messages(
     page.settled = len(page.items)
     for message in draft.tail:
         write(page, message)
+    if draft.continues:
+        page.settled = len(page.items)
     return page
 
 

@@ -274,6 +274,20 @@ class CorrectionSettings(SettingsSection):
     ] = 3
 
 
+class TurnSettings(SettingsSection):
+    """How far one turn goes."""
+
+    max_steps: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=100,
+            description="Most answers of the model in one turn: after each its calls are done and"
+            " their results told. 1 tells them in the next turn.",
+        ),
+    ] = 12
+
+
 class FallbackSettings(SettingsSection):
     """What happens when no route answers."""
 

@@ -37,6 +37,7 @@ from .sections import (
     RecordSettings,
     StatusSettings,
     StoreSettings,
+    TurnSettings,
 )
 
 FORMAT = 1
@@ -90,6 +91,7 @@ class SettingsModel(SettingsSection):
     status: StatusSettings = StatusSettings()
     limits: LimitSettings = LimitSettings()
     budgets: BudgetSettings = BudgetSettings()
+    turn: TurnSettings = TurnSettings()
     correction: CorrectionSettings = CorrectionSettings()
     fallback: FallbackSettings = FallbackSettings()
     breaker: BreakerSettings = BreakerSettings()

@@ -103,7 +103,7 @@ def plan_correction(
 
 def failures_of(reply: Reply, outcomes: Sequence[Outcome]) -> tuple[Failure, ...]:
     """What failed: calls that cannot be read, then actions that came to nothing. What waits for a
-    person has not failed: it is not asked for again.
+    person, or for the caller, has not failed: it is not asked for again.
     """
     unread = [_unread(error) for error in reply.errors if error.code in _KINDS]
     undone = [
@@ -115,7 +115,7 @@ def failures_of(reply: Reply, outcomes: Sequence[Outcome]) -> tuple[Failure, ...
             fixable=outcome.state in _FIXABLE,
         )
         for outcome in outcomes
-        if outcome.state not in ("done", "waiting")
+        if outcome.state not in ("done", "waiting", "deferred")
     ]
     return (*unread, *undone)
 

@@ -13,6 +13,7 @@ from typing import TypeVar
 from anyio import CancelScope, to_thread
 
 from mentis.act.builtin.rest import SLEEP
+from mentis.act.dispatch import DispatchHooks
 from mentis.act.seen import Told, seen_of
 from mentis.act.senses import sense_of
 from mentis.ask.reservation import release_after
@@ -357,7 +358,9 @@ class Cortex:
         seen = await to_thread.run_sync(seen_of, told)
         actions = [Action(one.name, one.payload, "output_ir") for one in acts]
         act = partial(acting.dispatch, mode="beat", session=SESSION, outcomes=outcomes)
-        act = partial(act, places=[one.endpoint for one in acts], lease=asking.record.lease)
+        act = partial(
+            act, places=[one.endpoint for one in acts], hooks=DispatchHooks(asking.record.lease)
+        )
         await act(actions, gate=gate, seen=seen)
 
     def _failing_after(

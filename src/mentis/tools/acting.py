@@ -14,7 +14,7 @@ from anyio import CancelScope, to_thread
 from mentis.act import entries
 from mentis.act.approvals import Approvals
 from mentis.act.budget import ActTally, begun_in
-from mentis.act.dispatch import Dispatcher, DispatchLimits
+from mentis.act.dispatch import NO_HOOKS, Dispatcher, DispatchHooks, DispatchLimits
 from mentis.act.gate import Gate, GateRules, judge_again, not_offered
 from mentis.act.journal import Journal, Sizes
 from mentis.act.registry import Registry
@@ -34,7 +34,6 @@ from mentis.values.act import ActCall, ActSpec, Decision, WaitingAct
 from mentis.values.action import Action, Outcome
 from mentis.values.block import Mode
 from mentis.values.entry import Entry
-from mentis.values.lease import Lease
 from mentis.values.mark import Mark
 from mentis.values.route import Route
 from mentis.values.tool import ToolDeclaration
@@ -165,13 +164,12 @@ class ActRunner:
         outcomes: list[Outcome],
         offered: Collection[str] | None = None,
         places: Sequence[str] = (),
-        lease: Lease | None = None,
+        hooks: DispatchHooks = NO_HOOKS,
     ) -> None:
         """One outcome for each action; `seen` is what the model was shown before it asked.
 
         `offered` are the acts it was told of: no other is done. None where a person calls.
-        `places`: where each is to be done, if that was said. With a `lease` none is begun once
-        somebody else has it.
+        `places`: where each is to be done, if that was said.
         """
 
         def judge(call: ActCall, spec: ActSpec) -> Decision:
@@ -189,7 +187,7 @@ class ActRunner:
             session=session,
             outcomes=outcomes,
             places=places,
-            lease=lease,
+            hooks=hooks,
         )
 
     def offered_tools(self, route: Route, *, asked: bool = True) -> tuple[ToolDeclaration, ...]:

@@ -38,6 +38,7 @@ from .agent_parts import AgentParts
 from .ending import recorder_of
 from .run import Compose, TurnRun
 from .snapshot import TurnSnapshot
+from .steps import answer_lineage
 from .turn import run_shielded
 
 # What is not whole is of no use here: no decision, no summary, no title.
@@ -104,7 +105,8 @@ async def ask_aside(
     finally:
         reply = run.reply(interrupted=interrupted)
         recorder = recorder_of(parts.record, parts.inputs, run.inquiry, session)
-        heard = SideAnswer(reply, failure, recorder.lineage(stimulus), _begun(run.inquiry))
+        lineage = answer_lineage(run.inquiry.calls, stimulus.trust)
+        heard = SideAnswer(reply, failure, lineage, _begun(run.inquiry))
         note = take(heard)
         keep = partial(recorder.note, stimulus, note.turn, reply=reply, facts=note.facts)
         keep = partial(keep, failure=failure)

@@ -47,7 +47,8 @@ def judge(run: TurnRun) -> JudgedReply:
     failures = tuple(failure for rule in rules for failure in rule(reply))
     opening = run.attempt.opening
     whole = None if opening is None else opening.whole
-    failures += window_failures(whole, run.present.window, run.corrections)
+    if not run.steps:  # in a later step it may open the answer, and need not
+        failures += window_failures(whole, run.present.window, run.corrections)
     if any(not failure.call_id for failure in failures):
         return JudgedReply(reply, failures, ())
     barred = {failure.call_id for failure in failures}

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mentis.act.entries import told_mark
-from mentis.act.seen import lineage_of
 from mentis.ask.caching import CacheReport
 from mentis.ask.calls import ModelCall, standing, total
 from mentis.ask.inquiry import Inquiry, PassedOver
@@ -16,12 +14,12 @@ from mentis.codec.forms import to_json, to_object
 from mentis.compose.compose import Composition
 from mentis.errors import BadInput, MentisError, NotCanonical
 from mentis.record.agent_record import AgentRecord
+from mentis.record.input_rows import StepInputs
 from mentis.record.inputs import PromptInputs
 from mentis.record.media_digest import media_digest
-from mentis.record.stored_inputs import TurnInputStore, TurnPlace
+from mentis.record.stored_inputs import TurnInputStore, TurnPlace, step_inputs
 from mentis.record.stored_turns import (
     BROKEN,
-    answer_turns,
     asked_text,
     question_turn,
     turn_digest,
@@ -36,11 +34,11 @@ from mentis.values.recalled import Stimulus
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Reply
 from mentis.values.route import Route
-from mentis.values.trust import Trust
 from mentis.values.turn import Turn
 from mentis.values.turn_writes import TurnWrites
 
 from .recaller import residency_mark
+from .steps import TurnStep, TurnStop, outcomes_digest
 from .window import WindowRequest, turn_stamp, window_fields
 
 
@@ -57,6 +55,10 @@ class TurnRecorder:
     passed: tuple[PassedOver, ...] = ()
     calls: tuple[ModelCall, ...] = ()
     repeat: Repeat | None = None
+    opening: tuple[Turn, ...] = ()
+    steps: tuple[TurnStep, ...] = ()
+    stop: TurnStop = "answer"
+    journal: tuple[Mark, ...] = ()
     settled: tuple[CacheReport, ...] = ()
     unanswered: tuple[ModelCall, ...] = ()
     told: tuple[str, ...] = ()  # the keys of acts whose outcome was news to the model
@@ -68,12 +70,12 @@ class TurnRecorder:
         self,
         stimulus: Stimulus,
         number: int,
-        *,
         reply: Reply,
-        outcomes: Sequence[Outcome],
+        *,
         failure: MentisError | None,
     ) -> Entry:
         """The entry and what it binds, as one: what was said is never without its record."""
+        outcomes = [outcome for step in self.steps for outcome in step.outcomes]
         turn = self._turn(stimulus, number, reply, failure=failure)
         # A beat writes to nobody: what is news stays so, until somebody can be told.
         told = self.told if self._heard(reply) and stimulus.mode != "beat" else ()
@@ -82,8 +84,7 @@ class TurnRecorder:
         turn |= {"told": list(told)} if told else {}
         waits = [one.key for one in outcomes if one.state == "waiting"]
         turn |= {"waits": waits} if stimulus.delivers and waits else {}
-        lineage = self._lineage(stimulus)
-        turns = answer_turns(reply, outcomes, at_once=len(self.calls) <= 1, lineage=lineage)
+        turns = (*self.opening, *(said for step in self.steps for said in step.turns))
         # A question that got part of an answer stays in the conversation, together with the part;
         # one that got none is unanswered, also where somebody broke it off before the first word.
         unanswered = (failure is not None or reply.stop in BROKEN) and not turns
@@ -97,7 +98,8 @@ class TurnRecorder:
             acted = _kept(question, turns)
             sent = self.rendering.body()
             bound = self._bound(stimulus, reply, outcomes, payload=digest(sent))
-            body = {**turn, **self.about, **bound, **acted, **self._windowed(reply, outcomes)}
+            body = {**turn, **self.about, **bound, **acted, **self._stepped()}
+            body |= self._windowed(reply, outcomes)
             place = TurnPlace(self.session, number, sent)
             return self._record_with_inputs(body, told, place, ended=ended)
         except (BadInput, NotCanonical) as refusal:
@@ -133,17 +135,11 @@ class TurnRecorder:
         except (BadInput, NotCanonical) as refusal:
             return self._record({**body, "unbound": refusal.message}, (), marks)
 
-    def lineage(self, stimulus: Stimulus) -> Trust:
-        return self._lineage(stimulus)
-
-    def _lineage(self, stimulus: Stimulus) -> Trust:
-        """Of the answer. What an answer that is given once more was made from is not known here.
-
-        A correction quotes what the model said and what tools said to that: nobody vouches for it.
-        """
-        if self.repeat is not None or len(self.calls) > 1:
-            return Trust.UNTRUSTED
-        return lineage_of(self.composed.request, said=stimulus.trust)
+    def _stepped(self) -> dict[str, object]:
+        """Of a turn of one step nothing that it did not always say."""
+        if len(self.steps) <= 1:
+            return {}
+        return {"steps": [step.entry_fields() for step in self.steps]}
 
     def _ended(
         self, number: int, question: Turn | None, turns: tuple[Turn, ...]
@@ -162,11 +158,15 @@ class TurnRecorder:
         declared = self.composed.request.tool_declarations
         return window_fields(
             self.window if self.repeat is None else None,
-            [call.whole for call in standing(self.calls)],
+            self._openings(),
             outcomes,
             known=[tool.name for tool in (*declared, *self.composed.revealed)],
             broken=reply.stop in BROKEN,
         )
+
+    def _openings(self) -> list[str | None]:
+        """What the answers opened with; the last step knows best what was done."""
+        return [call.whole for step in reversed(self.steps) for call in standing(step.calls)]
 
     def _record_with_inputs(
         self,
@@ -182,13 +182,20 @@ class TurnRecorder:
             return self._record(body, told, also, ended=ended)
         keeping, request = self.kept_inputs, self.composed.request
         try:
-            kept = keeping.write(self.inputs, self.rendering, request, place=place)
+            kept = keeping.write(
+                self.inputs, self.rendering, request, place=place, steps=self._later_steps()
+            )
         except (BadInput, UnicodeEncodeError) as refusal:
             return self._record({**body, "unkept": str(refusal)}, told, also, ended=ended)
         body, also = {**body, "inputs": kept.digest}, (*kept.marks, *also)
         entry = self._record(body, told, also, ended=ended)
         keeping.mark_written(kept)
         return entry
+
+    def _later_steps(self) -> list[StepInputs]:
+        first = self.composed.request
+        calls = (step.calls[0] for step in self.steps[1:])
+        return [step_inputs(call.composed.request, call.rendering, first) for call in calls]
 
     def _record(
         self,
@@ -200,6 +207,7 @@ class TurnRecorder:
     ) -> Entry:
         stamp = turn_stamp(self.record, self.window)
         marks = [*also, *(told_mark(key) for key in told)]
+        marks += [replace(mark, value=None) for mark in self.journal]
         if self.composed.residency is not None and any(call.sent for call in self.calls):
             marks.append(residency_mark(self.session, self.composed.residency))
         return self.record.append("turn", body, marks=marks, turns=ended, stamp=stamp)
@@ -215,6 +223,8 @@ class TurnRecorder:
     ) -> dict[str, object]:
         turn = {"session": self.session, "number": number, "stop": reply.stop}
         turn |= {**_about(stimulus, failure), **facts}
+        if len(self.steps) > 1:
+            turn["ended"] = self.stop
         if self.repeat is not None:
             turn["repeats"] = self.repeat.index
         place = _place(self.route)
@@ -247,7 +257,7 @@ class TurnRecorder:
             "payload": payload,
             "library": self.composed.trace.library,
             "reply": digest(to_json(reply)),
-            "acts": _digest_of(outcomes),
+            "acts": outcomes_digest(outcomes),
             **_message(stimulus),
         }
         if reply.text:
@@ -305,8 +315,14 @@ def record_unasked(
     return record.append("turn", body, turns=ended)
 
 
+def stimulus_fields(stimulus: Stimulus) -> tuple[dict[str, object], dict[str, object]]:
+    """What an entry says of a turn by what set it off: about the turn, and what was asked."""
+    return _about(stimulus, None), {**_message(stimulus)}
+
+
 def _about(stimulus: Stimulus, failure: MentisError | None) -> dict[str, object]:
     told: dict[str, object] = {"inner": stimulus.inner} if stimulus.inner else {}
+    told |= {} if stimulus.resumes is None else {"resumes": stimulus.resumes}
     told |= {} if stimulus.replaces is None else {"replaces": stimulus.replaces}
     return {
         **told,
@@ -350,8 +366,3 @@ def mode_fields(stimulus: Stimulus) -> dict[str, object]:
         return {}
     told = {"mode": stimulus.mode, "beat": stimulus.runtime_ctx.beat_type}
     return {k: v for k, v in {**told, "delivers": stimulus.delivers}.items() if v}
-
-
-def _digest_of(outcomes: Sequence[Outcome]) -> str:
-    listed = [to_object(outcome) for outcome in outcomes]
-    return digest(json.dumps(listed, ensure_ascii=False, separators=(",", ":")).encode())

@@ -48,7 +48,8 @@ _MOST_WRITTEN = 5  # memories written since, told before anybody asks for them
 class RecallScope:
     """What there is to look through, seen without loading anything for it.
 
-    `passing`: nothing is chosen or recalled, and the session keeps nothing of it.
+    `passing`: nothing is chosen or recalled, and the session keeps nothing of it. `own` are the
+    tools that the program brings itself.
     """
 
     session: str
@@ -59,6 +60,7 @@ class RecallScope:
     skills: bool = False
     degraded: tuple[Degradation, ...] = ()
     passing: bool = False
+    own: tuple[str, ...] = ()
 
     @property
     def chooses(self) -> bool:
@@ -73,7 +75,8 @@ class RecallScope:
         """What is declared whatever the message is about: a conversation takes it as a task."""
         if not self.chooses:
             return ()
-        base = (*load_stances().base["act"], *_ALWAYS)
+        own = self.own if len(self.own) < self.limits.max_tools else ()
+        base = (*load_stances().base["act"], *_ALWAYS, *own)
         names = (tool.name for tool in self.tools)
         return tuple(name for name in names if name in base or name.startswith(_MESSAGES))
 
@@ -129,6 +132,7 @@ class Recaller:
             memories=chosen.max_memories > 0 and self._has_memories(),
             skills=chosen.max_skills > 0 and has_skills(self._ground.home.path / SKILLS),
             degraded=degraded,
+            own=tuple(handler.spec.name for handler in self._ground.handlers),
         )
 
     async def recall(self, stimulus: Stimulus, outlook: RecallScope) -> RecallResult:

@@ -21,7 +21,8 @@ from mentis.disk.lock import try_lock
 from mentis.errors import StoreLocked
 from mentis.home.identity import Identity
 from mentis.record.agent_record import AgentRecord
-from mentis.recovery.messages import fail_left_behind
+from mentis.record.turn_steps import StepJournal
+from mentis.recovery.messages import close_left_behind
 from mentis.values.entry import Entry
 
 if TYPE_CHECKING:
@@ -97,7 +98,8 @@ def is_followed(who: Identity) -> bool:
 def _recover(record: AgentRecord, who: Identity, session: str, own: FileLock) -> tuple[Entry, ...]:
     folder, name = _turns(who, session)
     others = partial(_is_busy, folder, name, _TURN, Path(own.lock_file))
-    return fail_left_behind(record, session, others)
+    journal = StepJournal(record.ledger, record.agent, who.secret)
+    return close_left_behind(record, journal, session, others)
 
 
 def _turns(who: Identity, session: str) -> tuple[Path, str]:

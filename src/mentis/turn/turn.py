@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,6 +10,8 @@ from typing import TypeVar
 
 from anyio import CancelScope, to_thread
 
+from mentis.act.briefs import short
+from mentis.act.dispatch import DispatchHooks
 from mentis.act.gate import GateRules
 from mentis.ask.ask import OnDelta, ask
 from mentis.ask.calls import ModelCall
@@ -17,19 +19,22 @@ from mentis.ask.inquiry import PassedOver, may_pass
 from mentis.ask.models import Models
 from mentis.ask.reservation import release_after
 from mentis.compose.compose import Composition
-from mentis.errors import Defect, MentisError
+from mentis.errors import BadInput, BudgetReached, Defect, MentisError, NotCanonical
 from mentis.home.identity import Identity
 from mentis.record.agent_record import AgentRecord
 from mentis.record.inputs import ComposedPrompt, ConversationHistory, PromptInputs, compose_inputs
-from mentis.record.late_outcomes import with_late_outcomes
+from mentis.record.stored_turns import answer_turns
 from mentis.record.threads import told_numbers
+from mentis.record.turn_steps import JournalledCall, JournalledStep, StepJournal
 from mentis.tools.acting import ActRunner
-from mentis.values.action import Outcome
+from mentis.values.act import ActCall
+from mentis.values.action import Action, Outcome
 from mentis.values.caching import CacheReconciliation
 from mentis.values.entry import Entry
+from mentis.values.mark import Mark
 from mentis.values.recalled import RecalledContext, Stimulus
 from mentis.values.rendering import Rendering
-from mentis.values.reply import AgainDelta, EndDelta, Reply, TextDelta
+from mentis.values.reply import AgainDelta, EndDelta, Reply, ResultDelta, TextDelta
 from mentis.values.route import Route
 from mentis.values.trust import Trust
 from mentis.values.value import Value
@@ -37,13 +42,15 @@ from mentis.values.value import Value
 from .agent_parts import AgentParts
 from .correction import asks_again, judge
 from .deliveries import news_for_turn
-from .ending import TurnRecorder, record_unasked, recorder_of, store_message
+from .ending import TurnRecorder, record_unasked, recorder_of, stimulus_fields, store_message
 from .news import news_spans, told_in
 from .news_lock import claim_news
 from .placement import place_recall, with_residency
 from .recaller import Recaller, RecallResult, RecallScope
+from .resume import result_turns, resumed_history, resumed_keys, turns_told_now
 from .run import TurnRun
 from .snapshot import TurnSnapshot
+from .steps import TurnStep, TurnStop, answer_lineage
 from .window import window_values
 from .witnesses import seen_by
 
@@ -54,10 +61,12 @@ T = TypeVar("T")
 class TurnResult(Value):
     """What was told, what came back, what was done, and the entry that binds it.
 
-    `passed_over` names the routes that failed before they said anything. `calls` are all answered
-    calls: more than one when something had to be corrected; `composed` and `rendering` are of the
-    first. `repeats` is the entry whose answer was given once more, because nobody answered.
-    `caching` says, for each call, what its provider's cache was expected to hold and what it held.
+    `steps` are the answers of the model, each with what was done on it; `stop` says why there is no
+    other. `reply` is the last of them, with the usage of all. `passed_over` names the routes that
+    failed before they said anything. `model_calls` are all answered calls, corrections too;
+    `composed` and `rendering` are of the first. `repeats` is the entry whose answer was given once
+    more, because nobody answered. `caching` says, for each call, what its provider's cache was
+    expected to hold and what it held.
     """
 
     session: str
@@ -67,9 +76,26 @@ class TurnResult(Value):
     outcomes: tuple[Outcome, ...]
     entry: Entry
     passed_over: tuple[PassedOver, ...] = ()
-    calls: tuple[ModelCall, ...] = ()
+    model_calls: tuple[ModelCall, ...] = ()
     repeats: int | None = None
     caching: tuple[CacheReconciliation, ...] = ()
+    steps: tuple[TurnStep, ...] = ()
+    stop: TurnStop = "answer"
+
+    @property
+    def text(self) -> str:
+        """The answer: the words of the last step."""
+        return self.reply.text
+
+    @property
+    def pending(self) -> tuple[Outcome, ...]:
+        """What waits for a person to say yes."""
+        return tuple(outcome for outcome in self.outcomes if outcome.state == "waiting")
+
+    @property
+    def calls(self) -> tuple[Action, ...]:
+        """What the caller is to execute: `agent.chat(results=...)` brings the results."""
+        return tuple(outcome.action for outcome in self.outcomes if outcome.state == "deferred")
 
 
 async def run_turn(
@@ -91,7 +117,9 @@ async def run_turn(
                 compose = partial(
                     compose_turn, parts, now, history=history, news=news, recalled=recalled
                 )
-                run = await TurnRun.begin(parts, stimulus, compose, present=now)
+                opening = result_turns(stimulus)
+                run = await TurnRun.begin(parts, stimulus, compose, present=now, opening=opening)
+                run.resumed = resumed_keys(history) & {one.key for one in news}
                 async with end(run, place, stream) as ended:
                     ended.failure = await ask_and_act(run, place, stream, reading)
                 return ended.result()
@@ -170,7 +198,10 @@ async def read_history(
     record: AgentRecord, stimulus: Stimulus, place: Place
 ) -> ConversationHistory:
     own = None if stimulus.inner else place.number
-    told = partial(told_history, record, place.session, stimulus.replaces, own=own)
+    if stimulus.resumes is not None:
+        told = partial(resumed_history, record, place.session, stimulus.resumes)
+    else:
+        told = partial(told_history, record, place.session, stimulus.replaces, own=own)
     return await to_thread.run_sync(told)
 
 
@@ -182,11 +213,7 @@ def told_history(
     """
     turns = record.turns(session)
     numbers = tuple(number for number in told_numbers(turns, before) if number != own)
-    kept = tuple(turns[number] for number in numbers)
-    told = with_late_outcomes(kept, record.ledger, record.agent)
-    pairs = enumerate(zip(kept, told, strict=True))
-    amended = tuple(place for place, (then, now) in pairs if now is not then)
-    return ConversationHistory(session, told, numbers, amended)
+    return ConversationHistory(session, *turns_told_now(record, turns, numbers))
 
 
 # Recall
@@ -264,7 +291,9 @@ def compose_turn(
     placed = place_recall(who, models, stimulus, recalled, offered=offered)
     told, window = placed.recalled, present.window
     asked, notes = window_values(window, route, tools=bool(told.tools))
-    spans = (*news_spans(news), *(window.verdict if window else ()))
+    known = resumed_keys(history)  # told where they were asked for
+    spans = news_spans([one for one in news if one.key not in known])
+    spans = (*spans, *(window.verdict if window else ()))
     degraded = (*present.degraded, *told.degraded, *notes)
     counter = models.counter(route)
     inputs = inputs_now(
@@ -300,25 +329,39 @@ def _for_whom(stimulus: Stimulus, history: ConversationHistory) -> ConversationH
 async def ask_and_act(
     run: TurnRun, place: Place, stream: _Stream, reading: CancelScope
 ) -> MentisError | None:
-    """Ask, do what the answer asks for, and ask again where something can be mended; the error that
-    ended the answer early, if one did.
+    """Ask, do what the answer asks for, tell what came of it and ask again, until nothing is left
+    to be done; the error that ended an answer early, if one did.
     """
     failure: MentisError | None = None
     with reading:
         failure = await ask(run.inquiry, stream.tell)
         if failure is not None:
             await _repeat_earlier(run, place, stream, failure)
-        elif not run.dry:
-            while (again := await act(run, place)) is not None:
-                stream.tell(again)
-                late = await ask(run.inquiry, stream.tell, fall_back=False)
-                if late is not None:
-                    # There is an answer already: this turn does not fail with its correction.
-                    reply = run.attempt.reader.finish()
-                    run.inquiry.close(reply, failed=(late.message,), then=late.code)
-                    break
+        while failure is None and not run.dry:
+            await _act_and_correct(run, place, stream)
+            step = run.next_step()
+            if step is None:
+                break
+            stream.tell(step)
+            failure = await ask(run.inquiry, stream.tell)
+            if isinstance(failure, BudgetReached):
+                run.inquiry.withdraw()
+                run.stop, failure = "budget", None
+                break
     place.interrupted = reading.cancelled_caught
     return None if place.interrupted else failure
+
+
+async def _act_and_correct(run: TurnRun, place: Place, stream: _Stream) -> None:
+    """Do what the answer asks for, and ask again for what can be mended."""
+    while (again := await act(run, place, stream.tell)) is not None:
+        stream.tell(again)
+        late = await ask(run.inquiry, stream.tell, fall_back=False)
+        if late is not None:
+            # There is an answer already: this turn does not fail with its correction.
+            reply = run.attempt.reader.finish()
+            run.inquiry.close(reply, failed=(late.message,), then=late.code)
+            return
 
 
 async def _repeat_earlier(
@@ -333,7 +376,7 @@ async def _repeat_earlier(
         stream.tell(TextDelta(run.repeat.reply.text))
 
 
-async def act(run: TurnRun, place: Place) -> AgainDelta | None:
+async def act(run: TurnRun, place: Place, on_delta: OnDelta) -> AgainDelta | None:
     """Do what the answer asks for; what failed and can be mended is to be asked for again."""
     judged, outcomes = judge(run), list[Outcome]()
     acting = run.parts.acting
@@ -341,15 +384,52 @@ async def act(run: TurnRun, place: Place) -> AgainDelta | None:
         if judged.actions:
             run.gate = run.gate or await acting.gate(_rules(run))
             seen = await to_thread.run_sync(seen_by, run)
-            dispatch = partial(
-                acting.dispatch, mode=run.stimulus.mode, session=place.session, outcomes=outcomes
+            await acting.dispatch(
+                judged.actions,
+                gate=run.gate,
+                seen=seen,
+                mode=run.stimulus.mode,
+                session=place.session,
+                outcomes=outcomes,
+                offered=frozenset(tool.name for tool in run.attempt.offered),
+                hooks=DispatchHooks(
+                    run.parts.record.lease,
+                    on_begin=partial(_journalled, run, place, judged.reply),
+                    on_outcome=lambda outcome: on_delta(_result_delta(outcome)),
+                ),
             )
-            offered = frozenset(tool.name for tool in run.attempt.offered)
-            dispatch = partial(dispatch, offered=offered, lease=run.parts.record.lease)
-            await dispatch(judged.actions, gate=run.gate, seen=seen)
     finally:
         run.outcomes.extend(outcomes)
     return asks_again(run, judged, outcomes)
+
+
+def _journalled(
+    run: TurnRun, place: Place, reply: Reply, calls: Sequence[ActCall]
+) -> tuple[Mark, ...]:
+    """The answer, to be found by whoever comes after a kill. Without a secret nobody could trust
+    what is found, and what has no JSON form is not journalled.
+    """
+    who, record = run.parts.who, run.parts.record
+    due = [Outcome(call.action, "unknown") for call in calls]
+    call = run.inquiry.call_of(reply)
+    lineage = answer_lineage([*run.step_calls, call], run.stimulus.trust)
+    said = answer_turns(reply, due, at_once=True, lineage=lineage)
+    if not who.secret or not said:
+        return ()
+    listed = tuple(JournalledCall(c.action.call_id, c.action.type, c.key) for c in calls)
+    turn, asked = stimulus_fields(run.stimulus)
+    step = JournalledStep(said[0], listed, turn, asked, call.entry_fields())
+    journal = StepJournal(record.ledger, record.agent, who.secret)
+    with suppress(BadInput, NotCanonical, UnicodeError):
+        mark = journal.mark(place.session, place.number, len(run.journal), step)
+        run.journal.append(mark)
+        return (mark,)
+    return ()
+
+
+def _result_delta(outcome: Outcome) -> ResultDelta:
+    text = outcome.text if outcome.state == "done" else outcome.reason or outcome.text
+    return ResultDelta(outcome.action.type, outcome.state, short(text), outcome.key)
 
 
 def _rules(run: TurnRun) -> GateRules:
@@ -385,13 +465,25 @@ async def end(run: TurnRun, place: Place, stream: _Stream) -> AsyncGenerator[Tur
     try:
         yield ended
     finally:
-        reply = run.reply(interrupted=place.interrupted)
+        run.close_step(interrupted=place.interrupted)
+        run.stop = _stop(run, place, ended.failure)
         await run_shielded(partial(run.reconcile_cache, place.session))
-        keep = partial(_recorder(run, place.session).end, run.stimulus, place.number)
-        keep = partial(keep, reply=reply, outcomes=run.outcomes, failure=ended.failure)
+        reply, recorder = run.final_reply(), _recorder(run, place.session)
+        keep = partial(recorder.end, run.stimulus, place.number, reply, failure=ended.failure)
         entry = await run_shielded(partial(release_after, run.reserve, keep))
         ended.recorded = reply, entry
         stream.ends_with(reply, failed=ended.failure is not None and run.repeat is None)
+
+
+def _stop(run: TurnRun, place: Place, failure: MentisError | None) -> TurnStop:
+    if place.interrupted:
+        return "interrupted"
+    if run.repeat is not None:
+        return "repeated"
+    if failure is not None:
+        return "failed"
+    waits = any(outcome.state == "waiting" for outcome in run.all_outcomes)
+    return "pending" if waits and run.stop == "answer" else run.stop
 
 
 def _result(run: TurnRun, session: str, reply: Reply, entry: Entry) -> TurnResult:
@@ -402,10 +494,12 @@ def _result(run: TurnRun, session: str, reply: Reply, entry: Entry) -> TurnResul
         replace(first.composed, trace=trace),
         first.rendering,
         reply,
-        tuple(run.outcomes),
+        run.all_outcomes,
         entry,
         passed_over=run.inquiry.passed,
-        calls=tuple(calls),
+        model_calls=tuple(calls),
+        steps=tuple(run.steps),
+        stop=run.stop,
         repeats=run.repeat.index if run.repeat else None,
         caching=tuple(settled.reconciled for settled in run.settled),
     )
@@ -417,8 +511,12 @@ def _recorder(run: TurnRun, session: str) -> TurnRecorder:
     return replace(
         recorder,
         repeat=run.repeat,
+        opening=run.opening,
+        steps=tuple(run.steps),
+        stop=run.stop,
+        journal=tuple(run.journal),
         settled=run.settled,
-        told=() if run.dry else told_in(first.composed.request),
+        told=() if run.dry else (*told_in(first.composed.request), *sorted(run.resumed)),
         about=run.about,
         window=None if run.dry else run.present.window,
     )

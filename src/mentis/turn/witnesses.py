@@ -18,8 +18,9 @@ def seen_by(run: TurnRun) -> SeenRequest:
 
 
 def _told(run: TurnRun) -> Iterator[Told]:
+    # What the steps before were told stands in the request of this one.
     requests = [
-        *(call.composed.request for call in run.inquiry.calls),
+        *(call.composed.request for call in run.step_calls),
         run.attempt.composed.request,
     ]
     for number, request in enumerate(requests):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from .action import Action
 from .block import Mode
 from .tool import ToolDeclaration
 from .trust import Trust
-from .value import Value
+from .value import LATE, Value
 
 # What an act touches: people, what the agent remembers or wants, its record, its own running;
 # `core` is harmless everywhere, `agent` reaches outside.
@@ -24,7 +24,8 @@ class ActSpec(Value):
     `source` says where it comes from (`python`, `python:NAME`, `builtin`, `mcp:NAME`,
     `openapi:NAME`). Acts of one `endpoint` are done one after the other; without one they are
     independent. `modes` narrows what the scope allows. `concurrency` 0 means no limit of its own.
-    `where` says for people what is run or called: method and address, programs, command line.
+    `where` says for people what is run or called: method and address, programs, command line. A
+    `deferred` one is executed by the caller, who brings its result.
     """
 
     declaration: ToolDeclaration
@@ -35,6 +36,7 @@ class ActSpec(Value):
     timeout_seconds: float = 60.0
     concurrency: int = 0
     where: str = ""
+    deferred: bool = field(default=False, metadata=LATE)
 
     @property
     def name(self) -> str:

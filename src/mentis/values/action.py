@@ -20,6 +20,7 @@ OutcomeState: TypeAlias = Literal[
     "crashed",
     "unavailable",
     "unknown",  # begun, and nobody can say how far it came
+    "deferred",  # to the caller, who executes it and brings the result
 ]
 
 

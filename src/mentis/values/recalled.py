@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .block import Mode
 from .memories import FoundMemories
-from .part import MediaPart
+from .part import MediaPart, ToolResultPart
 from .request import ReplyTo, RuntimeContext
 from .residency import Placement
 from .selection import Candidate, Capability, Step
@@ -15,9 +15,10 @@ from .surroundings import NOWHERE, Surroundings
 from .tool import ToolDeclaration
 from .trace import Degradation
 from .trust import Trust
-from .value import Value
+from .value import LATE, Value
 
 _NOTHING_KNOWN = RuntimeContext()
+RESUME = "resume"  # the task of a turn that goes on, as its entry names it
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,9 @@ class Stimulus(Value):
     nothing is fetched here. `trust`: who vouches for the words; a guest's are untrusted.
     `replaces`: the number of the turn that is said anew. `inner` names a task that nobody said: of
     such a turn only the answer is kept. `delivers` is the key of the act whose outcome it tells.
-    `unnamed`: it is not told who says it, as in the turns of an older Mentis.
+    `unnamed`: it is not told who says it, as in the turns of an older Mentis. `resumes` is the
+    number of the message whose turn goes on: nobody says it again, and what followed it is told
+    after it, with the `results` that the caller brings.
     """
 
     text: str
@@ -43,16 +46,22 @@ class Stimulus(Value):
     mode: Mode = "chat"
     delivers: str = ""
     unnamed: bool = False
+    resumes: int | None = field(default=None, metadata=LATE)
+    results: tuple[ToolResultPart, ...] = field(default=(), metadata=LATE)
 
     @property
     def asked(self) -> bool:
         """Somebody waits for the answer: not in a beat, nor where the agent speaks by itself."""
-        return self.mode == "delivery" or (self.mode != "beat" and not self.inner)
+        return self.mode == "delivery" or (self.mode != "beat" and not self._by_itself)
 
     @property
     def from_guest(self) -> bool:
         """Somebody said it whom nobody vouches for: not the owner, and no task of the agent."""
-        return self.trust is Trust.UNTRUSTED and self.mode == "chat" and not self.inner
+        return self.trust is Trust.UNTRUSTED and self.mode == "chat" and not self._by_itself
+
+    @property
+    def _by_itself(self) -> bool:
+        return bool(self.inner) and self.resumes is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from .action import Action
+from .action import Action, OutcomeState
 from .part import Part
 from .value import Value
 
@@ -83,6 +83,28 @@ class CallDelta(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class ResultDelta(Value):
+    """A call has come to something: the name of its tool, how it ended, and the first words of it.
+
+    `key` is that of the act, by which an approval names it.
+    """
+
+    name: str
+    state: OutcomeState
+    text: str = ""
+    key: str = ""
+    kind: Literal["result"] = "result"
+
+
+@dataclass(frozen=True, slots=True)
+class StepDelta(Value):
+    """The results are told, and the model is asked again: what follows is its step `number`."""
+
+    number: int
+    kind: Literal["step"] = "step"
+
+
+@dataclass(frozen=True, slots=True)
 class AgainDelta(Value):
     """Something in the answer so far failed, and the model is asked again: what follows is new.
 
@@ -106,4 +128,6 @@ class EndDelta(Value):
     kind: Literal["end"] = "end"
 
 
-Delta: TypeAlias = TextDelta | ReasoningDelta | CallDelta | AgainDelta | EndDelta
+Delta: TypeAlias = (
+    TextDelta | ReasoningDelta | CallDelta | ResultDelta | StepDelta | AgainDelta | EndDelta
+)

@@ -11,7 +11,7 @@ from .part import MediaPart
 from .span import Span
 from .tool import ToolDeclaration
 from .turn import Turn
-from .value import Value
+from .value import LATE, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,8 @@ class PromptRequest(Value):
 
     `prefill` is how the answer is to begin, after everything else. `words` are the library's, in
     the language spoken, for what a renderer has to tell the model about the payload itself: what
-    was not sent, which call has no result.
+    was not sent, which call has no result. `continuation` is what followed the current text in the
+    same turn: calls, and their results.
     """
 
     system_instruction: tuple[Span, ...] = ()
@@ -97,3 +98,4 @@ class PromptRequest(Value):
     tool_choice: ToolChoice = ToolChoice()
     words: Mapping[str, str] = field(default_factory=dict[str, str])
     prefill: tuple[Span, ...] = ()
+    continuation: tuple[Turn, ...] = field(default=(), metadata=LATE)

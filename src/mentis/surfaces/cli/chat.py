@@ -265,7 +265,7 @@ def _summary(result: TurnResult) -> dict[str, object]:
         "session": result.session,
         "usage": to_object(reply.usage) if reply.usage else None,
         "caching": [to_object(cached) for cached in result.caching],
-        "calls": len(result.calls),
+        "calls": len(result.model_calls),
         "repeats": result.repeats,
         "attempts": [to_object(attempt) for attempt in result.composed.trace.attempts],
         "notes": [to_object(note) for note in reply.notes],

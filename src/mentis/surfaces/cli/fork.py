@@ -10,7 +10,7 @@ import click
 from mentis.errors import BadInput, UsageError
 
 from .files import read_text
-from .options import MAX_INDEX, call_parts, home_option, home_path, persona_option
+from .options import MAX_INDEX, call_parts, home_option, home_path, persona_option, step_option
 from .output import emit, emit_json, json_option, say
 from .replay import as_data, replay_line
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     help="Go on with this answer: a text, or a .json file with a list of answers.",
 )
 @click.option("--force", is_flag=True, help="Also change the constitution.")
+@step_option
 @persona_option
 @home_option
 @json_option
@@ -45,6 +46,7 @@ def fork(
     blocks: tuple[str, ...],
     live: bool,
     script: str | None,
+    step: int,
     force: bool,
     persona: str | None,
     as_json: bool,
@@ -65,7 +67,7 @@ def fork(
         from mentis.app.agent import Agent
 
         async with Agent.open(home_path(), persona=persona, parts=call_parts()) as agent:
-            made = agent.fork(entry, texts, force=force)
+            made = agent.fork(entry, texts, step=step, force=force)
             if not live and replies is None:
                 return made, None
             return made, await agent.run_fork(made, live=live, script=replies)

@@ -39,6 +39,13 @@ home_option = click.option(
 persona_option = click.option(
     "--persona", metavar="ID", help="Which persona; needed only when the home has several."
 )
+step_option = click.option(
+    "--step",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="Which answer of the turn: one that used tools has several.",
+)
 route_option = click.option(
     "--route", default="default", show_default=True, metavar="NAME", help="Which route to use."
 )

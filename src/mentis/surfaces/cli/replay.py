@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .explain import explanation, show_explained
-from .options import MAX_INDEX, home_option, home_path, persona_option
+from .options import MAX_INDEX, home_option, home_path, persona_option, step_option
 from .output import emit, emit_json, json_option, say, table
 
 if TYPE_CHECKING:
@@ -18,16 +18,19 @@ if TYPE_CHECKING:
 @click.argument("entry", type=click.IntRange(0, MAX_INDEX))
 @click.option("--body", is_flag=True, help="Print the exact bytes of the body, and nothing else.")
 @click.option("--explain", is_flag=True, help="Also say which blocks were told, and why.")
+@step_option
 @persona_option
 @home_option
 @json_option
-def replay(entry: int, *, body: bool, explain: bool, persona: str | None, as_json: bool) -> int:
+def replay(
+    entry: int, *, body: bool, explain: bool, step: int, persona: str | None, as_json: bool
+) -> int:
     """Put a recorded turn together again, and say whether it is the same.
 
     Its prompt is made anew from what was kept of it. Nothing is sent: a replay is offline. The
     result is held against the digests that the entry binds, and the exit code is 1 unless every
-    byte is the same. Of a turn that was corrected, this is the first call. To change something and
-    go on, use `mentis fork`.
+    byte is the same. A turn in which tools were used has several steps; of one that was corrected,
+    this is the first call. To change something and go on, use `mentis fork`.
     """
     from mentis.app.agent import Agent
 
@@ -35,7 +38,7 @@ def replay(entry: int, *, body: bool, explain: bool, persona: str | None, as_jso
         raise click.UsageError("--body prints nothing else: no --explain or --json with it")
     agent = Agent.open(home_path(), persona=persona)
     try:
-        replayed = agent.replay(entry)
+        replayed = agent.replay(entry, step=step)
     finally:
         agent.close()
     if body:
@@ -54,6 +57,7 @@ def as_data(replayed: Replay, *, explain: bool = False) -> dict[str, object]:
 
     data: dict[str, object] = {
         "entry": replayed.index,
+        "step": replayed.step,
         "session": replayed.session,
         "route": replayed.route.name,
         "model": replayed.route.model,

@@ -195,6 +195,7 @@ def _sections(request: PromptRequest) -> Iterator[tuple[str, str]]:
     yield "history", "\n".join(map(_said, request.conversation_history))
     yield from _blocks("turn", request.runtime_ctx.spans)
     yield "message", request.current_text
+    yield "continuation", "\n".join(map(_said, request.continuation))
     yield from _blocks("prefill", request.prefill)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain, islice
@@ -25,11 +25,12 @@ from mentis.record.inputs import ConversationHistory, PromptInputs
 from mentis.record.late_outcomes import with_late_outcomes
 from mentis.record.segments import SegmentFolder
 from mentis.record.stored_inputs import TurnInputStore
+from mentis.record.stored_turns import turn_digest
 from mentis.tools.own_memories import OwnMemories
 from mentis.values.entry import Entry
 from mentis.values.json import JsonObject
 from mentis.values.part import MediaPart
-from mentis.values.recalled import RecalledContext, Stimulus
+from mentis.values.recalled import RESUME, RecalledContext, Stimulus
 from mentis.values.request import RuntimeContext
 from mentis.values.span import Span
 from mentis.values.surroundings import NOWHERE
@@ -51,12 +52,23 @@ class RecordedTurn:
     prints: Prints | None
     inputs: PromptInputs
     mentis: str
+    step: int = 1
+
+    @property
+    def steps(self) -> int:
+        """How many answers the turn had."""
+        return len(_steps(self.entry)) or 1
 
     @property
     def calls(self) -> int:
         """How many calls the turn made; only the first is put together again."""
         calls = self.entry.body.get("calls")
         return len(cast("list[object]", calls)) if isinstance(calls, list) else 1
+
+
+def _steps(entry: Entry) -> list[JsonObject]:
+    found = entry.body.get("steps")
+    return cast("list[JsonObject]", found) if isinstance(found, list) else []
 
 
 def find_entry(record: AgentRecord, segments: SegmentFolder, index: int) -> Entry:
@@ -90,9 +102,16 @@ def stored_inputs_of(
 
 
 def load_turn(
-    record: AgentRecord, inputs: TurnInputStore, notes: OwnMemories, entry: Entry
+    record: AgentRecord,
+    inputs: TurnInputStore,
+    notes: OwnMemories,
+    entry: Entry,
+    *,
+    step: int = 1,
 ) -> RecordedTurn:
-    """ReplayError where something is missing that the prompt was made from. It blocks."""
+    """At one of its steps; ReplayError where something is missing that the prompt was made from. It
+    blocks.
+    """
     _check(entry)
     key, digests = _bound(entry)
     found = inputs.row(key)
@@ -105,7 +124,15 @@ def load_turn(
             hint="use the version of Mentis that made it",
             index=entry.index,
         )
-    return _Reading(record, inputs, notes, entry, row).turn(digests, prints)
+    reading = _Reading(record, inputs, notes, entry, row)
+    first = reading.turn(digests, prints)
+    if not 1 <= step <= first.steps:
+        raise UsageError(
+            f"entry {entry.index} has no step {step}",
+            hint=f"it has {first.steps}; they count from 1",
+            index=entry.index,
+        )
+    return first if step == 1 else reading.at_step(first, step)
 
 
 def _check(entry: Entry) -> None:
@@ -184,6 +211,57 @@ class _Reading:
         )
         return RecordedTurn(self.entry, digests, row, prints, inputs, setting.mentis)
 
+    def at_step(self, first: RecordedTurn, step: int) -> RecordedTurn:
+        """The same turn, with what had followed the message when that step began."""
+        row, stepped = self.row, _steps(self.entry)
+        self._check_route(stepped, step)
+        known = sum(cast("int", one["turns"]) for one in stepped[: step - 1])
+        own = self._followed()[row.opened : row.opened + known]
+        history, talk = first.inputs.history, self._talk(row.session)
+        history = replace(
+            history,
+            thread=(*history.thread, *(talk[number] for number in own)),
+            thread_numbers=(*history.thread_numbers, *own),
+            fenced=True,  # as long as there are steps, results stand between marks
+        )
+        later, bound = row.steps[: step - 1], stepped[step - 1]
+        digests = {**first.digests, **{name: str(bound[name]) for name in ("request", "payload")}}
+        nonces = (*row.nonces, *(later[-1].nonces if later else ()))
+        cached = later[-1].cached if later else ""
+        return replace(
+            first,
+            digests=digests,
+            row=replace(row, nonces=nonces, cached=cached),
+            prints=None,
+            inputs=replace(first.inputs, history=history),
+            step=step,
+        )
+
+    def _check_route(self, stepped: Sequence[JsonObject], step: int) -> None:
+        calls = cast("list[JsonObject]", self.entry.body.get("calls") or [])
+        place = sum(cast("int", one["calls"]) for one in stepped[: step - 1])
+        asked = [cast("JsonObject", calls[n]["route"])["name"] for n in (0, place)]
+        if asked[0] != asked[1]:
+            raise ReplayError(
+                f"step {step} of entry {self.entry.index} was asked of route {asked[1]!r}, and the"
+                f" inputs are those for {asked[0]!r}",
+                hint="`mentis ledger show` has the digests of what it was told",
+                index=self.entry.index,
+            )
+
+    def _followed(self) -> list[int]:
+        """The numbers of the turns that its entry says followed, in their order."""
+        talk, number = self._talk(self.row.session), self.row.number - bool(self.row.inner)
+        numbers: list[int] = []
+        for name in cast("list[str]", self.entry.body.get("acted") or []):
+            rest = range(number + 1, len(talk))
+            found = next((n for n in rest if turn_digest(talk[n]) == name), None)
+            if found is None:
+                raise _gone(self.entry, "a turn that it was told in a later step was erased")
+            numbers.append(found)
+            number = found
+        return numbers
+
     def _there(self, found: T | None, what: str) -> T:
         if found is None:
             raise _gone(self.entry, f"{what} of then is not kept any more")
@@ -207,11 +285,30 @@ class _Reading:
         for place in row.amended:
             ledger, agent = self.record.ledger, self.record.agent
             (turns[place],) = with_late_outcomes(turns[place : place + 1], ledger, agent)
-        return ConversationHistory(session, tuple(turns), numbers, row.amended, row.fenced)
+        told = ConversationHistory(session, tuple(turns), numbers, row.amended, row.fenced)
+        return self._with_thread(told, talk)
+
+    def _with_thread(
+        self, history: ConversationHistory, talk: Sequence[Turn]
+    ) -> ConversationHistory:
+        row = self.row
+        numbers = (*numbers_in(row.thread), *self._followed()[: row.opened])
+        turns = [talk[number] for number in numbers if number < len(talk)]
+        if len(turns) < len(numbers) or not all(turn.parts for turn in turns):
+            raise _gone(self.entry, f"a turn of session {history.session!r} that it goes on with")
+        for place in row.thread_amended:
+            ledger, agent = self.record.ledger, self.record.agent
+            (turns[place],) = with_late_outcomes(turns[place : place + 1], ledger, agent)
+        return replace(
+            history, thread=tuple(turns), thread_numbers=numbers, thread_amended=row.thread_amended
+        )
 
     def _stimulus(self) -> Stimulus:
         row = self.row
-        asked = () if row.inner else self._talk(row.session)[row.number : row.number + 1]
+        resumes = row.resumes if row.inner == RESUME else None
+        number = row.number if resumes is None else resumes
+        silent = row.inner and resumes is None
+        asked = () if silent else self._talk(row.session)[number : number + 1]
         parts = asked[0].parts if asked else ()
         return Stimulus(
             self._text(),
@@ -225,6 +322,7 @@ class _Reading:
             mode=row.mode,
             delivers=row.delivers,
             unnamed=not row.named,
+            resumes=resumes,
         )
 
     def _text(self) -> str:

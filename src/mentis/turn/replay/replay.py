@@ -23,6 +23,7 @@ from mentis.values.rendering import Rendering
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
 from mentis.values.span import Span
+from mentis.values.turn import Turn
 from mentis.values.value import Value
 
 from .recorded_turn import RecordedTurn
@@ -52,6 +53,7 @@ class Replay(Value):
     payload: bool
     apart: FirstDifference | None = None
     notes: tuple[str, ...] = ()
+    step: int = 1
 
     @property
     def identical(self) -> bool:
@@ -59,7 +61,7 @@ class Replay(Value):
 
 
 def replay_turn(kept: RecordedTurn, secret: bytes) -> Replay:
-    """The first call of the turn; what it was corrected with depends on the answer."""
+    """The first call of a step; what it was corrected with depends on the answer."""
     composed, remarked = compose_again(kept, kept.inputs, secret)
     rendering = render_again(kept, composed)
     body = rendering.body()
@@ -74,6 +76,7 @@ def replay_turn(kept: RecordedTurn, secret: bytes) -> Replay:
         same,
         None if same else _apart(kept, rendering, body, secret),
         _notes(kept, remarked=remarked, same=same),
+        kept.step,
     )
 
 
@@ -108,10 +111,8 @@ def with_marks(request: PromptRequest, nonces: tuple[str, ...]) -> PromptRequest
         system_instruction=_marked(request.system_instruction, left),
         context_summary=_marked(request.context_summary, left),
         runtime_ctx=replace(now, spans=_marked(now.spans, left)),
-        conversation_history=tuple(
-            replace(turn, parts=tuple(_fenced(part, left) for part in turn.parts))
-            for turn in request.conversation_history
-        ),
+        conversation_history=_refenced(request.conversation_history, left),
+        continuation=_refenced(request.continuation, left),
     )
 
 
@@ -124,6 +125,10 @@ def _marked(spans: tuple[Span, ...], nonces: Iterator[str]) -> tuple[Span, ...]:
         ours = old and span.source == "layout" and old in span.text
         marked.append(replace(span, text=span.text.replace(old, new)) if ours else span)
     return tuple(marked)
+
+
+def _refenced(turns: tuple[Turn, ...], nonces: Iterator[str]) -> tuple[Turn, ...]:
+    return tuple(replace(t, parts=tuple(_fenced(part, nonces) for part in t.parts)) for t in turns)
 
 
 def _fenced(part: Part, nonces: Iterator[str]) -> Part:
@@ -145,7 +150,9 @@ def _apart(
 
 def _notes(kept: RecordedTurn, *, remarked: bool, same: bool) -> tuple[str, ...]:
     notes: list[str] = []
-    if kept.calls > 1:
+    if kept.steps > 1:
+        notes.append(f"the turn has {kept.steps} steps; this is step {kept.step}")
+    elif kept.calls > 1:
         notes.append(f"the turn made {kept.calls} calls; this is the first")
     if remarked:
         told = "the marks are those of then" if same else "not all marks could be put back"

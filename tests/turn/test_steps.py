@@ -1,0 +1,433 @@
+"""The loop of a turn: ask, act, tell the results, ask again, until one of its ends is reached."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+import pytest
+
+from mentis import ActFailed, Agent, Parts, Stimulus, ToolDeclaration, Trust, create_home, tool
+from mentis.errors import ProviderUnreachable, UsageError
+from mentis.values.part import ToolResultPart
+from mentis.values.rendering import Rendering
+from mentis.values.reply import Delta, EndDelta, ResultDelta, StepDelta, TextDelta
+from mentis.values.route import Route
+
+pytestmark = pytest.mark.anyio
+USED: object = {"choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 10}}
+
+
+class Rounds:
+    """One answer for each call, and what it was sent."""
+
+    def __init__(self, *rounds: Sequence[object] | Exception) -> None:
+        self._rounds = list(rounds)
+        self.sent: list[dict[str, Any]] = []
+
+    @asynccontextmanager
+    async def open(
+        self, rendering: Rendering, route: Route
+    ) -> AsyncGenerator[AsyncIterator[str], None]:
+        self.sent.append(json.loads(rendering.body()))
+        answer = self._rounds.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        yield _play(answer)
+
+    def messages(self, number: int) -> list[dict[str, Any]]:
+        return cast("list[dict[str, Any]]", self.sent[number]["messages"])
+
+
+async def _play(events: Sequence[object]) -> AsyncIterator[str]:
+    for event in events:
+        if event == "wait":
+            await anyio.sleep_forever()
+        yield json.dumps(event)
+
+
+def says(text: str) -> list[object]:
+    return [{"choices": [{"delta": {"content": text}, "finish_reason": "stop"}]}, USED]
+
+
+def calls(*asked: tuple[str, str, dict[str, str]], text: str = "") -> list[object]:
+    listed = [
+        {"index": n, "id": call, "function": {"name": name, "arguments": json.dumps(given)}}
+        for n, (call, name, given) in enumerate(asked)
+    ]
+    delta = {"content": text, "tool_calls": listed}
+    return [{"choices": [{"delta": delta, "finish_reason": "tool_calls"}]}, USED]
+
+
+@tool
+def temperature(city: str) -> str:
+    """How warm it is somewhere.
+
+    Args:
+        city: Where.
+    """
+    if city == "Atlantis":
+        raise ActFailed("there is no such city", state="refused")
+    return f"17 degrees in {city}"
+
+
+@tool(scope="agent", external_effects=True)
+def send(address: str) -> str:
+    """Sends a letter.
+
+    Args:
+        address: To whom.
+    """
+    return f"sent to {address}"
+
+
+LOOKUP = ToolDeclaration(
+    "lookup",
+    "Looks something up.",
+    {"type": "object", "properties": {"what": {"type": "string"}}, "required": ["what"]},
+)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    made = create_home(tmp_path / "home")
+    with (made / "mentis.toml").open("a", encoding="utf-8") as file:
+        file.write('\n[routes.default]\nurl = "http://127.0.0.1:9/v1"\nmodel = "m"\n')
+        file.write('[recall]\nembedder = "off"\n')
+    return made
+
+
+def opened(home: Path, provider: Rounds, **settings: str) -> Agent:
+    chosen = {f"MENTIS_{name.upper()}": value for name, value in settings.items()}
+    tools = [temperature, send, LOOKUP]
+    return Agent.open(
+        home, tools=tools, provider=provider, parts=Parts(environ={**os.environ, **chosen})
+    )
+
+
+BERLIN = ("a", "temperature", {"city": "Berlin"})
+PARIS = ("b", "temperature", {"city": "Paris"})
+
+
+async def test_a_question_that_needs_a_tool_is_answered_in_one_turn(home: Path) -> None:
+    provider = Rounds(calls(BERLIN), says("It is 17 degrees."))
+    async with opened(home, provider) as agent:
+        result = await agent.chat("How warm is it in Berlin?")
+        verdict = agent.verify()
+    assert (result.text, result.stop) == ("It is 17 degrees.", "answer")
+    assert [len(step.outcomes) for step in result.steps] == [1, 0]
+    assert verdict.intact
+
+
+async def test_the_second_request_is_the_first_with_the_call_and_its_result_after_it(
+    home: Path,
+) -> None:
+    provider = Rounds(calls(BERLIN, text="Let me look."), says("17 degrees."))
+    async with opened(home, provider) as agent:
+        await agent.chat("How warm is it in Berlin?")
+    first, second = provider.messages(0), provider.messages(1)
+    assert second[: len(first)] == first
+    assert provider.sent[0]["tools"] == provider.sent[1]["tools"]
+    said, told = second[len(first) :]
+    assert (said["role"], said["content"], said["tool_calls"][0]["id"]) == (
+        "assistant",
+        "Let me look.",
+        "a",
+    )
+    assert told["role"] == "tool"
+    assert "17 degrees in Berlin" in told["content"]
+
+
+async def test_results_go_back_in_the_order_asked_whatever_failed(home: Path) -> None:
+    atlantis = ("c", "temperature", {"city": "Atlantis"})
+    provider = Rounds(calls(BERLIN, atlantis, PARIS), says("Two of them I know."))
+    async with opened(home, provider, correction__calls="1") as agent:
+        result = await agent.chat("How warm is it?")
+    told = [one for one in provider.messages(1) if one["role"] == "tool"]
+    assert [one["tool_call_id"] for one in told] == ["a", "c", "b"]
+    assert "no such city" in told[1]["content"]
+    assert [one.state for one in result.outcomes] == ["done", "refused", "done"]
+
+
+async def test_a_turn_is_one_entry_that_binds_every_step(home: Path) -> None:
+    provider = Rounds(calls(BERLIN), calls(PARIS), says("Both are mild."))
+    async with opened(home, provider) as agent:
+        result = await agent.chat("Compare Berlin and Paris.")
+        turns = [entry for entry in agent.entries() if entry.kind == "turn"]
+    (entry,) = turns
+    steps = cast("list[dict[str, object]]", entry.body["steps"])
+    assert [step["turns"] for step in steps] == [2, 2, 1]
+    assert len({str(step["request"]) for step in steps}) == 3
+    assert len(cast("list[object]", entry.body["acted"])) == 5
+    assert result.reply.usage is not None
+    assert result.reply.usage.input == 300
+
+
+async def test_a_turn_of_one_step_says_nothing_of_steps(home: Path) -> None:
+    async with opened(home, Rounds(says("Hello."))) as agent:
+        result = await agent.chat("Hi")
+    assert "steps" not in result.entry.body
+    assert "ended" not in cast("dict[str, object]", result.entry.body["turn"])
+
+
+async def test_every_step_is_replayed_byte_identical(home: Path) -> None:
+    provider = Rounds(calls(BERLIN), calls(PARIS), says("Both are mild."), says("Bye."))
+    async with opened(home, provider) as agent:
+        index = (await agent.chat("Compare Berlin and Paris.")).entry.index
+        await agent.chat("Thanks.")
+        replays = [agent.replay(index, step=step) for step in (1, 2, 3)]
+        with pytest.raises(UsageError, match="no step 4"):
+            agent.replay(index, step=4)
+    assert [one.identical for one in replays] == [True, True, True]
+    assert [json.loads(one.rendering.body()) for one in replays] == provider.sent[:3]
+
+
+async def test_a_step_can_be_forked(home: Path) -> None:
+    provider = Rounds(calls(BERLIN), says("It is 17 degrees."))
+    async with opened(home, provider) as agent:
+        index = (await agent.chat("How warm is it in Berlin?")).entry.index
+        blocks = [block.block for block in agent.replay(index).composed.trace.blocks]
+        fork = agent.fork(index, {blocks[0]: "Be brief."}, step=2, force=True)
+        forked = await agent.run_fork(fork, script=["Seventeen."])
+        assert agent.replay(forked.entry.index).identical
+    assert "17 degrees in Berlin" in fork.shown.rendering.body().decode()
+    assert forked.text == "Seventeen."
+
+
+async def test_the_limit_of_steps_ends_the_turn_and_the_next_one_is_told_the_result(
+    home: Path,
+) -> None:
+    provider = Rounds(calls(BERLIN), calls(PARIS), says("Both are mild."))
+    async with opened(home, provider, turn__max_steps="2") as agent:
+        result = await agent.chat("Compare Berlin and Paris.")
+        assert (result.stop, len(result.steps)) == ("max_steps", 2)
+        await agent.chat("And?")
+    assert "17 degrees in Paris" in json.dumps(provider.messages(2))
+
+
+async def test_a_budget_ends_the_turn_with_what_was_done(home: Path) -> None:
+    unpriced = calls(BERLIN)[:1]  # so that what was planned counts
+    provider = Rounds(unpriced, says("never asked"))
+    async with opened(home, provider, budgets__turn_tokens="4000") as agent:
+        result = await agent.chat("How warm is it in Berlin?")
+    assert (result.stop, len(provider.sent)) == ("budget", 1)
+    assert [one.state for one in result.outcomes] == ["done"]
+    assert cast("dict[str, object]", result.entry.body["turn"])["stop"] == "tool_use"
+
+
+async def test_a_provider_that_fails_in_a_later_step_fails_the_turn_and_loses_nothing(
+    home: Path,
+) -> None:
+    provider = Rounds(calls(BERLIN), ProviderUnreachable("gone"), says("It was 17 degrees."))
+    async with opened(home, provider) as agent:
+        with pytest.raises(ProviderUnreachable):
+            await agent.chat("How warm is it in Berlin?")
+        after = await agent.chat("Are you there?")
+        assert agent.verify().intact
+    assert after.text == "It was 17 degrees."
+    assert "17 degrees in Berlin" in json.dumps(provider.messages(2))
+
+
+async def test_an_interruption_in_a_later_step_keeps_the_steps_before(home: Path) -> None:
+    provider = Rounds(calls(BERLIN), [{"choices": [{"delta": {"content": "It is"}}]}, "wait"])
+    async with opened(home, provider) as agent:
+
+        def stop(delta: Delta) -> None:
+            if isinstance(delta, TextDelta):
+                agent.interrupt()
+
+        result = await agent.chat("How warm is it in Berlin?", on_delta=stop)
+        roles = [(turn.role, turn.state) for turn in agent.history()]
+    assert (result.stop, result.text) == ("interrupted", "It is")
+    assert roles == [
+        ("user", "complete"),
+        ("assistant", "complete"),
+        ("user", "complete"),
+        ("assistant", "interrupted"),
+    ]
+
+
+async def test_streaming_tells_calls_results_and_steps(home: Path) -> None:
+    heard: list[Delta] = []
+    provider = Rounds(calls(BERLIN), says("17."))
+    async with opened(home, provider) as agent:
+        await agent.chat("How warm is it in Berlin?", on_delta=heard.append)
+    kinds = [delta.kind for delta in heard]
+    assert kinds == ["call", "result", "step", "text", "end"]
+    result = next(delta for delta in heard if isinstance(delta, ResultDelta))
+    assert (result.name, result.state, result.text) == (
+        "temperature",
+        "done",
+        "17 degrees in Berlin",
+    )
+    assert [delta.number for delta in heard if isinstance(delta, StepDelta)] == [2]
+    end = heard[-1]
+    assert isinstance(end, EndDelta)
+    assert end.usage is not None
+    assert end.usage.output == 20
+
+
+# What waits for a yes
+
+LETTER = ("s", "send", {"address": "mallory@example.org"})
+GUEST = Stimulus("Send it to mallory@example.org", author="Eve", trust=Trust.UNTRUSTED)
+
+
+async def test_a_call_that_waits_is_told_so_and_the_turn_ends_pending(home: Path) -> None:
+    provider = Rounds(calls(LETTER), says("I asked for a yes."))
+    async with opened(home, provider) as agent:
+        result = await agent.chat(GUEST)
+    assert (result.stop, result.text) == ("pending", "I asked for a yes.")
+    assert [one.action.type for one in result.pending] == ["send"]
+    assert "waiting" in json.dumps(provider.messages(1)[-1])
+
+
+async def test_a_model_that_asks_again_for_what_waits_is_not_asked_for_ever(home: Path) -> None:
+    provider = Rounds(calls(LETTER), calls(("t", *LETTER[1:])), says("never asked"))
+    async with opened(home, provider) as agent:
+        result = await agent.chat(GUEST)
+    assert (result.stop, len(provider.sent)) == ("pending", 2)
+
+
+def approve(home: Path, key: str) -> None:
+    from mentis import open_acts
+
+    acts = open_acts(home)
+    try:
+        acts.approve(key, by="owner")
+    finally:
+        acts.close()
+
+
+async def test_after_a_yes_the_turn_goes_on_once_and_names_the_first(home: Path) -> None:
+    provider = Rounds(calls(LETTER), says("I asked."), says("It is sent."))
+    async with opened(home, provider) as agent:
+        waited = await agent.chat(GUEST)
+        assert await agent.resume() is None
+    approve(home, waited.pending[0].key)
+    async with opened(home, provider) as agent:
+        went_on = await agent.resume()
+        assert went_on is not None
+        assert await agent.resume() is None
+        replayed = agent.replay(went_on.entry.index)
+        assert agent.verify().intact
+        history = [turn.text for turn in agent.history() if turn.text]
+    turn = cast("dict[str, object]", went_on.entry.body["turn"])
+    assert (went_on.text, turn["resumes"], turn["inner"]) == ("It is sent.", 0, "resume")
+    last = provider.messages(2)[-1]
+    assert last["role"] == "tool"
+    assert "sent to mallory@example.org" in last["content"]
+    assert replayed.identical
+    assert history == ["Send it to mallory@example.org", "I asked.", "It is sent."]
+
+
+async def test_once_somebody_wrote_the_outcome_is_told_in_the_next_turn(home: Path) -> None:
+    provider = Rounds(calls(LETTER), says("I asked."), says("Hello."), says("It is sent."))
+    async with opened(home, provider) as agent:
+        waited = await agent.chat(GUEST)
+        await agent.chat("Hello?")
+    approve(home, waited.pending[0].key)
+    async with opened(home, provider) as agent:
+        assert await agent.resume() is None
+        await agent.chat("And?")
+    assert "sent to mallory@example.org" in json.dumps(provider.messages(3))
+
+
+# What the caller executes
+
+ASK = ("x", "lookup", {"what": "the moon"})
+
+
+async def test_a_declared_tool_ends_the_turn_with_its_calls_and_their_results_go_on(
+    home: Path,
+) -> None:
+    provider = Rounds(calls(ASK, BERLIN), says("The moon is far."), says("Bye."))
+    async with opened(home, provider) as agent:
+        asked = await agent.chat("How far is the moon?")
+        assert (asked.stop, asked.text) == ("calls", "")
+        assert [(call.call_id, call.type) for call in asked.calls] == [("x", "lookup")]
+        result = await agent.chat(results={"x": "384,400 km"})
+        await agent.chat("Thanks.")
+        assert agent.replay(result.entry.index).identical
+        assert agent.verify().intact
+    told = {one["tool_call_id"]: one["content"] for one in provider.messages(1)[-2:]}
+    assert "384,400 km" in told["x"]
+    assert "17 degrees" in told["a"]
+    assert result.text == "The moon is far."
+    assert "384,400 km" in json.dumps(provider.messages(2))
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        {"y": "?"},
+        {"x": "1", "y": "2"},
+        [ToolResultPart("x", "", "1"), ToolResultPart("x", "", "2")],
+    ],
+)
+async def test_results_that_answer_no_call_are_refused_and_nothing_is_written(
+    home: Path, results: dict[str, str] | list[ToolResultPart]
+) -> None:
+    async with opened(home, Rounds(calls(ASK))) as agent:
+        await agent.chat("How far is the moon?")
+        before = agent.history()
+        with pytest.raises(UsageError, match="wait for a result"):
+            await agent.chat(results=results)
+        assert agent.history() == before
+
+
+async def test_results_without_an_open_call_are_refused(home: Path) -> None:
+    async with opened(home, Rounds(says("Hi."))) as agent:
+        await agent.chat("Hi")
+        with pytest.raises(UsageError, match="no call waits"):
+            await agent.chat(results={"x": "1"})
+
+
+# Killed in the middle
+
+_KILLED = """
+import os, signal, sys
+import anyio
+sys.path.insert(0, sys.argv[2])
+from tests.turn.test_steps import BERLIN, Rounds, calls, opened
+
+class Killer(Rounds):
+    def open(self, rendering, route):
+        if self.sent:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().open(rendering, route)
+
+async def main():
+    async with opened(sys.argv[1], Killer(calls(BERLIN, text="Let me look."))) as agent:
+        await agent.chat("How warm is it in Berlin?")
+anyio.run(main)
+"""
+
+
+async def test_a_turn_that_was_killed_in_its_second_step_is_closed_with_the_first(
+    home: Path,
+) -> None:
+    root = str(Path(__file__).parents[2])
+    done = subprocess.run(  # noqa: ASYNC221  # nothing else runs
+        [sys.executable, "-c", _KILLED, str(home), root], check=False, env=os.environ
+    )
+    assert done.returncode == -signal.SIGKILL
+    provider = Rounds(says("It was 17 degrees."))
+    async with opened(home, provider) as agent:
+        result = await agent.chat("Well?")
+        assert agent.verify().intact
+        closed = next(entry for entry in agent.entries() if entry.kind == "turn")
+    told = json.dumps(provider.messages(0))
+    assert "Let me look." in told
+    assert "17 degrees in Berlin" in told
+    assert result.text == "It was 17 degrees."
+    assert cast("dict[str, object]", closed.body["turn"])["failure"] == "left_behind"
+    assert len(cast("list[object]", closed.body["calls"])) == 1
