@@ -95,7 +95,7 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     builder = partial(Builder, library, persona, profile, now, counter, policies=policies)
     builder = partial(builder, computed=computed, secret=secret)
     opening = _open(memo, occasion, library, builder, given=runtime_vars)
-    plan = _plan(layout, matter, opening, facts, counter)
+    plan = _plan(layout, matter, opening, facts=facts, counter=counter)
     kept = _fit(plan, matter.history, counter, context=context_tokens, reserve=reserve_tokens)
     trace = Trace(
         library=library.revision,
@@ -116,7 +116,7 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
 
 
 def _plan(
-    layout: Layout, matter: Matter, opening: Opening, facts: Facts, counter: TokenCounter
+    layout: Layout, matter: Matter, opening: Opening, *, facts: Facts, counter: TokenCounter
 ) -> BudgetPlan:
     fixed = {**matter.tokens, **opening.tokens(counter)}
     return BudgetPlan(layout, matter.sections, facts, counter, fixed=fixed)
