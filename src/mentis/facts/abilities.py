@@ -32,7 +32,7 @@ def abilities(route: Route) -> Abilities:
 def _known(backend: Backend, model: str) -> Abilities:
     """The longest prefix of the model's name that the table has for this backend."""
     rows = BY_MODEL.get(backend, {})
-    name = model.rpartition("/")[2]
+    name = model.rpartition("/")[2].lower()
     best = max((prefix for prefix in rows if name.startswith(prefix)), key=len, default=None)
     return BY_BACKEND[backend] if best is None else rows[best]
 

@@ -29,7 +29,9 @@ class Abilities(Value):
     `mid_system`: whether a system message may stand before or after the last user message.
     `system_role` is empty where a model has no such role. `cache` says how a prefix cache is
     asked for: not at all, by what the provider finds itself, or by marks in the payload.
-    `signed_calls`: a replayed tool call must carry the signature it came with. `bound_answers`:
+    `signed_calls`: a replayed tool call must carry the signature it came with. `reasoning_back`:
+    when a thought that a chat server told in a field of its own goes back to it: never, beside the
+    calls it led to, or always (then a call without one carries an empty one). `bound_answers`:
     where there are no native tools, an answer can be held to a JSON schema, and so to calls.
     `strict_tools`: the provider can hold the model to a tool's schema. Limits (`request_bytes`,
     `images`, `tools`) are 0 where unknown.
@@ -62,6 +64,7 @@ class Abilities(Value):
     limit_key: LimitKey = "max_tokens"
     call_ids: bool = True
     signed_calls: bool = False
+    reasoning_back: Literal["never", "calls", "always"] = "calls"
     cache: Literal["none", "found", "key", "openai", "anthropic"] = "none"
     cache_minimum: int = 0
     cache_marks: int = 0

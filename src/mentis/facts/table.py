@@ -36,6 +36,7 @@ _LOCAL = Abilities(
 # llama.cpp does not hold a model to the tools it is given, but it does hold it to a schema.
 _EMBEDDED = replace(_LOCAL, native_tools=False, bound_answers=True)
 _COMPATIBLE = Abilities()  # some server that speaks Chat Completions: nothing is promised
+_THINKING = replace(_COMPATIBLE, reasoning_back="always")
 _OPENAI = Abilities(
     vision=True,
     documents=True,
@@ -81,6 +82,14 @@ _CHAT: Mapping[str, Abilities] = {
     "o3": replace(_REASONING, cache_read_price=0.25),
     "o3-mini": replace(_REASONING, cache_read_price=0.5),
     "o4": replace(_REASONING, cache_read_price=0.25),
+    # A call without the thought it came with is refused: api-docs.deepseek.com/guides/thinking_mode
+    # and platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model. The first of them refused it.
+    "deepseek": _THINKING,
+    "deepseek-r1": replace(_COMPATIBLE, reasoning_back="never"),
+    "kimi-for-coding": _THINKING,
+    "kimi-k2-thinking": _THINKING,
+    "kimi-k2.": _THINKING,
+    "kimi-k3": _THINKING,
 }
 
 
@@ -90,7 +99,9 @@ def _in_responses(row: Abilities) -> Abilities:
     return replace(row, audio=False, seed=False, limit_key="max_output_tokens", cache_ttls=ttls)
 
 
-_RESPONSES = {prefix: _in_responses(row) for prefix, row in _CHAT.items()}
+_RESPONSES = {
+    prefix: _in_responses(row) for prefix, row in _CHAT.items() if row.priced_as == "openai"
+}
 
 # --- Anthropic Messages ------------------------------------------------------------------------
 _CLAUDE = Abilities(

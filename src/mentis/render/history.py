@@ -49,6 +49,8 @@ _REPLAYS = {
     ("gemini", ""): ("thoughtSignature",),
     # What some servers behind this format want back, and blocks of tools the provider itself used.
     ("openai-chat", ""): ("reasoning_details",),
+    ("openai-chat", "reasoning_content"): ("type",),
+    ("openai-chat", "reasoning"): ("type",),
     ("anthropic", "server_tool_use"): ("id", "name"),
     ("anthropic", "tool_result"): ("tool_use_id",),
 }

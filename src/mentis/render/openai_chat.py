@@ -48,7 +48,11 @@ def render(request: PromptRequest, route: Route) -> Rendering:
         cache.reach("tools", f"/tools/{len(tools.items) - 1}", markable=False)
     system = _system(draft, able, cache)
     page = write_messages(
-        draft, (WIRE, able.system_role), _ROOT, _writer(able), first=len(system.items)
+        draft,
+        (WIRE, able.system_role, able.reasoning_back),
+        _ROOT,
+        _writer(able),
+        first=len(system.items),
     )
     if page.settled:
         last = page.first + page.settled - 1
@@ -123,7 +127,7 @@ def _writer(able: Abilities) -> Write:
             case "tool":
                 _results(page, message)
             case "assistant":
-                _assistant(page, message)
+                _assistant(page, message, able)
             case "user":
                 _user(page, message)
             case "system":
@@ -165,7 +169,7 @@ def _media(item: Media) -> dict[str, object]:
             return {"type": "file", "file": {"filename": name, "file_data": item.data_url}}
 
 
-def _assistant(page: Page, message: WireMessage) -> None:
+def _assistant(page: Page, message: WireMessage, able: Abilities) -> None:
     calls: list[dict[str, object]] = []
     for item in message.items:
         if type(item) is CallItem:
@@ -185,14 +189,31 @@ def _assistant(page: Page, message: WireMessage) -> None:
         written["content"] = text.text
     if calls:
         written["tool_calls"] = calls
-    if thoughts:
-        written["reasoning_details"] = _details(thoughts)
+    written |= _thought(page, thoughts, able, called=bool(calls))
     page.add(written)
+
+
+def _thought(
+    page: Page, thoughts: list[ThoughtItem], able: Abilities, *, called: bool
+) -> dict[str, object]:
+    """Thoughts under the name by which their server told them."""
+    if details := _details(thoughts):
+        return {"reasoning_details": details}
+    wanted = able.reasoning_back == "always" or (able.reasoning_back == "calls" and called)
+    if thoughts and wanted:
+        told = "\n\n".join(thought.text for thought in thoughts)
+        return {str(thoughts[0].state["type"]): told}
+    if thoughts:
+        page.losses.append(Loss("reasoning", "a thought that its model does not want is left out"))
+    elif called and able.reasoning_back == "always":
+        page.losses.append(Loss("reasoning", "a call goes back without the thought it came with"))
+        return {"reasoning_content": ""}
+    return {}
 
 
 def _details(thoughts: list[ThoughtItem]) -> list[object]:
     """What a server that thinks aloud in parts wants back, as it came."""
-    held = [thought.state["reasoning_details"] for thought in thoughts]
+    held = [thought.state.get("reasoning_details") for thought in thoughts]
     return [part for one in held if isinstance(one, list) for part in cast("list[object]", one)]
 
 

@@ -14,7 +14,12 @@ _FUNCTION: Mapping[str, Reading] = {
     "filename": "file",
 }
 READS: Mapping[str, Mapping[str, Reading]] = {
-    "openai-chat": {**_FUNCTION, "arguments": "call"},
+    "openai-chat": {
+        **_FUNCTION,
+        "arguments": "call",
+        "reasoning_content": "thought",
+        "reasoning": "thought",
+    },
     "openai-responses": {**_FUNCTION, "arguments": "call", "summary": "thought"},
     "anthropic": {
         "name": "name",

@@ -21,6 +21,8 @@ _STOPS: dict[str, Stop] = {
     "function_call": "tool_use",
     "content_filter": "filtered",
 }
+# The names of a thought, each as some servers have it.
+_THOUGHTS = ("reasoning_content", "reasoning")
 # What is in the delta of nearly every event; anything more is looked at one by one.
 _PLAIN = {"content", "role", "refusal"}
 
@@ -32,6 +34,7 @@ class ChatReader(Frank):
         self._draft = ReplyDraft(WIRE, expected, calls="tool_calls")
         self._thought: Piece | None = None
         self._said: Piece | None = None
+        self._field = ""
         self._calls: list[Piece] = []
         self._at: dict[int, int] = {}
 
@@ -56,6 +59,8 @@ class ChatReader(Frank):
 
     def finish(self, *, interrupted: bool = False) -> Reply:
         """The whole reply. `interrupted` says that we stopped reading, not the provider."""
+        if self._thought is not None and self._field and not self._thought.state:
+            self._thought.state["type"] = self._field
         order = [self._thought, self._said, *self._calls]
         self._draft.pieces = [piece for piece in order if piece is not None]
         return self._draft.reply(interrupted=interrupted)
@@ -110,8 +115,12 @@ class ChatReader(Frank):
         return deltas
 
     def _reasoning(self, delta: Mapping[str, object]) -> tuple[Delta, ...]:
-        """Servers disagree on the name; details carry what has to be sent back."""
-        thought = text_in(delta.get("reasoning_content")) or text_in(delta.get("reasoning"))
+        """Servers disagree on the name, and want it back under the one they used; details carry
+        all that has to be sent back.
+        """
+        field = next((name for name in _THOUGHTS if text_in(delta.get(name))), "")
+        self._field = self._field or field
+        thought = text_in(delta.get(field))
         details = list_in(delta.get("reasoning_details"))
         if not thought:
             words = [item.get("text") or item.get("summary") for item in objects_in(details)]
