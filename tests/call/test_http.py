@@ -51,7 +51,7 @@ GEMINI = b'data: {"candidates":[]}\r\n\r\ndata: {"usageMetadata":{}}\r\n\r\n'
 
 # What a server of each kind says, and how many events of it are meant to be read.
 STREAMS: dict[Backend, tuple[bytes, int]] = {
-    "openai": (CHAT, 1),
+    "openai": (CHAT, 2),
     "openai-responses": (RESPONSES, 2),
     "anthropic": (ANTHROPIC, 2),
     "gemini": (GEMINI, 2),
@@ -140,7 +140,7 @@ async def test_two_calls_share_one_connection(server: Server) -> None:
     )
     for _ in range(2):
         async with provider.open(Rendering("w", {}), route) as events:
-            assert len([event async for event in events]) == 1
+            assert [event async for event in events][1:] == ["[DONE]"]
     await provider.aclose()
     assert server.connections == 1
 
@@ -210,7 +210,7 @@ async def test_an_html_page_with_status_200_comes_through_for_settle_to_judge(
 
 async def test_a_packed_answer_is_unpacked_though_we_ask_for_plain_ones(server: Server) -> None:
     server.headers, server.body = {"content-encoding": "gzip"}, gzip.compress(CHAT)
-    assert len(await ask(route_to(server))) == 1
+    assert len(await ask(route_to(server))) == 2
     assert server.received[0].headers["accept-encoding"] == "identity"
 
 

@@ -74,7 +74,7 @@ async def events_in(
     limit: int = MAX_BYTES,
     keep: bool = False,
 ) -> AsyncIterator[str]:
-    """One JSON text per event; nothing after the one that ends the stream."""
+    """One JSON text per event; nothing after the one that ends the stream, be it a bare mark."""
     import httpx2
 
     pieces = limit_bytes(answer, route, limit=limit, keep=keep)
@@ -88,10 +88,8 @@ async def events_in(
     async for event in source:
         if not event.data:
             continue
-        ended = event.data == dialect.done or event.event in dialect.ends
-        if event.data != dialect.done:
-            yield event.data
-        if ended:
+        yield event.data
+        if event.data == dialect.done or event.event in dialect.ends:
             await _rest(pieces, answer)
             return
 

@@ -32,6 +32,8 @@ from .lenient import (
 
 # The arguments of a call as an object that is not empty: only there a key may stand twice unseen.
 _GIVEN = re.compile(r'"(?:arguments|args|input)"\s*:\s*\{\s*"')
+# The bare mark by which a stream says that it is over.
+DONE = "[DONE]"
 _BROKEN: tuple[Stop, ...] = ("cut_off", "interrupted", "error")
 
 
@@ -116,6 +118,12 @@ class ReplyDraft:
     def end(self, stop: Stop) -> None:
         if self.stop != "error":
             self.stop = stop
+
+    def end_unstated(self) -> None:
+        """It is over, and nobody said why: what came is all of it."""
+        if self.stop is None:
+            self.note("no-stop-reason", "the answer came to its end without a reason")
+            self.end("end")
 
     def end_unknown(self, reason: str) -> None:
         self.problem("unknown-stop", f"stop reason {reason!r}", reason)

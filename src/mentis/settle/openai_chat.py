@@ -9,7 +9,7 @@ from mentis.values.reply import CallDelta, Delta, ReasoningDelta, Reply, Stop, T
 
 from .arguments import said_again
 from .counts import usage_in
-from .draft import Frank, Piece, ReplyDraft
+from .draft import DONE, Frank, Piece, ReplyDraft
 from .expected import NOTHING_EXPECTED, Expectation
 from .lenient import list_in, number_in, object_in, objects_in, text_in
 
@@ -39,6 +39,9 @@ class ChatReader(Frank):
         self._at: dict[int, int] = {}
 
     def feed(self, event: str) -> tuple[Delta, ...]:
+        if event == DONE:
+            self._over()
+            return ()
         body = self._draft.take(event)
         if body is None:
             return ()
@@ -55,6 +58,8 @@ class ChatReader(Frank):
         deltas = self._choice(some[0], event)
         for choice in some[1:] if len(some) > 1 else ():
             deltas += self._choice(choice, event)
+        if "message" in object_in(some[0]) and body.get("object") != "chat.completion.chunk":
+            self._over()  # a whole body is whole, also where its reason is empty
         return deltas
 
     def finish(self, *, interrupted: bool = False) -> Reply:
@@ -64,6 +69,11 @@ class ChatReader(Frank):
         order = [self._thought, self._said, *self._calls]
         self._draft.pieces = [piece for piece in order if piece is not None]
         return self._draft.reply(interrupted=interrupted)
+
+    def _over(self) -> None:
+        """Said to be over; where nothing came at all, it never was an answer."""
+        if self._thought or self._said or self._calls:
+            self._draft.end_unstated()
 
     def _choice(self, value: object, event: str) -> tuple[Delta, ...]:
         choice = object_in(value)

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from mentis.values.reply import CallDelta, Delta, ReasoningDelta, Reply, Stop, TextDelta
 
 from .counts import usage_in
-from .draft import Frank, Piece, ReplyDraft
+from .draft import DONE, Frank, Piece, ReplyDraft
 from .expected import NOTHING_EXPECTED, Expectation
 from .lenient import number_in, object_in, objects_in, text_in
 
@@ -42,6 +42,10 @@ class ResponsesReader(Frank):
         self._calls: dict[int, int] = {}
 
     def feed(self, event: str) -> tuple[Delta, ...]:
+        if event == DONE:
+            if self._items:
+                self._draft.end_unstated()
+            return ()
         body = self._draft.take(event)
         if body is None:
             return ()

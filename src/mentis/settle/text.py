@@ -11,7 +11,7 @@ from mentis.values.part import TextPart, ToolCallPart
 from mentis.values.reply import Delta, Reply, ReplyProblem, TextDelta
 
 from .calls import SettledCalls, settle_call
-from .draft import Frank, ReplyDraft
+from .draft import DONE, Frank, ReplyDraft
 from .expected import NOTHING_EXPECTED, Expectation
 from .found import MOST_STARTS, FoundJson, find_json
 from .held import CallHoldback
@@ -47,6 +47,8 @@ class PlainReader(Frank):
             self._chat = ChatReader(self._expected)
         if self._chat is not None:
             return self._chat.feed(event)
+        if event == DONE and not self._draft.raw:  # of a server that said nothing
+            return ()
         self._draft.raw.append(event)
         if not event:
             return ()
