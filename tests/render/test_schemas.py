@@ -125,3 +125,59 @@ def test_a_schema_nested_too_deeply_is_refused() -> None:
         deep = {"items": deep}
     with pytest.raises(RenderError, match="nested more than 64 levels"):
         lower_schema(tool(type="object", properties={"a": deep}), "openai")
+
+
+@pytest.mark.parametrize("name", ["anyOf", "oneOf", "allOf", "not", "enum", "const"])
+def test_what_openai_refuses_at_the_root_is_told_as_text(name: str) -> None:
+    parts: dict[str, object] = {
+        "not": {"required": ["a"]},
+        "enum": [{"a": "x"}],
+        "const": {"a": "x"},
+    }
+    part = parts.get(name, [{"required": ["a"]}])
+    lowered = lower_schema(tool(type="object", properties={"a": {}}, **{name: part}), "openai")
+    assert lowered.schema == {"type": "object", "properties": {"a": {}}}
+    assert f'"{name}":' in lowered.beside
+    assert [loss.code for loss in lowered.losses] == ["schema"]
+
+
+def in_a_property(schema: dict[str, object], dialect: Dialect) -> object:
+    given = ToolDeclaration("t", "d", {"type": "object", "properties": {"a": schema}})
+    one, (many,) = lower_schema(given, dialect), lower_schemas([given], dialect)
+    assert one.schema == many.schema
+    assert (one.losses, many.losses) == ((), ())
+    return one.schema["properties"]["a"]  # pyright: ignore[reportIndexIssue, reportUnknownVariableType]  # a dict
+
+
+def test_a_list_without_items_says_for_openai_that_they_may_be_anything() -> None:
+    assert in_a_property({"type": "array"}, "openai") == {"type": "array", "items": {}}
+    nullable = {"type": ["array", "null"], "prefixItems": [{"type": "string"}]}
+    assert in_a_property(nullable, "openai") == {**nullable, "items": {}}
+    assert in_a_property({"type": "array"}, "gemini") == {"type": "array"}
+
+
+def test_a_row_of_items_is_written_as_it_is_today() -> None:
+    row = {"type": "array", "items": [{"type": "string"}, {"type": "integer"}]}
+    new = {"type": "array", "prefixItems": row["items"]}
+    assert in_a_property(row, "anthropic") == in_a_property(row, "gemini") == new
+    assert in_a_property(row, "openai") == {**new, "items": {}}
+    closed = {**row, "additionalItems": False}
+    for dialect in DIALECTS:
+        assert in_a_property(closed, dialect) == {**new, "items": False}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_an_exclusive_bound_is_a_number_today(dialect: Dialect) -> None:
+    old = {"type": "number", "minimum": 1, "exclusiveMinimum": True}
+    assert in_a_property(old, dialect) == {"type": "number", "exclusiveMinimum": 1}
+    loose = {"type": "number", "maximum": 9, "exclusiveMaximum": False}
+    assert in_a_property(loose, dialect) == {"type": "number", "maximum": 9}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_reference_in_a_value_is_data(dialect: Dialect) -> None:
+    data = {"$ref": "https://example.org/schema"}
+    schema = {"type": "object", "default": data, "enum": [data], "examples": [data]}
+    assert in_a_property(schema, dialect) == schema
+    named = {"type": "object", "properties": {"default": {"type": "string", "default": data}}}
+    assert in_a_property(named, dialect) == named

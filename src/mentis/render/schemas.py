@@ -19,7 +19,20 @@ from mentis.values.written import dump, quick
 
 Dialect: TypeAlias = Literal["openai", "anthropic", "gemini"]
 _DEEPEST = 64
-_ROOT_UNIONS = ("anyOf", "oneOf", "allOf")
+_ENDS = ("Minimum", "Maximum")
+_OTHER_ITEMS = "additionalItems"
+_UNIONS = ("anyOf", "oneOf", "allOf")
+# What may not stand at the root of the arguments.
+_NOT_AT_ROOT: Mapping[Dialect, tuple[str, ...]] = {
+    "openai": (*_UNIONS, "not", "enum", "const"),
+    "anthropic": _UNIONS,
+    "gemini": (),
+}
+# How earlier drafts of JSON Schema wrote what is written otherwise today.
+_DATED = (
+    b'"items":[',
+    *(f'"exclusive{end}":{flag}'.encode() for end in _ENDS for flag in ("true", "false")),
+)
 # Where schemas stand in a schema: by name, in a row, alone. All else is data.
 _NAMED = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
 _ROWS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
@@ -44,7 +57,7 @@ class LoweredSchema:
 def lower_schemas(tools: Sequence[ToolDeclaration], dialect: Dialect) -> list[LoweredSchema]:
     """One look at all of them; only where there is something to see, one at each."""
     written = quick([tool.parameters for tool in tools])
-    if _refers(written) or _is_odd(written):
+    if _refers(written) or _is_odd(written) or _is_dated(written, dialect):
         return [lower_schema(tool, dialect) for tool in tools]
     return [_rooted(tool, tool.parameters, dialect) for tool in tools]
 
@@ -53,7 +66,7 @@ def lower_schema(tool: ToolDeclaration, dialect: Dialect) -> LoweredSchema:
     """Alone: everything in it is looked at."""
     schema, written = tool.parameters, _written(tool)
     check_form(tool, schema)
-    if _refers(written):
+    if _refers(written) or _is_dated(written, dialect):
         schema = _Walk(tool, dict(schema), dialect).lower()
     return _rooted(tool, schema, dialect)
 
@@ -61,6 +74,13 @@ def lower_schema(tool: ToolDeclaration, dialect: Dialect) -> LoweredSchema:
 def _refers(written: bytes) -> bool:
     """To a part of itself; also where nobody can tell yet."""
     return not written or b'"$ref"' in written or b'"definitions"' in written
+
+
+def _is_dated(written: bytes, dialect: Dialect) -> bool:
+    """Whether something in it may have to be written otherwise; OpenAI wants items in every list."""
+    count = written.count
+    listed = dialect == "openai" and count(b'"array"') > count(b'"items":')
+    return listed or any(form in written for form in _DATED)
 
 
 def _is_odd(written: bytes) -> bool:
@@ -77,12 +97,8 @@ def _rooted(tool: ToolDeclaration, given: JsonObject, dialect: Dialect) -> Lower
         schema = _object_root(schema, tool)
     if not _is_plain(schema):
         check_form(tool, schema)
-    unions = "anyOf" in schema or "oneOf" in schema or "allOf" in schema
-    return (
-        _without_root_unions(schema, tool)
-        if unions and dialect == "anthropic"
-        else LoweredSchema(schema)
-    )
+    barred = [name for name in _NOT_AT_ROOT[dialect] if name in schema]
+    return _without(barred, schema, tool) if barred else LoweredSchema(schema)
 
 
 def _is_plain(schema: dict[str, Any]) -> bool:
@@ -163,11 +179,14 @@ def _object_root(schema: dict[str, object], tool: ToolDeclaration) -> dict[str, 
     return {"type": "object", "properties": {}, **schema}
 
 
-def _without_root_unions(schema: dict[str, object], tool: ToolDeclaration) -> LoweredSchema:
-    unions = {name: schema[name] for name in _ROOT_UNIONS if name in schema}
-    kept = {name: part for name, part in schema.items() if name not in unions}
-    said = json.dumps(unions, ensure_ascii=False, separators=(",", ":"))
-    loss = Loss("schema", f"{tool.name}: {', '.join(unions)} at the root is told as text")
+def _without(
+    barred: Sequence[str], schema: dict[str, object], tool: ToolDeclaration
+) -> LoweredSchema:
+    """What may not stand at the root is said in the description."""
+    told = {name: schema[name] for name in barred}
+    kept = {name: part for name, part in schema.items() if name not in told}
+    said = json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+    loss = Loss("schema", f"{tool.name}: {', '.join(told)} at the root is told as text")
     return LoweredSchema(kept, said, (loss,))
 
 
@@ -194,9 +213,34 @@ def _refused(tool: ToolDeclaration, reason: str) -> RenderError:
     )
 
 
+def _up_to_date(node: dict[str, object], dialect: Dialect) -> dict[str, object]:
+    """The same schema in the words of today; the node itself where there is nothing to change."""
+    made = node
+    if isinstance(row := node.get("items"), list):
+        rest = {name: part for name, part in node.items() if name not in ("items", _OTHER_ITEMS)}
+        more = {"items": node[_OTHER_ITEMS]} if _OTHER_ITEMS in node else {}
+        made = {**rest, "prefixItems": cast("object", row), **more}
+    for end in _ENDS:
+        exclusive, bound = f"exclusive{end}", end.lower()
+        flag = made.get(exclusive)
+        if not isinstance(flag, bool):
+            continue
+        limit = made.get(bound)
+        made = {n: p for n, p in made.items() if n != exclusive and not (flag and n == bound)}
+        if flag and limit is not None:
+            made[exclusive] = limit
+    kind = made.get("type")
+    is_list = kind == "array" or (isinstance(kind, list) and "array" in kind)
+    bare = dialect == "openai" and is_list and "items" not in made
+    return {**made, "items": {}} if bare else made
+
+
 @dataclass(slots=True)
 class _Walk:
-    """One schema with its references; those of the old kind are inlined, circles are kept."""
+    """One schema with its references; those of the old kind are inlined, circles are kept.
+
+    Only where a schema stands there is one: what a `default` or an `enum` holds is data.
+    """
 
     tool: ToolDeclaration
     root: dict[str, object]
@@ -226,10 +270,16 @@ class _Walk:
             return [self._node(item, inside, depth + 1) for item in cast("list[object]", node)]
         if not isinstance(node, dict):
             return node
-        members = cast("dict[str, object]", node)
+        members = _up_to_date(cast("dict[str, object]", node), self.dialect)
         if isinstance(reference := members.get("$ref"), str):
             return self._reference(reference, members, inside, depth)
-        return {name: self._node(part, inside, depth + 1) for name, part in members.items()}
+        return {name: self._part(name, part, inside, depth + 1) for name, part in members.items()}
+
+    def _part(self, name: str, part: object, inside: tuple[str, ...], depth: int) -> object:
+        if name in _NAMED or name == "dependencies":
+            named = cast("Mapping[str, object]", part)
+            return {key: self._node(one, inside, depth) for key, one in named.items()}
+        return self._node(part, inside, depth) if name in _ROWS or name in _ALONE else part
 
     def _reference(
         self, reference: str, members: dict[str, object], inside: tuple[str, ...], depth: int

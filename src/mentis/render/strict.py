@@ -82,7 +82,7 @@ def _strict(lowered: LoweredSchema, dialect: Dialect, *, able: bool) -> Node:
     if not able or dialect == "gemini":
         raise NotStrict("this model holds no tool to its schema")
     if lowered.beside:
-        raise NotStrict("a union stands at its root")
+        raise NotStrict("what stands at its root has to be told as text")
     _check(root, _ALLOWED[dialect], dialect)
     return cast("Node", _closed(root, nullable=dialect == "openai"))
 
@@ -134,8 +134,6 @@ def _may_be(kind: object, name: str) -> bool:
 
 
 def _check(root: Node, allowed: frozenset[str], dialect: Dialect) -> None:
-    if {"anyOf", "oneOf"} & set(root):
-        raise NotStrict("a union stands at its root")
     for node in _nodes(root):
         if other := sorted(set(node) - allowed):
             raise NotStrict(f"{other[0]!r} cannot be enforced")
