@@ -24,9 +24,7 @@ CALL = {"index": 0, "id": "c1", "function": {"name": "look_up", "arguments": '{"
 
 def answered(route: Route, *deltas: dict[str, Any], finish: str = "tool_calls") -> tuple[Part, ...]:
     """The parts of a chat answer, as the next request is given them."""
-    chunks: list[dict[str, Any]] = [
-        {"choices": [{"index": 0, "delta": delta}]} for delta in deltas
-    ]
+    chunks: list[dict[str, Any]] = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
     chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
     reader = reader_for("openai-chat", tools=[LOOK_UP], model=route.model)
     return read_all(reader, map(json.dumps, chunks)).parts

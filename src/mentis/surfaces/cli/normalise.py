@@ -74,13 +74,13 @@ def _events(text: str, provider: str) -> Iterator[str]:
         return iter([text] if text.strip() else [])
     lines = [line for line in text.split("\n") if line.strip()]
     if lines and all(line.startswith(_SSE) for line in lines[:3]):
-        return _sse_events(text)
+        return _sse_events(text, provider)
     if len(lines) < 2 or _is_json(text):
         return iter([text] if text.strip() else [])
     return iter(lines if lines[0].lstrip().startswith("{") and _is_json(lines[0]) else [text])
 
 
-def _sse_events(text: str) -> Iterator[str]:
+def _sse_events(text: str, provider: str) -> Iterator[str]:
     import httpx2
 
     whole = httpx2.Response(
@@ -90,7 +90,8 @@ def _sse_events(text: str) -> Iterator[str]:
         request=httpx2.Request("POST", "http://recorded.invalid"),
     )
     for event in httpx2.EventSource(whole, None):
-        if event.data and event.data != _DONE:
+        # Only in these two formats it is a mark of the end.
+        if event.data and (event.data != _DONE or provider.startswith("openai")):
             yield event.data
 
 
