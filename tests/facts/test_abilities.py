@@ -92,3 +92,21 @@ def test_a_route_corrects_the_table() -> None:
 def test_a_correction_that_is_none_is_refused(facts: dict[str, object], message: str) -> None:
     with pytest.raises(RouteError, match=message):
         override(Abilities(), facts, where="routes.r.facts")
+
+
+@pytest.mark.parametrize(
+    ("backend", "model"),
+    [
+        ("openai", "gpt-4o-mini"),
+        ("openai-responses", "gpt-4.1"),
+        ("anthropic", "claude-sonnet-4-5-20250929"),
+        ("gemini", "gemini-3-pro"),
+    ],
+)
+def test_models_that_enforce_a_schema_are_known_to(backend: Backend, model: str) -> None:
+    assert known(backend, model).strict_tools
+
+
+def test_a_name_is_found_however_it_is_written() -> None:
+    assert known("openai", "deepseek-ai/DeepSeek-V4-Pro").reasoning_back == "always"
+    assert known("openai", "deepseek-r1:8b").reasoning_back == "never"

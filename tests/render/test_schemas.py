@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -141,7 +142,7 @@ def test_what_openai_refuses_at_the_root_is_told_as_text(name: str) -> None:
     assert [loss.code for loss in lowered.losses] == ["schema"]
 
 
-def in_a_property(schema: dict[str, object], dialect: Dialect) -> object:
+def in_a_property(schema: Mapping[str, object], dialect: Dialect) -> object:
     given = ToolDeclaration("t", "d", {"type": "object", "properties": {"a": schema}})
     one, (many,) = lower_schema(given, dialect), lower_schemas([given], dialect)
     assert one.schema == many.schema

@@ -251,3 +251,53 @@ def test_whatever_is_enforced_breaks_no_rule_of_the_provider(schema: object) -> 
 def test_null_for_what_is_optional_comes_back_as_absent() -> None:
     given = {"people": 2, "when": None, "where": None}
     assert without_nulls(given, BOOK.parameters, BOOK.parameters) == {"people": 2}
+
+
+def test_a_reference_with_something_beside_it_is_enforced_by_openai_one_level_down() -> None:
+    node = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    told = {"$ref": "#/$defs/node", "description": "Where to begin."}
+    schema = {**obj(a=told, b=told), "required": ["a"], "$defs": {"node": node}}
+    schemas, losses = lowered(tool(schema))
+    assert losses == []
+    assert schemas["t"]["properties"] == snapshot(
+        {
+            "a": {"anyOf": [{"$ref": "#/$defs/node"}], "description": "Where to begin."},
+            "b": {
+                "anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}],
+                "description": "Where to begin.",
+            },
+        }
+    )
+
+
+def test_only_the_formats_that_openai_knows_are_enforced() -> None:
+    assert lowered(tool(obj(a={"type": "string", "format": "date-time"})))[1] == []
+    schemas, losses = lowered(tool(obj(a={"type": "string", "format": "uri"})))
+    assert schemas == {}
+    assert "the format 'uri' cannot be enforced" in losses[0]
+
+
+def test_a_default_does_not_keep_openai_from_enforcing() -> None:
+    schema = obj(
+        a={"type": "integer", "default": 3}, b={"type": ["string", "null"], "default": None}
+    )
+    schemas, losses = lowered(tool(schema))
+    assert losses == ["t: its default values are not told"]
+    assert schemas["t"]["properties"] == {
+        "a": {"type": ["integer", "null"]},
+        "b": {"type": ["string", "null"]},
+    }
+    nothing = obj(b={"type": ["string", "null"], "default": None})
+    assert lowered(tool(nothing))[1] == []
+
+
+def test_gemini_is_asked_to_hold_its_calls_to_their_schemas() -> None:
+    def config(*tools: ToolDeclaration, **facts: object) -> tuple[object, list[str]]:
+        route = replace(ROUTES["gemini"], facts=facts)
+        request = PromptRequest(tool_declarations=tools, current_text="Hi")
+        made = render_for("gemini", request, route)
+        return json.loads(made.body()).get("toolConfig"), [loss.code for loss in made.losses]
+
+    assert config(BOOK) == ({"functionCallingConfig": {"mode": "VALIDATED"}}, [])
+    assert config(tool(CLOSED, strict=None)) == (None, [])
+    assert config(BOOK, strict_tools=False) == (None, ["strict"])

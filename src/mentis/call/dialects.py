@@ -20,7 +20,7 @@ _VERSION = re.compile(r"/v\d+[a-z0-9]*$")
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """`done` is data that ends a stream and says nothing else (`settle` knows it too); events in `ends` are the last.
+    """`done` is data that ends a stream and says nothing else; events in `ends` are the last.
 
     `others` are the paths of what is no request to a model, by the wire it is rendered for.
     `versioned`: the version of the API (a fact of the model) is the first step of every path.

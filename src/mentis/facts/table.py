@@ -62,8 +62,8 @@ _MARKED = replace(
 )
 _CHAT: Mapping[str, Abilities] = {
     "gpt-4": replace(_OPENAI, cache_read_price=1.0),
-    "gpt-4o": replace(_OPENAI, cache_read_price=0.5),
-    "gpt-4.1": replace(_OPENAI, cache_read_price=0.25),
+    "gpt-4o": replace(_OPENAI, cache_read_price=0.5, strict_tools=True),
+    "gpt-4.1": replace(_OPENAI, cache_read_price=0.25, strict_tools=True),
     "gpt-audio": replace(_OPENAI, audio=True, vision=False, documents=False, cache_read_price=1.0),
     "gpt-5": _REASONING,
     "gpt-5.6": _MARKED,
@@ -132,6 +132,8 @@ _ANTHROPIC: Mapping[str, Abilities] = {
     "claude-mythos-5": replace(_TOLD_MIDWAY, cache_minimum=512),
     # Sources disagree on 4.8 (4096 in July, 1024 in October): the larger is the safe one.
     "claude-opus-4-8": _TOLD_MIDWAY,
+    # platform.claude.com/docs/en/build-with-claude/structured-outputs, and recorded answers.
+    "claude-sonnet-4-5": replace(_CLAUDE, strict_tools=True),
     "claude-opus-5": replace(_TOLD_MIDWAY, cache_minimum=512),
     "claude-opus-5-5": replace(_UNFORCED, cache_minimum=512, cache_read_price=0.05),
     # It answers 200 to a system message midway and ignores it, so it counts as unable.
@@ -159,9 +161,10 @@ _GEMINI = Abilities(
     request_bytes=100 * 1024 * 1024,
     prefill=True,
 )
-_GEMINI_3 = replace(_GEMINI, signed_calls=True, prefill=False)
+# The mode VALIDATED: ai.google.dev/gemini-api/docs/function-calling
+_GEMINI_3 = replace(_GEMINI, signed_calls=True, prefill=False, strict_tools=True)
 _GEMINI_ROWS: Mapping[str, Abilities] = {
-    "gemini-2.5-flash": replace(_GEMINI, cache_minimum=1024),
+    "gemini-2.5-flash": replace(_GEMINI, cache_minimum=1024, strict_tools=True),
     "gemini-3": _GEMINI_3,
     # The newest flash models have fixed sampling.
     "gemini-3.5-flash": replace(_GEMINI_3, sampling=False, seed=False),

@@ -65,7 +65,10 @@ def for_anthropic(choice: ToolChoice) -> dict[str, object]:
             return {"type": mode}
 
 
-def for_gemini(choice: ToolChoice) -> dict[str, object]:
+def for_gemini(choice: ToolChoice | None) -> dict[str, object]:
+    """Without a choice, the mode in which calls are held to their schemas; a forced one always is."""
+    if choice is None:
+        return {"functionCallingConfig": {"mode": "VALIDATED"}}
     if choice.mode == "none":
         return {"functionCallingConfig": {"mode": "NONE"}}
     calling: dict[str, object] = {"mode": "ANY"}

@@ -45,7 +45,8 @@ def render(request: PromptRequest, route: Route) -> Rendering:
     if system.items:
         payload["systemInstruction"] = {"parts": system.items}
     payload["contents"] = page.items
-    if choice := wire_tool_choice(request, draft, able):
+    choice = wire_tool_choice(request, draft, able)
+    if choice or (able.strict_tools and any(tool.strict for tool in draft.tools)):
         payload["toolConfig"] = for_gemini(choice)
     limits = {"maxOutputTokens": route.max_tokens}
     payload["generationConfig"] = limits | wishes(route, able, draft.losses)

@@ -77,7 +77,7 @@ def _refers(written: bytes) -> bool:
 
 
 def _is_dated(written: bytes, dialect: Dialect) -> bool:
-    """Whether something in it may have to be written otherwise; OpenAI wants items in every list."""
+    """Whether something in it may have to be written otherwise: OpenAI wants items in each list."""
     count = written.count
     listed = dialect == "openai" and count(b'"array"') > count(b'"items":')
     return listed or any(form in written for form in _DATED)

@@ -27,9 +27,13 @@ _CORE = frozenset(
 _ALLOWED: Mapping[str, frozenset[str]] = {
     "openai": _CORE
     | {"pattern", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
-    | {"multipleOf", "minItems", "maxItems"},
+    | {"multipleOf", "minItems", "maxItems", "default"},
     "anthropic": _CORE | {"default"},
 }
+# The formats that OpenAI enforces: developers.openai.com/api/docs/guides/structured-outputs
+_FORMATS = frozenset(
+    ("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid")
+)
 # Without being asked, only what is far from every limit.
 _PLAIN = _CORE - {"anyOf", "$ref", "$defs"}
 _FEW = 50
@@ -70,6 +74,8 @@ def enforce_schemas(
             if dialect == "anthropic":
                 counted.add(schema)
             made.schemas[tool.name] = schema
+            if dialect == "openai" and _has_default(lowered.schema):
+                made.losses.append(Loss("strict", f"{tool.name}: its default values are not told"))
         except NotStrict as error:
             made.losses.append(Loss("strict", f"{tool.name}: not enforced: {error}"))
     if dialect == "openai" or len(made.schemas) + len(could) <= _STRICT_TOOLS:
@@ -79,8 +85,10 @@ def enforce_schemas(
 
 def _strict(lowered: LoweredSchema, dialect: Dialect, *, able: bool) -> Node:
     root: Node = lowered.schema
-    if not able or dialect == "gemini":
+    if not able:
         raise NotStrict("this model holds no tool to its schema")
+    if dialect == "gemini":  # all tools at once, by the mode in which it calls them
+        return root
     if lowered.beside:
         raise NotStrict("what stands at its root has to be told as text")
     _check(root, _ALLOWED[dialect], dialect)
@@ -137,6 +145,8 @@ def _check(root: Node, allowed: frozenset[str], dialect: Dialect) -> None:
     for node in _nodes(root):
         if other := sorted(set(node) - allowed):
             raise NotStrict(f"{other[0]!r} cannot be enforced")
+        if dialect == "openai" and node.get("format", "date") not in _FORMATS:
+            raise NotStrict(f"the format {node['format']!r} cannot be enforced")
         _check_said(node)
     if dialect == "anthropic":
         if "$ref" in {key for node in _nodes(root) for key in node}:
@@ -213,6 +223,11 @@ def _nodes(node: object) -> Iterator[Node]:
         yield from _nodes(part)
 
 
+def _has_default(root: Node) -> bool:
+    """One that says more than that the field may be left out."""
+    return any(node.get("default") is not None for node in _nodes(root))
+
+
 def _members(node: Node, key: str) -> Node:
     held = node.get(key)
     return cast("Node", held) if isinstance(held, dict) else {}
@@ -246,6 +261,10 @@ def _closed(node: object, *, nullable: bool) -> object:
     for key in ("items", "anyOf"):
         if key in schema:
             made[key] = _closed(schema[key], nullable=nullable)
+    if nullable:  # OpenAI takes no default, and nothing beside a reference
+        made.pop("default", None)
+        if "$ref" in made and len(made) > 1:
+            made = {"anyOf": [{"$ref": made.pop("$ref")}], **made}
     if "properties" not in schema:
         return made
     made["additionalProperties"] = False
