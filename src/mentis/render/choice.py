@@ -66,7 +66,7 @@ def for_anthropic(choice: ToolChoice) -> dict[str, object]:
 
 
 def for_gemini(choice: ToolChoice | None) -> dict[str, object]:
-    """Without a choice, the mode in which calls are held to their schemas; a forced one always is."""
+    """Without a choice, calls are held to their schemas; where one is forced, they always are."""
     if choice is None:
         return {"functionCallingConfig": {"mode": "VALIDATED"}}
     if choice.mode == "none":

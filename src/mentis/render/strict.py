@@ -261,10 +261,8 @@ def _closed(node: object, *, nullable: bool) -> object:
     for key in ("items", "anyOf"):
         if key in schema:
             made[key] = _closed(schema[key], nullable=nullable)
-    if nullable:  # OpenAI takes no default, and nothing beside a reference
-        made.pop("default", None)
-        if "$ref" in made and len(made) > 1:
-            made = {"anyOf": [{"$ref": made.pop("$ref")}], **made}
+    if nullable:
+        made = _bare(made)
     if "properties" not in schema:
         return made
     made["additionalProperties"] = False
@@ -274,6 +272,14 @@ def _closed(node: object, *, nullable: bool) -> object:
         made["properties"] = {**properties, **freed}
         made["required"] = list(properties)
     return made
+
+
+def _bare(node: Node) -> Node:
+    """Without what OpenAI does not take: a default, or anything beside a reference."""
+    rest = {name: part for name, part in node.items() if name not in ("default", "$ref")}
+    if "$ref" not in node:
+        return rest
+    return {"anyOf": [{"$ref": node["$ref"]}], **rest} if rest else {"$ref": node["$ref"]}
 
 
 def _or_null(node: Node) -> Node:
