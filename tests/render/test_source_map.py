@@ -28,7 +28,15 @@ CONTROL = {
     "openai-chat": {"type", "role", "model", "id", "tool_call_id", "mode", "ttl", "url", "data"}
     | {"format", "file_data", "prompt_cache_key"},
     "openai-responses": {"type", "role", "model", "id", "call_id", "mode", "ttl", "image_url"}
-    | {"detail", "file_data", "file_url", "phase", "encrypted_content", "prompt_cache_key"},
+    | {
+        "detail",
+        "file_data",
+        "file_url",
+        "phase",
+        "encrypted_content",
+        "prompt_cache_key",
+        "include",
+    },
     "gemini": {"role", "id", "thoughtSignature", "mimeType", "data", "fileUri"},
     "text": set[str](),
     "live": {"type", "model"},

@@ -121,3 +121,17 @@ def test_a_thought_nobody_signed_or_named_stays_out() -> None:
     rendering = told_again(UNKNOWN, (ReasoningPart("Hm."), TextPart("Yes.")))
     assert message(rendering) == {"role": "assistant", "content": "Yes."}
     assert lost(rendering) == ["reasoning"]
+
+
+@pytest.mark.parametrize(
+    ("model", "asked"), [("gpt-5.6", True), ("o3", True), ("gpt-4o", False), ("gpt-5-chat", False)]
+)
+def test_thoughts_that_are_not_stored_are_asked_for_in_encrypted_form(
+    model: str, *, asked: bool
+) -> None:
+    route = Route("r", "openai-responses", model)
+    sent = json.loads(
+        render_for("openai-responses", PromptRequest(current_text="Hi"), route).body()
+    )
+    assert sent["store"] is False
+    assert sent.get("include") == (["reasoning.encrypted_content"] if asked else None)

@@ -56,6 +56,7 @@ _REASONING = replace(
     seed=False,
     limit_key="max_completion_tokens",
     strict_tools=True,
+    encrypted_reasoning=True,
 )
 _MARKED = replace(
     _REASONING, cache="openai", cache_marks=3, cache_ttls=("30m",), cache_write_price=1.25
@@ -66,6 +67,8 @@ _CHAT: Mapping[str, Abilities] = {
     "gpt-4.1": replace(_OPENAI, cache_read_price=0.25, strict_tools=True),
     "gpt-audio": replace(_OPENAI, audio=True, vision=False, documents=False, cache_read_price=1.0),
     "gpt-5": _REASONING,
+    # It does not think: developers.openai.com/api/docs/models/gpt-5-chat-latest
+    "gpt-5-chat": replace(_REASONING, encrypted_reasoning=False),
     "gpt-5.6": _MARKED,
     "gpt-5.7": _MARKED,
     "gpt-6": _MARKED,
@@ -77,6 +80,7 @@ _CHAT: Mapping[str, Abilities] = {
         mid_system="never",
         vision=False,
         strict_tools=False,
+        encrypted_reasoning=False,
         cache_read_price=0.5,
     ),
     "o3": replace(_REASONING, cache_read_price=0.25),
@@ -178,7 +182,7 @@ BY_BACKEND: Mapping[Backend, Abilities] = {
     "scripted": _LOCAL,
     "openai": _COMPATIBLE,
     "replay": _COMPATIBLE,
-    "openai-responses": _in_responses(_REASONING),
+    "openai-responses": _in_responses(replace(_REASONING, encrypted_reasoning=False)),
     "anthropic": _CLAUDE,
     "gemini": _GEMINI,
 }

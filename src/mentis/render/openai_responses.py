@@ -19,6 +19,8 @@ from .writing import Page, write_messages, write_tools
 WIRE = "openai-responses"
 _ROOT = "/input"
 _LEAST_OUTPUT = 16
+# Nothing is stored there, so that this is the only form in which a thought can go back.
+_ENCRYPTED = "reasoning.encrypted_content"
 
 
 def render(request: PromptRequest, route: Route) -> Rendering:
@@ -48,6 +50,8 @@ def render(request: PromptRequest, route: Route) -> Rendering:
     key = cache_key(draft, route.model) if cache.on else ""
     if key:
         payload["prompt_cache_key"] = key
+    if able.encrypted_reasoning:
+        payload["include"] = [_ENCRYPTED]
     payload |= {"store": False, "stream": True}
     return finish_rendering(payload, draft, (tools, system, page), wire=WIRE, plan=cache.plan(key))
 
