@@ -606,3 +606,32 @@ def test_a_format_nobody_answers_in_is_refused_with_those_that_there_are() -> No
     with pytest.raises(UsageError) as caught:
         reader_for("live")
     assert "openai-chat" in caught.value.hint
+
+
+def test_an_empty_call_of_the_old_kind_is_no_call() -> None:
+    nothing = {"name": "", "arguments": ""}
+    reply = read(
+        "openai-chat",
+        chat({"content": "Yes", "function_call": nothing, "tool_calls": None}),
+        chat({"content": ".", "function_call": nothing}, finish="stop"),
+    )
+    assert (reply.text, reply.stop, reply.actions, reply.errors) == ("Yes.", "end", (), ())
+    real = chat({"function_call": {"name": "act", "arguments": "{}"}}, finish="stop")
+    assert [action.type for action in read("openai-chat", real).actions] == ["act"]
+
+
+def test_a_call_of_gemini_that_comes_in_pieces_is_one_error_and_never_an_action() -> None:
+    pieces = [
+        {"name": "act", "willContinue": True},
+        {"partialArgs": [{"jsonPath": "$.a", "stringValue": "x"}], "willContinue": True},
+        {},
+    ]
+    for count in (1, 2, 3):  # also where it breaks off
+        reply = read("gemini", *[part({"functionCall": one}) for one in pieces[:count]])
+        assert (reply.actions, reply.parts) == ((), ())
+        (error,) = reply.errors
+        assert (error.code, "'act'" in error.message) == ("bad-arguments", True)
+        assert [*map(json.loads, error.raw.splitlines())] == pieces[: min(count, 2)]
+    whole = part({"functionCall": {"name": "act", "args": {"a": 1}}})
+    reply = read("gemini", *[part({"functionCall": one}) for one in pieces], whole)
+    assert [action.payload for action in reply.actions] == [{"a": 1}]

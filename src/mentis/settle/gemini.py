@@ -59,6 +59,7 @@ class GeminiReader(Frank):
         self._counts: dict[str, object] = {}
         self._used: Mapping[str, object] = {}
         self._calls = 0
+        self._streamed: list[Mapping[str, object]] = []  # a call that comes in pieces
 
     def feed(self, event: str) -> tuple[Delta, ...]:
         if event[:1] != "{" and event.lstrip()[:1] in ("[", ",", "]"):
@@ -69,6 +70,7 @@ class GeminiReader(Frank):
     def finish(self, *, interrupted: bool = False) -> Reply:
         """The whole reply. `interrupted` says that we stopped reading, not the provider."""
         self._draft.usage = _usage(self._counts)
+        self._end_streamed()
         return self._draft.reply(interrupted=interrupted)
 
     def _array(self, event: str) -> tuple[Delta, ...]:
@@ -154,9 +156,14 @@ class GeminiReader(Frank):
 
     def _call(self, call: Mapping[str, object], signature: str) -> tuple[Delta, ...]:
         name, arguments = text_in(call.get("name")), call.get("args")
-        if _either(call, "partialArgs", "partial_args") is not None:
-            message = f"arguments of {name!r} came in pieces, which this reader does not take"
-            self._draft.problem("bad-arguments", message, json.dumps(dict(call)))
+        goes_on = _either(call, "willContinue", "will_continue") is True
+        if goes_on or _either(call, "partialArgs", "partial_args") is not None:
+            if name:
+                self._end_streamed()
+            self._streamed.append(call)
+            return ()
+        if self._streamed and not name:  # the empty one that ends it
+            self._end_streamed()
             return ()
         piece = self._draft.open("call")
         piece.id, piece.name, piece.closed = text_in(call.get("id")), name, True
@@ -166,6 +173,16 @@ class GeminiReader(Frank):
             piece.state["id"] = piece.id
         number, self._calls = self._calls, self._calls + 1
         return (CallDelta(number, name, said_again(piece.payload)),)
+
+    def _end_streamed(self) -> None:
+        """A call that came in pieces is told as one error: its arguments are not put together."""
+        if not self._streamed:
+            return
+        name = text_in(self._streamed[0].get("name"))
+        message = f"arguments of {name!r} came in pieces, which this reader does not take"
+        raw = "\n".join(json.dumps(dict(call)) for call in self._streamed)
+        self._draft.problem("bad-arguments", message, raw)
+        self._streamed = []
 
     def _media(self, media: Mapping[str, object]) -> None:
         try:

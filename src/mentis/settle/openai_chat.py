@@ -153,7 +153,8 @@ class ChatReader(Frank):
     def _called(self, delta: Mapping[str, object]) -> tuple[Delta, ...]:
         calls = objects_in(delta.get("tool_calls"))
         deltas = [self._call(call, position) for position, call in enumerate(calls)]
-        if legacy := object_in(delta.get("function_call")):
+        legacy = object_in(delta.get("function_call"))
+        if any(legacy.values()):  # some servers send an empty one in every piece
             deltas.append(self._call({"function": legacy}, -1))
         return tuple(deltas)
 
