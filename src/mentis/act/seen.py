@@ -215,7 +215,7 @@ def _of_turn(turn: Turn, place: str) -> Iterator[Told]:
             case TextPart() | ReasoningPart():
                 yield part.text, turn.lineage, place
             case ToolCallPart():
-                call = json.dumps(part.arguments, ensure_ascii=False, default=str)
+                call = part.raw or json.dumps(part.arguments, ensure_ascii=False, default=str)
                 yield call, turn.lineage, f"{place}, the call of {part.name}"
             case ToolResultPart():
                 yield part.text, Trust.UNTRUSTED, f"{place}, the result of {part.name}"

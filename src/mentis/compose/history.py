@@ -157,7 +157,8 @@ def _part_text(part: Part) -> str:
         case ToolResultPart():
             return part.fence.around(part.text) if part.fence else part.text
         case ToolCallPart():
-            return f"{part.name} {json.dumps(part.arguments, ensure_ascii=False, default=str)}"
+            told = part.raw or json.dumps(part.arguments, ensure_ascii=False, default=str)
+            return f"{part.name} {told}"
         case MediaPart():
             return part.extracted
         case _:

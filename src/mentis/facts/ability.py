@@ -33,6 +33,7 @@ class Abilities(Value):
     when a thought that a chat server told in a field of its own goes back to it: never, beside the
     calls it led to, or always (then a call without one carries an empty one). `bound_answers`:
     where there are no native tools, an answer can be held to a JSON schema, and so to calls.
+    `raw_arguments`: a replayed call may carry arguments that are no JSON, where they are a text.
     `encrypted_reasoning`: thoughts can be asked for in a form that only the provider reads.
     `strict_tools`: the provider can hold the model to a tool's schema. Limits (`request_bytes`,
     `images`, `tools`) are 0 where unknown.
@@ -65,6 +66,7 @@ class Abilities(Value):
     limit_key: LimitKey = "max_tokens"
     call_ids: bool = True
     signed_calls: bool = False
+    raw_arguments: bool = False
     encrypted_reasoning: bool = False
     reasoning_back: Literal["never", "calls", "always"] = "calls"
     cache: Literal["none", "found", "key", "openai", "anthropic"] = "none"

@@ -49,6 +49,7 @@ _OPENAI = Abilities(
     priced_as="openai",
     images=500,
     tools=128,
+    raw_arguments=True,  # other servers refuse them: github.com/vllm-project/vllm/pull/48922
 )
 _REASONING = replace(
     _OPENAI,
@@ -182,7 +183,9 @@ BY_BACKEND: Mapping[Backend, Abilities] = {
     "scripted": _LOCAL,
     "openai": _COMPATIBLE,
     "replay": _COMPATIBLE,
-    "openai-responses": _in_responses(replace(_REASONING, encrypted_reasoning=False)),
+    "openai-responses": _in_responses(
+        replace(_REASONING, encrypted_reasoning=False, raw_arguments=False)
+    ),
     "anthropic": _CLAUDE,
     "gemini": _GEMINI,
 }

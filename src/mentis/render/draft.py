@@ -69,11 +69,12 @@ class CallItem:
     arguments: JsonObject
     state: JsonObject
     size: int  # of the arguments, about
+    raw: str = ""  # of arguments that are no JSON, where the format takes them so
 
     @property
     def json(self) -> str:
         """The arguments as the text that some formats want."""
-        return in_words(self.arguments)
+        return self.raw or in_words(self.arguments)
 
     @property
     def spans(self) -> Sequence[Span]:

@@ -39,6 +39,8 @@ _SPEAKERS: dict[type[Part], Speaker] = {
     ReasoningPart: "assistant",
     ToolResultPart: "user",
 }
+# The formats in which the arguments of a call are a text.
+_TEXT_ARGUMENTS = ("openai-chat", "openai-responses")
 # What the state of a thought must hold for its issuer to take it back, by wire and by its type.
 _REPLAYS = {
     ("anthropic", ""): ("signature",),
@@ -171,6 +173,7 @@ class Telling:
             self.lose(
                 "misplaced-call", f"turn {place[0]} of the user holds a call of {part.name!r}"
             )
+        raw = self._raw(part)
         arguments, size = sayable(part.arguments, part.name, self.losses)
         if not self.able.native_tools:
             said = (
@@ -182,7 +185,18 @@ class Telling:
         if part.id in self._issued:
             self.lose("duplicate-id", f"the id {part.id!r} was used before; now it is {wire_id!r}")
         self._issued.add(part.id)
-        return CallItem(wire_id, self.names.wire(part.name), arguments, state, size)
+        name = self.names.wire(part.name)
+        return CallItem(wire_id, name, arguments, state, size + len(raw), raw)
+
+    def _raw(self, part: ToolCallPart) -> str:
+        """Arguments that nobody could read, where they may go back as the text they were."""
+        if not part.raw:
+            return ""
+        if self.able.native_tools and self.able.raw_arguments and self.wire in _TEXT_ARGUMENTS:
+            return clean(part.raw, self.losses)
+        told = f"the arguments of an earlier call of {part.name!r} are no JSON, and left out"
+        self.lose("raw-arguments", told)
+        return ""
 
     def _result(self, call: CallItem, pairs: Pairs, place: tuple[int, int]) -> Result:
         part = pairs.answers.get(place)

@@ -78,6 +78,8 @@ def settle_call(
         into.problems.append(
             ReplyProblem("bad-arguments", printable(message), printable(raw), call_id, name)
         )
+        if name and raw and not unfinished:
+            into.parts.append(ToolCallPart(call_id, name, {}, state, raw=printable(raw)))
         return
     if not inner:
         _add(into, uses[0], expected, call_id=call_id, state=state, origin=origin)

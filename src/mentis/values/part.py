@@ -46,11 +46,14 @@ class MediaPart(Value):
 
 @dataclass(frozen=True, slots=True)
 class ToolCallPart(Value):
+    """`raw` is the text of arguments that could not be read; there are none then."""
+
     id: str
     name: str
     arguments: JsonObject
     state: ProviderState | None = None
     kind: Literal["tool_call"] = "tool_call"
+    raw: str = field(default="", metadata=LATE)
 
 
 @dataclass(frozen=True, slots=True)
