@@ -135,3 +135,55 @@ def test_thoughts_that_are_not_stored_are_asked_for_in_encrypted_form(
     )
     assert sent["store"] is False
     assert sent.get("include") == (["reasoning.encrypted_content"] if asked else None)
+
+
+def told_to_gemini(*parts: dict[str, Any], model: str = "gemini-3-pro") -> Rendering:
+    """An answer of Gemini, read and told again."""
+    body = {"candidates": [{"content": {"parts": list(parts)}, "finishReason": "STOP"}]}
+    reader = reader_for("gemini", model="gemini-3-pro")
+    answer = read_all(reader, [json.dumps(body)]).parts
+    history = (Turn("user", (TextPart("Go."),)), Turn("assistant", answer, Trust.SELF))
+    request = PromptRequest(conversation_history=history, current_text="And?", words=WORDS)
+    return render_for("gemini", request, Route("r", "gemini", model))
+
+
+def model_parts(rendering: Rendering) -> list[dict[str, Any]]:
+    contents = json.loads(rendering.body())["contents"]
+    return [part for one in contents if one["role"] == "model" for part in one["parts"]]
+
+
+OWN: list[dict[str, Any]] = [
+    {"executableCode": {"language": "PYTHON", "code": "1"}, "thoughtSignature": "s1"},
+    {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
+    {"toolCall": {"id": "t", "toolType": "GOOGLE_SEARCH_WEB", "args": {"queries": ["a"]}}},
+    {"toolResponse": {"id": "t", "toolType": "GOOGLE_SEARCH_WEB", "response": {"a": 1}}},
+    {"text": "One."},
+]
+
+
+def test_what_gemini_ran_itself_goes_back_as_it_came() -> None:
+    rendering = told_to_gemini(*OWN)
+    assert model_parts(rendering) == OWN
+    assert rendering.losses == ()
+
+
+def test_what_gemini_ran_itself_is_named_as_lost_on_another_model() -> None:
+    rendering = told_to_gemini(*OWN, model="gemini-3-flash")
+    assert model_parts(rendering) == [{"text": "One."}]
+    assert {loss.code for loss in rendering.losses} == {"foreign-state"}
+
+
+def test_a_part_of_gemini_that_nobody_knows_is_named_as_lost() -> None:
+    rendering = told_to_gemini({"hologram": {"a": 1}, "thoughtSignature": "s"}, {"text": "One."})
+    assert model_parts(rendering) == [{"text": "One."}]
+    assert lost(rendering) == ["reasoning"]
+
+
+def test_a_picture_that_gemini_signed_goes_back_with_its_signature() -> None:
+    picture = {"inlineData": {"mimeType": "image/png", "data": "aGk="}, "thoughtSignature": "s"}
+    rendering = told_to_gemini(picture)
+    assert model_parts(rendering) == [picture]
+    assert rendering.losses == ()
+    other = told_to_gemini(picture, model="gemini-3-flash")
+    assert "inlineData" not in model_parts(other)[0]
+    assert [loss.code for loss in other.losses] == ["foreign-state", "media-not-sent"]

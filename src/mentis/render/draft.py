@@ -27,6 +27,11 @@ Speaker: TypeAlias = Literal["user", "assistant", "system", "tool"]
 _NO_STATE: JsonObject = {}
 BLOCK_END = Span("\n", source="layout", trust=Trust.RUNTIME, reason="end of a system block")
 _KEPT_BYTES = 1_000_000
+# What Gemini itself ran or used, and what came of it: such a part goes back whole.
+GEMINI_OWN = (
+    *("executableCode", "codeExecutionResult", "toolCall", "toolResponse"),
+    *("executable_code", "code_execution_result", "tool_call", "tool_response"),
+)
 GAP = Span("\n\n", source="layout", trust=Trust.RUNTIME, reason="between texts")
 
 
@@ -90,10 +95,14 @@ class Result(SourcedText):
 
 @dataclass(slots=True)
 class Media:
-    """A part the model can take as it is; `mime` is what the bytes really are."""
+    """A part the model can take as it is; `mime` is what the bytes really are.
+
+    `state` is the provider's own, of what the model itself made.
+    """
 
     part: MediaPart
     mime: str
+    state: JsonObject = field(default_factory=lambda: _NO_STATE)
 
     @property
     def base64(self) -> str:

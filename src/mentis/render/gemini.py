@@ -13,7 +13,7 @@ from mentis.values.route import Route
 
 from .choice import for_gemini, wire_tool_choice
 from .declaring import DeclaredTool
-from .draft import CallItem, Media, PayloadDraft, Result, Text, ThoughtItem, WireMessage
+from .draft import GEMINI_OWN, CallItem, Media, PayloadDraft, Result, Text, ThoughtItem, WireMessage
 from .finish import finish_rendering, wishes
 from .layout import block_text, lay_out
 from .plan import Planner, ends, planner
@@ -105,7 +105,9 @@ def _part(
         page.trace(f"/parts/{len(parts)}/functionResponse/response/{key}", item)
         parts.append({"functionResponse": answer})
     elif isinstance(item, Media):
-        parts.append(_media(item))
+        parts.append(_signed(_media(item), item.state))
+    elif not item.state.keys().isdisjoint(GEMINI_OWN):
+        parts.append(dict(item.state))
     else:
         parts.append(_signed({"text": item.text, "thought": True}, item.state))
 

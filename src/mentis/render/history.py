@@ -22,7 +22,18 @@ from mentis.values.stability import Stability
 from mentis.values.trust import Trust
 from mentis.values.turn import Turn
 
-from .draft import CallItem, Item, Media, Result, Speaker, Text, ThoughtItem, WireMessage, of
+from .draft import (
+    GEMINI_OWN,
+    CallItem,
+    Item,
+    Media,
+    Result,
+    Speaker,
+    Text,
+    ThoughtItem,
+    WireMessage,
+    of,
+)
 from .media import MediaDesk
 from .names import CallIds, Names
 from .notices import Notices, notice
@@ -49,6 +60,7 @@ _REPLAYS = {
     ("openai-responses", ""): ("id", "encrypted_content"),
     ("openai-responses", "reasoning"): ("id", "encrypted_content"),
     ("gemini", ""): ("thoughtSignature",),
+    **{("gemini", name): (name,) for name in GEMINI_OWN},
     # What some servers behind this format want back, and blocks of tools the provider itself used.
     ("openai-chat", ""): ("reasoning_details",),
     ("openai-chat", "reasoning_content"): ("type",),
@@ -147,7 +159,7 @@ class Telling:
             return self._leftover(part, place, pairs)
         if isinstance(part, ReasoningPart):
             return self._thought(part, place[0])
-        return self._media(part, turn)
+        return self._media(part, turn, place[0])
 
     def _text(self, part: TextPart, turn: Turn, number: int) -> Text | None:
         text, role = part.text, turn.role
@@ -242,18 +254,18 @@ class Telling:
 
     def _thought(self, part: ReasoningPart, number: int) -> ThoughtItem | None:
         state = self._state(part.state, number) if part.state else _NONE
-        kind = str(state.get("type", ""))
-        if kind.endswith("_tool_result"):  # web_search_tool_result and its like
-            kind = "tool_result"
-        wanted = _REPLAYS.get((self.wire, kind), ())
+        wanted = _REPLAYS.get((self.wire, _kind(state, self.wire)), ())
         if wanted and all(state.get(name) for name in wanted):
             return ThoughtItem(clean(part.text, self.losses), state)
         if state or part.state is None:
             self.lose("reasoning", f"reasoning of turn {number} cannot be replayed here")
         return None
 
-    def _media(self, part: MediaPart, turn: Turn) -> Media | Text:
+    def _media(self, part: MediaPart, turn: Turn, number: int) -> Media | Text:
         if turn.role == "assistant":
+            state = self._state(part.state, number) if part.state else _NONE
+            if part.data is not None and self._is_signed(state):
+                return Media(part, part.mime, state)
             return self.desk.not_sent(part, self.notices.say("reason_own"), Stability.SESSION)
         return self.desk.lay(part, Stability.SESSION)
 
@@ -264,6 +276,16 @@ class Telling:
         issuer = f"{state.provider} {state.model}".strip()
         self.lose("foreign-state", f"state of turn {number} was issued by {issuer}")
         return _NONE
+
+
+def _kind(state: JsonObject, wire: str) -> str:
+    """Which kind of thought it is: by its type, or by what a part of Gemini holds."""
+    if wire == "gemini":
+        other = "" if state.keys() <= {"thoughtSignature"} else "other"
+        return next((name for name in state if name in GEMINI_OWN), other)
+    kind = str(state.get("type", ""))
+    # web_search_tool_result and its like
+    return "tool_result" if kind.endswith("_tool_result") else kind
 
 
 def _told_result(part: ToolResultPart, text: str) -> tuple[Span, ...]:

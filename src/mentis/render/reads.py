@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from mentis.values.source_map import Reading
 
+from .draft import GEMINI_OWN
+
 _FUNCTION: Mapping[str, Reading] = {
     "name": "name",
     "description": "tool",
@@ -13,6 +15,7 @@ _FUNCTION: Mapping[str, Reading] = {
     "schema": "form",
     "filename": "file",
 }
+_THOUGHT: Reading = "thought"
 READS: Mapping[str, Mapping[str, Reading]] = {
     "openai-chat": {
         **_FUNCTION,
@@ -36,6 +39,7 @@ READS: Mapping[str, Mapping[str, Reading]] = {
         "parametersJsonSchema": "tool",
         "args": "call",
         "text": "thought",
+        **dict.fromkeys(GEMINI_OWN, _THOUGHT),
         "responseJsonSchema": "form",
     },
     "live": _FUNCTION,

@@ -6,6 +6,8 @@ decided here, once for all of them. What a format's events mean is not known her
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 import re
 from collections.abc import Mapping
@@ -134,6 +136,15 @@ class ReplyDraft:
         self.pieces.append(piece)
         return piece
 
+    def media(self, mime: str, text: str) -> Piece | None:
+        """What came as base64; None, and a problem, where it is none."""
+        try:
+            data = base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError) as error:
+            self.problem("bad-media", f"a part that is not base64: {error}")
+            return None
+        return Piece("media", name=mime, payload=data)
+
     def take_identity(self, model: object, reply_id: object) -> None:
         """The model and the id of the reply, where an event tells them."""
         if type(model) is str and model:
@@ -184,7 +195,8 @@ class _Made(SettledCalls):
             return
         state = self._state(piece)
         if piece.kind == "media":
-            self.parts.append(_media(piece))
+            if isinstance(piece.payload, bytes):  # else it never came
+                self.parts.append(_media(piece, piece.payload, state))
             return
         text = self._whole("".join(piece.texts), piece.kind)
         if not text and state is None:
@@ -243,8 +255,7 @@ class _Made(SettledCalls):
         return joined
 
 
-def _media(piece: Piece) -> MediaPart:
+def _media(piece: Piece, data: bytes, state: ProviderState | None) -> MediaPart:
     kinds: dict[str, Literal["image", "audio"]] = {"image": "image", "audio": "audio"}
     mime = printable(piece.name)
-    data = piece.payload if isinstance(piece.payload, bytes) else b""
-    return MediaPart(kinds.get(mime.partition("/")[0], "document"), mime, data)
+    return MediaPart(kinds.get(mime.partition("/")[0], "document"), mime, data, state=state)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 from collections.abc import Mapping
 from typing import cast
@@ -133,7 +131,7 @@ class GeminiReader(Frank):
         if (call := _either(part, "functionCall", "function_call")) is not None:
             return self._call(object_in(call), signature)
         if (media := _either(part, "inlineData", "inline_data")) is not None:
-            self._media(object_in(media))
+            self._media(object_in(media), signature)
         elif part:
             # Code the provider ran itself and the like go back exactly as they came.
             self._draft.open("reasoning").state.update(part)
@@ -184,14 +182,12 @@ class GeminiReader(Frank):
         self._draft.problem("bad-arguments", message, raw)
         self._streamed = []
 
-    def _media(self, media: Mapping[str, object]) -> None:
-        try:
-            data = base64.b64decode(text_in(media.get("data")), validate=True)
-        except (binascii.Error, ValueError) as error:
-            self._draft.problem("bad-media", f"a part that is not base64: {error}")
-            return
-        piece = self._draft.open("media")
-        piece.name, piece.payload = text_in(_either(media, "mimeType", "mime_type")), data
+    def _media(self, media: Mapping[str, object], signature: str) -> None:
+        mime = text_in(_either(media, "mimeType", "mime_type"))
+        piece = self._draft.media(mime, text_in(media.get("data")))
+        if piece is not None:
+            _sign(piece, signature)
+            self._draft.pieces.append(piece)
 
     def _end(self, reason: str, candidate: Mapping[str, object]) -> None:
         said = text_in(_either(candidate, "finishMessage", "finish_message"))

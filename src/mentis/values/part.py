@@ -31,7 +31,8 @@ class TextPart(Value):
 class MediaPart(Value):
     """An image, a sound, a film or a document, by bytes, path or address: one of them.
 
-    `metadata` is what is known of it (`width`, `height`, `seconds`, `pages`, `bytes`).
+    `metadata` is what is known of it (`width`, `height`, `seconds`, `pages`, `bytes`). There is
+    `state` only of what a model made.
     """
 
     kind: Literal["image", "audio", "video", "document"]
@@ -42,6 +43,7 @@ class MediaPart(Value):
     name: str = ""
     extracted: str = ""
     metadata: JsonObject = field(default_factory=dict[str, object])
+    state: ProviderState | None = field(default=None, metadata=LATE)
 
 
 @dataclass(frozen=True, slots=True)
