@@ -379,3 +379,15 @@ async def test_a_gemini_cache_that_is_refused_leaves_the_request_whole(server: S
     await provider.aclose()
     assert prepared.body() == rendering.body()
     assert "too small" in prepared.losses[-1].message
+
+
+@pytest.mark.parametrize(
+    "detail", [b'"no such model"', b'[{"loc": ["model"], "msg": "no such model"}]']
+)
+async def test_an_error_that_is_called_a_detail_is_told_in_its_words(
+    server: Server, detail: bytes
+) -> None:
+    server.status, server.content_type = 422, "application/json"
+    server.body = b'{"detail": ' + detail + b"}"
+    with pytest.raises(ProviderRefused, match=r"answered 422: no such model$"):
+        await ask(route_to(server))

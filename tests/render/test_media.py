@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -224,3 +224,14 @@ def test_half_a_character_in_a_name_or_a_type_is_replaced(wire: str, part: Media
     validate(wire, payload)
     assert "bad-text" in codes(rendering)
     "".join(loss.message for loss in rendering.losses).encode()
+
+
+@pytest.mark.parametrize(("kind", "mime"), [("audio", "audio/wav"), ("video", "video/mp4")])
+def test_a_sound_or_a_film_by_its_address_is_refused_for_the_address(
+    kind: Literal["audio", "video"], mime: str
+) -> None:
+    part = MediaPart(kind, mime, url="https://example.org/a")
+    request = PromptRequest(current_text="Hear.", attachments=(part,), words=WORDS)
+    rendering = render_for("gemini", request, ROUTES["gemini"])
+    (loss,) = rendering.losses
+    assert WORDS["reason_not_carried"] in loss.message

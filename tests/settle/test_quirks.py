@@ -11,7 +11,7 @@ from mentis.errors import UsageError
 from mentis.settle.readers import read_all, reader_for
 from mentis.values.action import Action
 from mentis.values.part import MediaPart, ReasoningPart, TextPart
-from mentis.values.reply import Reply, Usage
+from mentis.values.reply import CallDelta, Reply, Usage
 from mentis.values.tool import ToolDeclaration
 
 LOOK = ToolDeclaration(
@@ -386,7 +386,7 @@ def test_an_empty_summary_and_the_phase_of_a_message_are_kept() -> None:
         ({"status": "incomplete", "incomplete_details": None}, "other", ["unknown-stop"]),
         ({"status": "failed", "error": {"message": "no"}}, "error", ["provider-error"]),
         ({"status": "cancelled"}, "cut_off", []),
-        ({"status": "in_progress"}, "cut_off", []),
+        ({"status": "in_progress"}, "error", ["unfinished-response"]),
     ],
 )
 def test_how_a_response_ended(response: dict[str, object], stop: str, found: list[str]) -> None:
@@ -635,3 +635,93 @@ def test_a_call_of_gemini_that_comes_in_pieces_is_one_error_and_never_an_action(
     whole = part({"functionCall": {"name": "act", "args": {"a": 1}}})
     reply = read("gemini", *[part({"functionCall": one}) for one in pieces], whole)
     assert [action.payload for action in reply.actions] == [{"a": 1}]
+
+
+def test_a_picture_in_a_chat_answer_is_a_part_of_it() -> None:
+    url = {"image_url": {"url": "data:image/png;base64,aGk="}}
+    reply = read("openai-chat", chat({"content": "Here.", "images": [url]}, "stop"))
+    assert reply.parts == (TextPart("Here."), MediaPart("image", "image/png", b"hi"))
+    assert reply.notes == ()
+    away = {"image_url": {"url": "https://example.org/a.png"}}
+    told = read("openai-chat", chat({"content": "There.", "images": [away]}, "stop"))
+    assert [(note.code, note.raw) for note in told.notes] == [
+        ("image-address", "https://example.org/a.png")
+    ]
+
+
+def test_what_a_model_says_aloud_in_a_chat_answer_is_its_text_with_a_note() -> None:
+    pieces = [{"id": "a", "transcript": "Hel"}, {"transcript": "lo."}, {"data": "aGk="}]
+    reply = read("openai-chat", *[chat({"audio": one}) for one in pieces], chat({}, "stop"))
+    assert (reply.text, noted(reply)) == ("Hello.", ["audio"])
+
+
+def custom(**fields: object) -> dict[str, object]:
+    return {"type": "custom_tool_call", "call_id": "c", "name": "look", **fields}
+
+
+def test_a_custom_call_is_read_as_a_call_whose_arguments_are_what_was_said() -> None:
+    whole = {"status": "completed", "output": [custom(input="three times")]}
+    reply = read("openai-responses", whole, tools=[LOOK])
+    (error,) = reply.errors
+    assert (error.code, error.raw, error.call_id) == ("bad-arguments", "three times", "c")
+    assert noted(reply) == ["custom-call"]
+    delta = {"type": "response.custom_tool_call_input.delta", "output_index": 0}
+    streamed = read(
+        "openai-responses",
+        item("added", 0, **custom(input="")),
+        {**delta, "delta": '{"n"'},
+        {**delta, "delta": ": 3}"},
+        item("done", 0, **custom(input='{"n": 3}')),
+        COMPLETED,
+        tools=[LOOK],
+    )
+    assert [action.payload for action in streamed.actions] == [{"n": 3}]
+    assert streamed.errors == ()
+
+
+def test_a_picture_made_in_a_responses_answer_is_a_part_of_it() -> None:
+    made = {"type": "image_generation_call", "id": "ig", "status": "completed", "result": "aGk="}
+    whole = {"status": "completed", "output": [{**made, "output_format": "webp"}]}
+    assert read("openai-responses", whole).parts == (MediaPart("image", "image/webp", b"hi"),)
+    begun = item("added", 0, **{**made, "status": "in_progress", "result": None})
+    assert read("openai-responses", begun).parts == ()
+    done = item("done", 0, **made)
+    assert read("openai-responses", begun, done).parts == (MediaPart("image", "image/png", b"hi"),)
+
+
+def test_a_refusal_in_a_whole_responses_body_is_noted() -> None:
+    said = {"type": "message", "content": [{"type": "refusal", "refusal": "No."}]}
+    reply = read("openai-responses", {"status": "completed", "output": [said]})
+    assert (reply.text, noted(reply)) == ("No.", ["refusal"])
+
+
+@pytest.mark.parametrize("status", ["queued", "in_progress"])
+def test_a_response_that_waits_at_its_provider_is_no_answer(status: str) -> None:
+    reply = read("openai-responses", {"id": "r", "status": status, "output": []})
+    assert (reply.stop, codes(reply)) == ("error", ["unfinished-response"])
+    begun = {"type": f"response.{status}", "response": {"status": status}}
+    assert read("openai-responses", begun).stop == "cut_off"
+
+
+@pytest.mark.parametrize("in_whole", [True, False])
+def test_arguments_that_came_with_a_block_of_anthropic_are_told_as_they_come(
+    *, in_whole: bool
+) -> None:
+    block = {"type": "tool_use", "id": "t", "name": "look", "input": {"n": 3}}
+    events: list[dict[str, object]] = [{"type": "message", "content": [block]}]
+    if not in_whole:
+        events = [
+            {"type": "content_block_start", "index": 0, "content_block": block},
+            {"type": "content_block_stop", "index": 0},
+        ]
+    reader = reader_for("anthropic")
+    deltas = [delta for event in events for delta in reader.feed(json.dumps(event))]
+    assert deltas == [CallDelta(0, "look"), CallDelta(0, "", '{"n": 3}')]
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "openai-responses", "anthropic", "gemini"])
+def test_an_error_that_is_called_a_detail_is_an_error(wire: str) -> None:
+    for detail in ("no such model", {"message": "no such model"}, [{"msg": "no such model"}]):
+        reply = read(wire, {"detail": detail})
+        assert reply.stop == "error"
+        assert [(e.code, e.message) for e in reply.errors] == [("provider-error", "no such model")]

@@ -151,9 +151,12 @@ def _hint(status: int, route: Route) -> str:
 def error_text(body: str) -> str:
     """The message inside an error body, or its first words when it is no error object."""
     held = _held(body)
-    error = held.get("error", held.get("message"))
+    error = held.get("error", held.get("message", held.get("detail")))
+    if isinstance(error, list) and error:  # one for each field that was wrong; the first will do
+        error = cast("list[object]", error)[0]
     if isinstance(error, dict):
-        error = cast("dict[str, object]", error).get("message")
+        fault = cast("dict[str, object]", error)
+        error = fault.get("message", fault.get("msg"))
     text = error if isinstance(error, str) else _page(body)
     return " ".join(text.split())[:300] or "(nothing)"
 

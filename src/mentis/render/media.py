@@ -34,6 +34,11 @@ _CARRIES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "openai-chat": (frozenset({"image", "audio", "document"}), frozenset({"image"})),
     "openai-responses": (frozenset({"image", "document"}), frozenset({"image", "document"})),
     "anthropic": (frozenset({"image", "document"}), frozenset({"image", "document"})),
+    # By address only what it is known to fetch.
+    "gemini": (
+        frozenset({"image", "audio", "video", "document"}),
+        frozenset({"image", "document"}),
+    ),
 }
 
 
@@ -97,10 +102,10 @@ class MediaDesk:
             case "image":
                 return self._image_refusal(part, mime)
             case "audio":
-                fits = mime in able.audio_types and part.data is not None
+                fits = mime in able.audio_types
                 return self._unless(able.audio, "reason_no_hearing") or self._readable(mime, fits)
             case "video":
-                fits = part.data is not None and mime in able.video_types
+                fits = mime in able.video_types
                 no = self._unless(bool(able.video_types), "reason_no_video")
                 return no or self._readable(mime, fits)
             case "document":

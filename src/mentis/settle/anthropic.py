@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from mentis.values.reply import CallDelta, Delta, ReasoningDelta, Reply, Stop, TextDelta, Usage
 
-from .arguments import BadArguments, read_arguments
+from .arguments import BadArguments, read_arguments, said_again
 from .draft import Frank, Piece, ReplyDraft
 from .expected import NOTHING_EXPECTED, Expectation
 from .lenient import count_in, list_in, number_in, object_in, objects_in, text_in
@@ -55,6 +55,9 @@ class AnthropicReader(Frank):
         if kind == "error" or (kind is None and "error" in body):
             self._draft.fail(body.get("error"), event)
             return ()
+        if kind is None and "detail" in body:
+            self._draft.fail(body["detail"], event)
+            return ()
         if kind == "message_start":
             return self._begin(object_in(body.get("message")), event)
         return () if self._over else self._other(kind, body)
@@ -73,7 +76,7 @@ class AnthropicReader(Frank):
                 return self._open(index, object_in(body.get("content_block")))
             case "content_block_stop":
                 if piece := self._blocks.get(number_in(body.get("index"), -1)):
-                    self._close(piece)
+                    return self._close(piece)
             case "message_delta":
                 self._end(object_in(body.get("delta")))
                 self._use(body.get("usage"))
@@ -103,7 +106,7 @@ class AnthropicReader(Frank):
         deltas: tuple[Delta, ...] = ()
         for index, block in enumerate(objects_in(message.get("content"))):
             deltas += self._open(index, block)
-            self._blocks[index].closed = True
+            deltas += self._close(self._blocks[index])
         self._end(message)
         return deltas
 
@@ -177,17 +180,21 @@ class AnthropicReader(Frank):
         piece.texts.append(text)
         return (CallDelta(self._calls[id(piece)], "", text),)
 
-    def _close(self, piece: Piece) -> None:
-        piece.closed = True
+    def _close(self, piece: Piece) -> tuple[Delta, ...]:
+        """Arguments that came with the block are told now, when it is known that they count."""
+        first, piece.closed = not piece.closed, True
+        if first and piece.kind == "call" and piece.payload is not None:
+            return (CallDelta(self._calls[id(piece)], "", said_again(piece.payload)),)
         pieces = self._inputs.pop(id(piece), None)
         if pieces is None:
-            return
+            return ()
         raw = "".join(pieces)
         try:
             piece.state["input"] = read_arguments(raw)
         except BadArguments as error:
             self._draft.problem("bad-arguments", f"input of a server tool: {error}", raw)
             piece.state.clear()  # its issuer would not take it back
+        return ()
 
     def _sign(self, piece: Piece, signature: object) -> None:
         """Thinking without a signature is not replayed, so it has no state."""

@@ -28,6 +28,7 @@ from .lenient import (
     decode_marked,
     mark_doubled,
     object_in,
+    objects_in,
     printable,
     text_in,
 )
@@ -114,6 +115,8 @@ class ReplyDraft:
     def fail(self, error: object, event: str) -> None:
         """An error inside an answer that began well ends it, whatever comes after."""
         said = text_in(object_in(error).get("message")) or text_in(error)
+        if not said:  # a list of what was wrong with each field
+            said = "; ".join(text_in(one.get("msg")) for one in objects_in(error))
         self.problem("provider-error", said or "the provider sent an error", event)
         self.stop = "error"
 

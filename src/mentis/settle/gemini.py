@@ -91,6 +91,9 @@ class GeminiReader(Frank):
         if "error" in body:
             self._draft.fail(body["error"], event)
             return ()
+        if "detail" in body and "candidates" not in body:
+            self._draft.fail(body["detail"], event)
+            return ()
         if not self._draft.model:
             self._draft.take_identity(
                 _either(body, "modelVersion", "model_version"),

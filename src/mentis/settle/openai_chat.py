@@ -35,6 +35,7 @@ class ChatReader(Frank):
         self._thought: Piece | None = None
         self._said: Piece | None = None
         self._field = ""
+        self._media: list[Piece] = []
         self._calls: list[Piece] = []
         self._at: dict[int, int] = {}
 
@@ -48,6 +49,8 @@ class ChatReader(Frank):
         choices = body.get("choices")
         if "error" in body and (body["error"] is not None or choices is None):
             self._draft.fail(body["error"], event)
+        elif choices is None and "detail" in body:
+            self._draft.fail(body["detail"], event)
         if not self._draft.model:
             self._draft.take_identity(body.get("model"), body.get("id"))
         if body.get("usage") is not None or "x_groq" in body:
@@ -66,13 +69,13 @@ class ChatReader(Frank):
         """The whole reply. `interrupted` says that we stopped reading, not the provider."""
         if self._thought is not None and self._field and not self._thought.state:
             self._thought.state["type"] = self._field
-        order = [self._thought, self._said, *self._calls]
+        order = [self._thought, self._said, *self._media, *self._calls]
         self._draft.pieces = [piece for piece in order if piece is not None]
         return self._draft.reply(interrupted=interrupted)
 
     def _over(self) -> None:
         """Said to be over; where nothing came at all, it never was an answer."""
-        if self._thought or self._said or self._calls:
+        if self._thought or self._said or self._media or self._calls:
             self._draft.end_unstated()
 
     def _choice(self, value: object, event: str) -> tuple[Delta, ...]:
@@ -103,7 +106,22 @@ class ChatReader(Frank):
             self._draft.note("refusal", "the model refused; its words are the text")
         if delta.keys() <= _PLAIN:
             return deltas
+        self._pictures(delta.get("images"))
+        if audio := object_in(delta.get("audio")):
+            deltas += self._text(audio.get("transcript"))
+            self._draft.note("audio", "the model spoke; its words are the text, its voice is lost")
         return deltas + self._called(delta)
+
+    def _pictures(self, images: object) -> None:
+        """Only those that came with the answer: nothing is fetched here."""
+        for image in objects_in(images):
+            url = text_in(object_in(image.get("image_url")).get("url"))
+            head, found, data = url.partition(";base64,")
+            if not found or not head.startswith("data:"):
+                message = "the model made a picture and told only where it is"
+                self._draft.note("image-address", message, url)
+            elif piece := self._draft.media(head.removeprefix("data:"), data):
+                self._media.append(piece)
 
     def _text(self, content: object) -> tuple[Delta, ...]:
         if type(content) is not str:

@@ -28,9 +28,14 @@ _INCOMPLETE: dict[str, Stop] = {
     "content_filter": "filtered",
 }
 _UNFINISHED = ("queued", "in_progress")
+_ARGUMENTS = (
+    "response.function_call_arguments.delta",
+    "response.custom_tool_call_input.delta",
+)
+_REFUSAL = ("refusal", "the model refused; its words are the text")
 _THOUGHTS = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 _GAP = "\n\n"
-_Kind: TypeAlias = Literal["text", "reasoning", "call"]
+_Kind: TypeAlias = Literal["text", "reasoning", "call", "media"]
 
 
 class ResponsesReader(Frank):
@@ -52,7 +57,7 @@ class ResponsesReader(Frank):
         kind = body.get("type")
         if kind == "response.output_text.delta":
             return self._text(self._place(body), body.get("delta"))
-        if kind == "response.function_call_arguments.delta":
+        if kind in _ARGUMENTS:
             return self._argue(self._place(body), body.get("delta"))
         if kind in _THOUGHTS:
             return self._think(self._place(body), body.get("delta"))
@@ -72,7 +77,7 @@ class ResponsesReader(Frank):
             case "response.reasoning_summary_part.added" if body.get("summary_index"):
                 return self._think(self._place(body), _GAP)
             case "response.refusal.delta":
-                self._draft.note("refusal", "the model refused; its words are the text")
+                self._draft.note(*_REFUSAL)
                 return self._text(self._place(body), body.get("delta"))
             case _:
                 return self._whole(kind, body, event)
@@ -80,7 +85,15 @@ class ResponsesReader(Frank):
     def _whole(self, kind: object, body: Mapping[str, object], event: str) -> tuple[Delta, ...]:
         """Events about the whole response, a whole body, or an error that came instead."""
         if kind is None and ("output" in body or "status" in body):
-            return self._response(body, event)
+            deltas = self._response(body, event)
+            if (status := text_in(body.get("status"))) in _UNFINISHED:
+                message = f"the response is {status!r} at the provider, and no answer yet"
+                self._draft.problem("unfinished-response", message)
+                self._draft.end("error")
+            return deltas
+        if kind is None and "error" not in body and "detail" in body:
+            self._draft.fail(body["detail"], event)
+            return ()
         if kind == "error" or (kind is None and "error" in body):
             self._draft.fail(body.get("error") or dict(body), event)
             return ()
@@ -124,19 +137,38 @@ class ResponsesReader(Frank):
             return ()
         piece.id, piece.name = text_in(item.get("call_id")), text_in(item.get("name"))
         number = self._calls[place] = len(self._calls)
-        return (CallDelta(number, piece.name), *self._argue(place, item.get("arguments")))
+        given = item.get("arguments") or item.get("input")
+        return (CallDelta(number, piece.name), *self._argue(place, given))
 
     def _done(self, place: int, item: Mapping[str, object]) -> tuple[Delta, ...]:
         """The item as it finally is. What was not streamed before is told now."""
-        deltas = () if place in self._items else self._added(place, {**item, "arguments": ""})
+        bare = {**item, "arguments": "", "input": ""}
+        deltas = () if place in self._items else self._added(place, bare)
         piece = self._items[place]
         deltas += self._rest(place, piece, _text_of(item))
         if piece.kind == "call":
             piece.id = text_in(item.get("call_id")) or piece.id
             piece.name = text_in(item.get("name")) or piece.name
+        self._look_at(piece, item)
         piece.state = _state(item)
         piece.closed = item.get("status") != "incomplete"
         return deltas
+
+    def _look_at(self, piece: Piece, item: Mapping[str, object]) -> None:
+        """What an item is beside its words."""
+        match item.get("type"):
+            case "message":
+                if any(part.get("refusal") for part in objects_in(item.get("content"))):
+                    self._draft.note(*_REFUSAL)
+            case "custom_tool_call":
+                self._draft.note("custom-call", f"{piece.name!r} was called in words of its own")
+            case "image_generation_call":
+                mime = f"image/{text_in(item.get('output_format')) or 'png'}"
+                if result := text_in(item.get("result")):
+                    made = self._draft.media(mime, result)
+                    piece.name, piece.payload = mime, made.payload if made else None
+            case _:
+                pass
 
     def _rest(self, place: int, piece: Piece, final: str) -> tuple[Delta, ...]:
         told = "".join(piece.texts)
@@ -179,7 +211,12 @@ class ResponsesReader(Frank):
 
 
 def _kind(item: Mapping[str, object]) -> _Kind:
-    kinds: dict[str, _Kind] = {"message": "text", "function_call": "call"}
+    kinds: dict[str, _Kind] = {
+        "message": "text",
+        "function_call": "call",
+        "custom_tool_call": "call",
+        "image_generation_call": "media",
+    }
     return kinds.get(text_in(item.get("type")), "reasoning")
 
 
@@ -190,6 +227,8 @@ def _text_of(item: Mapping[str, object]) -> str:
             return "".join(text_in(p.get("text")) or text_in(p.get("refusal")) for p in parts)
         case "function_call":
             return text_in(item.get("arguments"))
+        case "custom_tool_call":
+            return text_in(item.get("input"))
         case "reasoning":
             parts = objects_in(item.get("summary")) or objects_in(item.get("content"))
             return _GAP.join(text_in(part.get("text")) for part in parts)
@@ -202,8 +241,10 @@ def _state(item: Mapping[str, object]) -> dict[str, object]:
     match item.get("type"):
         case "message":
             kept = ("type", "id", "phase")
-        case "function_call":
+        case "function_call" | "custom_tool_call":
             kept = ("type", "id")
+        case "image_generation_call":
+            return {}
         case "reasoning":
             kept = ("type", "id", "summary", "encrypted_content")
         case _:
