@@ -386,7 +386,6 @@ def test_an_empty_summary_and_the_phase_of_a_message_are_kept() -> None:
         ({"status": "incomplete", "incomplete_details": None}, "other", ["unknown-stop"]),
         ({"status": "failed", "error": {"message": "no"}}, "error", ["provider-error"]),
         ({"status": "cancelled"}, "cut_off", []),
-        ({"status": "in_progress"}, "error", ["unfinished-response"]),
     ],
 )
 def test_how_a_response_ended(response: dict[str, object], stop: str, found: list[str]) -> None:
