@@ -32,7 +32,7 @@ _ARGUMENTS = (
     "response.function_call_arguments.delta",
     "response.custom_tool_call_input.delta",
 )
-_REFUSAL = ("refusal", "the model refused; its words are the text")
+_REFUSAL = "the model refused; its words are the text"
 _THOUGHTS = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 _GAP = "\n\n"
 _Kind: TypeAlias = Literal["text", "reasoning", "call", "media"]
@@ -77,7 +77,7 @@ class ResponsesReader(Frank):
             case "response.reasoning_summary_part.added" if body.get("summary_index"):
                 return self._think(self._place(body), _GAP)
             case "response.refusal.delta":
-                self._draft.note(*_REFUSAL)
+                self._draft.note("refusal", _REFUSAL)
                 return self._text(self._place(body), body.get("delta"))
             case _:
                 return self._whole(kind, body, event)
@@ -159,7 +159,7 @@ class ResponsesReader(Frank):
         match item.get("type"):
             case "message":
                 if any(part.get("refusal") for part in objects_in(item.get("content"))):
-                    self._draft.note(*_REFUSAL)
+                    self._draft.note("refusal", _REFUSAL)
             case "custom_tool_call":
                 self._draft.note("custom-call", f"{piece.name!r} was called in words of its own")
             case "image_generation_call":
