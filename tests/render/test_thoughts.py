@@ -93,6 +93,8 @@ def test_a_call_without_a_thought_carries_an_empty_one_where_one_is_demanded() -
         rendering = told_again(demanding, parts)
         assert message(rendering)["reasoning_content"] == ""
         assert "reasoning" in lost(rendering)
+    said = told_again(demanding, (TextPart("Yes."),))
+    assert (message(said)["reasoning_content"], lost(said)) == ("", [])
 
 
 def test_a_route_can_say_that_no_thought_goes_back() -> None:

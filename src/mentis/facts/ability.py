@@ -31,7 +31,7 @@ class Abilities(Value):
     asked for: not at all, by what the provider finds itself, or by marks in the payload.
     `signed_calls`: a replayed tool call must carry the signature it came with. `reasoning_back`:
     when a thought that a chat server told in a field of its own goes back to it: never, beside the
-    calls it led to, or always (then a call without one carries an empty one). `bound_answers`:
+    calls it led to, or always (then an answer without one carries an empty one). `bound_answers`:
     where there are no native tools, an answer can be held to a JSON schema, and so to calls.
     `raw_arguments`: a replayed call may carry arguments that are no JSON, where they are a text.
     `encrypted_reasoning`: thoughts can be asked for in a form that only the provider reads.

@@ -68,7 +68,7 @@ _CHAT: Mapping[str, Abilities] = {
     "gpt-4.1": replace(_OPENAI, cache_read_price=0.25, strict_tools=True),
     "gpt-audio": replace(_OPENAI, audio=True, vision=False, documents=False, cache_read_price=1.0),
     "gpt-5": _REASONING,
-    # It does not think: developers.openai.com/api/docs/models/gpt-5-chat-latest
+    # It does not think: github.com/pydantic/pydantic-ai/issues/3326
     "gpt-5-chat": replace(_REASONING, encrypted_reasoning=False),
     "gpt-5.6": _MARKED,
     "gpt-5.7": _MARKED,
@@ -88,8 +88,9 @@ _CHAT: Mapping[str, Abilities] = {
     "o3-mini": replace(_REASONING, cache_read_price=0.5),
     "o4": replace(_REASONING, cache_read_price=0.25),
     # A call without the thought it came with is refused: api-docs.deepseek.com/guides/thinking_mode
-    # and platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model. The first of them refused it.
+    # and github.com/continuedev/continue/issues/11711.
     "deepseek": _THINKING,
+    # Its guide of 2025 says that it refuses thoughts: api-docs.deepseek.com/guides/reasoning_model
     "deepseek-r1": replace(_COMPATIBLE, reasoning_back="never"),
     "kimi-for-coding": _THINKING,
     "kimi-k2-thinking": _THINKING,
@@ -137,7 +138,7 @@ _ANTHROPIC: Mapping[str, Abilities] = {
     "claude-mythos-5": replace(_TOLD_MIDWAY, cache_minimum=512),
     # Sources disagree on 4.8 (4096 in July, 1024 in October): the larger is the safe one.
     "claude-opus-4-8": _TOLD_MIDWAY,
-    # platform.claude.com/docs/en/build-with-claude/structured-outputs, and recorded answers.
+    # By recorded answers: it takes a strict tool.
     "claude-sonnet-4-5": replace(_CLAUDE, strict_tools=True),
     "claude-opus-5": replace(_TOLD_MIDWAY, cache_minimum=512),
     "claude-opus-5-5": replace(_UNFORCED, cache_minimum=512, cache_read_price=0.05),
@@ -166,7 +167,7 @@ _GEMINI = Abilities(
     request_bytes=100 * 1024 * 1024,
     prefill=True,
 )
-# The mode VALIDATED: ai.google.dev/gemini-api/docs/function-calling
+# The mode VALIDATED: FunctionCallingConfig in googleapis/google/ai/generativelanguage/v1beta
 _GEMINI_3 = replace(_GEMINI, signed_calls=True, prefill=False, strict_tools=True)
 _GEMINI_ROWS: Mapping[str, Abilities] = {
     "gemini-2.5-flash": replace(_GEMINI, cache_minimum=1024, strict_tools=True),

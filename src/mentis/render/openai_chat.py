@@ -197,18 +197,20 @@ def _thought(
     page: Page, thoughts: list[ThoughtItem], able: Abilities, *, called: bool
 ) -> dict[str, object]:
     """Thoughts under the name by which their server told them."""
-    if details := _details(thoughts):
-        return {"reasoning_details": details}
-    wanted = able.reasoning_back == "always" or (able.reasoning_back == "calls" and called)
-    if thoughts and wanted:
-        told = "\n\n".join(thought.text for thought in thoughts)
-        return {str(thoughts[0].state["type"]): told}
-    if thoughts:
+    plain = [thought for thought in thoughts if "type" in thought.state]
+    details, always = _details(thoughts), able.reasoning_back == "always"
+    if plain and not details and (always or (able.reasoning_back == "calls" and called)):
+        told = "\n\n".join(thought.text for thought in plain)
+        return {str(plain[0].state["type"]): told}
+    if plain:
         page.losses.append(Loss("reasoning", "a thought that its model does not want is left out"))
-    elif called and able.reasoning_back == "always":
+    if details:
+        return {"reasoning_details": details}
+    if not always:
+        return {}
+    if called:
         page.losses.append(Loss("reasoning", "a call goes back without the thought it came with"))
-        return {"reasoning_content": ""}
-    return {}
+    return {"reasoning_content": ""}
 
 
 def _details(thoughts: list[ThoughtItem]) -> list[object]:

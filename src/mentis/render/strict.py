@@ -30,7 +30,7 @@ _ALLOWED: Mapping[str, frozenset[str]] = {
     | {"multipleOf", "minItems", "maxItems", "default"},
     "anthropic": _CORE | {"default"},
 }
-# The formats that OpenAI enforces: developers.openai.com/api/docs/guides/structured-outputs
+# The formats that OpenAI enforces, as in pydantic-ai (profiles/openai.py), November 2026.
 _FORMATS = frozenset(
     ("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid")
 )
