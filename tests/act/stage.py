@@ -15,6 +15,7 @@ from mentis.ports.blob_store import BlobStore
 from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.ports.ledger_store import LedgerStore
+from mentis.ports.screener import ListedScreener, Screener
 from mentis.stores.memory import AcceptedInMemory, BlobsInMemory, LedgerInMemory
 from mentis.values.act import ActCall, ActSpec, Decision
 from mentis.values.action import Action, Outcome
@@ -69,6 +70,7 @@ class Stage:
         sizes: Sizes | None = None,
         ids: CountingIds | None = None,
         accepted: AcceptedInMemory | None = None,
+        screener: Screener | None = None,
     ) -> None:
         self.ledger = LedgerInMemory() if ledger is None else ledger
         self.blobs = BlobsInMemory() if blobs is None else blobs
@@ -85,6 +87,7 @@ class Stage:
             owner=owner,
             sizes=sizes,
             accepted=self.accepted,
+            screener=screener or ListedScreener({}),
         )
         self.dispatcher = Dispatcher(
             self.registry, self.journal, clock=clock, ids=self.ids, limits=limits

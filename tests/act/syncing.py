@@ -16,6 +16,7 @@ from mentis.act.journal import Journal
 from mentis.act.registry import Registry
 from mentis.home.system import RandomIds, SystemClock
 from mentis.ledger.chain import make_stamp
+from mentis.ports.screener import ListedScreener
 from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
@@ -43,7 +44,14 @@ async def main(folder: Path) -> None:
     with Database(folder / "mentis.db") as database:
         ledger = SqliteLedger(database)
         ledger.append("ada", [Draft("note", "test", {})], stamp)  # this starts the log file
-        journal = Journal(ledger, stamp, FileBlobs(folder / "blobs"), agent="ada", owner="a.b")
+        journal = Journal(
+            ledger,
+            stamp,
+            FileBlobs(folder / "blobs"),
+            agent="ada",
+            owner="a.b",
+            screener=ListedScreener({}),
+        )
         dispatcher = Dispatcher(Registry([Saying()]), journal, clock=clock, ids=ids)
 
         async def act(count: int) -> None:

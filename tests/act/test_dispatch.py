@@ -25,6 +25,7 @@ from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.values.act import ActCall, ActSpec, Decision, TaintedValue
 from mentis.values.action import Action, Outcome
+from mentis.values.cognition import Screening
 from mentis.values.digest import digest
 from mentis.values.entry import Draft, Entry
 from mentis.values.lease import Lease
@@ -46,7 +47,13 @@ async def test_each_action_has_an_outcome_in_their_order() -> None:
     assert [outcome.state for outcome in outcomes] == ["done", "not_found", "done"]
     assert [outcome.action for outcome in outcomes] == actions
     assert outcomes[0] == Outcome(
-        actions[0], "done", text="noted", key="id-000001", size=5, source="python"
+        actions[0],
+        "done",
+        text="noted",
+        key="id-000001",
+        size=5,
+        source="python",
+        screening=Screening("clean"),
     )
     assert outcomes[1].reason == "nothing here does 'fly'"
     assert [call.action.payload["n"] for call in note.calls] == [1, 2]
@@ -90,7 +97,8 @@ async def test_the_intent_is_recorded_before_and_the_outcome_after() -> None:
         "spec": stage.registry.digest("send"),
         "state": "done",
     }
-    assert last.body["result"] == {"text": "sent", "size": 4, "blob": ""}
+    clean = {"screening": {"outcome": "clean"}}
+    assert last.body["result"] == {"text": "sent", "size": 4, "blob": "", **clean}
     assert (last.kind, last.source, last.delivery) == ("act", "act", "act/id-000001/outcome")
     assert stage.keys("act") == []
     assert verify_chain(AGENT, stage.entries()).intact
@@ -445,6 +453,7 @@ async def test_a_large_result_is_kept_as_a_blob_and_told_in_brief() -> None:
     assert 900 < len(outcome.text.encode()) <= 1000
     assert stage.entries()[-1].body["result"] == {
         "text": outcome.text, "size": len(whole), "blob": outcome.blob,
+        "screening": {"outcome": "clean"},
     }  # fmt: skip
 
 

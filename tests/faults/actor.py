@@ -31,6 +31,7 @@ from mentis.act.registry import Registry
 from mentis.home.system import RandomIds, SystemClock
 from mentis.ledger.chain import make_stamp
 from mentis.recovery.acts import Recovery, RecoveryResult
+from mentis.ports.screener import ListedScreener
 from mentis.stores.files.accepted_acts import AcceptedFile
 from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.files.owners import Owner, Owners
@@ -115,6 +116,7 @@ class Life:
             FileBlobs(folder / "blobs"),
             agent=AGENT,
             owner=self.owner.name,
+            screener=ListedScreener({}),
             accepted=accepted_in(folder),
         )
         self.dispatcher = Dispatcher(self.registry, journal, clock=clock, ids=ids)

@@ -17,6 +17,7 @@ from mentis.home.parts import Parts
 from mentis.ledger.recipes import holds
 from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
+from mentis.ports.screener import ListedScreener
 from mentis.record import rotation as record_rotation
 from mentis.record.record import Record, open_record
 from mentis.record.verify_home import verify_home
@@ -41,7 +42,13 @@ def journal(record: Record) -> Journal:
     blobs = FileBlobs(record.home.blobs)
     sizes = Sizes(inline_bytes=64)
     return Journal(
-        record.ledger, record.stamp(), blobs, agent=record.agent, owner="here", sizes=sizes
+        record.ledger,
+        record.stamp(),
+        blobs,
+        agent=record.agent,
+        owner="here",
+        screener=ListedScreener({}),
+        sizes=sizes,
     )
 
 

@@ -19,6 +19,7 @@ from mentis.home.parts import Parts
 from mentis.ledger.recipes import holds
 from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
+from mentis.ports.screener import ListedScreener
 from mentis.record import rotation as record_rotation
 from mentis.record.record import Record, open_record
 from mentis.record.verify_home import verify_home
@@ -49,6 +50,7 @@ def record(tmp_path: Path) -> Iterator[Record]:
             FileBlobs(record.home.blobs),
             agent=record.agent,
             owner="here",
+            screener=ListedScreener({}),
         )
         assert journal.begin([begun]) == (None,)
         journal.end([(begun, DONE)], news=True)

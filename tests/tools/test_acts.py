@@ -23,6 +23,7 @@ from mentis.home.create import create_home
 from mentis.home.parts import Parts
 from mentis.ports.act_handler import ActHandler
 from mentis.ports.clock import FixedClock
+from mentis.ports.screener import ListedScreener
 from mentis.record.act_stories import ActStory, act_stories
 from mentis.record.record import open_record
 from mentis.stores.files.blobs import FileBlobs
@@ -76,7 +77,12 @@ def ask(
     ):
         blobs = FileBlobs(record.home.blobs)
         journal = Journal(
-            record.ledger, record.stamp(), blobs, agent=record.agent, owner=owner.name
+            record.ledger,
+            record.stamp(),
+            blobs,
+            agent=record.agent,
+            owner=owner.name,
+            screener=ListedScreener({}),
         )
         limits = DispatchLimits(waiting_seconds=3600.0)
         dispatcher = Dispatcher(
@@ -219,7 +225,12 @@ def test_an_act_that_a_dead_process_left_open_becomes_unknown(home: Path, pay: A
     with open_record(home) as record, Owners(home / "owners").enter("one") as owner:
         blobs = FileBlobs(record.home.blobs)
         journal = Journal(
-            record.ledger, record.stamp(), blobs, agent=record.agent, owner=owner.name
+            record.ledger,
+            record.stamp(),
+            blobs,
+            agent=record.agent,
+            owner=owner.name,
+            screener=ListedScreener({}),
         )
         journal.begin([ActIntent(ActCall(PAY, "k1"), pay.spec, spec_digest(pay.spec))])
         with opened(home, pay) as acts:

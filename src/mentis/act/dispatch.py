@@ -48,6 +48,8 @@ Judge: TypeAlias = Callable[[ActCall, ActSpec], Decision]
 # Marks to be set as these calls are written down.
 OnBegin: TypeAlias = Callable[[Sequence[ActCall]], Sequence[Mark]]
 T = TypeVar("T")
+# Rules whose reasons are words of ours alone: they quote neither a payload nor who wrote it.
+_OWN_WORDS = frozenset({"ask", "mode", "budget", "offered"})
 _UNSURE = "how far it came is not known"
 _DEFERRED = "the caller executes it and brings the result"
 
@@ -331,7 +333,13 @@ def judge_safely(judge: Judge, call: ActCall, spec: ActSpec) -> Decision:
 
 def _settled(begun: ActIntent, state: OutcomeState, reason: str) -> SettledAct:
     outcome = failed_outcome(begun.call, begun.spec, state, reason)
+    if begun.decision is not None:
+        outcome = replace(outcome, trust=_reason_trust(begun.decision))
     return SettledAct(begun.call, outcome, begun.decision, begun.digest, begun.spec.endpoint)
+
+
+def _reason_trust(decision: Decision) -> Trust:
+    return Trust.RUNTIME if decision.rule in _OWN_WORDS else Trust.UNTRUSTED
 
 
 def _missing(call: ActCall, away: str, wanted: str = "") -> Outcome:
@@ -359,8 +367,9 @@ def _not_begun(asked: Asked, fault: MentisError | None) -> Outcome:
         case WaitingAct():
             source = asked.source
             if fault is None:
-                reason = asked.decision.reason
-                return Outcome(call.action, "waiting", reason=reason, key=call.key, source=source)
+                reason, trust = asked.decision.reason, _reason_trust(asked.decision)
+                waits = Outcome(call.action, "waiting", reason=reason, trust=trust)
+                return replace(waits, key=call.key, source=source)
     if fault is None:
         raise Defect("an act that is written down is done, not settled", key=call.key)
     reason = f"it was not done, because it could not be recorded before: {fault.message}"

@@ -18,6 +18,7 @@ from mentis.values.trust import Trust
 
 from .briefs import clean, join_reasons, short
 
+_OURS = "builtin"
 _STATES = frozenset(get_args(OutcomeState)) - {"waiting"}  # that is for the gate to say
 
 
@@ -85,11 +86,18 @@ def _checked(answer: object, call: ActCall, spec: ActSpec) -> Outcome:
         action=call.action,
         text=text,
         reason=short(join_reasons(answer.reason, note)),
-        # What comes from outside is untrusted, whatever it says of itself.
-        trust=answer.trust if spec.source == "builtin" else Trust.UNTRUSTED,
+        trust=_trust_of(answer, spec),
         key=call.key,
         source=spec.source,
+        screening=answer.screening if spec.source == _OURS else None,
     )
+
+
+def _trust_of(answer: Outcome, spec: ActSpec) -> Trust:
+    """What comes from outside is untrusted, whatever it says of itself."""
+    if spec.source == _OURS:
+        return answer.trust
+    return Trust.OWNER if spec.trusted else Trust.UNTRUSTED
 
 
 def _fault(answer: Outcome) -> str:

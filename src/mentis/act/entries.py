@@ -106,7 +106,12 @@ def outcome_draft(
     if decision is not None:
         extra |= _judged(decision)
     extra |= {"state": outcome.state, "reason": outcome.reason}
-    result = {"text": outcome.text, "size": outcome.size, "blob": outcome.blob}
+    result: dict[str, object] = {
+        "text": outcome.text,
+        "size": outcome.size,
+        "blob": outcome.blob,
+        **verdict_fields(outcome),
+    }
     body: dict[str, object] = {"act": _head(call, "outcome", **extra), "result": result}
     body |= _tainted(decision.tainted if decision else ())
     return _draft(body, delivery(call.key, "outcome", call.attempt))
@@ -129,6 +134,16 @@ def recorded_outcome(entry: Entry, action: Action) -> Outcome | None:
         blob=str(result.get("blob") or ""),
         size=size if isinstance(size, int) else 0,
     )
+
+
+def verdict_fields(outcome: Outcome) -> dict[str, object]:
+    """What screening said of it, with the result: its reason quotes it, and is erased with it."""
+    said = outcome.screening
+    if said is None:
+        return {}
+    why = {"reason": said.reason, "category": said.category}
+    told = {name: one for name, one in why.items() if one}
+    return {"screening": {"outcome": said.outcome, **told}}
 
 
 def closed_mark(key: str) -> Mark:

@@ -60,6 +60,7 @@ class ActOptions:
     endpoint: str = ""
     modes: tuple[Mode, ...] = ()
     strict: bool | None = None
+    trusted: bool = False
 
 
 class FunctionAct(Generic[P, R]):
@@ -162,6 +163,7 @@ def act(
     endpoint: str = "",
     modes: tuple[Mode, ...] = (),
     strict: bool | None = None,
+    trusted: bool = False,
 ) -> Callable[[Callable[P, R]], FunctionAct[P, R]]: ...
 def act(
     function: Callable[..., Any] | None = None, /, **options: Any
@@ -171,7 +173,8 @@ def act(
     Its name, description and parameters are those of the function; a parameter annotated with
     `ActCall` is given the call (its key, its session) and not told to the model. It may be async.
     It returns text, None, what JSON can say, or an `Outcome`; it raises `ActFailed` to say why it
-    did not act. BadInput when a parameter has no type or nothing describes it.
+    did not act. What it says is text from outside, screened and fenced, unless you vouch for all
+    of it with `trusted=True`. BadInput when a parameter has no type or nothing describes it.
     """
     # A function inside a function may name types that only its surroundings know.
     around = sys._getframe(1).f_locals  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  # as pydantic does
@@ -238,6 +241,7 @@ def _spec(
         modes=tuple(options.modes),
         timeout_seconds=options.timeout_seconds,
         concurrency=options.concurrency,
+        trusted=options.trusted,
     )
 
 

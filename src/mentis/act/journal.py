@@ -20,6 +20,7 @@ from mentis.ports.accepted_acts import AcceptedActs
 from mentis.ports.blob_store import BlobStore
 from mentis.ports.entries import Stamp
 from mentis.ports.ledger_store import LedgerStore
+from mentis.ports.screener import Screener
 from mentis.values.act import ActCall, ActSpec, Decision, WaitingAct
 from mentis.values.action import Outcome
 from mentis.values.digest import Digest
@@ -27,11 +28,13 @@ from mentis.values.entry import Before, Draft, Entry
 from mentis.values.json import JsonObject
 from mentis.values.lease import Lease
 from mentis.values.mark import Mark
+from mentis.values.trust import Trust
 from mentis.values.value import Value
 
 from . import entries
 from .approvals import check_bound
 from .briefs import brief, clean, cut, join_reasons, short
+from .screening import is_withheld, screen_outcome, withheld_text
 
 Written: TypeAlias = tuple[Draft, tuple[Mark, ...]]
 
@@ -81,8 +84,11 @@ class Journal:
         owner: str,
         sizes: Sizes | None = None,
         accepted: AcceptedActs | None = None,
+        screener: Screener | None = None,
     ) -> None:
-        """Without `accepted` nothing that was approved is done, and nothing is tried again."""
+        """Without `accepted` nothing that was approved is done, and nothing is tried again; without
+        a `screener` every result from outside is withheld.
+        """
         self.agent = agent
         self.owner = owner
         self._ledger = ledger
@@ -90,6 +96,7 @@ class Journal:
         self._blobs = blobs
         self._sizes = sizes or Sizes()
         self._accepted = accepted
+        self._screener = screener
         self._owed_lock = Lock()
         self._owed: dict[str, Written] = {}  # endings that could not be recorded yet, by key
 
@@ -120,11 +127,14 @@ class Journal:
     def end(
         self, ended: Sequence[tuple[ActIntent, Outcome]], *, news: bool = False
     ) -> tuple[Outcome, ...]:
-        """The outcomes as they are recorded, all in one append; large results are kept apart.
+        """The outcomes as they are recorded, all in one append; what comes from outside is
+        screened, large results are kept apart.
 
         One that cannot be recorded says so; its act stays open until `catch_up` has recorded it.
         """
-        kept = [(begun, self._kept(outcome)) for begun, outcome in ended]
+        kept = [
+            (begun, self._kept(screen_outcome(self._screener, outcome))) for begun, outcome in ended
+        ]
         endings = {begun.call.key: _ending(begun, outcome, news=news) for begun, outcome in kept}
         fault = self._append(list(endings.values()))
         if fault is None:
@@ -272,20 +282,34 @@ class Journal:
         return written
 
     def _kept(self, outcome: Outcome) -> Outcome:
-        content = outcome.text.encode()
-        size, limit = len(content), self._sizes.inline_bytes
+        if is_withheld(outcome):
+            return self._withheld(outcome)
+        size, limit = len(outcome.text.encode()), self._sizes.inline_bytes
         if size <= limit:
             return outcome if outcome.blob else replace(outcome, size=size)
-        notes, blob = [outcome.reason], ""
-        if size > self._sizes.result_bytes:
-            notes.append(f"only the first {self._sizes.result_bytes} of {size} bytes are kept")
-            content = cut(outcome.text, self._sizes.result_bytes).encode()
-        try:
-            blob = self._blobs.keep(content)
-        except MentisError as fault:
-            notes.append(f"the whole of it could not be kept: {fault.message}")
+        blob, notes = self._keep_apart(outcome.text)
+        reason = short(join_reasons(outcome.reason, *notes))
         text = brief(outcome.text, limit=limit, size=size, blob=blob)
-        return replace(outcome, text=text, reason=short(join_reasons(*notes)), blob=blob, size=size)
+        return replace(outcome, text=text, reason=reason, blob=blob, size=size)
+
+    def _withheld(self, outcome: Outcome) -> Outcome:
+        """All the words of the tool are for the owner; what is told instead is ours."""
+        words = "\n".join(filter(None, (outcome.reason, outcome.text)))
+        size = len(words.encode())
+        blob, notes = self._keep_apart(words)
+        text, reason = withheld_text(outcome, size, blob), short(join_reasons(*notes))
+        return replace(outcome, text=text, reason=reason, trust=Trust.RUNTIME, blob=blob, size=size)
+
+    def _keep_apart(self, text: str) -> tuple[Digest, list[str]]:
+        """Where the whole is kept, as far as it can be, and what there is to say of that."""
+        notes, content, most = list[str](), text.encode(), self._sizes.result_bytes
+        if len(content) > most:
+            notes.append(f"only the first {most} of {len(content)} bytes are kept")
+            content = cut(text, most).encode()
+        try:
+            return self._blobs.keep(content), notes
+        except MentisError as fault:
+            return "", [*notes, f"the whole of it could not be kept: {fault.message}"]
 
 
 def _ending(begun: ActIntent, outcome: Outcome, *, news: bool) -> Written:

@@ -43,7 +43,7 @@ def bound_news(mark: Mark, find: Find) -> Outcome:
 def blank(outcome: Outcome) -> Outcome:
     """Without what it asked for and what came of it."""
     action = replace(outcome.action, payload={})
-    return replace(outcome, action=action, text="", reason=_ERASED, blob="", size=0)
+    return replace(outcome, action=action, text="", reason=_ERASED, blob="", size=0, screening=None)
 
 
 def is_blank(outcome: Outcome) -> bool:
@@ -77,6 +77,11 @@ class _Act:
         if not result:  # nobody began it
             came = (*came[:2], "", 0, "")
         told = (outcome.state, outcome.source, outcome.text, outcome.size, outcome.blob)
+        verdict = {"screening": result["screening"]} if "screening" in result else {}
+        if entries.payload_digest(verdict) != entries.payload_digest(
+            entries.verdict_fields(outcome)
+        ):
+            return False
         return came == told and outcome.reason in self._reasons() and self._asked_for(outcome)
 
     def _reasons(self) -> Sequence[str]:

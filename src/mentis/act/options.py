@@ -16,6 +16,7 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "external_effects": _YES_OR_NO,
     "idempotent": _YES_OR_NO,
     "deferred": _YES_OR_NO,
+    "trusted": _YES_OR_NO,
     "strict": ((bool, type(None)), "True, False or None"),
     "timeout_seconds": ((int, float), "a number"),
     "concurrency": ((int,), "a whole number"),

@@ -154,6 +154,7 @@ def result_turn(outcomes: Sequence[Outcome]) -> Turn:
             _told(outcome),
             failed=outcome.state not in ("done", "waiting"),
             trust=outcome.trust,
+            verdict="" if outcome.screening is None else outcome.screening.outcome,
         )
         for outcome in outcomes
     )

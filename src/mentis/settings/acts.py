@@ -232,6 +232,13 @@ class ToolSettings(SettingsSection):
     timeout_seconds: Annotated[
         float | None, Field(gt=0, description="mcp and openapi: longest that one call may take.")
     ] = None
+    trusted: Annotated[
+        bool,
+        Field(
+            description="mcp and openapi: you vouch for all that it answers, so that it is neither"
+            " screened nor fenced. It counts once you said `mentis tools trust`."
+        ),
+    ] = False
 
     @property
     def chosen_kind(self) -> ToolKind:
@@ -264,10 +271,11 @@ _COMMON = {"kind", "enabled", "timeout_seconds"}
 _OF_KIND: dict[ToolKind, set[str]] = {
     "mcp": {
         *("command", "url", "env", "cwd", "key_env", "header"),
-        *("allow", "first_use", "protocol", "acts"),
+        *("allow", "first_use", "protocol", "acts", "trusted"),
     },
     "openapi": {
         *("document", "operations", "url", "hosts", "keys", "prefix", "effects", "idempotent"),
+        "trusted",
     },
     "python": {"file", "module"},
 }

@@ -25,6 +25,7 @@ from mentis.facts.abilities import abilities
 from mentis.home.ground import Ground
 from mentis.ledger.chain import format_time
 from mentis.ledger.recipes import holds
+from mentis.memories.parts import HomeScreener
 from mentis.ports.blob_store import BlobStore
 from mentis.record.outcome_news import read_news
 from mentis.recovery.acts import Recovery, RecoveryResult
@@ -268,6 +269,7 @@ class ActRunner:
             owner=owner.name,
             sizes=Sizes(chosen.inline_bytes, chosen.result_bytes),
             accepted=ground.accepted_file,
+            screener=ground.screener or HomeScreener(ground.home.path),
         )
         limits = DispatchLimits(
             at_once=chosen.concurrency,

@@ -143,4 +143,8 @@ def _blob(entry: Entry) -> str:
     result = entry.body.get("result") if entry.kind == KIND else None
     if not isinstance(result, Mapping):
         return ""
-    return str(cast("JsonObject", result).get("blob", ""))
+    told = cast("JsonObject", result)
+    said = told.get("screening")
+    if isinstance(said, Mapping) and cast("JsonObject", said).get("outcome") == "dropped":
+        return ""  # withheld: for the owner alone
+    return str(told.get("blob", ""))

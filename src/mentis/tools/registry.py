@@ -395,6 +395,7 @@ def _service(name: str, tool: ToolSettings) -> OpenApiSource:
         prefix=tool.prefix,
         effects=tool.effects,
         idempotent=tool.idempotent,
+        trusted=tool.trusted,
     )
     seconds = tool.timeout_seconds
     return source if seconds is None else replace(source, timeout_seconds=seconds)
@@ -424,4 +425,5 @@ def _server(name: str, tool: ToolSettings, home: Path) -> McpServer:
         tools=overrides,
         protocol=tool.protocol,
         times=times if tool.timeout_seconds is None else McpTimes(call=tool.timeout_seconds),
+        trusted=tool.trusted,
     )

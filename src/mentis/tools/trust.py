@@ -79,15 +79,16 @@ def source_digest(home: Path, tool: ToolSettings, content: bytes | None = None) 
         told = {"kind": kind, "module": tool.module, "content": digest(given) if tool.file else ""}
         return _digest(told)
     if kind == "openapi":
-        if not tool.keys:
+        if not (tool.keys or tool.trusted):
             return None
         secrets = {"kind": kind, "document": tool.document, "url": tool.url, "keys": tool.keys}
         given = document_of(home, tool) if content is None else content
         document = digest(given)  # it says where the keys go
-        return _digest({**secrets, "hosts": tool.hosts, "content": document})
+        told = {**secrets, "hosts": tool.hosts, "content": document}
+        return _digest(told | _vouched(tool))
     if tool.url:
         told = {"kind": kind, "url": tool.url, "key": tool.key_env, "header": tool.header}
-        return _digest(told)
+        return _digest(told | _vouched(tool))
     folder = home / tool.cwd if tool.cwd else home
     files = {word: found for word in tool.command if (found := _named(home, folder, word))}
     told = {"kind": kind, "command": tool.command, "cwd": tool.cwd, "env": tool.env}
@@ -95,7 +96,12 @@ def source_digest(home: Path, tool: ToolSettings, content: bytes | None = None) 
     if "-m" in tool.command and folder.resolve().is_relative_to(home.resolve()):
         beside.add(folder.resolve())
     code = {str(path): content for path, content in _code(home.resolve(), beside)}
-    return _digest({**told, "files": files, "code": code})
+    return _digest({**told, "files": files, "code": code} | _vouched(tool))
+
+
+def _vouched(tool: ToolSettings) -> dict[str, object]:
+    """Said only where it is so: what was trusted before stays trusted."""
+    return {"trusted": True} if tool.trusted else {}
 
 
 def content_of(home: Path, tool: ToolSettings) -> bytes:

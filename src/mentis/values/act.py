@@ -25,7 +25,8 @@ class ActSpec(Value):
     `openapi:NAME`). Acts of one `endpoint` are done one after the other; without one they are
     independent. `modes` narrows what the scope allows. `concurrency` 0 means no limit of its own.
     `where` says for people what is run or called: method and address, programs, command line. A
-    `deferred` one is executed by the caller, who brings its result.
+    `deferred` one is executed by the caller, who brings its result. `trusted`: the owner vouches
+    for what it answers, which is neither screened nor fenced.
     """
 
     declaration: ToolDeclaration
@@ -37,6 +38,7 @@ class ActSpec(Value):
     concurrency: int = 0
     where: str = ""
     deferred: bool = field(default=False, metadata=LATE)
+    trusted: bool = False
 
     @property
     def name(self) -> str:

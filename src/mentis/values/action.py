@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from .cognition import Screening
 from .json import JsonObject
 from .trust import Trust
-from .value import Value
+from .value import LATE, Value
 
 ActionOrigin: TypeAlias = Literal["native", "output_ir", "json", "recovered"]
 OutcomeState: TypeAlias = Literal[
@@ -39,7 +40,8 @@ class Outcome(Value):
     """What an action came to. `text` is what the model is shown of it.
 
     `key` is that of the call. A result that is too large for the record is kept as a blob; `text`
-    is then a brief of it, and `size` what it has in bytes. `source` says who answered.
+    is then a brief of it, and `size` what it has in bytes. `source` says who answered. `screening`
+    is the verdict on what came from outside; dropped, the tool's words are in the blob alone.
     """
 
     action: Action
@@ -51,3 +53,4 @@ class Outcome(Value):
     blob: str = ""
     size: int = 0
     source: str = ""
+    screening: Screening | None = field(default=None, metadata=LATE)

@@ -58,10 +58,13 @@ class ToolCallPart(Value):
     raw: str = field(default="", metadata=LATE)
 
 
+Verdict: TypeAlias = Literal["", "clean", "suspicious", "dropped"]  # "": nobody had to look
+
+
 @dataclass(frozen=True, slots=True)
 class ToolResultPart(Value):
-    """`trust` says who vouches for the text. A `fence` is set where nobody does, for as long as it
-    is told: a conversation keeps none.
+    """`trust` says who vouches for the text, `verdict` what screening said of it. A `fence` is set
+    where nobody vouches, for as long as it is told: a conversation keeps none.
     """
 
     call_id: str
@@ -71,6 +74,7 @@ class ToolResultPart(Value):
     kind: Literal["tool_result"] = "tool_result"
     trust: Trust = field(default=Trust.UNTRUSTED, metadata=LATE)
     fence: Fence | None = field(default=None, metadata=LATE)
+    verdict: Verdict = field(default="", metadata=LATE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from mentis.values.act import ActCall
 from mentis.values.action import Outcome
+from mentis.values.cognition import Screening
 from mentis.values.memories import (
     FoundMemories,
     MemoryDraft,
@@ -92,7 +95,21 @@ class Recall(BuiltIn):
         }
         if found.filtered:
             result["filtered"] = found.filtered
-        return self._done(call, result, least_trusted((Trust.RUNTIME, *known)))
+        done = self._done(call, result, least_trusted((Trust.RUNTIME, *known)))
+        return replace(done, screening=_verdict(found.hits))
+
+
+def _verdict(hits: Sequence[ScoredMemory]) -> Screening | None:
+    """Each was looked at when it was found, and what a person let out of quarantine stays out: all
+    of them in one text are not judged once more.
+    """
+    outside = [hit.memory for hit in hits if hit.memory.worth.rank > Trust.SELF.rank]
+    if not outside:
+        return None
+    marked = [one.id for one in outside if one.screening and one.screening.outcome != "clean"]
+    if not marked:
+        return Screening("clean")
+    return Screening("suspicious", f"so were memories among them: {', '.join(marked)}")
 
 
 def _told(hit: ScoredMemory) -> dict[str, object]:

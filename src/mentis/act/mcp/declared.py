@@ -69,7 +69,8 @@ class McpServer(Value):
 
     `env` names the variables the program gets beside the harmless ones; `key_env` names the one
     that holds the secret for `header`. `allow` empty means every tool. `protocol` "legacy" leaves
-    out the question whether the server speaks the newer protocol.
+    out the question whether the server speaks the newer protocol. `trusted`: the owner vouches for
+    what its tools answer.
     """
 
     name: str
@@ -85,6 +86,7 @@ class McpServer(Value):
     protocol: Literal["auto", "legacy"] = "auto"
     times: McpTimes = McpTimes()
     caps: McpCaps = McpCaps()
+    trusted: bool = False
 
     @property
     def source(self) -> str:

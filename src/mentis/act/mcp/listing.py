@@ -187,6 +187,7 @@ def _spec(server: McpServer, declaration: ToolDeclaration, override: ToolOverrid
         modes=override.modes,
         timeout_seconds=override.timeout_seconds or server.times.call,
         where=server.url or shlex.join(server.command),
+        trusted=server.trusted,
     )
 
 

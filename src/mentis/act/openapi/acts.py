@@ -51,6 +51,7 @@ class OpenApiSource:
     idempotent: tuple[str, ...] = ()
     timeout_seconds: float = 30.0
     max_bytes: int = 8 * 1024 * 1024
+    trusted: bool = False  # the owner vouches for what it answers
 
 
 class OpenApi:
@@ -184,6 +185,7 @@ def _spec(source: OpenApiSource, plan: OperationPlan, url: str) -> ActSpec:
         f"openapi:{source.name}",
         timeout_seconds=source.timeout_seconds,
         where=f"{operation.method.upper()} {url}{operation.path}",
+        trusted=source.trusted,
     )
 
 

@@ -1,0 +1,60 @@
+"""Screening of results: what a tool says is looked at when it arrives. It fails closed.
+
+What would be dropped is withheld: the whole is kept apart for the owner, and the model is told that
+there is something, in words of ours alone.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from mentis.errors import MentisError
+from mentis.ports.screener import Screener
+from mentis.values.action import Outcome
+from mentis.values.cognition import Screening
+from mentis.values.digest import Digest
+from mentis.values.trust import Trust
+
+NOBODY = "nobody could look at it: there is no screener"
+
+
+def is_outside(outcome: Outcome) -> bool:
+    """Not from the owner, the harness or the agent itself; nothing to say needs no look."""
+    return outcome.trust.rank > Trust.SELF.rank and bool(outcome.text or outcome.reason)
+
+
+def screen_outcome(screener: Screener | None, outcome: Outcome) -> Outcome:
+    """With the verdict on its words; as it is where nobody from outside has said any.
+
+    A verdict that it has already is that of a built-in act on what it found.
+    """
+    if not is_outside(outcome) or outcome.screening is not None:
+        return outcome
+    words = "\n".join(filter(None, (outcome.reason, outcome.text)))
+    return replace(outcome, screening=_look(screener, words, outcome.source))
+
+
+def withheld_text(outcome: Outcome, size: int, blob: Digest) -> str:
+    """One line of JSON, which a model reads in any language; nothing in it is the tool's."""
+    category = "" if outcome.screening is None else outcome.screening.category
+    told: dict[str, object] = {"withheld": "screening", "category": category, "bytes": size}
+    look = f"mentis acts result {outcome.key}" if blob else ""
+    return json.dumps({name: one for name, one in {**told, "owner": look}.items() if one != ""})
+
+
+def is_withheld(outcome: Outcome) -> bool:
+    return outcome.screening is not None and outcome.screening.outcome == "dropped"
+
+
+def _look(screener: Screener | None, words: str, source: str) -> Screening:
+    if screener is None:
+        return Screening("dropped", NOBODY)
+    try:
+        said = screener.screen(words, source=source)
+    except MentisError as error:
+        return Screening("dropped", f"the screener failed: {error.message}")
+    except Exception as error:  # noqa: BLE001  # whatever it is, it must not let the text through
+        return Screening("dropped", f"the screener failed: {type(error).__name__}")
+    # Scores depend on the machine they were worked out on: the record keeps what they came to.
+    return Screening(said.outcome, said.reason, said.category, said.span, skipped=said.skipped)
