@@ -109,12 +109,19 @@ def test_broken_arguments_inside_a_shape_are_an_error_with_their_text() -> None:
     assert (reply.errors[0].raw, reply.errors[0].action) == ("{oops", "look")
 
 
-def test_broken_json_is_not_mended_but_named_with_the_place() -> None:
-    text = '{"actions": [{"type": "look",}]}'
+def test_broken_json_that_cannot_be_mended_is_named_with_the_place_and_no_answer() -> None:
+    text = '{"actions": [{"type": "look" oops}]}'
     reply = read(text)
-    assert (reply.text, reply.actions, codes(reply)) == (text, (), ["bad-json"])
+    assert (reply.text, reply.actions, codes(reply)) == ("", (), ["bad-json"])
     assert "line 1, column 30" in reply.errors[0].message
     assert ">>>" in reply.errors[0].message
+    assert reply.errors[0].raw == text
+
+
+def test_broken_json_that_can_be_read_in_one_way_is_mended_and_noted() -> None:
+    reply = read('{"actions": [{"type": "look",}]}')
+    assert wanted(reply) == [("look", {}, "recovered")]
+    assert "mended-json" in noted(reply)
 
 
 def test_what_had_to_be_taken_out_first_makes_an_action_recovered_and_is_noted() -> None:

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from .expected import Expectation
 from .found import MOST_STARTS
 from .leaks import OPENINGS
-from .shapes import recognise
+from .shapes import names_offered, recognise
 
 _START = re.compile(r"[{\[<`]")
 _JSON = re.compile(r"\{\s*[\"}]|\[\s*[\[{\"\]\-\dtfn]")
@@ -106,6 +106,9 @@ class CallHoldback:
         try:
             value: object = _DECODER.decode(inside.strip())
         except (ValueError, RecursionError):
+            if names_offered(inside, self._expected):
+                self._holding = "all"  # a call whose JSON is broken: never an answer
+                return "", ""
             # A call may still stand further inside of what only looked like JSON.
             told = len(text) if text.startswith(_CLOSING) else 1
             return text[:told], text[told:] + rest

@@ -15,7 +15,8 @@ from .expected import Expectation
 from .gemini import GeminiReader
 from .openai_chat import ChatReader
 from .openai_responses import ResponsesReader
-from .text import InText, PlainReader
+from .text import InText, NamedInText, PlainReader
+from .thoughts import Thinking
 from .window import WindowHoldback, Withholding
 
 
@@ -65,11 +66,11 @@ def reader_for(
         )
     offered = None if tools is None else tuple(tools)
     expected = Expectation(dict(names or {}), offered, model, place, doorway)
-    reader = READERS[wire](expected)
+    reader: Reader = Thinking(READERS[wire](expected))
     if opening is not None:
         reader = Withholding(reader, opening)
     if calls == "native" and wire != "text":
-        return reader
+        return NamedInText(reader, expected) if offered else reader
     return InText(reader, expected, bound=calls == "bound" and bool(offered))
 
 

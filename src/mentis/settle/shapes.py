@@ -6,6 +6,7 @@ every name in it counts. Anything barer counts only when it names a tool that wa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import cast
@@ -13,8 +14,21 @@ from typing import cast
 from .expected import Expectation
 from .lenient import DoubledKeys, list_in, object_in, text_in
 
-_TYPE_KEYS = ("type", "function", "name", "plugin", "action", "command", "method")
-_PAYLOAD_KEYS = ("payload", "arguments", "parameters", "args", "schema", "input")
+NAME_KEYS = (
+    "type",
+    "function",
+    "name",
+    "plugin",
+    "action",
+    "command",
+    "method",
+    "tool",
+    "tool_name",
+)
+PAYLOAD_KEYS = (
+    *("payload", "arguments", "parameters", "args", "schema", "input"),
+    *("action_input", "tool_input"),
+)
 _ID_KEYS = ("id", "call_id", "tool_call_id")
 _SPOKEN_KEYS = ("text", "message", "reply", "response")
 ENVELOPES = ("actions", "tool_calls", "recovery_actions")
@@ -48,6 +62,17 @@ def recognise(value: object, expected: Expectation) -> Shape:
         wrong = f"the key {value.key!r} stands twice in one object, so nobody knows which is meant"
         return replace(shape, wanted=[], wrong=wrong)
     return shape
+
+
+def names_offered(text: str, expected: Expectation) -> bool:
+    """Whether a tool that was offered stands where the name of a call stands."""
+    wire = {own: sent for sent, own in expected.names.items()}
+    names = {name for tool in expected.tools or () for name in (tool.name, wire.get(tool.name, ""))}
+    told = "|".join(re.escape(name) for name in sorted(filter(None, names)))
+    keys = "|".join(NAME_KEYS)
+    return bool(told) and bool(
+        re.search(rf"""["']?(?:{keys})["']?\s*:\s*["'](?:{told})["']""", text)
+    )
 
 
 def _recognise(value: object, expected: Expectation) -> Shape:
@@ -97,10 +122,10 @@ def _envelope(members: Mapping[str, object], key: str, expected: Expectation) ->
 
 
 def _single(members: Mapping[str, object], expected: Expectation) -> Shape | None:
-    one = _wanted(members) if any(key in members for key in _TYPE_KEYS) else None
+    one = _wanted(members) if any(key in members for key in NAME_KEYS) else None
     if one is None or not _meant(one, expected):
         return None
-    explicit = expected.tools is not None or any(key in members for key in _PAYLOAD_KEYS)
+    explicit = expected.tools is not None or any(key in members for key in PAYLOAD_KEYS)
     return Shape("action", [one]) if explicit else None
 
 
@@ -157,14 +182,14 @@ def _wanted(item: Mapping[str, object]) -> WantedAction | None:
         return inner and WantedAction(inner.name, inner.payload, _id(item))
     if len(item) == 1:
         ((name, given),) = item.items()
-        if isinstance(given, dict) and name not in _PAYLOAD_KEYS:
+        if isinstance(given, dict) and name not in PAYLOAD_KEYS:
             return WantedAction(name, cast("object", given))
-    key = next((key for key in _TYPE_KEYS if text_in(item.get(key))), None)
+    key = next((key for key in NAME_KEYS if text_in(item.get(key))), None)
     if key is None:
         return None
     if isinstance(item, DoubledKeys):
         return WantedAction(text_in(item[key]), item, _id(item))  # which is refused, with its words
-    held = next((name for name in _PAYLOAD_KEYS if name in item and name != key), None)
+    held = next((name for name in PAYLOAD_KEYS if name in item and name != key), None)
     if held is not None:
         return WantedAction(text_in(item[key]), item[held], _id(item))
     swept = {name: given for name, given in item.items() if name not in (key, *_ID_KEYS)}

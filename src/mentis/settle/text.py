@@ -8,20 +8,22 @@ from typing import Protocol
 
 from mentis.values.action import ActionOrigin
 from mentis.values.part import TextPart, ToolCallPart
-from mentis.values.reply import Delta, Reply, ReplyProblem, TextDelta
+from mentis.values.reply import AgainDelta, Delta, Reply, ReplyProblem, TextDelta
 
 from .calls import SettledCalls, settle_call
 from .draft import DONE, Frank, ReplyDraft
 from .expected import NOTHING_EXPECTED, Expectation
 from .found import MOST_STARTS, FoundJson, find_json
 from .held import CallHoldback
-from .leaks import find_leaks, has_unread_leak, without
+from .leaks import Leak, find_leaks, first_opening, has_unread_leak, without
 from .lenient import objects_in, printable
 from .openai_chat import ChatReader
-from .shapes import ENVELOPES, Shape, WantedAction, recognise
+from .shapes import ENVELOPES, Shape, WantedAction, names_offered, recognise
 from .spoken import SpokenText
+from .written import WrittenCall, WrittenHoldback, find_written
 
 WIRE = "text"
+_BROKEN = ("cut_off", "interrupted", "error")
 
 
 class WordsReader(Protocol):
@@ -75,9 +77,12 @@ class InText:
     def __init__(self, inner: WordsReader, expected: Expectation, *, bound: bool = False) -> None:
         self._inner = inner
         self._expected = expected
-        self._held = CallHoldback(expected)
+        self._held = self._holdback()
         self._spoken = SpokenText() if bound else None
         self._told: list[str] = []
+
+    def _holdback(self) -> CallHoldback | WrittenHoldback:
+        return CallHoldback(self._expected)
 
     def feed(self, event: str) -> tuple[Delta, ...]:
         return self._passed(self._inner.feed(event))
@@ -99,12 +104,21 @@ class InText:
             settled = SettledCalls()
             settled.note("cut-words", "the answer was cut short; its words up to there are kept")
             return _with(reply, settled, "".join(self._told))
+        return self._interpreted(reply)
+
+    def _interpreted(self, reply: Reply) -> Reply:
         return interpret(reply, self._expected)
+
+    def _restart(self) -> None:
+        """What was told so far was reasoning: the answer begins now."""
+        self._told, self._held = [], self._holdback()
 
     def _passed(self, deltas: tuple[Delta, ...]) -> tuple[Delta, ...]:
         passed: list[Delta] = []
         for delta in deltas:
             if not isinstance(delta, TextDelta):
+                if isinstance(delta, AgainDelta):
+                    self._restart()
                 passed.append(delta)
             elif told := self._tellable(delta.text):
                 self._told.append(told)
@@ -121,19 +135,87 @@ class InText:
         return self._held.feed(unread)
 
 
+class NamedInText(InText):
+    """The same for a model that has calls of its own: only what names an offered tool is one."""
+
+    def _holdback(self) -> CallHoldback | WrittenHoldback:
+        return WrittenHoldback(self._expected)
+
+    def _interpreted(self, reply: Reply) -> Reply:
+        return interpret_named(reply, self._expected)
+
+
+def interpret_named(reply: Reply, expected: Expectation) -> Reply:
+    """The reply with the calls of offered tools that its text holds, and without their words."""
+    if reply.actions or not reply.text.strip():
+        return reply
+    if leaks := find_leaks(reply.text, expected):
+        return _with_leaks(reply, leaks, expected)
+    if written := find_written(reply.text, expected, whole=_is_complete(reply)):
+        return _with_written(reply, written, expected)
+    opening = first_opening(reply.text)
+    if opening >= 0 and names_offered(reply.text[opening:], expected):
+        return _without_unread(reply, "a call in the text cannot be read")
+    return reply
+
+
+def _is_complete(reply: Reply) -> bool:
+    return reply.stop not in (*_BROKEN, "length")
+
+
+def _with_leaks(reply: Reply, leaks: tuple[Leak, ...], expected: Expectation) -> Reply:
+    wanted = [one for leak in leaks for one in leak.wanted]
+    settled = _settled(reply, wanted, expected, "recovered")
+    settled.note("leaked-call", f"{len(wanted)} calls stood in the text as markup")
+    for leak in leaks:
+        if leak.mended:
+            _note_mended(settled, reply.text[leak.start : leak.end])
+    return _with(reply, settled, without(reply.text, leaks))
+
+
+def _with_written(reply: Reply, written: tuple[WrittenCall, ...], expected: Expectation) -> Reply:
+    """What cannot be read even mended is an error with its words, and no answer either."""
+    wanted = [one for call in written for one in call.wanted]
+    mended = [call for call in written if call.mended]
+    settled = _settled(reply, wanted, expected, "recovered" if mended else "json")
+    if wanted:
+        settled.note("written-call", f"{len(wanted)} calls stood in the text as JSON")
+    for call in mended:
+        _note_mended(settled, reply.text[call.start : call.end])
+    for call in written:
+        if call.broken:
+            settled.problem("bad-json", call.broken, reply.text[call.start : call.end])
+    kept, place = list[str](), 0
+    for call in written:
+        kept += [reply.text[place : call.start].strip(), *call.said]
+        place = call.end
+    kept.append(reply.text[place:].strip())
+    return _with(reply, settled, "\n\n".join(text for text in kept if text))
+
+
+def _note_mended(settled: SettledCalls, raw: str) -> None:
+    settled.note("mended-json", "the JSON of a call was broken and could be mended", raw)
+
+
+def _without_unread(reply: Reply, hint: str) -> Reply:
+    settled = SettledCalls()
+    settled.problem("bad-json", hint, reply.text)
+    return _with(reply, settled, reply.text[: first_opening(reply.text)].strip())
+
+
 def interpret(reply: Reply, expected: Expectation) -> Reply:
     """The reply with the actions that its text asks for, and without their words."""
     if expected.tools == () or not reply.text.strip() or reply.actions:
         return reply
     if leaks := find_leaks(reply.text, expected):
-        wanted = [one for leak in leaks for one in leak.wanted]
-        settled = _settled(reply, wanted, expected, "recovered")
-        settled.note("leaked-call", f"{len(wanted)} calls stood in the text as markup")
-        return _with(reply, settled, without(reply.text, leaks))
+        return _with_leaks(reply, leaks, expected)
     if has_unread_leak(reply.text, expected):
-        return _unreadable(reply, "a call in the text cannot be read")
+        return _without_unread(reply, "a call in the text cannot be read")
     found = find_json(reply.text)
-    if isinstance(found, FoundJson):
+    written = find_written(reply.text, expected, whole=_is_complete(reply))
+    if len(written) > 1 or (written and not isinstance(found, FoundJson)):
+        read = _with_written(reply, written, expected)
+    elif isinstance(found, FoundJson):
         read = _from_json(reply, found, expected)
     else:
         read = _unreadable(reply, found.hint) if found.hint and expected.tools else reply
@@ -180,7 +262,7 @@ def _settled(
     """The origin is that of the words; only what the reader itself rebuilt is `recovered`."""
     settled, draft = SettledCalls(), ReplyDraft(WIRE, expected)
     draft.raw = list(reply.raw)
-    broken = reply.stop in ("cut_off", "interrupted", "error")
+    broken = reply.stop in _BROKEN
     for number, one in enumerate(wanted):
         settle_call(
             settled,

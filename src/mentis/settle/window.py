@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeAlias, cast
 
 from mentis.values.part import Part, TextPart
-from mentis.values.reply import Delta, Reply, TextDelta
+from mentis.values.reply import AgainDelta, Delta, Reply, TextDelta
 from mentis.values.value import Value
 from mentis.values.window import ENOUGH_MARKS, MARKS, is_marked
 
@@ -60,6 +60,11 @@ class WindowHoldback:
             said, piece = self._step(piece)
             told.append(said)
         return "".join((*told, piece))
+
+    def restart(self) -> None:
+        """What was told so far was no answer: it begins now."""
+        self._phase, self.withheld = "start", ""
+        self._kept, self._length, self._nesting = [], 0, Nesting()
 
     def rest(self, *, broken: bool = False) -> str:
         """After the last piece: what was held back and cannot be read as a window.
@@ -180,19 +185,21 @@ class Withholding:
         if not split.withheld:
             return reply
         gone = len(reply.text) - len(split.text)
-        return replace(reply, text=split.text, parts=tuple(_without(reply.parts, gone)))
+        return replace(reply, text=split.text, parts=tuple(without_start(reply.parts, gone)))
 
     def _passed(self, deltas: tuple[Delta, ...]) -> tuple[Delta, ...]:
         passed: list[Delta] = []
         for delta in deltas:
             if not isinstance(delta, TextDelta):
+                if isinstance(delta, AgainDelta):
+                    self._opening.restart()
                 passed.append(delta)
             elif told := self._opening.feed(delta.text):
                 passed.append(TextDelta(told))
         return tuple(passed)
 
 
-def _without(parts: tuple[Part, ...], gone: int) -> list[Part]:
+def without_start(parts: tuple[Part, ...], gone: int) -> list[Part]:
     """The parts without their first characters. A signature of words that changed is no use."""
     kept: list[Part] = []
     for part in parts:

@@ -108,7 +108,8 @@ class StepDelta(Value):
 class AgainDelta(Value):
     """Something in the answer so far failed, and the model is asked again: what follows is new.
 
-    `keeps` says that the text so far stands; otherwise what follows takes its place.
+    `keeps` says that the text so far stands; otherwise what follows takes its place. Nothing in
+    `failed`: nobody is asked, but what was told so far turned out to be reasoning.
     """
 
     failed: tuple[str, ...]

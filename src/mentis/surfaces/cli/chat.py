@@ -218,6 +218,9 @@ def print_delta(delta: Delta) -> None:
         emit(delta.text, end="")
     elif isinstance(delta, AgainDelta):
         emit("")
+        if not delta.failed:
+            say("the words so far were reasoning; the answer follows")
+            return
         said = "and is asked for once more" if delta.keeps else "and is asked for again, whole"
         say(f"something in the answer failed {said}: {'; '.join(delta.failed)}")
 
