@@ -31,7 +31,8 @@ def test_a_brief_is_the_beginning_and_one_line_on_the_rest(text: str, limit: int
     shown, _, last = made.rpartition("\n")
     assert whole.decode().startswith(shown)
     told = json.loads(last)
-    assert told == {"bytes": len(whole), "shown": len(shown.encode()), "blob": digest(whole)}
+    kept = {"blob": digest(whole), "read_on": "read_result"}
+    assert told == {"bytes": len(whole), "shown": len(shown.encode()), **kept}
     assert len(made.encode()) <= limit
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -446,10 +447,12 @@ async def test_a_large_result_is_kept_as_a_blob_and_told_in_brief() -> None:
     assert stage.blobs.read(outcome.blob) == whole
     shown, _, last = outcome.text.rpartition("\n")
     assert text.startswith(shown)
-    assert (
-        last
-        == f'{{"bytes": {len(whole)}, "shown": {len(shown.encode())}, "blob": "{digest(whole)}"}}'
-    )
+    assert json.loads(last) == {
+        "bytes": len(whole),
+        "shown": len(shown.encode()),
+        "blob": digest(whole),
+        "read_on": "read_result",
+    }
     assert 900 < len(outcome.text.encode()) <= 1000
     assert stage.entries()[-1].body["result"] == {
         "text": outcome.text, "size": len(whole), "blob": outcome.blob,

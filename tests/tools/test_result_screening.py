@@ -148,3 +148,24 @@ def test_a_document_that_is_vouched_for_needs_trust(tmp_path: Path) -> None:
     assert source_digest(tmp_path, ToolSettings.model_validate(asked)) is None
     vouched = ToolSettings.model_validate({**asked, "trusted": True})
     assert source_digest(tmp_path, vouched) is not None
+
+
+@tool
+def book() -> str:
+    """Reads the book."""
+    return f"{'It was a dark and stormy night in the village. ' * 600}\n{ATTACK}"
+
+
+async def test_each_part_that_is_read_of_a_long_result_is_screened(home: Path) -> None:
+    rounds = ScriptedRounds(("book", {}))
+    async with Agent.open(home, parts=parts(home, rounds, book)) as agent:
+        (whole,) = (await agent.chat("Read the book.")).outcomes
+    assert json.loads(whole.text.rpartition("\n")[2])["read_on"] == "read_result"
+    asked = {"digest": whole.blob, "start": whole.size - 200}
+    rounds = ScriptedRounds(("read_result", asked))
+    async with Agent.open(home, parts=parts(home, rounds, book)) as agent:
+        (part,) = (await agent.chat("Read on.")).outcomes
+        await agent.chat("And?")
+    assert part.screening is not None
+    assert part.screening.outcome == "dropped"
+    assert all(ATTACK not in sent for sent in rounds.sent)

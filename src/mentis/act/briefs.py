@@ -1,7 +1,7 @@
 """Answers of acts as they are shown and recorded: text that can be written, and not too much.
 
 A large text is shown by its beginning and one last line of JSON that says how much there is and
-where the whole of it is kept.
+where the whole of it is kept, and how to read on.
 """
 
 from __future__ import annotations
@@ -27,11 +27,17 @@ def clean(text: str) -> tuple[str, str]:
 
 def brief(text: str, *, limit: int, size: int, blob: Digest) -> str:
     """At most `limit` bytes of it, unless the last line alone takes more."""
-    told: dict[str, object] = {"bytes": size, "shown": limit, "blob": blob}
-    room = max(0, limit - len(json.dumps(told)) - 1)
+    room = max(0, limit - len(_last_line(size, limit, blob)) - 1)
     shown = cut(text, room)
-    told["shown"] = len(shown.encode())
-    return f"{shown}\n{json.dumps(told)}"
+    return f"{shown}\n{_last_line(size, len(shown.encode()), blob)}"
+
+
+def _last_line(size: int, shown: int, blob: Digest) -> str:
+    """With the act that reads on from where it was cut, where the whole is kept."""
+    told: dict[str, object] = {"bytes": size, "shown": shown, "blob": blob}
+    if blob:
+        told["read_on"] = "read_result"
+    return json.dumps(told)
 
 
 def cut(text: str, limit: int) -> str:

@@ -14,6 +14,7 @@ from anyio.lowlevel import checkpoint_if_cancelled
 from mentis.ports.act_handler import ActHandler
 from mentis.values.act import ActCall, ActSpec
 from mentis.values.action import Outcome, OutcomeState
+from mentis.values.part import MediaPart
 from mentis.values.trust import Trust
 
 from .briefs import clean, join_reasons, short
@@ -93,6 +94,13 @@ def _checked(answer: object, call: ActCall, spec: ActSpec) -> Outcome:
     )
 
 
+def _are_media(media: object) -> bool:
+    if not isinstance(media, tuple):
+        return False
+    parts = cast("tuple[object, ...]", media)
+    return all(isinstance(one, MediaPart) and bool(one.data) and not one.url for one in parts)
+
+
 def _trust_of(answer: Outcome, spec: ActSpec) -> Trust:
     """What comes from outside is untrusted, whatever it says of itself."""
     if spec.source == _OURS:
@@ -107,6 +115,8 @@ def _fault(answer: Outcome) -> str:
         value: object = getattr(answer, name)
         if type(value) is not kind:
             return f"the {name} of its answer is {type(value).__name__}, not {kind.__name__}"
+    if not _are_media(answer.media):
+        return "the media of its answer are not all media parts with their bytes"
     if not isinstance(answer.trust, Trust):  # pyright: ignore[reportUnnecessaryIsInstance]  # foreign code
         return "the trust of its answer is none"
     return ""

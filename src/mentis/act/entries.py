@@ -111,6 +111,7 @@ def outcome_draft(
         "size": outcome.size,
         "blob": outcome.blob,
         **verdict_fields(outcome),
+        **media_fields(outcome),
     }
     body: dict[str, object] = {"act": _head(call, "outcome", **extra), "result": result}
     body |= _tainted(decision.tainted if decision else ())
@@ -144,6 +145,20 @@ def verdict_fields(outcome: Outcome) -> dict[str, object]:
     why = {"reason": said.reason, "category": said.category}
     told = {name: one for name, one in why.items() if one}
     return {"screening": {"outcome": said.outcome, **told}}
+
+
+def media_fields(outcome: Outcome) -> dict[str, list[dict[str, object]]]:
+    """What came with the text: the bytes themselves are kept with the turn."""
+    told: list[dict[str, object]] = [
+        {
+            "type": part.kind,
+            "mimeType": part.mime,
+            "bytes": len(part.data or b""),
+            "digest": digest(part.data or b""),
+        }
+        for part in outcome.media
+    ]
+    return {"media": told} if told else {}
 
 
 def closed_mark(key: str) -> Mark:

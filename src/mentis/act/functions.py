@@ -34,7 +34,7 @@ from mentis.values.trust import Trust
 from .docstrings import read_docstring
 from .options import refuse_types
 from .printing import capture_prints
-from .returned import text_of
+from .returned import content_of
 from .signatures import FunctionSignature, name_of, read_signature, unwrap_partial
 from .threads import Threads
 
@@ -133,7 +133,8 @@ class FunctionAct(Generic[P, R]):
             own = replace(result, action=call.action, key=call.key, trust=Trust.UNTRUSTED)
             return replace(own, source=self._spec.source)
         try:
-            return self._outcome(call, "done", text=text_of(result))
+            text, media = content_of(result)
+            return replace(self._outcome(call, "done", text=text), media=media)
         except BadInput as error:
             return self._outcome(call, "crashed", reason=error.message)
 
@@ -172,7 +173,8 @@ def act(
 
     Its name, description and parameters are those of the function; a parameter annotated with
     `ActCall` is given the call (its key, its session) and not told to the model. It may be async.
-    It returns text, None, what JSON can say, or an `Outcome`; it raises `ActFailed` to say why it
+    It returns text, None, what JSON can say, media (a `MediaPart`, bytes of a picture, a list with
+    some), or an `Outcome`; it raises `ActFailed` to say why it
     did not act. What it says is text from outside, screened and fenced, unless you vouch for all
     of it with `trusted=True`. BadInput when a parameter has no type or nothing describes it.
     """

@@ -8,6 +8,7 @@ share one sync.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ from mentis.values.entry import Before, Draft, Entry
 from mentis.values.json import JsonObject
 from mentis.values.lease import Lease
 from mentis.values.mark import Mark
+from mentis.values.part import MediaPart
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
@@ -36,6 +38,7 @@ from .approvals import check_bound
 from .briefs import brief, clean, cut, join_reasons, short
 from .screening import is_withheld, screen_outcome, withheld_text
 
+_MOST_MEDIA = 16
 Written: TypeAlias = tuple[Draft, tuple[Mark, ...]]
 
 
@@ -132,9 +135,10 @@ class Journal:
 
         One that cannot be recorded says so; its act stays open until `catch_up` has recorded it.
         """
-        kept = [
-            (begun, self._kept(screen_outcome(self._screener, outcome))) for begun, outcome in ended
-        ]
+        screened = [(begun, screen_outcome(self._screener, outcome)) for begun, outcome in ended]
+        if news:  # the next turn is told in words
+            screened = [(begun, self._apart(outcome)) for begun, outcome in screened]
+        kept = [(begun, self._kept(outcome)) for begun, outcome in screened]
         endings = {begun.call.key: _ending(begun, outcome, news=news) for begun, outcome in kept}
         fault = self._append(list(endings.values()))
         if fault is None:
@@ -284,6 +288,7 @@ class Journal:
     def _kept(self, outcome: Outcome) -> Outcome:
         if is_withheld(outcome):
             return self._withheld(outcome)
+        outcome = self._bounded(outcome)
         size, limit = len(outcome.text.encode()), self._sizes.inline_bytes
         if size <= limit:
             return outcome if outcome.blob else replace(outcome, size=size)
@@ -292,8 +297,42 @@ class Journal:
         text = brief(outcome.text, limit=limit, size=size, blob=blob)
         return replace(outcome, text=text, reason=reason, blob=blob, size=size)
 
+    def _bounded(self, outcome: Outcome) -> Outcome:
+        """With as many of its media as there is room for; of the others a note."""
+        room, kept = self._sizes.result_bytes, list[MediaPart]()
+        for part in outcome.media:
+            room -= len(part.data or b"")
+            if room < 0 or len(kept) == _MOST_MEDIA:
+                break
+            kept.append(part)
+        if len(kept) == len(outcome.media):
+            return outcome
+        note = f"only {len(kept)} of {len(outcome.media)} media are kept: all are too much"
+        reason = short(join_reasons(outcome.reason, note))
+        return replace(outcome, media=tuple(kept), reason=reason)
+
+    def _apart(self, outcome: Outcome) -> Outcome:
+        """For whoever is told outside of a turn: media as blobs, and what they are in the text."""
+        if not outcome.media:
+            return outcome
+        lines = [
+            json.dumps({**fields, "blob": self._keep_bytes(part.data or b"")})
+            for part, fields in zip(
+                outcome.media, entries.media_fields(outcome)["media"], strict=True
+            )
+        ]
+        text = "\n".join(filter(None, (outcome.text, *lines)))
+        return replace(outcome, text=text, media=())
+
+    def _keep_bytes(self, content: bytes) -> Digest:
+        try:
+            return self._blobs.keep(content)
+        except MentisError:
+            return ""  # its digest stands beside it, and says what is missing
+
     def _withheld(self, outcome: Outcome) -> Outcome:
         """All the words of the tool are for the owner; what is told instead is ours."""
+        outcome = self._apart(outcome)
         words = "\n".join(filter(None, (outcome.reason, outcome.text)))
         size = len(words.encode())
         blob, notes = self._keep_apart(words)

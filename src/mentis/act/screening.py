@@ -7,6 +7,7 @@ there is something, in words of ours alone.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 
 from mentis.errors import MentisError
@@ -21,7 +22,8 @@ NOBODY = "nobody could look at it: there is no screener"
 
 def is_outside(outcome: Outcome) -> bool:
     """Not from the owner, the harness or the agent itself; nothing to say needs no look."""
-    return outcome.trust.rank > Trust.SELF.rank and bool(outcome.text or outcome.reason)
+    said = outcome.text or outcome.reason or outcome.media
+    return outcome.trust.rank > Trust.SELF.rank and bool(said)
 
 
 def screen_outcome(screener: Screener | None, outcome: Outcome) -> Outcome:
@@ -31,8 +33,15 @@ def screen_outcome(screener: Screener | None, outcome: Outcome) -> Outcome:
     """
     if not is_outside(outcome) or outcome.screening is not None:
         return outcome
-    words = "\n".join(filter(None, (outcome.reason, outcome.text)))
+    words = "\n".join(filter(None, (outcome.reason, outcome.text, *_media_words(outcome))))
     return replace(outcome, screening=_look(screener, words, outcome.source))
+
+
+def _media_words(outcome: Outcome) -> Iterator[str]:
+    """What can be read of a picture or document without looking at it."""
+    for part in outcome.media:
+        yield part.name
+        yield part.extracted
 
 
 def withheld_text(outcome: Outcome, size: int, blob: Digest) -> str:

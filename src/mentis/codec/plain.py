@@ -31,9 +31,10 @@ def _names(cls: type[Value]) -> tuple[str, ...]:
 
 @cache
 def _late(cls: type[Value]) -> tuple[tuple[str, object], ...]:
-    """Fields that are left out while they have their default, and that default."""
+    """Fields that are left out while they have their default, and that default as JSON has it."""
     known = fields(cast("type[DataclassInstance]", cls))
-    return tuple((one.name, one.default) for one in known if one.metadata.get("late"))
+    late = (one for one in known if one.metadata.get("late"))
+    return tuple((one.name, _plain_field(one.default, one.name)) for one in late)
 
 
 def _plain_field(content: object, place: str) -> object:

@@ -35,8 +35,9 @@ class Abilities(Value):
     where there are no native tools, an answer can be held to a JSON schema, and so to calls.
     `raw_arguments`: a replayed call may carry arguments that are no JSON, where they are a text.
     `encrypted_reasoning`: thoughts can be asked for in a form that only the provider reads.
-    `strict_tools`: the provider can hold the model to a tool's schema. Limits (`request_bytes`,
-    `images`, `tools`) are 0 where unknown.
+    `strict_tools`: the provider can hold the model to a tool's schema. `result_media`: the
+    result of a call can hold pictures and documents. Limits (`request_bytes`, `images`, `tools`)
+    are 0 where unknown.
 
     Prices of the cache are multiples of plain input. `cache_lookback`: how many blocks before a
     mark an earlier one is found (0: all). `cache_here`: it ends with this process.
@@ -87,6 +88,7 @@ class Abilities(Value):
     images: int = 0
     tools: int = 0
     strict_tools: bool = False
+    result_media: bool = False
 
     @property
     def calls(self) -> Calls:

@@ -102,7 +102,14 @@ _CHAT: Mapping[str, Abilities] = {
 def _in_responses(row: Abilities) -> Abilities:
     """The same model behind the other API: no audio, no seed, its own name for the limit."""
     ttls = ("12h", "30m") if row.cache == "openai" else row.cache_ttls
-    return replace(row, audio=False, seed=False, limit_key="max_output_tokens", cache_ttls=ttls)
+    return replace(
+        row,
+        audio=False,
+        seed=False,
+        limit_key="max_output_tokens",
+        cache_ttls=ttls,
+        result_media=True,
+    )
 
 
 _RESPONSES = {
@@ -129,6 +136,7 @@ _CLAUDE = Abilities(
     priced_as="anthropic",
     request_bytes=32 * 1024 * 1024,
     images=100,
+    result_media=True,
 )
 _TOLD_MIDWAY = replace(_CLAUDE, mid_system="after", strict_tools=True)
 _UNFORCED = replace(_TOLD_MIDWAY, forced_tool_choice=False)
@@ -168,7 +176,9 @@ _GEMINI = Abilities(
     prefill=True,
 )
 # The mode VALIDATED: FunctionCallingConfig in googleapis/google/ai/generativelanguage/v1beta
-_GEMINI_3 = replace(_GEMINI, signed_calls=True, prefill=False, strict_tools=True)
+_GEMINI_3 = replace(
+    _GEMINI, signed_calls=True, prefill=False, strict_tools=True, result_media=True
+)
 _GEMINI_ROWS: Mapping[str, Abilities] = {
     "gemini-2.5-flash": replace(_GEMINI, cache_minimum=1024, strict_tools=True),
     "gemini-3": _GEMINI_3,

@@ -146,19 +146,23 @@ def _in_order(reply: Reply, calls: Mapping[str, ToolCallPart]) -> tuple[Part, ..
 
 
 def result_turn(outcomes: Sequence[Outcome]) -> Turn:
-    """What came of calls, as the model is told it."""
-    parts = tuple(
-        ToolResultPart(
-            outcome.action.call_id,
-            outcome.action.type,
-            _told(outcome),
-            failed=outcome.state not in ("done", "waiting"),
-            trust=outcome.trust,
-            verdict="" if outcome.screening is None else outcome.screening.outcome,
-        )
-        for outcome in outcomes
+    """What came of calls, as the model is told it. Each has its pictures and documents after it,
+    kept as those of a message are.
+    """
+    parts = [part for outcome in outcomes for part in (_result(outcome), *outcome.media)]
+    return Turn("user", tuple(parts), Trust.UNTRUSTED)
+
+
+def _result(outcome: Outcome) -> ToolResultPart:
+    return ToolResultPart(
+        outcome.action.call_id,
+        outcome.action.type,
+        _told(outcome),
+        failed=outcome.state not in ("done", "waiting"),
+        trust=outcome.trust,
+        verdict="" if outcome.screening is None else outcome.screening.outcome,
+        media=len(outcome.media),
     )
-    return Turn("user", parts, Trust.UNTRUSTED)
 
 
 def _told(outcome: Outcome) -> str:

@@ -123,11 +123,18 @@ def _block(
             {"type": "tool_use", "id": item.id, "name": item.name, "input": item.arguments}
         )
     elif isinstance(item, Result):
-        page.trace(f"/content/{len(blocks)}/content", item)
+        content: object = item.text
+        where = f"/content/{len(blocks)}/content"
+        if item.media:
+            words = [{"type": "text", "text": item.text}] if item.text.strip() else []
+            content = [*words, *map(_media, item.media)]
+            where = f"{where}/0/text" if words else ""
+        if where:
+            page.trace(where, item)
         result: dict[str, object] = {
             "type": "tool_result",
             "tool_use_id": item.id,
-            "content": item.text,
+            "content": content,
         }
         if item.failed:
             result["is_error"] = True

@@ -88,9 +88,12 @@ class CallItem:
 
 @dataclass(slots=True)
 class Result(SourcedText):
+    """`media` are those that the format has a place for in a result."""
+
     id: str = ""
     name: str = ""
     failed: bool = False
+    media: tuple[Media, ...] = ()
 
 
 @dataclass(slots=True)
@@ -179,6 +182,8 @@ def weight_of(messages: Iterable[WireMessage]) -> int:
         for item in message.items:
             if isinstance(item, SourcedText):
                 total += len(item.text)
+                if type(item) is Result:
+                    total += sum(len(one.part.data or b"") * 4 // 3 for one in item.media)
             elif type(item) is CallItem:
                 total += item.size
             elif type(item) is Media:

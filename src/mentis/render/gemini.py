@@ -102,6 +102,8 @@ def _part(
         key = "error" if item.failed else "output"
         answer["name"] = item.name
         answer["response"] = {key: item.text}
+        if item.media:
+            answer["parts"] = [_media(one) for one in item.media]
         page.trace(f"/parts/{len(parts)}/functionResponse/response/{key}", item)
         parts.append({"functionResponse": answer})
     elif isinstance(item, Media):

@@ -37,7 +37,7 @@ from .draft import (
 from .media import MediaDesk
 from .names import CallIds, Names
 from .notices import Notices, notice
-from .pairing import Pairs
+from .pairing import Pairs, Place
 from .wording import Guard, clean, in_words, sayable
 
 _NONE: JsonObject = {}
@@ -52,6 +52,10 @@ _SPEAKERS: dict[type[Part], Speaker] = {
 }
 # The formats in which the arguments of a call are a text.
 _TEXT_ARGUMENTS = ("openai-chat", "openai-responses")
+# What a result can hold beside its text, where a model takes that at all.
+_PAGES = frozenset({"image", "document"})
+_NO_KINDS = frozenset[str]()
+_IN_RESULTS = {"anthropic": _PAGES, "openai-responses": _PAGES, "gemini": _PAGES}
 # What the state of a thought must hold for its issuer to take it back, by wire and by its type.
 _REPLAYS = {
     ("anthropic", ""): ("signature",),
@@ -85,6 +89,9 @@ class Telling:
     losses: list[Loss] = field(default_factory=list[Loss])
     messages: list[WireMessage] = field(default_factory=list[WireMessage])
     _issued: set[str] = field(default_factory=set[str])
+    _sent: set[Place] = field(default_factory=set[Place])  # media that went with their result
+    _laid: dict[Place, Text] = field(default_factory=dict[Place, Text])
+    _headed: set[int] = field(default_factory=set[int])
     desk: MediaDesk = field(init=False)
 
     def __post_init__(self) -> None:
@@ -124,7 +131,8 @@ class Telling:
                 answers = []
             item = self._item(part, turn, place, pairs)
             if item is None:
-                told = told or type(part) is ToolResultPart  # with the call that it answers
+                # With the call that it answers, or with the result that it came with.
+                told = told or type(part) is ToolResultPart or place in self._sent
                 continue
             told = True
             self._say(_SPEAKERS.get(type(part), turn.role), item, fresh=fresh or calls)
@@ -159,7 +167,7 @@ class Telling:
             return self._leftover(part, place, pairs)
         if isinstance(part, ReasoningPart):
             return self._thought(part, place[0])
-        return self._media(part, turn, place[0])
+        return self._media(part, turn, place, pairs)
 
     def _text(self, part: TextPart, turn: Turn, number: int) -> Text | None:
         text, role = part.text, turn.role
@@ -218,12 +226,32 @@ class Telling:
             spans = (notice(told, why="a call must be answered"),)
             return Result(told, spans, id=call.id, name=call.name, failed=True)
         text = clean(part.text, self.losses)
+        # One format refuses anything but text in the result of a call that failed.
+        inside = part.media and not (part.failed and self.wire == "anthropic")
+        media = self._result_media(pairs, place) if inside else ()
         if part.fence is None:
             source = f"result of {part.name}"
-            return Result(text, source, part.trust, _SESSION, call.id, call.name, part.failed)
+            told = Result(text, source, part.trust, _SESSION, call.id, call.name, part.failed)
+            told.media = media
+            return told
         spans = _told_result(part, text)
         joined = join_spans(spans)
-        return Result(joined, spans, id=call.id, name=call.name, failed=part.failed)
+        return Result(joined, spans, id=call.id, name=call.name, failed=part.failed, media=media)
+
+    def _result_media(self, pairs: Pairs, call: Place) -> tuple[Media, ...]:
+        """Those that the format takes inside of a result; the others are said beside it."""
+        kinds = _IN_RESULTS.get(self.wire, _NO_KINDS) if self.able.result_media else _NO_KINDS
+        laid: list[Media] = []
+        for where, part in pairs.media.get(call, {}).items():
+            if part.kind not in kinds or part.data is None:
+                continue
+            item = self.desk.lay(part, _SESSION)
+            if isinstance(item, Media):
+                laid.append(item)
+                self._sent.add(where)
+            else:
+                self._laid[where] = item
+        return tuple(laid)
 
     def _say_result(self, call: ToolCallPart, pairs: Pairs, place: tuple[int, int]) -> None:
         """Where there are no native tools, an answer is a text of the user's side."""
@@ -261,13 +289,29 @@ class Telling:
             self.lose("reasoning", f"reasoning of turn {number} cannot be replayed here")
         return None
 
-    def _media(self, part: MediaPart, turn: Turn, number: int) -> Media | Text:
+    def _media(
+        self, part: MediaPart, turn: Turn, place: Place, pairs: Pairs
+    ) -> Media | Text | None:
+        if place in self._sent:
+            return None
+        if (result := pairs.media_of.get(place)) is not None:
+            self._head_media(result)
+            return self._laid.get(place) or self.desk.lay(part, _SESSION)
         if turn.role == "assistant":
-            state = self._state(part.state, number) if part.state else _NONE
+            state = self._state(part.state, place[0]) if part.state else _NONE
             if part.data is not None and self._is_signed(state):
                 return Media(part, part.mime, state)
             return self.desk.not_sent(part, self.notices.say("reason_own"), Stability.SESSION)
         return self.desk.lay(part, Stability.SESSION)
+
+    def _head_media(self, result: ToolResultPart) -> None:
+        """Beside its result a picture needs a word of whose it is, once."""
+        if id(result) in self._headed:
+            return
+        self._headed.add(id(result))
+        name = f"{_plain(result.name)} {_plain(result.call_id)}".strip()
+        heading = self.notices.say("notice_result", name=name)
+        self._say("user", of(notice(heading, why="media of a result")), fresh=True)
 
     def _state(self, state: ProviderState, number: int) -> JsonObject:
         """State is for the one who issued it; anybody else would refuse it."""

@@ -177,9 +177,13 @@ def _thought(page: Page, item: ThoughtItem, *, followed: bool) -> None:
 def _results(page: Page, message: WireMessage) -> None:
     for item in message.items:
         if type(item) is Result:
-            page.trace("/output", item)
             written = {"type": "function_call_output", "call_id": item.id}
-            page.add({**written, "output": item.text})
+            output: object = item.text
+            if item.media:
+                words = {"type": "input_text", "text": item.text}
+                output = [words, *map(_media, item.media)]
+            page.trace("/output/0/text" if item.media else "/output", item)
+            page.add({**written, "output": output})
 
 
 def _tool(tool: DeclaredTool) -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from mentis.values.part import TextPart, ToolCallPart, ToolResultPart
+from mentis.values.part import MediaPart, TextPart, ToolCallPart, ToolResultPart
 from mentis.values.turn import Turn
 
 Place = tuple[int, int]  # the number of the turn, the number of the part in it
@@ -19,6 +19,10 @@ class Pairs:
     orphans: set[Place] = field(default_factory=set[Place])
     repeated: set[Place] = field(default_factory=set[Place])
     called: list[str] = field(default_factory=list[str])  # the names, in the order of the calls
+    media: dict[Place, dict[Place, MediaPart]] = field(  # of the answer, by the place of its call
+        default_factory=dict[Place, dict[Place, MediaPart]]
+    )
+    media_of: dict[Place, ToolResultPart] = field(default_factory=dict[Place, ToolResultPart])
 
 
 def pair(turns: Sequence[Turn]) -> Pairs:
@@ -37,7 +41,19 @@ def pair(turns: Sequence[Turn]) -> Pairs:
                 calls.setdefault(part.id, []).append((number, index))
             elif type(part) is ToolResultPart:
                 _answer(pairs, part, (number, index), calls.get(part.call_id))
+                if part.media:
+                    _own_media(pairs, part, turn, (number, index))
     return pairs
+
+
+def _own_media(pairs: Pairs, part: ToolResultPart, turn: Turn, place: Place) -> None:
+    number, index = place
+    after = enumerate(turn.parts[index + 1 : index + 1 + part.media], start=index + 1)
+    media = {(number, n): one for n, one in after if type(one) is MediaPart}
+    pairs.media_of |= dict.fromkeys(media, part)
+    call = next((call for call, answer in pairs.answers.items() if answer is part), None)
+    if call is not None:
+        pairs.media[call] = media
 
 
 def _answer(pairs: Pairs, part: ToolResultPart, place: Place, calls: list[Place] | None) -> None:

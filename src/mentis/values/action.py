@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from .cognition import Screening
 from .json import JsonObject
+from .part import MediaPart
 from .trust import Trust
 from .value import LATE, Value
 
@@ -42,6 +43,7 @@ class Outcome(Value):
     `key` is that of the call. A result that is too large for the record is kept as a blob; `text`
     is then a brief of it, and `size` what it has in bytes. `source` says who answered. `screening`
     is the verdict on what came from outside; dropped, the tool's words are in the blob alone.
+    `media` are the pictures, sounds and documents that came with the text, each by its bytes.
     """
 
     action: Action
@@ -54,3 +56,4 @@ class Outcome(Value):
     size: int = 0
     source: str = ""
     screening: Screening | None = field(default=None, metadata=LATE)
+    media: tuple[MediaPart, ...] = field(default=(), metadata=LATE)

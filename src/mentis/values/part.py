@@ -64,7 +64,8 @@ Verdict: TypeAlias = Literal["", "clean", "suspicious", "dropped"]  # "": nobody
 @dataclass(frozen=True, slots=True)
 class ToolResultPart(Value):
     """`trust` says who vouches for the text, `verdict` what screening said of it. A `fence` is set
-    where nobody vouches, for as long as it is told: a conversation keeps none.
+    where nobody vouches, for as long as it is told: a conversation keeps none. `media`: so many of
+    the media parts right after it came with it.
     """
 
     call_id: str
@@ -75,6 +76,7 @@ class ToolResultPart(Value):
     trust: Trust = field(default=Trust.UNTRUSTED, metadata=LATE)
     fence: Fence | None = field(default=None, metadata=LATE)
     verdict: Verdict = field(default="", metadata=LATE)
+    media: int = field(default=0, metadata=LATE)
 
 
 @dataclass(frozen=True, slots=True)

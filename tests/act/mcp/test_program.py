@@ -11,6 +11,7 @@ import pytest
 
 from mentis.act.mcp.declared import ToolOverride
 from mentis.values.digest import Digest, digest
+from mentis.values.part import MediaPart
 from mentis.values.trust import Trust
 
 from .conftest import TIMES, Keeping, sdk
@@ -76,7 +77,7 @@ async def test_the_tools_of_a_program_are_acts_that_can_be_done(
         assert found.errors[0] == "ready, and my secret is [redacted]"
 
 
-async def test_what_is_no_text_is_described_and_kept_and_nothing_is_fetched(
+async def test_media_arrive_as_media_what_else_is_no_text_is_kept_and_nothing_is_fetched(
     keeping: Keeping,
 ) -> None:
     blobs: list[bytes] = []
@@ -86,20 +87,22 @@ async def test_what_is_no_text_is_described_and_kept_and_nothing_is_fetched(
         return digest(content)
 
     async with keeping(sdk(), keep=keep) as kept:
-        lines = (await kept.do("sdk_media")).text.split("\n")
+        outcome = await kept.do("sdk_media")
+        lines = outcome.text.split("\n")
+        assert outcome.media == (MediaPart("image", "image/png", data=b"\x89PNG\r\n"),)
         assert lines[0] == "look:"
         image, audio, link, inside = (json.loads(line) for line in lines[1:5])
         assert image == {
             "type": "image",
             "mimeType": "image/png",
             "bytes": 6,
-            "blob": digest(b"\x89PNG\r\n"),
+            "digest": digest(b"\x89PNG\r\n"),
         }
         assert audio["problem"].startswith("not base64")
         assert link["uri"] == "http://127.0.0.1:1/never-fetched"
         assert (inside["uri"], lines[5]) == ("file:///a", "inside")
         assert json.loads(lines[6])["bytes"] == 3
-        assert blobs == [b"\x89PNG\r\n", b"\x00\x01\x02"]
+        assert blobs == [b"\x00\x01\x02"]
 
         big = await kept.do("sdk_big", size=10_000_000)
         assert (big.state, len(big.text)) == ("done", 10_000_000)

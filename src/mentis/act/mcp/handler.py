@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
@@ -13,7 +14,7 @@ from mentis.values.trust import Trust
 
 from .connection import Connection
 from .listing import ListedTool
-from .results import Keep, misfit, text_of
+from .results import Keep, media_in, misfit, text_of
 from .watch import MORE_THAN, TOO_LARGE
 
 if TYPE_CHECKING:
@@ -115,16 +116,17 @@ class McpHandler:
             reason = f"the server wants more first: {', '.join(wanted) or 'another call'}"
             return self._outcome(call, "refused", reason)
         try:
-            text = await text_of(result, self._line.keep)
+            text, media = await text_of(result, self._line.keep), media_in(result)
         except (ValueError, RecursionError):
             return self._outcome(call, "crashed", "the answer holds what JSON cannot say")
         if result.is_error:
-            return self._outcome(call, "crashed", "the tool reported an error", text)
+            failed = self._outcome(call, "crashed", "the tool reported an error", text)
+            return replace(failed, media=media)
         if fault := misfit(result, self._listed.tool, self._listed.output):
             fault = self._line.clean(fault)
             reason = f"the answer does not fit the schema the server declared: {fault}"
             return self._outcome(call, "crashed", reason[: 2 * _SHORT], text)
-        return self._outcome(call, "done", "", text)
+        return replace(self._outcome(call, "done", "", text), media=media)
 
     def _outcome(self, call: ActCall, state: OutcomeState, reason: str, text: str = "") -> Outcome:
         """A server that repeats the secrets it was given is not to bring them into the record."""

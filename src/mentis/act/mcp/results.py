@@ -1,5 +1,6 @@
 """The answer of an MCP server as text. Everything in it is untrusted: nothing is followed or
-fetched, and what is not text is described, and kept if there is a place for it.
+fetched. Pictures, sounds and documents stay what they are; what else is not text is described, and
+kept if there is a place for it.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from mentis.act.payloads import fault_in
+from mentis.act.returned import media_part
 from mentis.errors import BadInput
 from mentis.values.digest import Digest, digest
 from mentis.values.json import JsonObject
+from mentis.values.part import MediaPart
 from mentis.values.tool import ToolDeclaration
 
 if TYPE_CHECKING:
@@ -21,9 +24,17 @@ if TYPE_CHECKING:
 Keep: TypeAlias = Callable[[bytes], Awaitable[Digest]]
 
 
+def media_in(result: CallToolResult) -> tuple[MediaPart, ...]:
+    """Its pictures, sounds and documents, as far as they are what they say."""
+    found = [_media(part) for part in result.content]
+    return tuple(one for one in found if one is not None)
+
+
 async def text_of(result: CallToolResult, keep: Keep | None) -> str:
     """All parts, one after the other. ValueError if JSON has no words for what is in it."""
-    parts = [await _part(part, keep) for part in result.content]
+    parts = [
+        await _part(part, None if _media(part) is not None else keep) for part in result.content
+    ]
     if result.structured_content is not None and not _said(
         parts, cast("object", result.structured_content)
     ):
@@ -87,6 +98,24 @@ async def _part(part: ContentBlock, keep: Keep | None) -> str:
             if text is not None:
                 return f"{_line(told)}\n{text}"
             return _line(told, *await _kept(cast("str", blob), keep))
+
+
+def _media(part: ContentBlock) -> MediaPart | None:
+    match part.type:
+        case "image" | "audio":
+            return _decoded(part.data, part.mime_type)
+        case "resource" if (blob := getattr(part.resource, "blob", None)) is not None:
+            name = str(part.resource.uri).rpartition("/")[2]
+            return _decoded(cast("str", blob), part.resource.mime_type or "", name=name)
+        case _:
+            return None
+
+
+def _decoded(encoded: str, mime: str, *, name: str = "") -> MediaPart | None:
+    try:
+        return media_part(binascii.a2b_base64(encoded, strict_mode=True), mime, name=name)
+    except ValueError:
+        return None
 
 
 async def _kept(encoded: str, keep: Keep | None) -> tuple[JsonObject]:
