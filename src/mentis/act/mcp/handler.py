@@ -116,9 +116,11 @@ class McpHandler:
             reason = f"the server wants more first: {', '.join(wanted) or 'another call'}"
             return self._outcome(call, "refused", reason)
         try:
-            text, media = await text_of(result, self._line.keep), media_in(result)
+            text = await text_of(result, self._line.keep)
         except (ValueError, RecursionError):
             return self._outcome(call, "crashed", "the answer holds what JSON cannot say")
+        clean = self._line.clean
+        media = tuple(replace(one, name=clean(one.name)) for one in media_in(result))
         if result.is_error:
             failed = self._outcome(call, "crashed", "the tool reported an error", text)
             return replace(failed, media=media)
