@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .values.entry import Entry, Uptime, Verdict
     from .values.library import Library
     from .values.memories import MemoryDraft, MemoryFilter
+    from .values.options import CallOptions
     from .values.part import MediaPart
     from .values.persona import Persona, Profile
     from .values.recalled import RecalledContext, Stimulus
@@ -68,6 +69,7 @@ _HOMES = {
     "AssembledPrompt": "values.assembly",
     "Block": "values.block",
     "BudgetReached": "errors",
+    "CallOptions": "values.options",
     "CallbackChannel": "act.builtin.channels",
     "Composition": "compose.compose",
     "CountingIds": "ports.ids",
@@ -130,6 +132,7 @@ __all__ = (
     "AssembledPrompt",
     "Block",
     "BudgetReached",
+    "CallOptions",
     "CallbackChannel",
     "Composition",
     "CountingIds",

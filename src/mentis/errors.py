@@ -19,6 +19,7 @@ MentisError
 │   │   └── SenseTooLarge        sense-too-large   no route has room for what was sensed
 │   ├── RenderError          render            the request cannot be said in this wire format
 │   ├── RouteError           route             a route is unknown or incomplete
+│   │   └── OptionError          option            an option of a call that cannot be sent
 │   ├── ReplayError          replay            a recorded turn cannot be put together again
 │   ├── BudgetReached        budget-reached    a limit on tokens or money that you set is reached
 │   ├── SigningKeyError      signing-key       the ledger's key is missing or not safe to use
@@ -149,6 +150,10 @@ class RenderError(UserError):
 
 class RouteError(UserError):
     code = "route"
+
+
+class OptionError(RouteError):
+    code = "option"
 
 
 class ReplayError(UserError):

@@ -26,6 +26,7 @@ from mentis.ports.clock import FixedClock
 from mentis.ports.secrets import ListedSecrets
 from mentis.render.wires import render_for
 from mentis.settle.readers import reader_for
+from mentis.values.options import CallOptions
 from mentis.values.rendering import Rendering
 from mentis.values.request import PromptRequest
 from mentis.values.route import Backend, Route
@@ -99,6 +100,17 @@ async def test_anthropic_is_told_the_version_the_payload_is_made_for(server: Ser
     server.body = ANTHROPIC
     await ask(route_to(server, "anthropic"))
     assert server.received[0].headers["anthropic-version"] == "2026-10-21"
+
+
+async def test_headers_of_the_options_go_out_beside_ours_and_betas_in_their_own(
+    server: Server,
+) -> None:
+    server.body = ANTHROPIC
+    options = CallOptions(headers={"X-Title": "Mentis"}, betas=("one", "two"))
+    await ask(route_to(server, "anthropic", options=options))
+    sent = server.received[0].headers
+    assert (sent["x-title"], sent["anthropic-beta"]) == ("Mentis", "one,two")
+    assert sent["authorization"] == f"Bearer {KEY}"
 
 
 async def test_the_official_clients_use_the_same_paths_and_headers(server: Server) -> None:

@@ -17,7 +17,7 @@ from mentis.app.agent import Agent
 from mentis.ask.one_call import call_route
 from mentis.ask.route_check import check_routes
 from mentis.call.dialects import PLACES
-from mentis.errors import MentisError, ProviderRefused, RouteError, StoreDamaged
+from mentis.errors import MentisError, OptionError, ProviderRefused, RouteError, StoreDamaged
 from mentis.home.create import create_home
 from mentis.home.ledger import open_postgres
 from mentis.home.parts import Parts
@@ -218,6 +218,21 @@ async def test_trust_is_in_this_key_and_this_server_and_in_no_other(
     assert server.keys == []
     choose(home, default=route_to(f"{server.url}/deeper"))
     assert await chat(home) == "Hi"
+
+
+@pytest.mark.parametrize(
+    "options", ['headers = { x-note = "KEY" }', 'body = { note = ["Look: KEY"] }']
+)
+async def test_the_key_of_another_route_travels_in_no_option(
+    home: Path, listener: Listener, options: str
+) -> None:
+    """Though nobody could tell by its looks that it is one."""
+    other = '{ url = "https://models.example/v1", model = "m", key_env = "AWS_SECRET_ACCESS_KEY" }'
+    own = f'{{ url = "{listener.url}", model = "m", options = {{ {options} }} }}'
+    choose(home, other=other, default=own.replace("KEY", SECRET))
+    with pytest.raises(OptionError, match="hold the key in AWS_SECRET_ACCESS_KEY"):
+        await chat(home)
+    assert not listener.was_called()
 
 
 async def test_a_redirect_takes_no_key_along(

@@ -75,7 +75,7 @@ def _validate_gemini(payload: Mapping[str, Any]) -> None:
 
     known = {
         *("contents", "systemInstruction", "tools", "toolConfig"),
-        *("generationConfig", "cachedContent"),
+        *("generationConfig", "cachedContent", "safetySettings", "serviceTier"),
     }
     assert set(payload) <= known, f"unknown keys {set(payload) - known}"
     for content in payload["contents"]:

@@ -8,6 +8,7 @@ from mentis.compose.purposes import Policies
 from mentis.errors import HomeTooNew, RouteError, SettingsError
 from mentis.settings.settings import Settings, describe
 from mentis.settings.sources import FILE, LiveSettings, load_settings
+from mentis.values.options import CallOptions
 
 
 def load(tmp_path: Path, text: str, **environ: str) -> Settings:
@@ -50,6 +51,20 @@ def test_the_environment_wins_over_the_file_and_each_value_tells_its_origin(
     assert found["routes.default.seed"] == (3, "mentis.toml:4")
     assert found["store.busy_seconds"] == (2.0, "mentis.toml:6")
     assert found["limits.message_chars"] == (100_000, "default")
+
+
+def test_options_of_a_route_are_set_in_the_file_and_by_variables(tmp_path: Path) -> None:
+    text = "[routes.default]\ntemperature = 0.1\n[routes.default.options]\ntop_p = 0.9\n"
+    settings = load(tmp_path, text, MENTIS_ROUTES__DEFAULT__OPTIONS__STOP='["END"]')
+    route = settings.route()
+    assert (route.temperature, route.options) == (0.1, CallOptions(top_p=0.9, stop=("END",)))
+    assert origins(settings)["routes.default.options.top_p"] == (0.9, "mentis.toml:4")
+
+
+def test_an_option_that_cannot_be_sent_is_refused_where_it_stands(tmp_path: Path) -> None:
+    text = '[routes.default.options]\nheaders = { Authorization = "Bearer x" }\n'
+    with pytest.raises(SettingsError, match="'Authorization' is a header for keys"):
+        load(tmp_path, text)
 
 
 def test_a_key_with_a_dot_in_it_is_found_where_it_stands(tmp_path: Path) -> None:

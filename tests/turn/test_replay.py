@@ -14,7 +14,14 @@ import pytest
 
 from mentis.app.agent import Agent
 from mentis.call.scripted import ScriptedProvider
-from mentis.errors import LedgerError, MentisError, ReplayError, StoreDamaged, UsageError
+from mentis.errors import (
+    LedgerError,
+    MentisError,
+    OptionError,
+    ReplayError,
+    StoreDamaged,
+    UsageError,
+)
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
 from mentis.ledger.chain import make_stamp
@@ -32,6 +39,7 @@ from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.tools.acts import open_acts
 from mentis.values.entry import Draft
 from mentis.values.memories import MemoryDraft
+from mentis.values.options import CallOptions
 from mentis.values.part import MediaPart
 from mentis.values.recalled import Stimulus
 from mentis.values.rendering import Rendering
@@ -149,6 +157,27 @@ async def test_each_turn_is_the_same_bytes_after_everything_around_it_changed(
     assert b"cello" in bodies[2]
     assert b"Other words" not in bodies[2]
     assert b"harp" in now
+
+
+async def test_a_turn_with_options_of_its_own_is_replayed_with_them(tmp_path: Path) -> None:
+    home = home_in(tmp_path)
+    chosen = CallOptions(top_p=0.5, temperature=0.0, stop=("END",), body={"metadata": {"a": "b"}})
+    async with opened(home, "One.", "Two.") as agent:
+        with_options = await agent.chat("Hello.", options=chosen)
+        without = await agent.chat("Hello again.")
+    assert b'"temperature":0.0,"top_p":0.5,"stop":["END"]' in with_options.rendering.body()
+    assert b"top_p" not in without.rendering.body()
+    async with opened(home, provider=Silent()) as agent:
+        replayed = [agent.replay(index) for index in range(2)]
+    assert [one.identical for one in replayed] == [True, True]
+    assert replayed[0].rendering.body() == with_options.rendering.body()
+
+
+async def test_options_that_cannot_be_sent_leave_no_turn(tmp_path: Path) -> None:
+    async with opened(home_in(tmp_path), "One.") as agent:
+        with pytest.raises(OptionError):
+            await agent.chat("Hello.", options=CallOptions(body={"messages": []}))
+        assert agent.history() == ()
 
 
 async def test_a_turn_keeps_little_and_what_turns_share_is_kept_once(tmp_path: Path) -> None:

@@ -94,8 +94,12 @@ def field_names(cls: type[Any]) -> list[str]:
 def told_names(cls: type[Any], value: Value) -> list[str]:
     """All of them, but those that came later and say nothing: old bytes stay as they were."""
     late = [one for one in dataclasses.fields(cls) if one.metadata.get("late")]
-    silent = {one.name for one in late if getattr(value, one.name) == one.default}
+    silent = {one.name for one in late if getattr(value, one.name) == default_of(one)}
     return [name for name in field_names(cls) if name not in silent]
+
+
+def default_of(one: dataclasses.Field[Any]) -> object:
+    return one.default if one.default_factory is dataclasses.MISSING else one.default_factory()
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)

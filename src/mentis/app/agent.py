@@ -23,6 +23,7 @@ from mentis.ask.ask import OnDelta
 from mentis.ask.attachments import check_words, read_attachments
 from mentis.ask.attempt import render_request
 from mentis.ask.previous import read_previous
+from mentis.codec.option_check import check_options
 from mentis.codec.request_check import check_request
 from mentis.compose.compose import Composition
 from mentis.errors import BadInput, MentisError, UsageError
@@ -93,6 +94,7 @@ from mentis.values.assembly import AssembledPrompt
 from mentis.values.caching import CacheReconciliation, Forecast
 from mentis.values.cognition import Sense
 from mentis.values.entry import Entry, Verdict
+from mentis.values.options import CallOptions
 from mentis.values.part import ToolResultPart
 from mentis.values.persona_update import PersonaUpdate, Progress, Trigger
 from mentis.values.recalled import RESUME, RecalledContext, Stimulus
@@ -202,10 +204,16 @@ class Agent:
         """Servers that have not said yet what they can do: the turn that began waits for them."""
         return self._parts.acting.tools.connecting
 
-    def compose(self, message: str | Stimulus, *, session: str = "main") -> Composition:
+    def compose(
+        self,
+        message: str | Stimulus,
+        *,
+        session: str = "main",
+        options: CallOptions | None = None,
+    ) -> Composition:
         """The request and trace for this message, as if it were sent now. Nothing is sent."""
         stimulus = self._stimulus(message)
-        parts = self._parts
+        parts = self._calling(options)
         history = told_history(parts.record, checked_id(session, "session"), stimulus.replaces)
         present = parts.look()
         outlook = recall_scope(parts.recaller, parts.acting, present, stimulus, session=session)
@@ -223,10 +231,17 @@ class Agent:
             recalled=brought,
         ).composed
 
-    def render(self, message: str | Stimulus, *, session: str = "main") -> Rendering:
+    def render(
+        self,
+        message: str | Stimulus,
+        *,
+        session: str = "main",
+        options: CallOptions | None = None,
+    ) -> Rendering:
         """The exact payload for this message. Nothing is sent."""
         return render_request(
-            self.compose(message, session=session).request, self._parts.models.route
+            self.compose(message, session=session, options=options).request,
+            self._calling(options).models.route,
         )
 
     async def connect(self) -> tuple[ToolDeclaration, ...]:
@@ -318,21 +333,24 @@ class Agent:
         session: str = "main",
         results: Mapping[str, str] | Sequence[ToolResultPart] = (),
         on_delta: OnDelta | None = None,
+        options: CallOptions | None = None,
     ) -> TurnResult:
         """Send a message and read the answer to its end; `on_delta` gets every piece as it comes.
 
         Tools are used in between, as often as the answer asks for it. A `Stimulus` carries what
         comes with the words: attachments, the message it answers, facts about this turn, what is
         around the conversation. Instead of a message, `results` answer the calls that the last turn
-        left to the caller (`result.calls`), by their ids, and the turn goes on.
+        left to the caller (`result.calls`), by their ids, and the turn goes on. `options` hold for
+        the calls of this turn, before those of its routes.
         """
+        parts = self._calling(options)
         if results:
             stimulus = await to_thread.run_sync(self._with_results, message, session, results)
         else:
             stimulus = await to_thread.run_sync(self._stimulus, message)
         async with self._answering(session) as (reading, left):
             result = await run_turn(
-                self._parts,
+                parts,
                 stimulus,
                 session=session,
                 on_delta=on_delta or _ignore,
@@ -377,25 +395,44 @@ class Agent:
                 reading=reading,
             )
 
+    def _calling(self, options: CallOptions | None) -> AgentParts:
+        if options is None:
+            return self._parts
+        return self._parts.asking(self._parts.models.calling(check_options(options)))
+
     async def regenerate(
-        self, *, session: str = "main", on_delta: OnDelta | None = None
+        self,
+        *,
+        session: str = "main",
+        on_delta: OnDelta | None = None,
+        options: CallOptions | None = None,
     ) -> TurnResult:
         """Ask once more with the last message; the earlier answer is kept, and no longer told."""
         again = partial(message_again, self._parts.record, self._parts.inputs)
         stimulus = await to_thread.run_sync(again, checked_id(session, "session"))
-        return await self.chat(stimulus, session=session, on_delta=on_delta)
+        return await self.chat(stimulus, session=session, on_delta=on_delta, options=options)
 
     async def edit(
-        self, number: int, text: str, *, session: str = "main", on_delta: OnDelta | None = None
+        self,
+        number: int,
+        text: str,
+        *,
+        session: str = "main",
+        on_delta: OnDelta | None = None,
+        options: CallOptions | None = None,
     ) -> TurnResult:
         """Say message `number` in other words; what followed it is kept, and no longer told."""
         checked_id(session, "session")
         again = partial(message_again, self._parts.record, self._parts.inputs, text=text)
         stimulus = await to_thread.run_sync(again, session, number)
-        return await self.chat(stimulus, session=session, on_delta=on_delta)
+        return await self.chat(stimulus, session=session, on_delta=on_delta, options=options)
 
     async def start_conversation(
-        self, *, session: str = "main", on_delta: OnDelta | None = None
+        self,
+        *,
+        session: str = "main",
+        on_delta: OnDelta | None = None,
+        options: CallOptions | None = None,
     ) -> TurnResult:
         """Let the agent begin the conversation; only what it says is kept."""
         parts = self._parts
@@ -403,7 +440,7 @@ class Agent:
         present = await to_thread.run_sync(parts.look)
         await to_thread.run_sync(check_unbegun, parts.record, session)
         stimulus = await to_thread.run_sync(first_message, parts.who, parts.models, present)
-        return await self.chat(stimulus, session=session, on_delta=on_delta)
+        return await self.chat(stimulus, session=session, on_delta=on_delta, options=options)
 
     async def afterthought(
         self, *, session: str = "main", on_delta: OnDelta | None = None
@@ -777,7 +814,11 @@ class Agent:
 
     @asynccontextmanager
     async def stream(
-        self, message: str | Stimulus, *, session: str = "main"
+        self,
+        message: str | Stimulus,
+        *,
+        session: str = "main",
+        options: CallOptions | None = None,
     ) -> AsyncGenerator[AnswerStream, None]:
         """The answer piece by piece. Leaving early interrupts it and keeps the part that came."""
         send, receive = anyio.create_memory_object_stream[Delta](math.inf)
@@ -787,7 +828,7 @@ class Agent:
             with send:
                 try:
                     answer.result = await self.chat(
-                        message, session=session, on_delta=send.send_nowait
+                        message, session=session, on_delta=send.send_nowait, options=options
                     )
                 except MentisError as error:
                     failures.append(error)

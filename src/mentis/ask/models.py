@@ -9,6 +9,7 @@ from mentis.home.parts import Rule
 from mentis.ports.clock import Clock
 from mentis.ports.provider import Provider
 from mentis.ports.token_counter import TokenCounter
+from mentis.values.options import CallOptions
 from mentis.values.route import Route
 
 from .caching import Caching
@@ -36,6 +37,12 @@ class Models:
     def only(self, route: Route) -> Models:
         """The same, asking that route and no other."""
         return replace(self, route=route, fallbacks=())
+
+    def calling(self, options: CallOptions) -> Models:
+        """The same routes, with these options where they choose any."""
+        correction = self.correction and self.correction.calling(options)
+        first, *rest = (route.calling(options) for route in (self.route, *self.fallbacks))
+        return replace(self, route=first, fallbacks=tuple(rest), correction=correction)
 
     def limited(self, tokens: int) -> Models:
         """With answers no longer than that, nor than the context of each route has room for."""

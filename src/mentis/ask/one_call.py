@@ -12,9 +12,10 @@ from anyio import to_thread
 
 from mentis.ask.attachments import read_files
 from mentis.codec.forms import from_json, parse
+from mentis.codec.option_check import check_options
 from mentis.codec.request_check import check_request
 from mentis.compose.compat import TYPED, as_request
-from mentis.errors import BadInput
+from mentis.errors import BadInput, UsageError
 from mentis.facts.abilities import abilities, wire_of
 from mentis.home.parts import Parts
 from mentis.home.provider import open_provider
@@ -25,6 +26,7 @@ from mentis.settings.sources import load_settings
 from mentis.settle.readers import reader_for
 from mentis.stores.files.home import find_home
 from mentis.values.json import JsonObject
+from mentis.values.options import CallOptions
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Reply
 from mentis.values.request import PromptRequest
@@ -49,11 +51,14 @@ class _Closing(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """`tools` None: nobody said which tools the payload offers. `place`: where it is from."""
+    """`tools` None: nobody said which tools the payload offers. `place`: where it is from. `whole`:
+    it came as a payload, to which nothing is added.
+    """
 
     rendering: Rendering
     tools: tuple[ToolDeclaration, ...] | None = None
     place: str = ""
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,7 @@ async def call_route(
     parts: Parts | None = None,
     folder: Path | None = None,
     on_event: OnEvent,
+    options: CallOptions | None = None,
 ) -> Reply:
     """Send `source` over a route of the home at `path`. Nothing is recorded.
 
@@ -84,13 +90,21 @@ async def call_route(
     may be over one of its own, and the call itself must fit into one turn.
 
     Files that a request names by path (`attach`) are read within the limits of the home. Of JSON,
-    which may be anybody's, only those inside `folder`, and none without it.
+    which may be anybody's, only those inside `folder`, and none without it. `options` go before
+    those of the route; a payload that is made already takes none.
     """
     home, parts = find_home(path), parts or Parts()
     settings = load_settings(home.path, parts.variables)
     chosen = open_routes(settings, home, route)[0]
+    if options is not None:
+        chosen = chosen.calling(check_options(options))
     files = RequestFiles(settings.model.limits, folder)
     outgoing = await to_thread.run_sync(read_outgoing, source, chosen, files)
+    if options is not None and outgoing.whole:
+        raise UsageError(
+            "a payload is sent as it is, without options",
+            hint="write them into it, or give a message or a request",
+        )
     clock = parts.clock or SystemClock()
     now, environ = clock.now(), parts.variables
     check_call(settings, home, outgoing.rendering, route=chosen, now=now, environ=environ)
@@ -139,14 +153,15 @@ def _read_json(source: str, route: Route, files: RequestFiles) -> Outgoing:
     if "system_instruction" in data and "contents" not in data:
         return _rendered(files.read(from_json(PromptRequest, source)), route)
     if "payload" not in data:
-        return Outgoing(Rendering(wire, data), offered_in(data))
+        return Outgoing(Rendering(wire, data), offered_in(data), whole=True)
     if data.get("wire") != wire:
         raise BadInput(
             f"this was rendered for {data.get('wire')!r}, and route {route.name!r} speaks {wire!r}",
             hint="render it for this route, or choose another with --route",
         )
     names, payload = _names(data.get("name_map")), _object(data["payload"], "the payload")
-    return Outgoing(Rendering(wire, payload, name_map=names), offered_in(payload, names))
+    rendering = Rendering(wire, payload, name_map=names)
+    return Outgoing(rendering, offered_in(payload, names), whole=True)
 
 
 def _rendered(request: PromptRequest, route: Route) -> Outgoing:

@@ -51,9 +51,17 @@ class Dialect:
         headers = {"content-type": "application/json", "accept-encoding": "identity"}
         if self.version_header:
             headers[self.version_header] = abilities(route).api_version
+        headers |= _chosen_headers(route)
         if key:
             headers[self.key_header] = f"{self.key_prefix}{key}"
         return headers
+
+
+def _chosen_headers(route: Route) -> dict[str, str]:
+    """Those that the options add; none of them has the name of one that is ours."""
+    given, beta = route.options, abilities(route).beta_header
+    headers = {name.lower(): value for name, value in given.headers.items()}
+    return headers | ({beta.lower(): ",".join(given.betas)} if beta and given.betas else {})
 
 
 DIALECTS: dict[Backend, Dialect] = {

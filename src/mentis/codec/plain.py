@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import MISSING, Field, fields
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
@@ -31,10 +31,13 @@ def _names(cls: type[Value]) -> tuple[str, ...]:
 
 @cache
 def _late(cls: type[Value]) -> tuple[tuple[str, object], ...]:
-    """Fields that are left out while they have their default, and that default as JSON has it."""
+    """Fields that are left out while they have their default, and that default."""
     known = fields(cast("type[DataclassInstance]", cls))
-    late = (one for one in known if one.metadata.get("late"))
-    return tuple((one.name, _plain_field(one.default, one.name)) for one in late)
+    return tuple((one.name, _default(one)) for one in known if one.metadata.get("late"))
+
+
+def _default(one: Field[object]) -> object:
+    return one.default if one.default_factory is MISSING else one.default_factory()
 
 
 def _plain_field(content: object, place: str) -> object:

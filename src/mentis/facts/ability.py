@@ -39,6 +39,10 @@ class Abilities(Value):
     result of a call can hold pictures and documents. Limits (`request_bytes`, `images`, `tools`)
     are 0 where unknown.
 
+    `refuses` names the options of a call that it does not take; `option_names` those it knows by
+    another name (`seed=random_seed`). `headers`: it is spoken to over HTTP; `beta_header` is where
+    features are named that are still being tried.
+
     Prices of the cache are multiples of plain input. `cache_lookback`: how many blocks before a
     mark an earlier one is found (0: all). `cache_here`: it ends with this process.
     `cache_explicit`: a cache can be made and named. `input_price` and `output_price` are in US
@@ -89,6 +93,10 @@ class Abilities(Value):
     tools: int = 0
     strict_tools: bool = False
     result_media: bool = False
+    refuses: tuple[str, ...] = ()
+    option_names: tuple[str, ...] = ()
+    headers: bool = True
+    beta_header: str = ""
 
     @property
     def calls(self) -> Calls:

@@ -34,9 +34,17 @@ _LOCAL = Abilities(
     free=True,
 )
 # llama.cpp does not hold a model to the tools it is given, but it does hold it to a schema.
-_EMBEDDED = replace(_LOCAL, native_tools=False, bound_answers=True)
+_EMBEDDED = replace(
+    _LOCAL,
+    native_tools=False,
+    bound_answers=True,
+    refuses=("reasoning_effort", "service_tier"),
+    option_names=("repetition_penalty=repeat_penalty",),
+    headers=False,
+)
 _COMPATIBLE = Abilities()  # some server that speaks Chat Completions: nothing is promised
 _THINKING = replace(_COMPATIBLE, reasoning_back="always")
+_NOT_OPENAI = ("top_k", "min_p", "repetition_penalty")
 _OPENAI = Abilities(
     vision=True,
     documents=True,
@@ -50,6 +58,8 @@ _OPENAI = Abilities(
     images=500,
     tools=128,
     raw_arguments=True,  # other servers refuse them: github.com/vllm-project/vllm/pull/48922
+    refuses=(*_NOT_OPENAI, "reasoning_effort", "reasoning_summary"),
+    beta_header="OpenAI-Beta",
 )
 _REASONING = replace(
     _OPENAI,
@@ -58,6 +68,7 @@ _REASONING = replace(
     limit_key="max_completion_tokens",
     strict_tools=True,
     encrypted_reasoning=True,
+    refuses=(*_NOT_OPENAI, "stop"),
 )
 _MARKED = replace(
     _REASONING, cache="openai", cache_marks=3, cache_ttls=("30m",), cache_write_price=1.25
@@ -137,6 +148,7 @@ _CLAUDE = Abilities(
     request_bytes=32 * 1024 * 1024,
     images=100,
     result_media=True,
+    beta_header="anthropic-beta",
 )
 _TOLD_MIDWAY = replace(_CLAUDE, mid_system="after", strict_tools=True)
 _UNFORCED = replace(_TOLD_MIDWAY, forced_tool_choice=False)
@@ -180,7 +192,10 @@ _GEMINI_3 = replace(
     _GEMINI, signed_calls=True, prefill=False, strict_tools=True, result_media=True
 )
 _GEMINI_ROWS: Mapping[str, Abilities] = {
-    "gemini-2.5-flash": replace(_GEMINI, cache_minimum=1024, strict_tools=True),
+    "gemini-2": replace(_GEMINI, refuses=("reasoning_effort",)),
+    "gemini-2.5-flash": replace(
+        _GEMINI, cache_minimum=1024, strict_tools=True, refuses=("reasoning_effort",)
+    ),
     "gemini-3": _GEMINI_3,
     # The newest flash models have fixed sampling.
     "gemini-3.5-flash": replace(_GEMINI_3, sampling=False, seed=False),
@@ -191,7 +206,7 @@ _GEMINI_ROWS: Mapping[str, Abilities] = {
 
 BY_BACKEND: Mapping[Backend, Abilities] = {
     "embedded": _EMBEDDED,
-    "scripted": _LOCAL,
+    "scripted": replace(_LOCAL, headers=False),
     "openai": _COMPATIBLE,
     "replay": _COMPATIBLE,
     "openai-responses": _in_responses(

@@ -16,7 +16,9 @@ from typing import Literal, TypeAlias
 
 from mentis.call.dialects import DIALECTS, KEY_SERVERS
 from mentis.call.http import key_of
-from mentis.errors import RouteError
+from mentis.codec.option_check import check_options
+from mentis.errors import OptionError, RouteError
+from mentis.net.redact import redact
 from mentis.net.targets import origin_of
 from mentis.settings.settings import Settings
 from mentis.settings.sources import load_settings
@@ -30,6 +32,7 @@ from mentis.values.value import Value
 
 from .parts import Parts
 
+_SHORTEST_KEY = 8  # anything shorter may be a word
 KeyTrust: TypeAlias = Literal["provider", "environment", "trusted", "untrusted"]
 
 
@@ -77,7 +80,25 @@ class RouteKeys:
                 variable=target.variable,
                 server=target.server,
             )
+        self._check_options(route)
         return key_of(route, self._secrets)
+
+    def _check_options(self, route: Route) -> None:
+        """No key travels in a header or an extra body: not its own, nor that of another route."""
+        given = check_options(route.options, f"routes.{route.name}.options")
+        sent = json.dumps([dict(given.headers), dict(given.body), list(given.server_tools)])
+        if sent == "[{}, {}, []]":
+            return
+        routes = (one.key_env for one in self._settings.model.routes.values())
+        for variable in sorted({*routes, *(name for name, _ in KEY_SERVERS)} - {""}):
+            key = (self._secrets.get(variable) or "").strip()
+            if len(key) >= _SHORTEST_KEY and redact(sent, [key]) != sent:
+                raise OptionError(
+                    f"route {route.name!r}: its options hold the key in {variable}",
+                    hint="take it out: a key is named by key_env, and goes to its own server alone",
+                    route=route.name,
+                    variable=variable,
+                )
 
     def target(self, name: str = "default") -> KeyTarget | None:
         """Which key a route of the settings sends where; None if it sends none."""

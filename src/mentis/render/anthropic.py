@@ -7,14 +7,15 @@ from typing import cast
 
 from mentis.facts.abilities import abilities
 from mentis.values.rendering import Loss, Rendering
-from mentis.values.request import PromptRequest
+from mentis.values.request import PromptRequest, ToolChoice
 from mentis.values.route import Route
 
 from .choice import for_anthropic, wire_tool_choice
 from .declaring import DeclaredTool
 from .draft import CallItem, Media, PayloadDraft, Result, Text, ThoughtItem, WireMessage
-from .finish import finish_rendering, wishes
+from .finish import finish_rendering
 from .layout import block_text, lay_out
+from .options import anthropic_reasoning, parallel_calls, plain_options, with_server_tools
 from .plan import Planner, ends, planner
 from .writing import Page, write_messages, write_tools
 
@@ -33,15 +34,18 @@ def render(request: PromptRequest, route: Route) -> Rendering:
     page = write_messages(draft, WIRE, _ROOT, _write)
     _mark_history(page, cache)
     payload: dict[str, object] = {"model": route.model}
-    if written_tools:
-        payload["tools"] = written_tools
+    if every_tool := with_server_tools(written_tools, route, able):
+        payload["tools"] = every_tool
     if system.items:
         payload["system"] = system.items
     payload["messages"] = page.items
     payload["max_tokens"] = route.max_tokens
-    payload |= wishes(route, able, draft.losses)
-    if choice := wire_tool_choice(request, draft, able):
-        payload["tool_choice"] = for_anthropic(choice)
+    payload |= plain_options(route, able, draft.losses, wire=WIRE)
+    payload |= anthropic_reasoning(route, able, draft.losses)
+    choice = wire_tool_choice(request, draft, able)
+    parallel = parallel_calls(route, able, draft.losses, tools=bool(every_tool))
+    if choice or parallel is not None:
+        payload["tool_choice"] = for_anthropic(choice or ToolChoice(), parallel)
     payload["stream"] = True
     return finish_rendering(payload, draft, (tools, system, page), wire=WIRE, plan=cache.plan())
 

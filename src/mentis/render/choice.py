@@ -14,7 +14,7 @@ def wire_tool_choice(
     request: PromptRequest, draft: PayloadDraft, able: Abilities
 ) -> ToolChoice | None:
     """What to write, with the name on the wire; None where there is nothing to say."""
-    wanted = request.tool_choice
+    wanted = wanted_choice(request, draft)
     if wanted.mode == "auto":
         return None
     check_choice(request, wanted)
@@ -22,10 +22,26 @@ def wire_tool_choice(
         if request.tool_declarations or wanted.mode != "none":
             _free(draft, wanted, "there are no native tools in this payload")
         return None
+    if wanted.mode in ("required", "one") and draft.options.reasoning_budget:
+        _free(draft, wanted, "a model that thinks by a budget lets nobody force a tool")
+        return None
     if wanted.mode in ("required", "one") and not able.forced_tool_choice:
         _free(draft, wanted, "this model lets nobody force a tool")
         return None
     return ToolChoice(wanted.mode, draft.wire_name(wanted.name) if wanted.name else "")
+
+
+def wanted_choice(request: PromptRequest, draft: PayloadDraft) -> ToolChoice:
+    """What the request says; where it leaves it open, what the options say."""
+    option = draft.options.tool_choice
+    if request.tool_choice.mode != "auto" or option in ("", "auto"):
+        return request.tool_choice
+    if option in ("none", "required"):
+        return ToolChoice(option)
+    if any(tool.name == option for tool in request.tool_declarations):
+        return ToolChoice("one", option)
+    _free(draft, ToolChoice("one", option), "it is not among the tools declared")
+    return request.tool_choice
 
 
 def check_choice(request: PromptRequest, wanted: ToolChoice) -> None:
@@ -55,14 +71,13 @@ def for_responses(choice: ToolChoice) -> object:
     return {"type": "function", "name": choice.name} if choice.mode == "one" else choice.mode
 
 
-def for_anthropic(choice: ToolChoice) -> dict[str, object]:
-    match choice.mode:
-        case "one":
-            return {"type": "tool", "name": choice.name}
-        case "required":
-            return {"type": "any"}
-        case mode:
-            return {"type": mode}
+def for_anthropic(choice: ToolChoice, parallel: bool | None = None) -> dict[str, object]:
+    made: dict[str, object] = {"type": "any" if choice.mode == "required" else choice.mode}
+    if choice.mode == "one":
+        made = {"type": "tool", "name": choice.name}
+    if parallel is not None and choice.mode != "none":
+        made["disable_parallel_tool_use"] = not parallel
+    return made
 
 
 def for_gemini(choice: ToolChoice | None) -> dict[str, object]:

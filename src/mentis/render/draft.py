@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 from mentis.facts.ability import Abilities
 from mentis.values.json import JsonObject
+from mentis.values.options import CallOptions
 from mentis.values.part import MediaPart
 from mentis.values.rendering import Loss
 from mentis.values.span import Span, join_spans
@@ -168,6 +169,7 @@ class PayloadDraft:
     told: object  # what the head was made from: the same one, the same head
     able: Abilities
     notices: Notices
+    options: CallOptions
     weight: int = 0  # characters, about; 0 where nobody asks
     continues: bool = False
 

@@ -14,6 +14,7 @@ from mentis.values.stability import Stability
 from mentis.values.trust import Trust
 
 from .draft import PayloadDraft
+from .options import plain_options, with_extra_body
 from .reads import READS
 from .writing import Page, Sources
 
@@ -26,6 +27,7 @@ def finish_rendering(
         losses = losses + page.losses if page.losses else losses
     back = {wire_name: own for own, wire_name in draft.names.items()}
     reads = READS.get(wire, {})
+    payload = with_extra_body(payload, draft.options.body)
     made = Rendering(wire, payload, Sources(pages), plan, tuple(losses), back, draft.ids, reads)
     # A character is at most six bytes in JSON: the body is only written where that may be too much.
     if draft.able.request_bytes and draft.weight * 6 > draft.able.request_bytes:
@@ -49,23 +51,7 @@ def tag_system(spans: Sequence[Span], stability: Stability = Stability.STABLE) -
     return [opening, *spans, Span("\n</system>", "", "", "layout", Trust.RUNTIME, stability, why)]
 
 
-def sampling(route: Route, able: Abilities, losses: list[Loss]) -> dict[str, object]:
-    """The limit under its name here, and what of the route's wishes the model takes."""
+def sampling(route: Route, able: Abilities, losses: list[Loss], *, wire: str) -> dict[str, object]:
+    """The limit under its name here, and what of the route's options the model takes."""
     chosen: dict[str, object] = {able.limit_key: route.max_tokens}
-    return chosen | wishes(route, able, losses)
-
-
-def wishes(route: Route, able: Abilities, losses: list[Loss]) -> dict[str, object]:
-    chosen: dict[str, object] = {}
-    wanted = (
-        ("temperature", route.temperature, able.sampling),
-        ("seed", route.seed, able.sampling and able.seed),
-    )
-    for name, value, taken in wanted:
-        if value is None:
-            continue
-        if taken:
-            chosen[name] = value
-        else:
-            losses.append(Loss("sampling", f"{route.model} takes no {name}", f"/{name}"))
-    return chosen
+    return chosen | plain_options(route, able, losses, wire=wire)

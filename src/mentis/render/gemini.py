@@ -14,8 +14,9 @@ from mentis.values.route import Route
 from .choice import for_gemini, wire_tool_choice
 from .declaring import DeclaredTool
 from .draft import GEMINI_OWN, CallItem, Media, PayloadDraft, Result, Text, ThoughtItem, WireMessage
-from .finish import finish_rendering, wishes
+from .finish import finish_rendering
 from .layout import block_text, lay_out
+from .options import gemini_options, gemini_reasoning, plain_options, with_server_tools
 from .plan import Planner, ends, planner
 from .writing import Page, Write, write_messages, write_tools
 
@@ -40,16 +41,21 @@ def render(request: PromptRequest, route: Route) -> Rendering:
         last = page.settled - 1
         cache.reach("history", f"{_ROOT}/{last}")
     payload: dict[str, object] = {}
-    if tools.items:
-        payload["tools"] = [Fragment(functionDeclarations=tools.items)]
+    declared: list[dict[str, object]] = (
+        [Fragment(functionDeclarations=tools.items)] if tools.items else []
+    )
+    if every_tool := with_server_tools(declared, route, able):
+        payload["tools"] = every_tool
     if system.items:
         payload["systemInstruction"] = {"parts": system.items}
     payload["contents"] = page.items
     choice = wire_tool_choice(request, draft, able)
     if choice or (able.strict_tools and any(tool.strict for tool in draft.tools)):
         payload["toolConfig"] = for_gemini(choice)
-    limits = {"maxOutputTokens": route.max_tokens}
-    payload["generationConfig"] = limits | wishes(route, able, draft.losses)
+    limits: dict[str, object] = {"maxOutputTokens": route.max_tokens}
+    limits |= plain_options(route, able, draft.losses, wire=WIRE)
+    payload["generationConfig"] = limits | gemini_reasoning(route, able, draft.losses)
+    payload |= gemini_options(route, able)
     return finish_rendering(payload, draft, (tools, system, page), wire=WIRE, plan=cache.plan())
 
 

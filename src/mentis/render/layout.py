@@ -129,6 +129,7 @@ def lay_out(
         able=able,
         continues=bool(request.continuation),
         notices=notices,
+        options=route.options,
         weight=told.weight + weight_of(tail) if able.request_bytes else 0,
     )
 

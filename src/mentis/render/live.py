@@ -15,6 +15,7 @@ from .declaring import DeclaredTool
 from .draft import PayloadDraft
 from .finish import finish_rendering
 from .layout import lay_out, system_text
+from .options import plain_options
 from .plan import planner
 from .writing import Page, write_tools
 
@@ -36,6 +37,7 @@ def render(request: PromptRequest, route: Route) -> Rendering:
     if choice := wire_tool_choice(request, draft, able):
         payload["tool_choice"] = for_responses(choice)
     _name_lost(request, draft)
+    plain_options(route, able, draft.losses, wire=WIRE)  # a session says none of them
     return finish_rendering(
         payload, draft, (tools, page), wire=WIRE, plan=planner(route, able).plan()
     )

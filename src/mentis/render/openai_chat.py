@@ -11,7 +11,7 @@ from mentis.values.request import PromptRequest
 from mentis.values.route import Route
 
 from .bound import bound_answer
-from .choice import check_choice, for_chat, wire_tool_choice
+from .choice import check_choice, for_chat, wanted_choice, wire_tool_choice
 from .declaring import DeclaredTool
 from .draft import (
     CallItem,
@@ -29,6 +29,7 @@ from .finish import finish_rendering, sampling, tag_system
 from .layout import block_text, lay_out, system_text
 from .memo import remember
 from .names import unique_tools
+from .options import parallel_calls, with_server_tools
 from .plan import Planner, cache_key, ends, planner
 from .writing import Page, Write, write_messages, write_tools
 
@@ -58,14 +59,17 @@ def render(request: PromptRequest, route: Route) -> Rendering:
         last = page.first + page.settled - 1
         cache.reach("history", f"{_ROOT}/{last}", markable=False)
     payload: dict[str, object] = {"model": route.model}
-    if tools.items:
-        payload["tools"] = tools.items
+    if every_tool := with_server_tools(tools.items, route, able):
+        payload["tools"] = every_tool
     payload["messages"] = [*system.items, *page.items]
-    payload |= sampling(route, able, draft.losses)
+    payload |= sampling(route, able, draft.losses, wire=WIRE)
     if binding := _binding(request, able, draft):
         payload |= binding
     elif choice := wire_tool_choice(request, draft, able):
         payload["tool_choice"] = for_chat(choice)
+    parallel = parallel_calls(route, able, draft.losses, tools=bool(every_tool))
+    if parallel is not None:
+        payload["parallel_tool_calls"] = parallel
     key = cache_key(draft, route.model) if cache.on and able.cache in ("key", "openai") else ""
     if key:
         payload["prompt_cache_key"] = key
@@ -77,7 +81,7 @@ def _binding(request: PromptRequest, able: Abilities, draft: PayloadDraft) -> di
     """Where there are no native tools, the answer may be held to the catalogue's form of a call."""
     if able.native_tools or not able.bound_answers or not request.tool_declarations:
         return {}
-    tools, choice = unique_tools(request.tool_declarations), request.tool_choice
+    tools, choice = unique_tools(request.tool_declarations), wanted_choice(request, draft)
     check_choice(request, choice)
     bound = remember(("bound", choice), tools, lambda: bound_answer(tools, choice))
     draft.losses += bound.losses

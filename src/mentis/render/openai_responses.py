@@ -11,8 +11,9 @@ from mentis.values.route import Route
 from .choice import for_responses, wire_tool_choice
 from .declaring import DeclaredTool
 from .draft import CallItem, Item, Media, PayloadDraft, Result, Text, ThoughtItem, WireMessage
-from .finish import finish_rendering, wishes
+from .finish import finish_rendering
 from .layout import block_text, lay_out, system_text
+from .options import parallel_calls, plain_options, responses_reasoning, with_server_tools
 from .plan import Planner, cache_key, ends, planner
 from .writing import Page, write_messages, write_tools
 
@@ -36,17 +37,21 @@ def render(request: PromptRequest, route: Route) -> Rendering:
         last = page.first + page.settled - 1
         cache.reach("history", f"{_ROOT}/{last}", markable=False)
     payload: dict[str, object] = {"model": route.model}
-    if tools.items:
-        payload["tools"] = tools.items
+    if every_tool := with_server_tools(tools.items, route, able):
+        payload["tools"] = every_tool
     if not system.items and draft.regions:
         text = system_text(draft.regions)
         payload["instructions"] = text.text
         system.trace_outside("/instructions", text)
     payload["input"] = [*system.items, *page.items]
     payload["max_output_tokens"] = _limit(route, draft.losses)
-    payload |= wishes(route, able, draft.losses)
+    payload |= plain_options(route, able, draft.losses, wire=WIRE)
+    payload |= responses_reasoning(route, able, draft.losses)
     if choice := wire_tool_choice(request, draft, able):
         payload["tool_choice"] = for_responses(choice)
+    parallel = parallel_calls(route, able, draft.losses, tools=bool(every_tool))
+    if parallel is not None:
+        payload["parallel_tool_calls"] = parallel
     key = cache_key(draft, route.model) if cache.on else ""
     if key:
         payload["prompt_cache_key"] = key

@@ -17,6 +17,7 @@ from .draft import PayloadDraft, Text, WireMessage, join_texts, of
 from .finish import finish_rendering
 from .layout import lay_out
 from .notices import notice
+from .options import plain_options
 from .plan import Planner, ends, planner
 from .writing import Page
 
@@ -29,6 +30,7 @@ def render(request: PromptRequest, route: Route) -> Rendering:
     wire_tool_choice(
         request, draft, able
     )  # a text cannot bind a model: what was wanted is named as lost
+    plain_options(route, able, draft.losses, wire=WIRE)  # a text says none of them
     cache = planner(route, able)
     spans = [*_system(draft, cache), *_history(draft, cache), *_current(draft)]
     page = Page("")

@@ -13,7 +13,7 @@ from mentis.act.gate import GateRules
 from mentis.values.act import Policy, Scope
 from mentis.values.block import Mode
 
-from .routes import SettingsSection
+from .section import SettingsSection
 
 ToolKind: TypeAlias = Literal["mcp", "openapi", "python"]
 TOOL_NAME = r"^[a-z][a-z0-9-]{0,31}$"

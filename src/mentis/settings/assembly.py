@@ -10,7 +10,7 @@ from mentis.recall.stance import StanceName
 from mentis.values.assembly import LAYERS, AssemblyLimits, LayerName
 from mentis.values.selection import SelectionLimits
 
-from .routes import SettingsSection
+from .section import SettingsSection
 
 
 class StanceSettings(SettingsSection):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from .routes import SettingsSection
+from .section import SettingsSection
 
 KIND = re.compile(r"[a-z][a-z0-9_]{0,63}")
 WEIGHTS = {

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from .routes import SettingsSection
+from .section import SettingsSection
 
 
 class ConversationSettings(SettingsSection):

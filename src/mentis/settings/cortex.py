@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from mentis.values.tick import PatchLimits
 
-from .routes import SettingsSection
+from .section import SettingsSection
 
 
 class CortexSettings(SettingsSection):

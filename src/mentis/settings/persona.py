@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from .routes import SettingsSection
+from .section import SettingsSection
 
 # Percent of the window that has to be new.
 SHARES = {"off": 0, "frequent": 50, "medium": 75, "rare": 95}

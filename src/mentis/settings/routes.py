@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from mentis.call.dialects import DIALECTS, PLACES, BackendPreset
 from mentis.errors import RouteError
@@ -15,15 +15,14 @@ from mentis.facts.table import BY_BACKEND
 from mentis.net.targets import check_target
 from mentis.values.route import Backend, CacheKind, Match, Route
 
+from .options import OptionSettings
+from .section import SettingsSection
+
 _DEFAULT_MODELS: dict[Backend, str] = {
     "embedded": "smollm2-135m",
     "scripted": "script",
     "replay": "recorded",
 }
-
-
-class SettingsSection(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class RouteSettings(SettingsSection):
@@ -127,6 +126,7 @@ class RouteSettings(SettingsSection):
     cache_seconds: Annotated[
         int, Field(ge=60, description="How long a cache made with `explicit` is kept.")
     ] = 300
+    options: OptionSettings = OptionSettings()
     facts: Annotated[
         dict[str, object],
         Field(description="Corrections to what the facts table says of this model."),
@@ -207,6 +207,7 @@ class RouteSettings(SettingsSection):
             cache=self.cache,
             cache_seconds=self.cache_seconds,
             facts=self.facts,
+            options=self.options.as_options(),
         )
 
 

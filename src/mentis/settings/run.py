@@ -7,7 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from .routes import SettingsSection
+from .section import SettingsSection
 
 _CLOCK = r"^(([01][0-9]|2[0-3]):[0-5][0-9])?$"
 

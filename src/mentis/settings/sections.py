@@ -8,7 +8,7 @@ from pydantic import Field
 
 from mentis.compose.placeholders import Policy
 
-from .routes import SettingsSection
+from .section import SettingsSection
 
 
 class StoreSettings(SettingsSection):

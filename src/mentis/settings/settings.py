@@ -20,9 +20,11 @@ from .assembly import AssemblySettings
 from .beats import BeatSettings, DeliverySettings
 from .conversations import AfterthoughtSettings, ConversationSettings
 from .cortex import CortexSettings
+from .options import OptionSettings
 from .persona import MemorySettings, PersonaUpdateSettings
-from .routes import RouteSettings, SettingsSection, direct_route
+from .routes import RouteSettings, direct_route
 from .run import RunSettings
+from .section import SettingsSection
 from .sections import (
     BreakerSettings,
     BudgetSettings,
@@ -322,8 +324,10 @@ def leaves(data: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, object]]
 
 
 def _filled(route: Route, given: RouteSettings) -> dict[str, object]:
-    values = {name: getattr(route, name) for name in RouteSettings.model_fields if name != "use"}
-    return {"use": given.use, **values}
+    names = [name for name in RouteSettings.model_fields if name not in ("use", "options")]
+    values = {name: getattr(route, name) for name in names}
+    options = {name: getattr(route.options, name) for name in OptionSettings.model_fields}
+    return {"use": given.use, **values, "options": options}
 
 
 def did_you_mean(name: str, known: Mapping[str, object] | list[str]) -> str:

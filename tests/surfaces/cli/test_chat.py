@@ -41,6 +41,28 @@ def test_one_turn_prints_the_answer_and_its_entry(mentis: Mentis, home: Path) ->
     assert history(home) == [("Good morning!", "complete"), ("One.", "complete")]
 
 
+def test_options_are_set_for_one_turn_and_what_is_not_sent_is_said(
+    mentis: Mentis, home: Path
+) -> None:
+    options = ("--set", "top_p=0.5", "--set", "stop=END", "--set", "reasoning_budget=2048")
+    done = mentis("--home", home, "chat", "Hello", *options)
+    assert done.code == 0
+    assert "not sent: the format openai-chat has no reasoning_budget [option]" in done.err
+    shown = mentis("--home", home, "render", "Hello", *options, "--set", "body.metadata.a=1")
+    payload = shown.json()
+    assert (payload["top_p"], payload["stop"], payload["metadata.a"]) == (0.5, ["END"], 1)
+
+
+@pytest.mark.parametrize("given", ["top_p", "top_p=7", "tpo_p=1", "headers.Authorization=x"])
+def test_an_option_that_is_none_is_refused_before_the_turn(
+    mentis: Mentis, home: Path, given: str
+) -> None:
+    done = mentis("--home", home, "chat", "Hello", "--set", given)
+    assert done.code != 0
+    assert "--set" in done.err
+    assert history(home) == []
+
+
 def test_a_server_that_keeps_everything_waiting_is_named(
     mentis: Mentis, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,12 +17,14 @@ from .options import (
     persona_option,
     reply_to_option,
     route_option,
+    set_option,
 )
 from .output import emit, emit_json, json_option, say
 from .plan import say_cached
 
 if TYPE_CHECKING:
     from mentis.values.caching import CacheReconciliation
+    from mentis.values.options import CallOptions
     from mentis.values.recalled import Stimulus
     from mentis.values.reply import Reply
     from mentis.values.request import PromptRequest
@@ -34,17 +36,19 @@ if TYPE_CHECKING:
 @click.option("--events", is_flag=True, help="Print the raw events of the answer, one per line.")
 @attach_option
 @reply_to_option
+@set_option
 @persona_option
 @route_option
 @home_option
 @json_option
-def call(
+def call(  # noqa: PLR0913  # one parameter for each option
     file: TextIO | None,
     *,
     message: str | None,
     events: bool,
     attached: tuple[str, ...],
     reply_to: str | None,
+    options: CallOptions | None,
     persona: str | None,
     route: str,
     as_json: bool,
@@ -77,10 +81,12 @@ def call(
             parts=call_parts(),
             folder=_folder(file),
             on_event=on_event,
+            options=options,
         )
 
     reply = anyio.run(send)
-    cached = None if isinstance(source, str) else _reconciled(source, reply, persona, route)
+    sent = None if isinstance(source, str) else (source, options)
+    cached = None if sent is None else _reconciled(*sent, reply, persona=persona, route=route)
     _show(reply, cached, events=events, as_json=as_json)
     if reply.stop == "cut_off":
         say("error: the answer was cut off; what came before that is above")
@@ -105,7 +111,12 @@ def _composed(message: Stimulus, persona: str | None, route: str) -> PromptReque
 
 
 def _reconciled(
-    request: PromptRequest, reply: Reply, persona: str | None, route: str
+    request: PromptRequest,
+    options: CallOptions | None,
+    reply: Reply,
+    *,
+    persona: str | None,
+    route: str,
 ) -> CacheReconciliation | None:
     """What the cache held of a message, beside what the agent's own turns let expect."""
     from mentis.app.agent import Agent
@@ -115,7 +126,8 @@ def _reconciled(
         return None
     agent = Agent.open(home_path(), persona=persona, route=route)
     try:
-        return agent.reconcile_cache(render_request(request, agent.route), reply.usage)
+        sent = agent.route.calling(options) if options else agent.route
+        return agent.reconcile_cache(render_request(request, sent), reply.usage)
     finally:
         agent.close()
 

@@ -10,6 +10,7 @@ import click
 
 from mentis.errors import MentisError
 from mentis.values.recalled import Stimulus
+from mentis.values.rendering import Loss
 from mentis.values.reply import AgainDelta, Delta, TextDelta
 from mentis.values.trace import Degradation
 
@@ -24,6 +25,7 @@ from .options import (
     reply_to_option,
     route_option,
     session_option,
+    set_option,
 )
 from .output import emit, emit_json, json_option, say, show_error
 from .plan import say_cached
@@ -35,11 +37,13 @@ if TYPE_CHECKING:
     from mentis.talk.idle_plan import IdleCycle
     from mentis.talk.persona_update import Upkeep
     from mentis.turn.turn import TurnResult
+    from mentis.values.options import CallOptions
     from mentis.values.persona_update import PersonaUpdate
 
     from .talk import Talk
 
-_said: set[Degradation] = set()
+_said: set[Degradation | Loss] = set()
+_UNSENT = ("option", "sampling", "tool-choice")
 _LEAVE = frozenset({"/quit", "/exit"})
 
 
@@ -56,17 +60,19 @@ _LEAVE = frozenset({"/quit", "/exit"})
 )
 @attach_option
 @reply_to_option
+@set_option
 @persona_option
 @route_option
 @session_option
 @home_option
 @json_option
-def chat(
+def chat(  # noqa: PLR0913  # one parameter for each option
     text: tuple[str, ...],
     *,
     begin: str | None,
     attached: tuple[str, ...],
     reply_to: str | None,
+    options: CallOptions | None,
     persona: str | None,
     route: str,
     session: str,
@@ -84,7 +90,7 @@ def chat(
     if begin is not None:
         if text or attached or reply_to:
             raise click.UsageError(f"--{begin} takes no message")
-        with open_talk(home_path(), persona=persona, route=route) as talk:
+        with open_talk(home_path(), persona=persona, route=route, options=options) as talk:
             how = talk.agent.start_conversation if begin == "first" else talk.agent.regenerate
             return finish(talk, _told(how, talk, session, as_json=as_json), as_json=as_json)
 
@@ -92,7 +98,7 @@ def chat(
     message = " ".join(text)
     if not message and sys.stdin is not None and not interactive:  # pyright: ignore[reportUnnecessaryComparison]
         message = read_stream(sys.stdin)
-    with open_talk(home_path(), persona=persona, route=route) as talk:
+    with open_talk(home_path(), persona=persona, route=route, options=options) as talk:
         if message or as_json or not interactive:
             whole = given_message(message, attached, reply_to)
             return _once(talk, whole, session, as_json=as_json)
@@ -117,12 +123,18 @@ def _updated(made: PersonaUpdate | MentisError) -> None:
 class _Begin(Protocol):
     """What the agent does without being told anything new."""
 
-    async def __call__(self, *, session: str, on_delta: OnDelta | None = None) -> TurnResult: ...
+    async def __call__(
+        self,
+        *,
+        session: str,
+        on_delta: OnDelta | None = None,
+        options: CallOptions | None = None,
+    ) -> TurnResult: ...
 
 
 def _told(begin: _Begin, talk: Talk, session: str, *, as_json: bool) -> TurnResult:
     on_delta = None if as_json else print_delta
-    return talk.wait_for(lambda: begin(session=session, on_delta=on_delta))
+    return talk.wait_for(lambda: begin(session=session, on_delta=on_delta, options=talk.options))
 
 
 def finish(talk: Talk, result: TurnResult, *, as_json: bool) -> int:
@@ -233,6 +245,7 @@ def _close(result: TurnResult) -> None:
         if step.part != "embedder" and step not in _said:  # said once, not every turn
             _said.add(step)
             say(f"{step.part}: {step.reason}")
+    _say_unsent(result)
     for passed in result.passed_over:
         say(f"route {passed.route} did not answer: {passed.message} [{passed.failure}]")
     if result.repeats is not None:
@@ -245,6 +258,13 @@ def _close(result: TurnResult) -> None:
     for cached in result.caching:
         say_cached(cached)
     say(_receipt(result))
+
+
+def _say_unsent(result: TurnResult) -> None:
+    for loss in result.rendering.losses:
+        if loss.code in _UNSENT and loss not in _said:
+            _said.add(loss)
+            say(f"not sent: {loss.message} [{loss.code}]")
 
 
 def _receipt(result: TurnResult) -> str:
@@ -270,6 +290,7 @@ def _summary(result: TurnResult) -> dict[str, object]:
         "caching": [to_object(cached) for cached in result.caching],
         "calls": len(result.model_calls),
         "repeats": result.repeats,
+        "losses": [to_object(loss) for loss in result.rendering.losses],
         "attempts": [to_object(attempt) for attempt in result.composed.trace.attempts],
         "notes": [to_object(note) for note in reply.notes],
         "passed_over": [to_object(passed) for passed in result.passed_over],

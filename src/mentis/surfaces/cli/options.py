@@ -19,6 +19,7 @@ from .output import say
 if TYPE_CHECKING:
     from mentis.home.parts import Parts
     from mentis.prompts.prompts import Prompts
+    from mentis.values.options import CallOptions
 
 MAX_INDEX = 2**53  # no ledger is longer, and a database counts no further
 
@@ -62,6 +63,44 @@ attach_option = click.option(
 )
 reply_to_option = click.option(
     "--reply-to", metavar="TEXT", help="The earlier message this one answers."
+)
+
+
+def _options(
+    _ctx: click.Context, _param: click.Parameter, given: tuple[str, ...]
+) -> CallOptions | None:
+    """Values as JSON where they are, else as text; `headers.X-Title=...` sets one of a table."""
+    import json
+
+    from mentis.codec.option_check import options_from
+
+    chosen: dict[str, object] = {}
+    for one in given:
+        name, sign, text = one.partition("=")
+        if not sign or not name:
+            raise click.UsageError(f"--set takes NAME=VALUE, and {one!r} is none")
+        try:
+            value: object = json.loads(text)
+        except ValueError:
+            value = text
+        name, _, inner = name.partition(".")
+        if inner:
+            table = chosen.setdefault(name, {})
+            cast("dict[str, object]", table)[inner] = value if name == "body" else text
+        elif name in ("stop", "betas"):
+            chosen[name] = value if isinstance(value, list) else [text]
+        else:
+            chosen[name] = value
+    return options_from(chosen, "--set") if chosen else None
+
+
+set_option = click.option(
+    "--set",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=_options,
+    help="An option of the call, before the route's: temperature=0, reasoning_effort=high, ...",
 )
 
 

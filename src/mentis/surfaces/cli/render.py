@@ -21,12 +21,14 @@ from .options import (
     reply_to_option,
     route_option,
     session_option,
+    set_option,
 )
 from .output import emit_json, json_option, table
 from .plan import show_plan
 
 if TYPE_CHECKING:
     from mentis.values.caching import Forecast
+    from mentis.values.options import CallOptions
 
 _BACKENDS: dict[str, Backend] = {
     "openai-chat": "openai",
@@ -59,6 +61,7 @@ _BACKENDS: dict[str, Backend] = {
 @click.option("--map", "source_map", is_flag=True, help="Print which span each byte came from.")
 @attach_option
 @reply_to_option
+@set_option
 @persona_option
 @route_option
 @session_option
@@ -71,6 +74,7 @@ def render(  # noqa: PLR0913  # one parameter for each option
     model: str | None,
     attached: tuple[str, ...],
     reply_to: str | None,
+    options: CallOptions | None,
     persona: str | None,
     route: str,
     session: str,
@@ -94,8 +98,10 @@ def render(  # noqa: PLR0913  # one parameter for each option
         raise click.UsageError("--model needs a name")
     agent = Agent.open(home_path(), persona=persona, route=route)
     try:
-        request = agent.compose(given_message(text, attached, reply_to), session=session).request
+        message = given_message(text, attached, reply_to)
+        request = agent.compose(message, session=session, options=options).request
         chosen = _route(agent.route, provider, model)
+        chosen = chosen.calling(options) if options else chosen
         rendering = render_for(provider or wire_of(chosen), request, chosen)
         if body:
             click.echo(rendering.body(), nl=False)

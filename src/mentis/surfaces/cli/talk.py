@@ -17,6 +17,7 @@ from mentis.ask.ask import OnDelta
 from mentis.talk.idle_plan import IdleCycle
 from mentis.talk.persona_update import Upkeep
 from mentis.turn.turn import TurnResult
+from mentis.values.options import CallOptions
 from mentis.values.recalled import Stimulus
 from mentis.values.reply import Reply
 
@@ -30,16 +31,21 @@ PATIENCE = 1.0  # seconds of silence, before it is said what is waited for
 class Talk:
     """One open agent. `ask` blocks; Ctrl-C while it does keeps what came of the answer."""
 
-    def __init__(self, portal: BlockingPortal, agent: Agent) -> None:
+    def __init__(
+        self, portal: BlockingPortal, agent: Agent, options: CallOptions | None = None
+    ) -> None:
         self._portal = portal
         self.agent = agent
+        self.options = options
         self._stopped = False  # by Ctrl-C, in what it waited for last
 
     def ask(
         self, message: str | Stimulus, *, session: str, on_delta: OnDelta | None = None
     ) -> TurnResult:
         async def chat() -> TurnResult:
-            return await self.agent.chat(message, session=session, on_delta=on_delta)
+            return await self.agent.chat(
+                message, session=session, on_delta=on_delta, options=self.options
+            )
 
         return self.wait_for(chat)
 
@@ -110,13 +116,17 @@ class Talk:
 
 @contextmanager
 def open_talk(
-    home: Path, *, persona: str | None = None, route: str = "default"
+    home: Path,
+    *,
+    persona: str | None = None,
+    route: str = "default",
+    options: CallOptions | None = None,
 ) -> Generator[Talk, None, None]:
     # Asked to end is asked to stop talking: the turn is still recorded.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     agent = Agent.open(home, persona=persona, route=route, parts=call_parts())
     with start_blocking_portal() as portal:
         try:
-            yield Talk(portal, agent)
+            yield Talk(portal, agent, options)
         finally:
             portal.call(agent.aclose)
