@@ -17,11 +17,12 @@ from google.genai import types as genai_types
 
 from mentis.ask.named_caches import NamedCaches
 from mentis.call.deadline import TimedProvider
-from mentis.call.dialects import DIALECTS, PLACES
+from mentis.call.dialects import DIALECTS
 from mentis.call.faults import is_passing
 from mentis.call.http import HttpProvider, key_of
 from mentis.errors import ProviderRefused, ProviderUnreachable
 from mentis.facts.abilities import wire_of
+from mentis.facts.presets import PRESETS
 from mentis.ports.clock import FixedClock
 from mentis.ports.secrets import ListedSecrets
 from mentis.render.wires import render_for
@@ -277,7 +278,7 @@ async def test_gemini_is_asked_in_the_version_the_facts_name(
     url = server.url.removesuffix("/v1")
     await ask(route_to(server, "gemini", model=model, url=url, facts=facts))
     assert server.received[0].path.startswith(path)
-    assert not PLACES["gemini"].url.endswith(("/v1", "/v1beta"))
+    assert not PRESETS["gemini"].url.endswith(("/v1", "/v1beta"))
 
 
 async def test_bytes_that_are_not_packed_at_all_are_named(server: Server) -> None:
@@ -307,7 +308,7 @@ async def test_cookies_are_not_kept(server: Server) -> None:
 
 
 def test_every_place_has_a_dialect_or_needs_no_server() -> None:
-    for place in PLACES.values():
+    for place in PRESETS.values():
         assert place.backend in DIALECTS or not place.url
 
 

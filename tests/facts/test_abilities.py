@@ -45,9 +45,9 @@ def test_the_longest_prefix_of_the_name_decides() -> None:
     assert known("openai", "openai/gpt-5.6").limit_key == "max_completion_tokens"
 
 
-def test_a_model_nobody_knows_is_promised_nothing() -> None:
+def test_a_model_nobody_knows_is_promised_nothing_but_is_not_taken_for_blind() -> None:
     row = known("openai", "some-model")
-    assert [row.vision, row.audio, row.documents, row.cache_marks] == [False, False, False, 0]
+    assert [row.vision, row.audio, row.documents, row.cache_marks] == [True, False, False, 0]
     assert row.mid_system == "never"
 
 

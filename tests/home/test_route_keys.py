@@ -16,8 +16,8 @@ import pytest
 from mentis.app.agent import Agent
 from mentis.ask.one_call import call_route
 from mentis.ask.route_check import check_routes
-from mentis.call.dialects import PLACES
 from mentis.errors import MentisError, OptionError, ProviderRefused, RouteError, StoreDamaged
+from mentis.facts.presets import PRESETS
 from mentis.home.create import create_home
 from mentis.home.ledger import open_postgres
 from mentis.home.parts import Parts
@@ -292,10 +292,30 @@ def test_the_name_of_a_route_is_quoted_where_it_is_to_be_typed(home: Path) -> No
 # What needs no word
 
 
-@pytest.mark.parametrize("name", [name for name, place in PLACES.items() if place.key_env])
+@pytest.mark.parametrize(
+    "name", [name for name, place in PRESETS.items() if place.key_env and place.url]
+)
 def test_a_provider_gets_its_own_key_unasked(home: Path, name: str) -> None:
     route = load_settings(home, {}).route(f"{name}/m")
     assert keys_of(home, **{route.key_env: SECRET}).key_of(route) == SECRET
+
+
+@pytest.mark.parametrize("name", ["azure", "bedrock"])
+def test_an_address_that_every_customer_has_of_their_own_is_asked_for(
+    home: Path, name: str
+) -> None:
+    """Anybody can have one of them: the name alone says nothing about whose it is."""
+    url = PRESETS[name].form.replace("RESOURCE", "mine").replace("REGION", "us-west-2")
+    choose(home, default=f'{{ preset = "{name}", url = "{url}", model = "m" }}')
+    route = load_settings(home, {}).route()
+    assert route.key_env == PRESETS[name].key_env
+    with pytest.raises(RouteError, match="nobody here has said that it may"):
+        keys_of(home, **{route.key_env: SECRET}).key_of(route)
+
+
+def test_a_preset_at_another_address_takes_no_key_along(home: Path) -> None:
+    choose(home, default='{ preset = "groq", url = "https://elsewhere.example/v1", model = "m" }')
+    assert load_settings(home, {}).route().key_env == ""
 
 
 def test_both_names_of_a_key_of_google_go_to_google(home: Path) -> None:

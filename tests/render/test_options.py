@@ -232,8 +232,9 @@ def test_an_extra_body_adds_to_an_object_that_is_there() -> None:
 
 @pytest.mark.parametrize("wire", NATIVE)
 def test_the_source_map_holds_with_tools_of_the_provider(wire: str) -> None:
-    tools = {"gemini": {"googleSearch": {}}}
-    tool = tools.get(wire, {"type": "web_search", "name": "web_search"})
+    tool: dict[str, object] = {"type": "web_search", "name": "web_search"}
+    if wire == "gemini":
+        tool = {"googleSearch": {}}
     request = requests_for(wire)["chat"]
     made = render_for(wire, request, ROUTES[wire].calling(CallOptions(server_tools=(tool,))))
     body = made.body()

@@ -91,7 +91,7 @@ def test_a_second_route_may_be_named_and_default_stays(tmp_path: Path) -> None:
     assert caught.value.hint.startswith(
         "known: big, default; or BACKEND/MODEL with one of anthropic"
     )
-    assert {"llamacpp,", "vllm"} <= set(caught.value.hint.split())
+    assert {"llamacpp,", "vllm,"} <= set(caught.value.hint.split())
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from mentis.home.closing import closed_on_failure
 from mentis.home.database import open_database
 from mentis.home.ground import Ground
 from mentis.home.identity import Identity
+from mentis.home.learned_facts import LearnedFacts
 from mentis.home.ledger import open_ledger
 from mentis.home.older_turns import settle_older_turns
 from mentis.home.parts import Parts
@@ -84,6 +85,7 @@ def open_agent_parts(
             clock,
             correction=correction,
             rules=parts.rules,
+            learned=LearnedFacts(home.path),
         ),
         sources=TurnSources(live, shelf, ground.memory, noted),
         acting=acting,

@@ -16,6 +16,7 @@ from mentis.values.route import Route
 from .attempt import RouteAttempt
 from .calls import prompt_tokens
 from .inquiry import Inquiry
+from .lessons import lesson_of
 
 OnDelta: TypeAlias = Callable[[Delta], None]
 OnEvent: TypeAlias = Callable[[str], None]
@@ -30,13 +31,29 @@ async def ask(
 ) -> MentisError | None:
     """Read an answer to its end, or to where it broke off: then the error that ended it.
 
-    Where nobody heard anything yet, routes to fall back on are asked in their order. The answer is
+    Where nobody heard anything yet, routes to fall back on are asked in their order; one that says
+    what its model does not take is asked once more without it, and that is learned. The answer is
     in `inquiry.attempt.reader`. Cancelling it leaves what came so far there.
     """
-    failure = await _ask_once(inquiry, on_delta, on_event)
-    while fall_back and failure is not None and await inquiry.fall_back(failure):
-        failure = await _ask_once(inquiry, on_delta, on_event)
+    if not fall_back:
+        return await _ask_once(inquiry, on_delta, on_event)
+    failure = await _ask_taught(inquiry, on_delta, on_event)
+    while failure is not None and await inquiry.fall_back(failure):
+        failure = await _ask_taught(inquiry, on_delta, on_event)
     return failure
+
+
+async def _ask_taught(
+    inquiry: Inquiry, on_delta: OnDelta | None, on_event: OnEvent | None
+) -> MentisError | None:
+    """Where a refusal says what its model does not have, once more without it."""
+    failure = await _ask_once(inquiry, on_delta, on_event)
+    if failure is None or inquiry.heard:
+        return failure
+    lesson = lesson_of(failure, inquiry.attempt)
+    if lesson is None or not await inquiry.ask_without(failure, lesson):
+        return failure
+    return await _ask_once(inquiry, on_delta, on_event)
 
 
 async def _ask_once(

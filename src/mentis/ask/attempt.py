@@ -14,7 +14,7 @@ from mentis.values.rendering import Rendering
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
 from mentis.values.tool import ToolDeclaration
-from mentis.values.trace import Trace
+from mentis.values.trace import Degradation, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,12 @@ class RouteAttempt:
     def offered(self) -> tuple[ToolDeclaration, ...]:
         """What the model may call: declared, or told of in the text."""
         return offered_tools(self.composed)
+
+    def noting(self, note: Degradation) -> RouteAttempt:
+        """The same, with one more step down in its trace."""
+        trace = self.composed.trace
+        noted = replace(trace, degraded=(*trace.degraded, note))
+        return replace(self, composed=replace(self.composed, trace=noted))
 
     def rendered_as(self, rendering: Rendering) -> RouteAttempt:
         return replace(self, rendering=rendering)

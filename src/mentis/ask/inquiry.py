@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol, TypeAlias
 
+from anyio import to_thread
+
 from mentis.errors import MentisError, ModelError, WorldError
+from mentis.values.learned import LearnedFact
 from mentis.values.reply import Reply, Usage
 from mentis.values.route import Route
+from mentis.values.trace import Degradation
 from mentis.values.value import Value
 
 from .attempt import RouteAttempt
@@ -95,7 +100,7 @@ class Inquiry:
     @classmethod
     async def begin(cls, models: Models, plan: Plan, budget: Budget) -> Inquiry:
         """On the first route; an error where no prompt can be made for it."""
-        attempt = await plan(models.route)
+        attempt = await plan(models.taught(models.route))
         return cls(models, plan, budget, attempt, iter(models.fallbacks))
 
     @property
@@ -120,7 +125,7 @@ class Inquiry:
                 self.pass_over(failure)
                 passed = True
             try:
-                self.attempt = await self.plan(route)
+                self.attempt = await self.plan(self.models.taught(route))
             except MentisError as refusal:
                 if not self.skips(refusal):
                     raise
@@ -135,6 +140,24 @@ class Inquiry:
         if self.sent:
             self.unanswered.append(self._call(self.attempt.reader.finish()))
         self.sent = False
+
+    async def ask_without(self, failure: MentisError, lesson: LearnedFact) -> bool:
+        """Keep what a refusal taught, and plan the same call on the same route without it."""
+        learned, route = self.models.learned, self.attempt.route
+        if learned is None:
+            return False
+        time = self.models.clock.now().isoformat()
+        try:
+            taught = await to_thread.run_sync(partial(learned.learn, route, lesson, time=time))
+            if taught == route:  # the settings say otherwise
+                return False
+            attempt = await self.plan(taught)
+        except MentisError:  # the refusal itself says more
+            return False
+        self.pass_over(failure)
+        note = Degradation("facts", f"{lesson.told} on route {route.name!r}: {lesson.said}")
+        self.attempt = attempt.noting(note)
+        return True
 
     def pass_over(self, failure: MentisError) -> None:
         self.skipped.append(Skip(self.attempt.route, failure))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from mentis.home.learned_facts import LearnedFacts
 from mentis.home.parts import Rule
 from mentis.ports.clock import Clock
 from mentis.ports.provider import Provider
@@ -18,7 +19,8 @@ from .caching import Caching
 @dataclass(frozen=True, slots=True)
 class Models:
     """`correction` is the route that is asked again, where it is not the one that answered; `rules`
-    are what a reply must be like beside its form.
+    are what a reply must be like beside its form. `learned` keeps what refusals teach; without it
+    nothing is learned.
     """
 
     route: Route
@@ -29,6 +31,11 @@ class Models:
     clock: Clock
     correction: Route | None = None
     rules: tuple[Rule, ...] = ()
+    learned: LearnedFacts | None = None
+
+    def taught(self, route: Route) -> Route:
+        """The route with what refusals have taught of it by now."""
+        return route if self.learned is None else self.learned.taught(route)
 
     def on(self, route: Route) -> Models:
         """The same, asking another route first."""

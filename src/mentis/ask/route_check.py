@@ -14,6 +14,7 @@ from mentis.engines.catalogue import CATALOGUE
 from mentis.engines.weights import find_weights
 from mentis.errors import MentisError
 from mentis.facts.abilities import abilities, wire_of
+from mentis.home.learned_facts import LearnedFacts
 from mentis.home.parts import Parts
 from mentis.home.provider import open_provider
 from mentis.home.route_keys import KeyTrust, RouteKeys, target_of
@@ -93,8 +94,14 @@ def _check(settings: Settings, home: Home, name: str, parts: Parts) -> RouteChec
         fallback=route.fallback,
         stages=_stages(settings, name),
         problems=tuple(problems),
-        notes=tuple(_circles(settings, name)),
+        notes=(*_circles(settings, name), *_lessons(home, route)),
     )
+
+
+def _lessons(home: Home, route: Route) -> Iterator[str]:
+    for one in LearnedFacts(home.path).of(route):
+        day = one.time.partition("T")[0]
+        yield f"learned on {day}: {one.told} ({one.said}); `mentis routes learned --forget`"
 
 
 def _stages(settings: Settings, name: str) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from mentis.facts.abilities import abilities
+from mentis.facts.presets import PRESETS
 from mentis.net.targets import origin_of
 from mentis.values.route import Backend, Route
 
@@ -52,7 +53,9 @@ class Dialect:
         if self.version_header:
             headers[self.version_header] = abilities(route).api_version
         headers |= _chosen_headers(route)
-        if key:
+        if key and (own := abilities(route).key_header):
+            headers[own] = key
+        elif key:
             headers[self.key_header] = f"{self.key_prefix}{key}"
         return headers
 
@@ -86,36 +89,10 @@ DIALECTS: dict[Backend, Dialect] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class BackendPreset:
-    """A backend as it is reached by a well-known name."""
-
-    backend: Backend
-    url: str = ""
-    key_env: str = ""
-
-
-# The first half of a direct name such as `anthropic/claude-opus-5`.
-PLACES: dict[str, BackendPreset] = {
-    "openai": BackendPreset("openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
-    "openai-responses": BackendPreset(
-        "openai-responses", "https://api.openai.com/v1", "OPENAI_API_KEY"
-    ),
-    "anthropic": BackendPreset("anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
-    "gemini": BackendPreset(
-        "gemini", "https://generativelanguage.googleapis.com", "GEMINI_API_KEY"
-    ),
-    "openrouter": BackendPreset("openai", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-    "ollama": BackendPreset("openai", "http://127.0.0.1:11434/v1"),
-    "vllm": BackendPreset("openai", "http://127.0.0.1:8000/v1"),
-    "llamacpp": BackendPreset("openai", "http://127.0.0.1:8080/v1"),
-    "embedded": BackendPreset("embedded"),
-}
-
 # Keys of providers and the servers of those providers. Only these go together unasked.
 KEY_SERVERS: frozenset[tuple[str, str]] = frozenset(
     [
-        ("GOOGLE_API_KEY", origin_of(PLACES["gemini"].url)),
-        *((place.key_env, origin_of(place.url)) for place in PLACES.values() if place.key_env),
+        ("GOOGLE_API_KEY", origin_of(PRESETS["gemini"].url)),
+        *((one.key_env, origin_of(one.url)) for one in PRESETS.values() if one.key_env and one.url),
     ]
 )

@@ -58,9 +58,18 @@ async def refusal(answer: HttpAnswer, route: Route, key: str) -> ProviderRefused
         hint=_hint(answer.status, route),
         status=answer.status,
         about="content" if is_of_content(body) else None,
+        param=_param(body),
         retry_after=retry_after(answer.headers),
         request_id=answer.headers.get("x-request-id") or answer.headers.get("request-id"),
     )
+
+
+def _param(body: str) -> str | None:
+    """The member of the request that an error is about, where it names one."""
+    held = _held(body)
+    error = held.get("error", held)
+    found = cast("Mapping[str, object]", error).get("param") if isinstance(error, Mapping) else None
+    return found[:100] if isinstance(found, str) and found else None
 
 
 def is_of_content(body: str) -> bool:

@@ -41,7 +41,8 @@ class Abilities(Value):
 
     `refuses` names the options of a call that it does not take; `option_names` those it knows by
     another name (`seed=random_seed`). `headers`: it is spoken to over HTTP; `beta_header` is where
-    features are named that are still being tried.
+    features are named that are still being tried, `key_header` where the key goes, bare, if not
+    where the backend has it.
 
     Prices of the cache are multiples of plain input. `cache_lookback`: how many blocks before a
     mark an earlier one is found (0: all). `cache_here`: it ends with this process.
@@ -97,6 +98,7 @@ class Abilities(Value):
     option_names: tuple[str, ...] = ()
     headers: bool = True
     beta_header: str = ""
+    key_header: str = ""
 
     @property
     def calls(self) -> Calls:

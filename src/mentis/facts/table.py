@@ -42,8 +42,10 @@ _EMBEDDED = replace(
     option_names=("repetition_penalty=repeat_penalty",),
     headers=False,
 )
-_COMPATIBLE = Abilities()  # some server that speaks Chat Completions: nothing is promised
-_THINKING = replace(_COMPATIBLE, reasoning_back="always")
+# Some server that speaks Chat Completions. Nothing is promised, but most of its models can see
+# today: a picture is sent, and where it is refused, that is learned.
+_COMPATIBLE = Abilities(vision=True)
+_THINKING = replace(_COMPATIBLE, vision=False, reasoning_back="always")
 _NOT_OPENAI = ("top_k", "min_p", "repetition_penalty")
 _OPENAI = Abilities(
     vision=True,

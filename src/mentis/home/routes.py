@@ -10,17 +10,22 @@ from mentis.settings.settings import Settings, Stage
 from mentis.stores.files.home import Home
 from mentis.values.route import Route
 
+from .learned_facts import LearnedFacts
+
 
 def open_routes(settings: Settings, home: Home, name: str) -> tuple[Route, ...]:
-    """A route and those it falls back on, with the paths in them as they are seen from here."""
-    return tuple(_from_home(route, home) for route in settings.chain(name))
+    """A route and those it falls back on, with the paths in them as they are seen from here, and
+    with what refusals have taught of each.
+    """
+    learned = LearnedFacts(home.path)
+    return tuple(learned.taught(_from_home(route, home)) for route in settings.chain(name))
 
 
 def open_stage(settings: Settings, home: Home, stage: Stage, *, instead_of: Route) -> Route | None:
     """The route that a stage has of its own; None when it takes the turn's own one."""
     if not settings.has_stage(stage):
         return None
-    route = _from_home(settings.stage(stage), home)
+    route = LearnedFacts(home.path).taught(_from_home(settings.stage(stage), home))
     if instead_of.backend == "replay" and route.backend not in ("replay", "scripted"):
         raise RouteError(
             f"route {instead_of.name!r} is a replay, and routes.{stage} is not",

@@ -172,6 +172,33 @@ def gemini_options(route: Route, able: Abilities) -> dict[str, object]:
     return made
 
 
+# Members of a payload that options are written as, beside those of their own name.
+_MEMBERS: Mapping[str, str] = {
+    **{wire_name: name for names in _NAMES.values() for name, wire_name in names.items()},
+    "repeat_penalty": "repetition_penalty",
+    "random_seed": "seed",
+    "parallel_tool_calls": "parallel_calls",
+    "reasoning": "reasoning_effort",
+    "output_config": "reasoning_effort",
+    "thinkingLevel": "reasoning_effort",
+    "thinking": "reasoning_budget",
+    "thinkingBudget": "reasoning_budget",
+    "includeThoughts": "reasoning_summary",
+    "safetySettings": "safety",
+    "serviceTier": "service_tier",
+}
+
+
+def options_sent(payload: JsonObject) -> dict[str, str]:
+    """The members of a payload that are options of the call, each with the option it says."""
+    inner = ("generationConfig", "thinkingConfig")
+    members = dict(payload)
+    for holder in inner:
+        if isinstance(held := members.get(holder), Mapping):
+            members |= cast("JsonObject", held)
+    return {name: _MEMBERS[name] for name in members if name in _MEMBERS}
+
+
 def with_server_tools(
     tools: list[dict[str, object]], route: Route, able: Abilities
 ) -> list[dict[str, object]]:

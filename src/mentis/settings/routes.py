@@ -7,10 +7,11 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from mentis.call.dialects import DIALECTS, PLACES, BackendPreset
+from mentis.call.dialects import DIALECTS
 from mentis.errors import RouteError
 from mentis.facts.abilities import override
 from mentis.facts.ability import Abilities
+from mentis.facts.presets import PRESETS, RoutePreset
 from mentis.facts.table import BY_BACKEND
 from mentis.net.targets import check_target
 from mentis.values.route import Backend, CacheKind, Match, Route
@@ -34,6 +35,13 @@ class RouteSettings(SettingsSection):
     use: Annotated[
         str,
         Field(description="Another route, or BACKEND/MODEL, that this name stands for."),
+    ] = ""
+    preset: Annotated[
+        str,
+        Field(
+            description="A place that is known (`mentis routes presets`): its address, its key and"
+            " its facts."
+        ),
     ] = ""
     backend: Annotated[
         Backend | None,
@@ -143,10 +151,11 @@ class RouteSettings(SettingsSection):
             if self.model_fields_set != {"use"}:
                 raise ValueError("a route that uses another has no settings of its own")
             return self
+        self._check_preset()
         backend = self.chosen_backend
         if self.url and backend not in DIALECTS:
             raise ValueError(f"url is for a server, and the backend {backend} is none")
-        if backend == "openai" and not (self.url and self.model):
+        if backend == "openai" and not (self._address and self.model):
             raise ValueError("the backend openai needs a url and a model")
         if backend in DIALECTS and not self.model:
             raise ValueError(f"the backend {backend} needs a model")
@@ -160,6 +169,28 @@ class RouteSettings(SettingsSection):
             _as_value_error(lambda: override(Abilities(), self.facts, where="facts"))
         return self
 
+    def _check_preset(self) -> None:
+        if not self.preset:
+            return
+        if self.preset not in PRESETS:
+            raise ValueError(f"there is no preset {self.preset!r}; see `mentis routes presets`")
+        if self.backend is not None:
+            raise ValueError("a preset says which backend it is: leave one of them out")
+        if not self._address and PRESETS[self.preset].form:
+            raise ValueError(f"the preset needs your own url, like {PRESETS[self.preset].form}")
+
+    @property
+    def _known(self) -> RoutePreset:
+        """The preset that is named, or that of the backend where no address is given."""
+        if self.preset:
+            return PRESETS[self.preset]
+        backend = self.chosen_backend
+        return PRESETS[backend] if backend in PRESETS else RoutePreset(backend, backend)
+
+    @property
+    def _address(self) -> str:
+        return self.url or (PRESETS[self.preset].url if self.preset in PRESETS else "")
+
     @model_validator(mode="after")
     def _can_cache(self) -> RouteSettings:
         backend = self.chosen_backend
@@ -170,6 +201,8 @@ class RouteSettings(SettingsSection):
 
     @property
     def chosen_backend(self) -> Backend:
+        if self.preset in PRESETS:
+            return PRESETS[self.preset].backend
         if self.backend:
             return self.backend
         if self.url:
@@ -179,14 +212,15 @@ class RouteSettings(SettingsSection):
     def as_route(self, name: str) -> Route:
         backend = self.chosen_backend
         small = (self.replays if backend == "replay" else backend) == "embedded"
-        # The key of a provider goes to that provider, never to another address.
-        known = BackendPreset(backend) if self.url else PLACES.get(backend, BackendPreset(backend))
+        known = self._known
+        # The key of a provider goes to that provider, never to another address by itself.
+        at_home = not self.url or bool(known.form)
         return Route(
             name=name,
             backend=backend,
             model=self.model or _DEFAULT_MODELS[backend],
             url=self.url or known.url,
-            key_env=self.key_env or known.key_env,
+            key_env=self.key_env or (known.key_env if at_home else ""),
             variant=self.variant or ("compact" if small else "default"),
             context_tokens=self.context_tokens or (4096 if small else 32768),
             max_tokens=self.max_tokens or (128 if small else 1024),
@@ -206,21 +240,22 @@ class RouteSettings(SettingsSection):
             caching=self.caching,
             cache=self.cache,
             cache_seconds=self.cache_seconds,
-            facts=self.facts,
+            facts={**known.facts, **self.facts} if self.preset else self.facts,
             options=self.options.as_options(),
         )
+
+
+def direct_names() -> tuple[str, ...]:
+    """The first halves that a direct name such as `anthropic/claude-opus-5` may have."""
+    return tuple(name for name, preset in PRESETS.items() if not preset.form)
 
 
 def direct_route(name: str) -> Route | None:
     """The route of `anthropic/claude-opus-5` and the like, or None if it is no such name."""
     prefix, _, model = name.partition("/")
-    if prefix not in PLACES or not model:
+    if prefix not in direct_names() or not model:
         return None
-    place = PLACES[prefix]
-    settings = RouteSettings(
-        backend=place.backend, model=model, url=place.url, key_env=place.key_env
-    )
-    return settings.as_route(name)
+    return RouteSettings(preset=prefix, model=model).as_route(name)
 
 
 def _as_value_error(check: Callable[[], object]) -> None:

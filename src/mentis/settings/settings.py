@@ -10,7 +10,6 @@ from typing import Annotated, Literal, TypeAlias, cast, get_args, get_origin
 
 from pydantic import BaseModel, Field
 
-from mentis.call.dialects import PLACES
 from mentis.compose.purposes import Policies
 from mentis.errors import RouteError
 from mentis.values.route import Route
@@ -22,7 +21,7 @@ from .conversations import AfterthoughtSettings, ConversationSettings
 from .cortex import CortexSettings
 from .options import OptionSettings
 from .persona import MemorySettings, PersonaUpdateSettings
-from .routes import RouteSettings, direct_route
+from .routes import RouteSettings, direct_names, direct_route
 from .run import RunSettings
 from .section import SettingsSection
 from .sections import (
@@ -137,7 +136,7 @@ class Settings:
             return self._named(name)
         if (direct := direct_route(name)) is not None:
             return self._finished(direct)
-        known, backends = ", ".join(sorted(self.model.routes)), ", ".join(sorted(PLACES))
+        known, backends = ", ".join(sorted(self.model.routes)), ", ".join(sorted(direct_names()))
         raise RouteError(
             f"there is no route {name!r}",
             hint=did_you_mean(name, self.model.routes)
@@ -323,11 +322,14 @@ def leaves(data: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, object]]
         yield from leaves(value, (*path, key))
 
 
+_OF_SETTINGS = ("use", "preset", "options")  # a route has them in another form, or not at all
+
+
 def _filled(route: Route, given: RouteSettings) -> dict[str, object]:
-    names = [name for name in RouteSettings.model_fields if name not in ("use", "options")]
+    names = [name for name in RouteSettings.model_fields if name not in _OF_SETTINGS]
     values = {name: getattr(route, name) for name in names}
     options = {name: getattr(route.options, name) for name in OptionSettings.model_fields}
-    return {"use": given.use, **values, "options": options}
+    return {"use": given.use, "preset": given.preset, **values, "options": options}
 
 
 def did_you_mean(name: str, known: Mapping[str, object] | list[str]) -> str:

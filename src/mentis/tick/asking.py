@@ -216,7 +216,7 @@ class TickAsker:
         rest = iter(routes)
         for route in rest:
             try:
-                attempt = await plan(route)
+                attempt = await plan(self.models.taught(route))
             except MentisError as error:
                 if not _passes(error):
                     raise

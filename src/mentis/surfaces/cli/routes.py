@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
 
-from mentis.errors import UsageError
+from mentis.errors import MentisError, UsageError
 
 from .asking import confirm
 from .options import call_parts, home_option, home_path
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def routes() -> None:
-    """See where requests can go, whether they would get there, and trust them with keys."""
+    """See and add where requests can go, whether they would get there, and trust them with keys."""
 
 
 @routes.command(epilog="For example: mentis routes check anthropic/claude-opus-5 --live")
@@ -94,6 +96,124 @@ def trust(name: str | None, *, remove: bool, yes: bool, as_json: bool) -> int:
         may = "is not sent to" if known == "untrusted" else "may go to"
         emit(f"{safe(variable)} {may} {server} ({known})")
     return 1 if remove and not any(removed) else 0
+
+
+@routes.command(epilog="For example: mentis routes presets --json")
+@json_option
+def presets(*, as_json: bool) -> None:
+    """List the places that are known: address, key, and the page each was read from.
+
+    A preset is used as `preset = "groq"` on a route, as `mentis routes add fast --preset groq
+    --model ...`, or in a direct name such as groq/MODEL. Where every customer has an address of
+    their own, its form is shown, and --url says which it is.
+    """
+    from mentis.codec.forms import to_object
+    from mentis.facts.presets import PRESETS
+
+    if as_json:
+        emit_json({"presets": [to_object(preset) for preset in PRESETS.values()]})
+        return
+    rows = [
+        (one.name, one.backend, one.url or one.form or "-", one.key_env or "-", one.note or "-")
+        for one in PRESETS.values()
+    ]
+    table(("preset", "backend", "address", "key from", "note"), rows)
+    for one in PRESETS.values():
+        if one.source:
+            say(f"{one.name}: read on {one.read} from {one.source}")
+
+
+@routes.command(
+    epilog="For example: mentis routes add fast --preset groq --model openai/gpt-oss-20b"
+)
+@click.argument("name")
+@click.option("--preset", metavar="NAME", help="A place that is known: `mentis routes presets`.")
+@click.option("--model", metavar="NAME", required=True, help="The model, by its name there.")
+@click.option("--url", metavar="URL", help="The address of the server, where it is your own.")
+@click.option("--key-env", metavar="VARIABLE", help="The variable that holds the key.")
+@home_option
+@json_option
+def add(
+    name: str,
+    *,
+    preset: str | None,
+    model: str,
+    url: str | None,
+    key_env: str | None,
+    as_json: bool,
+) -> None:
+    """Write a route into mentis.toml, at a preset or at an address of your own.
+
+    Nothing is called. Everything else in the file stays as it is; a route that would not work is
+    not written.
+    """
+    from mentis.settings.sources import load_settings
+    from mentis.settings.tables import add_table, restore
+    from mentis.stores.files.home import find_home
+
+    if (preset or url) is None:
+        raise UsageError("a route needs a place", hint="give a --preset or a --url")
+    home = find_home(home_path()).path
+    given = {"preset": preset, "model": model, "url": url, "key_env": key_env}
+    before = add_table(home, "routes", name, {key: one for key, one in given.items() if one})
+    try:
+        route = load_settings(home, os.environ).route(name)
+    except MentisError:
+        restore(home, before)
+        raise
+    if as_json:
+        emit_json({"route": name, "backend": route.backend, "url": route.url, "model": model})
+        return
+    say(f"route {name} leads to {route.model} at {route.url or route.backend}")
+    if route.key_env:
+        say(f"its key is read from {route.key_env}")
+    say(f"Next: mentis routes check {quote(name)}")
+
+
+@routes.command(epilog="For example: mentis routes remove fast")
+@click.argument("name")
+@home_option
+@json_option
+def remove(name: str, *, as_json: bool) -> None:
+    """Take a route out of mentis.toml, if it stands in a table of its own."""
+    from mentis.settings.tables import remove_table
+    from mentis.stores.files.home import find_home
+
+    remove_table(find_home(home_path()).path, "routes", name)
+    if as_json:
+        emit_json({"removed": name})
+        return
+    say(f"route {name} is gone")
+
+
+@routes.command(epilog="For example: mentis routes learned fast --forget")
+@click.argument("name", required=False)
+@click.option("--forget", is_flag=True, help="Try it all again from now on.")
+@home_option
+@json_option
+def learned(name: str | None, *, forget: bool, as_json: bool) -> None:
+    """Show what providers have taught by refusing it: options and abilities a model has not.
+
+    With NAME only of that route. It is kept in learned.json in the home; `routes.NAME.facts` in the
+    settings go before it.
+    """
+    from mentis.codec.forms import to_object
+    from mentis.home.learned_facts import LearnedFacts
+    from mentis.settings.sources import load_settings
+    from mentis.stores.files.home import find_home
+
+    home = find_home(home_path()).path
+    facts, settings = LearnedFacts(home), load_settings(home, os.environ)
+    routes = settings.every_route() if name is None else (settings.route(name),)
+    look = facts.forget if forget else facts.of
+    found = list(dict.fromkeys(one for route in routes for one in look(route)))
+    if as_json:
+        emit_json({"learned": [to_object(one) for one in found], "forgotten": forget})
+        return
+    rows = [(one.place, one.told, one.time.partition("T")[0], one.said) for one in found]
+    table(("place", "learned", "on", "the provider said"), rows)
+    if forget:
+        say("forgotten: it is tried again")
 
 
 def _target(keys: RouteKeys, name: str) -> KeyTarget:

@@ -1,0 +1,93 @@
+"""Facts that refusals taught, kept in the home beside its record: which option or ability a model
+behind a route does not have. They only ever switch something off, and the settings go before them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from mentis.codec.forms import from_json, to_object
+from mentis.disk.atomic import write_atomic
+from mentis.errors import BadInput
+from mentis.facts.abilities import abilities
+from mentis.net.targets import origin_of
+from mentis.values.learned import LearnedFact
+from mentis.values.route import Route
+
+FILE = "learned.json"
+_MOST_BYTES = 1_000_000
+
+
+class LearnedFacts:
+    """Those of one home. What blocks is the first look, `learn` and `forget`."""
+
+    def __init__(self, home: Path) -> None:
+        self._path = home / FILE
+        self._facts: tuple[LearnedFact, ...] | None = None
+
+    def of(self, route: Route) -> tuple[LearnedFact, ...]:
+        place = place_of(route)
+        return tuple(one for one in self.all() if one.place == place)
+
+    def all(self) -> tuple[LearnedFact, ...]:
+        if self._facts is None:
+            self._facts = self._read()
+        return self._facts
+
+    def taught(self, route: Route) -> Route:
+        """The route with what was learned of it; what its settings say of a fact stands."""
+        learned = [one for one in self.of(route) if one.fact == "refuses" or not _set(route, one)]
+        if not learned:
+            return route
+        facts = dict(route.facts)
+        refused = [str(one.value) for one in learned if one.fact == "refuses"]
+        if refused:
+            facts["refuses"] = list(dict.fromkeys([*abilities(route).refuses, *refused]))
+        facts |= {one.fact: one.value for one in learned if one.fact != "refuses"}
+        return replace(route, facts=facts)
+
+    def learn(self, route: Route, lesson: LearnedFact, *, time: str) -> Route:
+        """Keep it for every route to this model at this place; the route as it is from now on."""
+        made = replace(lesson, place=place_of(route), time=time)
+        others = [one for one in self._read() if _key(one) != _key(made)]
+        self._write((*others, made))
+        return self.taught(route)
+
+    def forget(self, route: Route) -> tuple[LearnedFact, ...]:
+        """From now on it is tried again; what was known of this place."""
+        gone = self.of(route)
+        self._write(tuple(one for one in self._read() if one not in gone))
+        return gone
+
+    def _read(self) -> tuple[LearnedFact, ...]:
+        try:
+            with self._path.open("rb") as file:
+                found = json.loads(file.read(_MOST_BYTES))
+            return tuple(from_json(LearnedFact, json.dumps(one)) for one in found)
+        except FileNotFoundError:
+            return ()
+        except (OSError, ValueError, TypeError, RecursionError, BadInput) as error:
+            hint = "delete it: what a provider refuses is learned again"
+            raise BadInput(f"{self._path.name} cannot be read: {error}", hint=hint) from error
+
+    def _write(self, facts: tuple[LearnedFact, ...]) -> None:
+        if facts != self._read():
+            write_atomic(self._path, json.dumps([to_object(one) for one in facts], indent=1))
+        self._facts = facts
+
+
+def place_of(route: Route) -> str:
+    """The model and where it is served, whatever the route is called."""
+    spoken = route.for_rendering()
+    server = origin_of(route.url) if route.url else ""
+    return " ".join(filter(None, (spoken.backend, spoken.model, server)))
+
+
+def _key(one: LearnedFact) -> tuple[str, str, object]:
+    return one.place, one.fact, one.value if one.fact == "refuses" else None
+
+
+def _set(route: Route, one: LearnedFact) -> bool:
+    return one.fact in route.facts
