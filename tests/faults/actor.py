@@ -30,8 +30,8 @@ from mentis.act.journal import Journal
 from mentis.act.registry import Registry
 from mentis.home.system import RandomIds, SystemClock
 from mentis.ledger.chain import make_stamp
-from mentis.recovery.acts import Recovery, RecoveryResult
 from mentis.ports.screener import ListedScreener
+from mentis.recovery.acts import Recovery, RecoveryResult
 from mentis.stores.files.accepted_acts import AcceptedFile
 from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.files.owners import Owner, Owners

@@ -35,6 +35,8 @@ EVERY = CallOptions(
     tool_choice="none",
     parallel_calls=False,
     service_tier="auto",
+    cache_diagnostics=True,
+    compared_reply="reply_1",
     betas=("a-beta",),
     safety={"HARM_CATEGORY_HARASSMENT": "BLOCK_NONE"},
     server_tools=({"type": "web_search"},),
@@ -68,11 +70,13 @@ def test_a_route_without_options_is_rendered_as_before(wire: str) -> None:
     assert render_for(wire, request, ROUTES[wire].calling(CallOptions())).body() == bare.body()
 
 
-@pytest.mark.parametrize("name", [name for name in OPTION_NAMES if name != "headers"])
+@pytest.mark.parametrize(
+    "name", [name for name in OPTION_NAMES if name not in ("headers", "compared_reply")]
+)
 @pytest.mark.parametrize("wire", list(ROUTES))
 def test_each_option_alone_changes_the_payload_or_is_lost_by_name(wire: str, name: str) -> None:
     """Betas change headers: of them it is only known that they are no loss where there is one."""
-    only = CallOptions(**{name: getattr(EVERY, name)})
+    only = CallOptions(**{name: getattr(EVERY, name)}, compared_reply=EVERY.compared_reply)
     route = ROUTES[wire].calling(only)
     before = render_for(wire, ASKED, ROUTES[wire])
     after = render_for(wire, ASKED, route)
@@ -105,7 +109,8 @@ def test_a_server_of_which_nothing_is_known_is_sent_all_that_the_format_has() ->
         "stream_options": {"include_usage": True},
         "metadata": {"who": "ada"},
     }
-    assert lost(made) == {"reasoning_budget", "reasoning_summary", "safety", "betas"}
+    unknown = {"reasoning_budget", "reasoning_summary", "safety", "betas", "cache_diagnostics"}
+    assert lost(made) == unknown
 
 
 def test_a_reasoning_model_of_openai_gets_its_effort_and_names_the_rest_as_lost() -> None:
@@ -115,6 +120,7 @@ def test_a_reasoning_model_of_openai_gets_its_effort_and_names_the_rest_as_lost(
     assert payload["reasoning"] == {"effort": "high", "summary": "auto"}
     assert payload["tools"][-1] == {"type": "web_search"}
     assert payload["service_tier"] == "auto"
+    assert payload["prompt_cache_options"] == {"comparison_response_id": "reply_1"}
     assert lost(made) == {
         *("temperature", "seed", "top_p", "top_k", "min_p", "stop", "safety"),
         *("frequency_penalty", "presence_penalty", "repetition_penalty", "reasoning_budget"),
@@ -135,6 +141,7 @@ def test_anthropic_gets_thinking_effort_and_one_call_at_a_time() -> None:
     assert payload["output_config"] == {"effort": "high"}
     assert payload["tool_choice"] == {"type": "auto", "disable_parallel_tool_use": True}
     assert payload["stop_sequences"] == ["END"]
+    assert payload["diagnostics"] == {"previous_message_id": "reply_1"}
     assert payload["tools"][-1] == search
     assert "temperature" not in payload
     assert "temperature" in lost(made)

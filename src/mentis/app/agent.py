@@ -349,6 +349,9 @@ class Agent:
         else:
             stimulus = await to_thread.run_sync(self._stimulus, message)
         async with self._answering(session) as (reading, left):
+            if parts.models.route.options.cache_diagnostics:
+                compared = partial(parts.models.comparing, session)
+                parts = parts.asking(await to_thread.run_sync(compared))
             result = await run_turn(
                 parts,
                 stimulus,

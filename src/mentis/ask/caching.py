@@ -18,13 +18,14 @@ from mentis.facts.ability import Abilities
 from mentis.ports.token_counter import TokenCounter
 from mentis.render.compare import Divergence, compare
 from mentis.render.cuts import PrefixCut, cuts_of, digests_at
+from mentis.settle.diagnosis import reply_id_in
 from mentis.values.caching import CacheBreak, CacheReconciliation, Forecast
 from mentis.values.calibration import Calibration
 from mentis.values.entry import Entry
 from mentis.values.json import JsonObject
 from mentis.values.part import MediaPart
 from mentis.values.rendering import Rendering
-from mentis.values.reply import Usage
+from mentis.values.reply import Reply, Usage
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
 from mentis.values.span import Span
@@ -32,6 +33,7 @@ from mentis.values.trace import TokenCount
 from mentis.values.value import Value
 
 from .cache_costs import costs_of, write_price
+from .cache_diagnosis import hear_provider
 from .cache_verdict import possible_causes, verdict_of, why_not_cached
 from .calls import ModelCall
 from .footprint import CacheStep, Footprint, footprints_in
@@ -106,8 +108,11 @@ class Caching:
         session: str,
         now: datetime,
         media: bool = False,
+        reply: Reply | None = None,
     ) -> CacheReport:
-        """Hold the expectation against what was reported, and learn from it."""
+        """Hold the expectation against what was reported, and learn from it. With the `reply`, also
+        against what the provider itself found changed, where it was asked.
+        """
         steps = self._steps(rendering, route)
         ratio = self._ratio(steps, route)
         found, reasons = self._expected(rendering, steps, route, now=now)
@@ -126,15 +131,46 @@ class Caching:
         if verdict == "unforeseen":
             more = "the provider knew more of it than finished calls of this agent had sent"
             reasons = [*reasons, more]
-        footprint = Footprint(route.name, route.model, now, steps, expected.tokens, here=True)
+        asked = reply if reply is not None and route.options.cache_diagnostics else None
+        lost = None if place not in self._last else apart.lost if apart else ()
+        word = hear_provider(asked, rendering, verdict, lost=lost)
+        footprint = Footprint(
+            route.name,
+            route.model,
+            now,
+            steps,
+            expected.tokens,
+            here=True,
+            session=session,
+            reply="" if asked is None else reply_id_in(asked.raw),
+        )
         taught = 0 if media else usage.input  # what a picture costs says nothing about words
         self._remember(footprint, taught)
+        self._keep(place, rendering)
+        reported = (usage.cache_read, usage.cache_write, prompt, usage.input)
+        made = CacheReconciliation(
+            route.name,
+            expected,
+            *reported,
+            verdict,
+            (*reasons, *word.reasons),
+            diagnosis=word.diagnosis,
+            disagreement=word.disagreement,
+        )
+        return CacheReport(made, {**footprint.entry_fields(taught), **word.entry_fields()})
+
+    def _keep(self, place: tuple[str, str, str], rendering: Rendering) -> None:
         self._last[place] = rendering
         if len(self._last) > _KEPT:
             del self._last[next(iter(self._last))]
-        reported = (usage.cache_read, usage.cache_write, prompt, usage.input)
-        made = CacheReconciliation(route.name, expected, *reported, verdict, tuple(reasons))
-        return CacheReport(made, footprint.entry_fields(taught))
+
+    def last_reply(self, session: str, route: Route) -> str:
+        """The provider's id of the last answer there, where one was kept."""
+        place = (route.name, route.model)
+        for each in reversed(self._footprints()):
+            if each.reply and each.place == place and each.session == session:
+                return each.reply
+        return ""
 
     def _footprints(self) -> list[Footprint]:
         if self._sent is None:
@@ -225,6 +261,7 @@ def settle_calls(
             session=session,
             now=now(),
             media=_has_media(call.composed.request),
+            reply=call.reply,
         )
         for call in calls
         if call.reply.usage is not None and call.reply.usage.input

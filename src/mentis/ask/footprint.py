@@ -35,7 +35,9 @@ class CacheStep(Value):
 
 @dataclass(frozen=True, slots=True)
 class Footprint(Value):
-    """One call. `here`: it was made by this process, whose own caches still hold it."""
+    """One call. `here`: it was made by this process, whose own caches still hold it. `reply` is the
+    provider's id of the answer, where a later prompt is to be compared with this one.
+    """
 
     route: str
     model: str
@@ -43,6 +45,8 @@ class Footprint(Value):
     steps: tuple[CacheStep, ...]
     expected: int = 0
     here: bool = False
+    session: str = ""
+    reply: str = ""
 
     @property
     def place(self) -> tuple[str, str]:
@@ -50,7 +54,9 @@ class Footprint(Value):
 
     def entry_fields(self, reported: int) -> dict[str, object]:
         """As the entry of its turn keeps it."""
+        named = {"reply": self.reply} if self.reply else {}
         return {
+            **named,
             "route": self.route,
             "model": self.model,
             "expected": self.expected,
@@ -74,12 +80,12 @@ def footprints_in(entries: Iterable[Entry]) -> Iterator[tuple[Footprint, int]]:
         told = entry.body.get("cache") if entry.kind == "turn" else None
         for each in cast("Sequence[object]", told) if isinstance(told, list) else ():
             try:
-                yield _read(cast("Mapping[str, object]", each), entry.time)
+                yield _read(cast("Mapping[str, object]", each), entry)
             except (KeyError, TypeError, ValueError, IndexError):
                 continue  # of another version: it teaches nothing
 
 
-def _read(told: Mapping[str, object], time: str) -> tuple[Footprint, int]:
+def _read(told: Mapping[str, object], entry: Entry) -> tuple[Footprint, int]:
     steps = tuple(
         CacheStep(
             str(region),
@@ -96,5 +102,14 @@ def _read(told: Mapping[str, object], time: str) -> tuple[Footprint, int]:
             "Sequence[Sequence[str]]", told["steps"]
         )
     )
-    made = Footprint(str(told["route"]), str(told["model"]), datetime.fromisoformat(time), steps)
+    turn = entry.body.get("turn")
+    session = cast("Mapping[str, object]", turn).get("session") if isinstance(turn, Mapping) else ""
+    made = Footprint(
+        str(told["route"]),
+        str(told["model"]),
+        datetime.fromisoformat(entry.time),
+        steps,
+        session=str(session or ""),
+        reply=str(told.get("reply", "")),
+    )
     return made, int(cast("int", told["input"]))

@@ -51,6 +51,20 @@ class Models:
         first, *rest = (route.calling(options) for route in (self.route, *self.fallbacks))
         return replace(self, route=first, fallbacks=tuple(rest), correction=correction)
 
+    def comparing(self, session: str) -> Models:
+        """Where a provider is asked what changed for its cache: since the last reply in there."""
+
+        def compared(route: Route) -> Route:
+            options = route.options
+            if not options.cache_diagnostics or options.compared_reply:
+                return route
+            return route.calling(
+                CallOptions(compared_reply=self.caching.last_reply(session, route))
+            )
+
+        first, *rest = (compared(route) for route in (self.route, *self.fallbacks))
+        return replace(self, route=first, fallbacks=tuple(rest))
+
     def limited(self, tokens: int) -> Models:
         """With answers no longer than that, nor than the context of each route has room for."""
         first, *rest = (

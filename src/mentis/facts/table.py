@@ -115,6 +115,8 @@ _CHAT: Mapping[str, Abilities] = {
 def _in_responses(row: Abilities) -> Abilities:
     """The same model behind the other API: no audio, no seed, its own name for the limit."""
     ttls = ("12h", "30m") if row.cache == "openai" else row.cache_ttls
+    # Only those that have marks compare a prompt with an earlier one.
+    silent = () if row.cache == "openai" else ("cache_diagnostics",)
     return replace(
         row,
         audio=False,
@@ -122,6 +124,7 @@ def _in_responses(row: Abilities) -> Abilities:
         limit_key="max_output_tokens",
         cache_ttls=ttls,
         result_media=True,
+        refuses=(*row.refuses, *silent),
     )
 
 

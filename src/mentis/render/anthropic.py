@@ -15,7 +15,13 @@ from .declaring import DeclaredTool
 from .draft import CallItem, Media, PayloadDraft, Result, Text, ThoughtItem, WireMessage
 from .finish import finish_rendering
 from .layout import block_text, lay_out
-from .options import anthropic_reasoning, parallel_calls, plain_options, with_server_tools
+from .options import (
+    anthropic_comparison,
+    anthropic_reasoning,
+    parallel_calls,
+    plain_options,
+    with_server_tools,
+)
 from .plan import Planner, ends, planner
 from .writing import Page, write_messages, write_tools
 
@@ -46,6 +52,7 @@ def render(request: PromptRequest, route: Route) -> Rendering:
     parallel = parallel_calls(route, able, draft.losses, tools=bool(every_tool))
     if choice or parallel is not None:
         payload["tool_choice"] = for_anthropic(choice or ToolChoice(), parallel)
+    payload |= anthropic_comparison(route, able)
     payload["stream"] = True
     return finish_rendering(payload, draft, (tools, system, page), wire=WIRE, plan=cache.plan())
 

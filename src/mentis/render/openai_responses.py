@@ -13,7 +13,13 @@ from .declaring import DeclaredTool
 from .draft import CallItem, Item, Media, PayloadDraft, Result, Text, ThoughtItem, WireMessage
 from .finish import finish_rendering
 from .layout import block_text, lay_out, system_text
-from .options import parallel_calls, plain_options, responses_reasoning, with_server_tools
+from .options import (
+    parallel_calls,
+    plain_options,
+    responses_comparison,
+    responses_reasoning,
+    with_server_tools,
+)
 from .plan import Planner, cache_key, ends, planner
 from .writing import Page, write_messages, write_tools
 
@@ -57,6 +63,7 @@ def render(request: PromptRequest, route: Route) -> Rendering:
         payload["prompt_cache_key"] = key
     if able.encrypted_reasoning:
         payload["include"] = [_ENCRYPTED]
+    payload |= responses_comparison(route, able)
     payload |= {"store": False, "stream": True}
     return finish_rendering(payload, draft, (tools, system, page), wire=WIRE, plan=cache.plan(key))
 

@@ -48,12 +48,12 @@ _SAMPLING = frozenset(
 _REASONING = ("reasoning_effort", "reasoning_budget", "reasoning_summary")
 _SHAPED: Mapping[str, tuple[str, ...]] = {
     "openai-chat": ("parallel_calls", "server_tools"),
-    "openai-responses": ("parallel_calls", "server_tools", *_REASONING),
-    "anthropic": ("parallel_calls", "server_tools", *_REASONING),
+    "openai-responses": ("parallel_calls", "server_tools", "cache_diagnostics", *_REASONING),
+    "anthropic": ("parallel_calls", "server_tools", "cache_diagnostics", *_REASONING),
     "gemini": ("server_tools", "safety", "service_tier", *_REASONING),
 }
 # The whole of a choice of tools is written, or lost, where tools are; headers where they are sent.
-_ELSEWHERE = ("tool_choice", "body")
+_ELSEWHERE = ("tool_choice", "body", "compared_reply")
 _LEVELS = {"minimal": "MINIMAL", "low": "LOW", "medium": "MEDIUM", "high": "HIGH"}
 _LEAST_BUDGET = 1024
 
@@ -172,6 +172,24 @@ def gemini_options(route: Route, able: Abilities) -> dict[str, object]:
     return made
 
 
+def anthropic_comparison(route: Route, able: Abilities) -> dict[str, object]:
+    """Also without a reply to compare with: only then can the next one be compared with this."""
+    if not _compares(route, able):
+        return {}
+    return {"diagnostics": {"previous_message_id": route.options.compared_reply or None}}
+
+
+def responses_comparison(route: Route, able: Abilities) -> dict[str, object]:
+    compared = route.options.compared_reply
+    if not compared or not _compares(route, able):
+        return {}
+    return {"prompt_cache_options": {"comparison_response_id": compared}}
+
+
+def _compares(route: Route, able: Abilities) -> bool:
+    return bool(route.options.cache_diagnostics) and "cache_diagnostics" not in able.refuses
+
+
 # Members of a payload that options are written as, beside those of their own name.
 _MEMBERS: Mapping[str, str] = {
     **{wire_name: name for names in _NAMES.values() for name, wire_name in names.items()},
@@ -186,6 +204,8 @@ _MEMBERS: Mapping[str, str] = {
     "includeThoughts": "reasoning_summary",
     "safetySettings": "safety",
     "serviceTier": "service_tier",
+    "diagnostics": "cache_diagnostics",
+    "prompt_cache_options": "cache_diagnostics",
 }
 
 

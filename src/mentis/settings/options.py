@@ -47,6 +47,10 @@ class OptionSettings(SettingsSection):
         bool | None, Field(description="Whether one answer may call several tools.")
     ] = None
     service_tier: Annotated[str, Field(description="Tier of service, by its provider's name.")] = ""
+    cache_diagnostics: Annotated[
+        bool | None,
+        Field(description="Whether the provider is asked what changed for its cache."),
+    ] = None
     betas: Annotated[
         tuple[str, ...], Field(description="Features in the provider's header for betas.")
     ] = ()

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from mentis.values.reply import CallDelta, Delta, ReasoningDelta, Reply, Stop, TextDelta, Usage
 
 from .arguments import BadArguments, read_arguments, said_again
+from .diagnosis import anthropic_diagnosis
 from .draft import Frank, Piece, ReplyDraft
 from .expected import NOTHING_EXPECTED, Expectation
 from .lenient import count_in, list_in, number_in, object_in, objects_in, text_in
@@ -103,6 +104,7 @@ class AnthropicReader(Frank):
     def _whole(self, message: Mapping[str, object]) -> tuple[Delta, ...]:
         self._draft.take_identity(message.get("model"), message.get("id"))
         self._use(message.get("usage"))
+        self._draft.diagnosis = anthropic_diagnosis(message.get("diagnostics"))
         deltas: tuple[Delta, ...] = ()
         for index, block in enumerate(objects_in(message.get("content"))):
             deltas += self._open(index, block)

@@ -17,7 +17,7 @@ from typing import Literal, cast
 
 from mentis.values.json import JsonObject
 from mentis.values.part import MediaPart, Part, ProviderState, ReasoningPart, TextPart
-from mentis.values.reply import Delta, Reply, ReplyProblem, Stop, Usage
+from mentis.values.reply import CacheDiagnosis, Delta, Reply, ReplyProblem, Stop, Usage
 
 from .arguments import is_recordable
 from .calls import SettledCalls, settle_call
@@ -75,6 +75,7 @@ class ReplyDraft:
         self.expected = expected
         self.pieces: list[Piece] = []
         self.usage: Usage | None = None
+        self.diagnosis: CacheDiagnosis | None = None
         self.stop: Stop | None = None
         self.model = ""
         self.id = ""
@@ -173,6 +174,7 @@ class ReplyDraft:
             raw=all_printable(self.raw),
             parts=tuple(made.parts),
             notes=(*self._notes, *made.notes),
+            diagnosis=self.diagnosis,
         )
 
     def made_id(self, number: int) -> str:

@@ -12,6 +12,7 @@ from mentis.values.reply import CallDelta, Delta, ReasoningDelta, Reply, Stop, T
 
 from .counts import usage_in
 from .draft import DONE, Frank, Piece, ReplyDraft
+from .diagnosis import responses_diagnosis
 from .expected import NOTHING_EXPECTED, Expectation
 from .lenient import number_in, object_in, objects_in, text_in
 
@@ -106,6 +107,8 @@ class ResponsesReader(Frank):
         self._draft.take_identity(response.get("model"), response.get("id"))
         usage = usage_in(response.get("usage"), "input_tokens", "output_tokens")
         self._draft.usage = usage or self._draft.usage
+        said = responses_diagnosis(response.get("prompt_cache_diagnostics"))
+        self._draft.diagnosis = said or self._draft.diagnosis
         deltas: tuple[Delta, ...] = ()
         for place, item in enumerate(objects_in(response.get("output"))):
             if place not in self._items:  # told only now

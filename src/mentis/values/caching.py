@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from .rendering import Boundary
+from .reply import CacheDiagnosis
 from .span import Span
 from .trace import TokenCount
-from .value import Value
+from .value import LATE, Value
 
 NONE = TokenCount(0)
 # `unforeseen`: more was read than we knew to be there.
@@ -72,7 +73,8 @@ class CacheReconciliation(Value):
     """What was expected of the cache, beside what the provider reported; all in tokens.
 
     `prompt` was counted before the call, `input` reported after it. `reasons` say what explains
-    the difference, or may explain it.
+    the difference, or may explain it. `diagnosis` is what the provider said, where it was asked,
+    and `disagreement` where that is not what our own comparison found.
     """
 
     route: str
@@ -83,3 +85,5 @@ class CacheReconciliation(Value):
     input: int
     verdict: CacheVerdict
     reasons: tuple[str, ...] = ()
+    diagnosis: CacheDiagnosis | None = field(default=None, metadata=LATE)
+    disagreement: str = field(default="", metadata=LATE)

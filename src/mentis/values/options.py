@@ -20,6 +20,8 @@ class CallOptions(Value):
     `tool_choice` is `auto`, `none`, `required` or the name of a tool. `headers` and `body` go out
     as they are; `betas` name features in the provider's own header. `safety` leads from a category
     to a threshold. `server_tools` are declarations of tools that the provider itself executes.
+    `cache_diagnostics` asks the provider to compare the prompt with the one that `compared_reply`
+    answered: by default the last reply of the conversation.
     """
 
     temperature: float | None = field(default=None, metadata=LATE)
@@ -38,6 +40,8 @@ class CallOptions(Value):
     tool_choice: str = field(default="", metadata=LATE)
     parallel_calls: bool | None = field(default=None, metadata=LATE)
     service_tier: str = field(default="", metadata=LATE)
+    cache_diagnostics: bool | None = field(default=None, metadata=LATE)
+    compared_reply: str = field(default="", metadata=LATE)
     betas: tuple[str, ...] = field(default=(), metadata=LATE)
     safety: Mapping[str, str] = field(default_factory=dict[str, str], metadata=LATE, hash=False)
     server_tools: tuple[JsonObject, ...] = field(default=(), metadata=LATE, hash=False)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from .action import Action, OutcomeState
 from .part import Part
-from .value import Value
+from .value import LATE, Value
 
 # `interrupted`: we stopped reading. `other`: the provider gave a reason we do not know (see raw).
 # `repeated`: nobody answered, and an earlier answer to the same message is given once more.
@@ -42,10 +42,24 @@ class ReplyProblem(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class CacheDiagnosis(Value):
+    """The provider's own comparison of a prompt with an earlier one, for its cache.
+
+    `changed`: the two part, for a `reason` in its words, and so many tokens were `missed`. `same`:
+    they do not. `pending`: it was not done yet. `unknown`: it could not be done.
+    """
+
+    state: Literal["changed", "same", "pending", "unknown"]
+    reason: str = ""
+    missed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Reply(Value):
     """`parts` are what a next request replays, in their order, each with its provider's state.
 
     `errors` could not be used; `notes` could, but not as it came: each says what was done to it.
+    `diagnosis` is what the provider says of its cache, where it was asked.
     """
 
     text: str
@@ -58,6 +72,7 @@ class Reply(Value):
     raw: tuple[str, ...] = ()
     parts: tuple[Part, ...] = ()
     notes: tuple[ReplyProblem, ...] = ()
+    diagnosis: CacheDiagnosis | None = field(default=None, metadata=LATE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,9 @@ def show_plan(forecast: Forecast) -> None:
 
 
 def say_cached(cached: CacheReconciliation) -> None:
-    """Only what was not as expected, and what explains it."""
+    """Only what was not as expected, what explains it, and where the provider says otherwise."""
+    if cached.disagreement:
+        say(f"cache: {cached.disagreement}")
     if cached.verdict == "as-expected" and not cached.reasons:
         return
     expected = f"{_tokens(cached.expected)} tokens were expected from the cache"
