@@ -21,6 +21,7 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
     "something that looks like a key": ({"headers": {"x-title": KEY}}, "looks like a key"),
     "a key in the body": ({"body": {"extra": {"inner": [KEY]}}}, "looks like a key"),
     "a key for a server tool": ({"server_tools": [{"type": "mcp", "a": KEY}]}, "looks like a key"),
+    "an empty text": ({"stop": [""]}, "empty"),
     "another model": ({"body": {"model": "other"}}, "what Mentis composes"),
     "other messages": ({"body": {"messages": []}}, "what Mentis composes"),
     "no stream": ({"body": {"stream": False}}, "what Mentis composes"),
@@ -33,6 +34,13 @@ def test_refused(name: str) -> None:
     given, why = REFUSED[name]
     with pytest.raises(OptionError, match=why):
         options_from(given)
+
+
+@pytest.mark.parametrize("name", ["X-Author", "Idempotency-Key", "HTTP-Referer", "OpenAI-Project"])
+def test_headers_that_only_sound_like_keys_are_sent(name: str) -> None:
+    assert options_from({"headers": {name: "Basic understanding"}}).headers == {
+        name: "Basic understanding"
+    }
 
 
 def test_what_python_hands_over_is_checked_as_well() -> None:

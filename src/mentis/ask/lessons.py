@@ -59,7 +59,7 @@ def _lessons(said: str, param: str, attempt: RouteAttempt) -> Iterator[LearnedFa
         yield LearnedFact("limit_key", "max_completion_tokens", said)
     if _REFUSED.search(said):
         named = f"{param} {said}"
-        sent = options_sent(payload)
+        sent = options_sent(payload, attempt.route)
         found = [(_place(name, named), option) for name, option in sent.items()]
         for _, option in sorted(one for one in found if one[0] >= 0):
             yield LearnedFact("refuses", option, said)

@@ -35,10 +35,14 @@ _OWN_HEADERS = frozenset(
         *("anthropic-beta", "openai-beta"),
     }
 )
-_SECRET_NAMES = re.compile(r"auth|api-?key|(^|[-_])(key|token)s?($|[-_])|secret|password|cookie")
+_SECRET_NAMES = re.compile(
+    r"authori[sz]|authentic|(^|[-_])auth($|[-_])|api-?key|(?<!idempotency)(^|[-_])keys?($|[-_])"
+    r"|(^|[-_])tokens?($|[-_])|secret|password|cookie"
+)
 _SECRETS = re.compile(
     r"\b(?:sk|gsk|xai|pplx|key|tgp_v1|hf)[-_][A-Za-z0-9_-]{16,}|\bAIza[0-9A-Za-z_-]{30,}"
-    r"|\bAKIA[0-9A-Z]{12,}|\bey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.|\b(?:Bearer|Basic) \S{8,}"
+    r"|\bAKIA[0-9A-Z]{12,}|\bey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\."
+    r"|\bBearer [A-Za-z0-9._~+/=-]{16,}"
 )
 _A_SECRET = (
     "it looks like a key, and options hold none",
@@ -84,10 +88,7 @@ def options_from(given: Mapping[str, object], where: str = "options") -> CallOpt
 
 
 def _faults(options: CallOptions) -> Iterator[Fault]:
-    for name, (least, most) in _RANGES.items():
-        value = cast("float | None", getattr(options, name))
-        if value is not None and not least <= value <= most:
-            yield name, f"{value} is not from {least} to {most}", "choose another"
+    yield from _value_faults(options)
     for header, value in options.headers.items():
         yield from _header_faults(header, value)
     for key in options.body:
@@ -101,6 +102,16 @@ def _faults(options: CallOptions) -> Iterator[Fault]:
     for name in ("body", "server_tools"):
         if any(_SECRETS.search(text) for text in _texts(getattr(options, name))):
             yield name, *_A_SECRET
+
+
+def _value_faults(options: CallOptions) -> Iterator[Fault]:
+    for name, (least, most) in _RANGES.items():
+        value = cast("float | None", getattr(options, name))
+        if value is not None and not least <= value <= most:
+            yield name, f"{value} is not from {least} to {most}", "choose another"
+    for name in ("stop", "betas"):
+        if not all(cast("tuple[str, ...]", getattr(options, name))):
+            yield name, "one of the texts is empty", "leave it out"
 
 
 def _header_faults(name: str, value: str) -> Iterator[Fault]:

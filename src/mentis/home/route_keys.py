@@ -27,6 +27,7 @@ from mentis.stores.files.key_folder import config_folder
 from mentis.stores.files.trusted import TrustedRoutes
 from mentis.stores.keyring import SystemSecrets
 from mentis.values.digest import Digest, digest
+from mentis.values.options import NO_OPTIONS
 from mentis.values.route import Route
 from mentis.values.value import Value
 
@@ -67,6 +68,7 @@ class RouteKeys:
         self._by_environment = frozenset(_by_environment(settings))
         self._trusted = TrustedRoutes(config_folder(environ))
         self._secrets = SystemSecrets(environ)
+        self._environ = environ
 
     def key_of(self, route: Route) -> str:
         """The key of a route, "" if it sends none; RouteError if it may not go there."""
@@ -80,18 +82,19 @@ class RouteKeys:
                 variable=target.variable,
                 server=target.server,
             )
-        self._check_options(route)
-        return key_of(route, self._secrets)
+        key = key_of(route, self._secrets)
+        if route.options != NO_OPTIONS:
+            self._check_options(route, key)
+        return key
 
-    def _check_options(self, route: Route) -> None:
+    def _check_options(self, route: Route, own: str) -> None:
         """No key travels in a header or an extra body: not its own, nor that of another route."""
         given = check_options(route.options, f"routes.{route.name}.options")
         sent = json.dumps([dict(given.headers), dict(given.body), list(given.server_tools)])
-        if sent == "[{}, {}, []]":
-            return
         routes = (one.key_env for one in self._settings.model.routes.values())
-        for variable in sorted({*routes, *(name for name, _ in KEY_SERVERS)} - {""}):
-            key = (self._secrets.get(variable) or "").strip()
+        variables = sorted({*routes, *(name for name, _ in KEY_SERVERS)} - {""})
+        known = {name: self._environ.get(name, "").strip() for name in variables}
+        for variable, key in {**known, route.key_env: own}.items():
             if len(key) >= _SHORTEST_KEY and redact(sent, [key]) != sent:
                 raise OptionError(
                     f"route {route.name!r}: its options hold the key in {variable}",

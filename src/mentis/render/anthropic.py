@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import cast
 
 from mentis.facts.abilities import abilities
+from mentis.facts.ability import Abilities
 from mentis.values.rendering import Loss, Rendering
 from mentis.values.request import PromptRequest, ToolChoice
 from mentis.values.route import Route
@@ -48,13 +50,20 @@ def render(request: PromptRequest, route: Route) -> Rendering:
     payload["max_tokens"] = route.max_tokens
     payload |= plain_options(route, able, draft.losses, wire=WIRE)
     payload |= anthropic_reasoning(route, able, draft.losses)
-    choice = wire_tool_choice(request, draft, able)
+    choice = wire_tool_choice(request, draft, _while_thinking(able, payload))
     parallel = parallel_calls(route, able, draft.losses, tools=bool(every_tool))
     if choice or parallel is not None:
         payload["tool_choice"] = for_anthropic(choice or ToolChoice(), parallel)
     payload |= anthropic_comparison(route, able)
     payload["stream"] = True
     return finish_rendering(payload, draft, (tools, system, page), wire=WIRE, plan=cache.plan())
+
+
+def _while_thinking(able: Abilities, payload: Mapping[str, object]) -> Abilities:
+    """A model that thinks by a budget lets nobody force a tool."""
+    thinking = payload.get("thinking")
+    budget = isinstance(thinking, dict) and "budget_tokens" in thinking
+    return replace(able, forced_tool_choice=False) if budget else able
 
 
 def _mark(ttl: str) -> dict[str, object]:

@@ -22,9 +22,6 @@ def wire_tool_choice(
         if request.tool_declarations or wanted.mode != "none":
             _free(draft, wanted, "there are no native tools in this payload")
         return None
-    if wanted.mode in ("required", "one") and draft.options.reasoning_budget:
-        _free(draft, wanted, "a model that thinks by a budget lets nobody force a tool")
-        return None
     if wanted.mode in ("required", "one") and not able.forced_tool_choice:
         _free(draft, wanted, "this model lets nobody force a tool")
         return None

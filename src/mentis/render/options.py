@@ -162,7 +162,7 @@ def gemini_reasoning(route: Route, able: Abilities, losses: list[Loss]) -> dict[
 def gemini_options(route: Route, able: Abilities) -> dict[str, object]:
     """Those that stand beside `generationConfig`, not in it."""
     given, made = route.options, dict[str, object]()
-    if given.safety:
+    if given.safety and "safety" not in able.refuses:
         made["safetySettings"] = [
             {"category": category, "threshold": threshold}
             for category, threshold in given.safety.items()
@@ -191,32 +191,33 @@ def _compares(route: Route, able: Abilities) -> bool:
 
 
 # Members of a payload that options are written as, beside those of their own name.
-_MEMBERS: Mapping[str, str] = {
-    **{wire_name: name for names in _NAMES.values() for name, wire_name in names.items()},
-    "repeat_penalty": "repetition_penalty",
-    "random_seed": "seed",
-    "parallel_tool_calls": "parallel_calls",
-    "reasoning": "reasoning_effort",
-    "output_config": "reasoning_effort",
-    "thinkingLevel": "reasoning_effort",
-    "thinking": "reasoning_budget",
-    "thinkingBudget": "reasoning_budget",
-    "includeThoughts": "reasoning_summary",
-    "safetySettings": "safety",
-    "serviceTier": "service_tier",
-    "diagnostics": "cache_diagnostics",
-    "prompt_cache_options": "cache_diagnostics",
+_MEMBERS: Mapping[str, tuple[str, ...]] = {
+    **{wire_name: (name,) for names in _NAMES.values() for name, wire_name in names.items()},
+    "repeat_penalty": ("repetition_penalty",),
+    "random_seed": ("seed",),
+    "parallel_tool_calls": ("parallel_calls",),
+    "reasoning": ("reasoning_effort", "reasoning_summary"),
+    "output_config": ("reasoning_effort",),
+    "thinkingLevel": ("reasoning_effort",),
+    "thinking": ("reasoning_budget", "reasoning_summary", "reasoning_effort"),
+    "thinkingBudget": ("reasoning_budget", "reasoning_effort"),
+    "includeThoughts": ("reasoning_summary",),
+    "safetySettings": ("safety",),
+    "serviceTier": ("service_tier",),
+    "diagnostics": ("cache_diagnostics",),
+    "prompt_cache_options": ("cache_diagnostics",),
 }
 
 
-def options_sent(payload: JsonObject) -> dict[str, str]:
-    """The members of a payload that are options of the call, each with the option it says."""
-    inner = ("generationConfig", "thinkingConfig")
+def options_sent(payload: JsonObject, route: Route) -> dict[str, str]:
+    """The members of a payload that are options of the route, each with the option it says."""
     members = dict(payload)
-    for holder in inner:
+    for holder in ("generationConfig", "thinkingConfig"):
         if isinstance(held := members.get(holder), Mapping):
             members |= cast("JsonObject", held)
-    return {name: _MEMBERS[name] for name in members if name in _MEMBERS}
+    chosen = {"temperature", "seed", *route.options.chosen()}
+    says = {name: [one for one in _MEMBERS.get(name, ()) if one in chosen] for name in members}
+    return {name: options[0] for name, options in says.items() if options}
 
 
 def with_server_tools(

@@ -21,3 +21,11 @@ def test_only_what_was_not_as_expected_is_said(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().err == (
         "cache: ~1200 tokens were expected from the cache, 0 came: block identity changed\n"
     )
+
+
+def test_a_provider_that_says_otherwise_is_told_of_even_where_all_was_as_expected(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    said = "the provider says tools_changed, and our plan lost no boundary"
+    say_cached(replace(AS_PLANNED, disagreement=said))
+    assert capsys.readouterr().err == f"cache: {said}\n"

@@ -58,7 +58,7 @@ COMMANDS = {
     "eval": ("eval", "Measure the parts that choose, on fixed sets of examples."),
     "routes": (
         "routes",
-        "See where requests can go, whether they would get there, and trust them with keys.",
+        "See and add where requests can go, whether they get there, and trust them with keys.",
     ),
     "models": ("models", "Fetch, find and remove packaged model weights."),
     "settings": ("settings", "Show every setting, its value and where it came from."),

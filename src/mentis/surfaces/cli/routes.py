@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def routes() -> None:
-    """See and add where requests can go, whether they would get there, and trust them with keys."""
+    """See and add where requests can go, whether they get there, and trust them with keys."""
 
 
 @routes.command(epilog="For example: mentis routes check anthropic/claude-opus-5 --live")
