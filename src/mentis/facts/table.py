@@ -193,9 +193,7 @@ _GEMINI = Abilities(
     prefill=True,
 )
 # The mode VALIDATED: FunctionCallingConfig in googleapis/google/ai/generativelanguage/v1beta
-_GEMINI_3 = replace(
-    _GEMINI, signed_calls=True, prefill=False, strict_tools=True, result_media=True
-)
+_GEMINI_3 = replace(_GEMINI, signed_calls=True, prefill=False, strict_tools=True, result_media=True)
 _GEMINI_ROWS: Mapping[str, Abilities] = {
     "gemini-2": replace(_GEMINI, refuses=("reasoning_effort",)),
     "gemini-2.5-flash": replace(

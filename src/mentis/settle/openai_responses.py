@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias
 from mentis.values.reply import CallDelta, Delta, ReasoningDelta, Reply, Stop, TextDelta
 
 from .counts import usage_in
-from .draft import DONE, Frank, Piece, ReplyDraft
 from .diagnosis import responses_diagnosis
+from .draft import DONE, Frank, Piece, ReplyDraft
 from .expected import NOTHING_EXPECTED, Expectation
 from .lenient import number_in, object_in, objects_in, text_in
 
