@@ -38,6 +38,7 @@ MODULES = (
     "ledger",
     "act",
     "tick",
+    "turn",
     "memory",
     "screening",
     "selection",

@@ -8,11 +8,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, NoReturn, TypeAlias, TypeVar, cast
 
 from mentis.errors import BadInput
 from mentis.values.json import json_fault
+from mentis.values.memo import IdentityMemo
+from mentis.values.request import PromptRequest
 from mentis.values.value import Value
 
 from .plain import plain_value
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 T = TypeVar("T", bound=Value)
+_TURNS = IdentityMemo[str](4096)
+_NO_HISTORY = '"conversation_history":[]'
 Path: TypeAlias = tuple[str | int, ...]
 
 
@@ -36,12 +41,32 @@ def to_object(value: Value) -> dict[str, object]:
 
 def to_json(value: Value) -> bytes:
     """Compact UTF-8 with the fields in their order; what JSON cannot say is refused."""
-    text = json.dumps(to_object(value), ensure_ascii=False, separators=(",", ":"))
+    text = _written(value) if isinstance(value, PromptRequest) else dumps(to_object(value))
     try:
         return text.encode()
     except UnicodeEncodeError as error:
         message = f"{type(value).__name__} holds half a surrogate pair, which UTF-8 cannot say"
         raise BadInput(message, hint="decode the text properly where it comes in") from error
+
+
+def dumps(content: object) -> str:
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+
+
+def _written(request: PromptRequest) -> str:
+    """The same text, with each turn of the conversation written only once while it lasts."""
+    turns = (request.conversation_history, request.continuation)
+    bare = to_object(replace(request, conversation_history=(), continuation=()))
+    told = [",".join(_TURNS.remember(_turn, turn) for turn in each) for each in turns]
+    written = [f"{dumps(name)}:{dumps(part)}" for name, part in bare.items()]
+    place = next(n for n, one in enumerate(written) if one == _NO_HISTORY)
+    written[place] = f'"conversation_history":[{told[0]}]'
+    written += [f'"continuation":[{told[1]}]'] if turns[1] else []
+    return f"{{{','.join(written)}}}"
+
+
+def _turn(turn: object) -> str:
+    return dumps(to_object(cast("Value", turn)))
 
 
 def from_json(cls: type[T], data: bytes | str) -> T:

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from mentis.values.fence import FENCE, Fence
 from mentis.values.marks import neutral, nonce_of
-from mentis.values.part import Part, ToolResultPart
+from mentis.values.part import Part, TextPart, ToolResultPart
 from mentis.values.span import Span
 from mentis.values.stability import Stability
 from mentis.values.trust import Trust
@@ -41,6 +41,8 @@ def fence_spans(spans: Sequence[Span], secret: bytes, note: str = "") -> Iterato
 
 def fence_results(turn: Turn, secret: bytes, note: str = "") -> Turn:
     """With marks around each result that nobody vouches for; the turn itself where none is."""
+    if len(turn.parts) == 1 and type(turn.parts[0]) is TextPart:  # as most are
+        return turn
     parts = tuple([_fence_result(part, secret, note) for part in turn.parts])
     same = all(new is old for new, old in zip(parts, turn.parts, strict=True))
     return turn if same else replace(turn, parts=parts)

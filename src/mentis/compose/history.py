@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from mentis.ports.token_counter import TokenCounter
+from mentis.values.memo import IdentityMemo
 from mentis.values.part import (
     MediaPart,
     Part,
@@ -38,6 +39,7 @@ class KeptHistory(Value):
 
 
 _NO_TOKENS = TokenCount(0, exact=True)
+_COUNTED = IdentityMemo[TokenCount](4096)
 _NOTHING = KeptHistory((), _NO_TOKENS, ())
 
 
@@ -67,6 +69,11 @@ def history_tokens(history: Sequence[Turn], counter: TokenCounter) -> int:
 
 
 def turn_tokens(turn: Turn, counter: TokenCounter) -> TokenCount:
+    """A conversation tells the same turns each time: each is counted once."""
+    return _COUNTED.remember(_turn_tokens, turn, counter)
+
+
+def _turn_tokens(turn: Turn, counter: TokenCounter) -> TokenCount:
     counted = count(turn_text(turn), counter)
     media = [part for part in turn.parts if isinstance(part, MediaPart) and not _as_text(part)]
     return add(counted, *(media_tokens(part, counter) for part in media)) if media else counted

@@ -88,7 +88,7 @@ def gather(
         revealed = admit(scene.mode, scene.recalled.revealed, (), counter).tools
         scene = replace(scene, recalled=replace(scene.recalled, revealed=revealed))
     around = sections_of(scene.recalled, scene.surroundings, scene.mode, facts)
-    tell = partial(_turns, mode=scene.mode, facts=facts, fences_results=fences_results)
+    tell = partial(told_turns, mode=scene.mode, facts=facts, fences_results=fences_results)
     scene = replace(scene, continuation=tell(scene.continuation))
     matter = Matter(
         admitted.tools,
@@ -102,8 +102,8 @@ def gather(
     return _aloud(scene, matter, facts, counter) if scene.mode == "live" else matter
 
 
-def _turns(
-    history: tuple[Turn, ...], mode: Mode, facts: Facts, *, fences_results: bool
+def told_turns(
+    history: tuple[Turn, ...], mode: Mode, facts: Facts, *, fences_results: bool = True
 ) -> tuple[Turn, ...]:
     """Guests under their names, results between marks. A voice is told no turns."""
     if mode == "live":

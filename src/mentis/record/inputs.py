@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from mentis.compose.compose import Composition, compose
+from mentis.compose.computed import Facts
+from mentis.compose.continuation import continue_with
 from mentis.compose.purposes import Policies
 from mentis.ports.token_counter import TokenCounter
 from mentis.values.calibration import Calibration
@@ -64,6 +66,19 @@ class ComposedPrompt:
 
     composed: Composition
     inputs: PromptInputs | None = None
+
+
+def continue_inputs(
+    composed: Composition, inputs: PromptInputs, counter: TokenCounter, secret: bytes
+) -> Composition:
+    """What `compose_inputs` makes of these inputs, from what it made of them without the steps."""
+    persona, route = inputs.persona, inputs.route
+    language = persona.language.strip().casefold()
+    facts = Facts(persona, inputs.profile, inputs.now, language, inputs.library.words, secret)
+    turns = (*inputs.history.thread, *inputs.continuation)
+    room = route.context_tokens - route.max_tokens
+    made = continue_with(composed, turns, facts, counter, limit=room)
+    return compose_inputs(inputs, counter, secret) if made is None else made
 
 
 def compose_inputs(inputs: PromptInputs, counter: TokenCounter, secret: bytes) -> Composition:

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import TypeAlias
 
 from mentis.errors import StoreDamaged, StoreError
@@ -97,12 +98,16 @@ def write_turns(
     return write
 
 
+_SESSIONS_KEPT = 16
+
+
 class TurnReader:
     """Turns are numbered from 0, so that a number is also the place in `turns`."""
 
     def __init__(self, read: _Read) -> None:
         self._read = read
         self._cache = TurnCache()
+        self._last: dict[tuple[str, str], tuple[Sequence[Row], list[Turn]]] = {}
 
     def turns(self, agent: str, session: str) -> tuple[Turn, ...]:
         where = f"a turn of session `{session}` of `{agent}`"
@@ -113,8 +118,8 @@ class TurnReader:
         for number, part, name, content in self._read(_MEDIA, (agent, session)) if rows else ():
             data[number][part] = content
             names[number].append((part, name))
-        turns: list[Turn] = []
-        for place, (number, text) in enumerate(rows):
+        turns = self._known(agent, session, rows) if not names else []
+        for place, (number, text) in enumerate(rows[len(turns) :], start=len(turns)):
             if (number, type(text)) != (place, str):
                 raise StoreDamaged(
                     f"{where} is not in its place: the one after {place} others has the number"
@@ -127,7 +132,19 @@ class TurnReader:
                 turn, held = read_value(Turn, text, where=where), data.get(number, {})
                 turn = self._cache.keep(row, _with(turn, held) if held else turn)
             turns.append(turn)
+        self._keep(agent, session, [] if names else rows, turns)
         return tuple(turns)
+
+    def _keep(self, agent: str, session: str, rows: Sequence[Row], turns: list[Turn]) -> None:
+        self._last[agent, session] = (rows, turns)
+        while len(self._last) > _SESSIONS_KEPT:
+            self._last.pop(next(iter(self._last)), None)
+
+    def _known(self, agent: str, session: str, rows: Sequence[Row]) -> list[Turn]:
+        """Those that were read before and stand as they did; attachments are looked at anew."""
+        before, turns = self._last.get((agent, session), ([], []))
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(before, rows, strict=False))
+        return turns[: sum(1 for _ in same)]
 
     def sessions(self, agent: str) -> tuple[str, ...]:
         return tuple(_name(session) for (session,) in self._read(_SESSIONS, (agent,)))

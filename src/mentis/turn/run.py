@@ -16,7 +16,7 @@ from mentis.ask.reservation import BudgetReservation
 from mentis.errors import ComposeError, Defect
 from mentis.library.acts import DOORWAY
 from mentis.ports.token_counter import TokenCounter
-from mentis.record.inputs import ComposedPrompt, compose_inputs
+from mentis.record.inputs import ComposedPrompt, continue_inputs
 from mentis.settle.correction import Attempts
 from mentis.values.action import Outcome
 from mentis.values.mark import Mark
@@ -218,5 +218,5 @@ def _continued(
     if prompted.inputs is None:
         raise Defect("a prompt whose inputs are not known cannot be gone on with")
     inputs = replace(prompted.inputs, continuation=continuation)
-    composed = compose_inputs(inputs, counter, secret)
+    composed = continue_inputs(prompted.composed, inputs, counter, secret)
     return ComposedPrompt(replace(composed, residency=prompted.composed.residency), inputs)

@@ -1,0 +1,38 @@
+"""What was made of values, kept as long as they may come again.
+
+Values are frozen, so the same object is the same content; an entry holds on to its objects, so that
+their identities stay theirs.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class IdentityMemo(Generic[T]):
+    """The oldest goes first, used or not: simple, and enough. Threads may share it."""
+
+    __slots__ = ("_kept", "_size")
+
+    def __init__(self, size: int) -> None:
+        self._kept: OrderedDict[tuple[int, ...], tuple[tuple[object, ...], T]] = OrderedDict()
+        self._size = size
+
+    def remember(self, make: Callable[..., T], *objects: object) -> T:
+        """What `make` gives of these very objects; asked for only once while it is kept."""
+        place = tuple(map(id, objects))
+        found = self._kept.get(place)
+        if found is not None:
+            return found[1]
+        made = make(*objects)
+        self._kept[place] = (objects, made)
+        while len(self._kept) > self._size:
+            try:
+                self._kept.popitem(last=False)
+            except KeyError:  # another thread was faster
+                break
+        return made
