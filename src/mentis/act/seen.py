@@ -11,6 +11,7 @@ import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -27,6 +28,7 @@ from .likeness import TooMuch, normal, readings
 
 SHORTEST = 12  # characters of a string that is more than a word
 MOST = 8 * 1024 * 1024  # characters that are looked at; a request with more cannot be judged
+_SHORT = 4096  # characters
 _CLEARS = (Trust.CONSTITUTION, Trust.OWNER, Trust.RUNTIME)
 _APART = " \x00 "
 # Spans of what is around a conversation: told as fact, but others have put it in words.
@@ -287,5 +289,16 @@ def _starts(texts: Iterable[str]) -> tuple[int, ...]:
 
 
 def _clearing(texts: list[str]) -> Clearing:
-    found = (one for text in texts for one in (*addresses(text, single=True), *numbers(text)))
-    return Clearing(_APART.join(texts), frozenset(found))
+    return Clearing(_APART.join(texts), frozenset[str]().union(*map(_places, texts)))
+
+
+def _places(text: str) -> tuple[str, ...]:
+    """A conversation says the same again in every turn: what is short is looked at once."""
+    return _known_places(text) if len(text) <= _SHORT else _all_places(text)
+
+
+def _all_places(text: str) -> tuple[str, ...]:
+    return (*addresses(text, single=True), *numbers(text))
+
+
+_known_places = lru_cache(maxsize=4096)(_all_places)

@@ -8,15 +8,18 @@ from dataclasses import dataclass, fields, replace
 from mentis.codec.forms import to_json, to_object
 from mentis.compose.compose import Composition
 from mentis.record.inputs import PromptInputs
-from mentis.values.digest import digest
+from mentis.values.digest import Digest, digest
+from mentis.values.memo import IdentityMemo
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Reply, Usage
+from mentis.values.request import PromptRequest
 from mentis.values.route import Route
 from mentis.values.trace import Attempt, Trace
 from mentis.values.value import Value
 
 _BROKEN = ("error", "cut_off")
 _KEEPS = "correction_partial"
+_DIGESTS = IdentityMemo[Digest](64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +68,20 @@ class ModelCall(Value):
             "stop": self.reply.stop,
             "then": self.then,
             "failed": len(self.failed),
-            "request": digest(to_json(self.composed.request)),
+            "request": request_digest(self.composed.request),
             "payload": self.rendering.digest,
             "reply": digest(to_json(self.reply)),
         }
         return {**told, **self.usage_fields()}
+
+
+def request_digest(request: PromptRequest) -> Digest:
+    """Worked out once: calls, steps and the entry of a turn name the same requests."""
+    return _DIGESTS.remember(_request_digest, request)
+
+
+def _request_digest(request: PromptRequest) -> Digest:
+    return digest(to_json(request))
 
 
 def prompt_tokens(trace: Trace) -> int:

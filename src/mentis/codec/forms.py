@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 T = TypeVar("T", bound=Value)
-_TURNS = IdentityMemo[str](4096)
-_NO_HISTORY = '"conversation_history":[]'
+# Fields of a request whose values come again with the next one.
+_LASTING = ("system_instruction", "tool_declarations", "conversation_history", "continuation")
+_WRITTEN = IdentityMemo[str](8192)
 Path: TypeAlias = tuple[str | int, ...]
 
 
@@ -55,18 +56,17 @@ def dumps(content: object) -> str:
 
 def _written(request: PromptRequest) -> str:
     """The same text, with each turn of the conversation written only once while it lasts."""
-    turns = (request.conversation_history, request.continuation)
-    bare = to_object(replace(request, conversation_history=(), continuation=()))
-    told = [",".join(_TURNS.remember(_turn, turn) for turn in each) for each in turns]
-    written = [f"{dumps(name)}:{dumps(part)}" for name, part in bare.items()]
-    place = next(n for n, one in enumerate(written) if one == _NO_HISTORY)
-    written[place] = f'"conversation_history":[{told[0]}]'
-    written += [f'"continuation":[{told[1]}]'] if turns[1] else []
-    return f"{{{','.join(written)}}}"
+    lasting = {name: getattr(request, name) for name in _LASTING}
+    bare = to_object(replace(request, **dict.fromkeys(_LASTING, ())))
+    written = {name: dumps(part) for name, part in bare.items()}
+    for name, values in lasting.items():
+        if values or name in written:
+            written[name] = f"[{','.join(_WRITTEN.remember(_text, one) for one in values)}]"
+    return f"{{{','.join(f'{dumps(name)}:{part}' for name, part in written.items())}}}"
 
 
-def _turn(turn: object) -> str:
-    return dumps(to_object(cast("Value", turn)))
+def _text(value: Value) -> str:
+    return dumps(to_object(value))
 
 
 def from_json(cls: type[T], data: bytes | str) -> T:

@@ -8,7 +8,7 @@ from typing import Any
 
 from mentis.act.entries import told_mark
 from mentis.ask.caching import CacheReport
-from mentis.ask.calls import ModelCall, standing, total
+from mentis.ask.calls import ModelCall, request_digest, standing, total
 from mentis.ask.inquiry import Inquiry, PassedOver
 from mentis.codec.forms import to_json, to_object
 from mentis.compose.compose import Composition
@@ -253,7 +253,7 @@ class TurnRecorder:
     ) -> dict[str, Any]:
         """Digests of what was told, said and done; of texts as the conversation keeps them."""
         digests = {
-            "request": digest(to_json(self.composed.request)),
+            "request": request_digest(self.composed.request),
             "payload": payload,
             "library": self.composed.trace.library,
             "reply": digest(to_json(reply)),

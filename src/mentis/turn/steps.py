@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from mentis.act.seen import lineage_of
-from mentis.ask.calls import ModelCall, combine_replies
+from mentis.ask.calls import ModelCall, combine_replies, request_digest
 from mentis.codec.forms import to_json, to_object
 from mentis.record.stored_turns import acts, answer_turns
 from mentis.values.action import Outcome
@@ -65,7 +65,7 @@ class TurnStep(Value):
         return {
             "calls": len(self.calls),
             "turns": len(self.turns),
-            "request": digest(to_json(first.composed.request)),
+            "request": request_digest(first.composed.request),
             "payload": first.rendering.digest,
             "reply": digest(to_json(self.reply)),
             "acts": outcomes_digest(self.outcomes),

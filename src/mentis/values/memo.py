@@ -1,4 +1,4 @@
-"""What was made of values, kept as long as they may come again.
+"""A memo of what was made of values, for as long as they may come again.
 
 Values are frozen, so the same object is the same content; an entry holds on to its objects, so that
 their identities stay theirs.
