@@ -96,7 +96,7 @@ def test_chat_is_shown_them_after_the_result_with_a_word_whose_they_are() -> Non
     assert picture["type"] == "image_url"
 
 
-@pytest.mark.parametrize("model", ["gpt-3.5-turbo"])
+@pytest.mark.parametrize("model", ["o1-mini"])
 def test_for_a_model_that_sees_nothing_it_is_a_named_loss(model: str) -> None:
     route = Route("r", "openai", model, url="http://127.0.0.1:9/v1")
     rendering = render_for("openai-chat", request(PICTURE), route)

@@ -45,7 +45,7 @@ _EMBEDDED = replace(
 # Some server that speaks Chat Completions. Nothing is promised, but most of its models can see
 # today: a picture is sent, and where it is refused, that is learned.
 _COMPATIBLE = Abilities(vision=True)
-_THINKING = replace(_COMPATIBLE, vision=False, reasoning_back="always")
+_THINKING = replace(_COMPATIBLE, reasoning_back="always")
 _NOT_OPENAI = ("top_k", "min_p", "repetition_penalty")
 _OPENAI = Abilities(
     vision=True,
