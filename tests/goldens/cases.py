@@ -51,6 +51,9 @@ NO_EMBEDDER = '\n[recall]\nembedder = "off"\n'
 
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 NOTE = ToolDeclaration("note", "Keeps a note.", TEXT)
+PLACE = {"type": "object", "properties": {"city": {"type": "string"}}}
+WEATHER = ToolDeclaration("get_weather", "The weather somewhere.", PLACE)
+FILES = ToolDeclaration("list_files", "The files somewhere.", {"type": "object"})
 SEND = ToolDeclaration("send", "Sends it.", TEXT, external_effects=True)
 ASKED = Sense("s1", "message", {"text": "Please note the weather."}, endpoint="post")
 GOAL = {"op": "sprout", "parent_node_id": "user-root", "node_id": "g", "summary": "See Rome"}
@@ -194,6 +197,57 @@ def two_calls_of_one_answer(stage: Stage) -> None:
     stage.answers(said("", *calls), said("Both are noted."))
     stage.do("chat", "Note one and two.")
     stage.do("chat", "Are both noted?")
+
+
+def steps_in(stage: Stage, backend: str, model: str, file: str) -> None:
+    """The same answer three times: it thinks, speaks and calls two tools, which are there."""
+    stage.take_steps(3)
+    set_up(stage, chat=ROUTE.format(name="default", backend=backend, model=model))
+    stage.handlers = (RecordingHandler(WEATHER, "17 degrees"), RecordingHandler(FILES, "none"))
+    stage.answers(recorded(file), recorded(file), recorded(file))
+    stage.do("chat", "What is the weather in Rome and in Bonn?")
+
+
+@case
+def steps_in_openai_chat(stage: Stage) -> None:
+    steps_in(stage, "openai", "gpt-5.6", "openai-chat.sse")
+
+
+@case
+def steps_in_openai_responses(stage: Stage) -> None:
+    steps_in(stage, "openai-responses", "gpt-5.6", "openai-responses.sse")
+
+
+@case
+def steps_in_anthropic(stage: Stage) -> None:
+    steps_in(stage, "anthropic", "claude-sonnet-5-5", "anthropic.sse")
+
+
+@case
+def steps_in_gemini(stage: Stage) -> None:
+    steps_in(stage, "gemini", "gemini-3-flash", "gemini.sse")
+
+
+@case
+def steps_to_an_answer(stage: Stage) -> None:
+    stage.take_steps()
+    set_up(stage)
+    first = said("I note it.", ("note", {"text": "tea"}), ("note", {"text": "cake"}))
+    stage.answers(first, said("", ("note", {"text": "five"})), said("All is noted."))
+    stage.answers(said("You are welcome."))
+    stage.do("chat", "Note tea and cake, then the hour.")
+    stage.do("chat", "Thank you.")
+
+
+@case
+def steps_resumed_after_a_yes(stage: Stage) -> None:
+    stage.take_steps()
+    set_up(stage, '\n[acts]\nask = ["send"]\n')
+    stage.answers(said("", ("send", {"text": "hi"})), said("It waits."), said("It went out."))
+    stage.do("chat", "Send it.")
+    decide(stage, "approve")
+    stage.do("resume")
+    stage.do("resume")
 
 
 @case

@@ -105,6 +105,12 @@ class Stage:
             if target is not None and target.variable == "GOLDEN_KEY":
                 keys.trust(target)
 
+    def take_steps(self, most: int = 12) -> None:
+        """Let a turn go on after its first answer."""
+        file = self.home / "mentis.toml"
+        text = file.read_text(encoding="utf-8")
+        file.write_text(text.replace("max_steps = 1\n", f"max_steps = {most}\n"), encoding="utf-8")
+
     def answers(self, *answers: Answer) -> None:
         self.server.answers.extend(answers)
 
@@ -211,8 +217,14 @@ class Stage:
         }
 
     def _replay(self, entry: Entry) -> object:
+        steps = len(cast("list[object]", entry.body.get("steps") or ()))
+        if not steps:
+            return self._replay_step(entry, 1)
+        return [self._replay_step(entry, step + 1) for step in range(steps)]
+
+    def _replay_step(self, entry: Entry, step: int) -> object:
         try:
-            done = self.agent().replay(entry.index)
+            done = self.agent().replay(entry.index, step=step)
         except MentisError as error:
             return self.plain(error)
         return {

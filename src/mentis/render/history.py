@@ -122,13 +122,18 @@ class Telling:
                 messages.append(WireMessage(turn.role, [text]))
             return True
         answers: list[Item] = []
+        spoken: list[tuple[ToolCallPart, Place]] = []  # calls whose results are told as text
         told = False
         fresh = True
+        # What an answer says after its calls it said before there were results, unless these stand
+        # in the same turn.
+        results = any(type(part) is ToolResultPart for part in parts)
+        between = results or turn.role != "assistant"
         for index, part in enumerate(parts):
             place, calls = (number, index), type(part) is ToolCallPart
-            if answers and not calls:
-                self.messages.append(WireMessage("tool", answers))
-                answers = []
+            if between and not calls:
+                self._answer(answers, spoken, pairs)
+                answers, spoken = [], []
             item = self._item(part, turn, place, pairs)
             if item is None:
                 # With the call that it answers, or with the result that it came with.
@@ -140,10 +145,17 @@ class Telling:
             if type(item) is CallItem:
                 answers.append(self._result(item, pairs, place))
             elif type(part) is ToolCallPart:
-                self._say_result(part, pairs, place)
+                spoken.append((part, place))
+        self._answer(answers, spoken, pairs)
+        return told
+
+    def _answer(
+        self, answers: list[Item], spoken: list[tuple[ToolCallPart, Place]], pairs: Pairs
+    ) -> None:
         if answers:
             self.messages.append(WireMessage("tool", answers))
-        return told
+        for call, place in spoken:
+            self._say_result(call, pairs, place)
 
     def _say(self, role: Speaker, item: Item, *, fresh: bool) -> None:
         """Append to the last message where the same one speaks on; texts of one turn run on."""
