@@ -148,6 +148,11 @@ class Journal:
                 self._owed |= endings
         return tuple(note_unrecorded(outcome, fault) if fault else outcome for _, outcome in kept)
 
+    def receive(self, outcomes: Sequence[Outcome]) -> tuple[Outcome, ...]:
+        """Results that the caller brings, as they may be told: screened, and large ones cut."""
+        screened = (screen_outcome(self._screener, outcome) for outcome in outcomes)
+        return tuple(self._kept(outcome) for outcome in screened)
+
     def catch_up(self) -> MentisError | None:
         """Record the endings that could not be recorded before; or what still keeps them out."""
         with self._owed_lock:

@@ -48,7 +48,7 @@ def withheld_text(outcome: Outcome, size: int, blob: Digest) -> str:
     """One line of JSON, which a model reads in any language; nothing in it is the tool's."""
     category = "" if outcome.screening is None else outcome.screening.category
     told: dict[str, object] = {"withheld": "screening", "category": category, "bytes": size}
-    look = f"mentis acts result {outcome.key}" if blob else ""
+    look = f"mentis acts result {outcome.key}" if blob and outcome.key else ""
     return json.dumps({name: one for name, one in {**told, "owner": look}.items() if one != ""})
 
 

@@ -345,7 +345,7 @@ class Agent:
         """
         parts = self._calling(options)
         if results:
-            stimulus = await to_thread.run_sync(self._with_results, message, session, results)
+            stimulus = await self._with_results(message, session, results)
         else:
             stimulus = await to_thread.run_sync(self._stimulus, message)
         async with self._answering(session) as (reading, left):
@@ -908,13 +908,13 @@ class Agent:
             self._assembler = TaskAssembler(self._parts, self._environ, on_event=self._on_event)
         return self._assembler
 
-    def _with_results(
+    async def _with_results(
         self,
         message: str | Stimulus,
         session: str,
         results: Mapping[str, str] | Sequence[ToolResultPart],
     ) -> Stimulus:
-        """The message whose calls are answered, with the results. It blocks."""
+        """The message whose calls are answered, with the results as they may be told."""
         if message:
             raise UsageError(
                 "a message and results were given at once",
@@ -922,9 +922,11 @@ class Agent:
             )
         checked_id(session, "session")
         record, inputs = self._parts.record, self._parts.inputs
-        number, given = deferred_message(record, session, results)
-        again = message_again(record, inputs, session, number)
-        return replace(again, replaces=None, inner=RESUME, resumes=number, results=given)
+        find = partial(deferred_message, record, session, results)
+        number, given = await to_thread.run_sync(find)
+        again = await to_thread.run_sync(message_again, record, inputs, session, number)
+        received = await self._parts.acting.receive(given)
+        return replace(again, replaces=None, inner=RESUME, resumes=number, results=received)
 
     def _stimulus(self, message: str | Stimulus) -> Stimulus:
         """The message, if it is one, with its files read and everything inside the limits."""

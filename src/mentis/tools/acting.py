@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from anyio import CancelScope, to_thread
 
@@ -190,6 +191,11 @@ class ActRunner:
             places=places,
             hooks=hooks,
         )
+
+    async def receive(self, outcomes: Sequence[Outcome]) -> tuple[Outcome, ...]:
+        """Results of calls that the caller executed, as they may be told."""
+        bench = await self.bench()
+        return await bench.dispatcher.record(partial(bench.journal.receive, outcomes))
 
     def offered_tools(self, route: Route, *, asked: bool = True) -> tuple[ToolDeclaration, ...]:
         """What a model is told of on that route. A small one is not told of the acts every agent

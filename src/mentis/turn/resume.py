@@ -8,17 +8,16 @@ conversation.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 
 from mentis.errors import UsageError
 from mentis.record.agent_record import AgentRecord
 from mentis.record.inputs import ConversationHistory
 from mentis.record.late_outcomes import waiting_keys, with_late_outcomes
-from mentis.record.stored_turns import acts
+from mentis.record.stored_turns import acts, result_turn
 from mentis.record.threads import is_message, told_numbers
+from mentis.values.action import Action, Outcome
 from mentis.values.part import ToolCallPart, ToolResultPart
 from mentis.values.recalled import Stimulus
-from mentis.values.trust import Trust
 from mentis.values.turn import Turn
 
 
@@ -81,7 +80,7 @@ def open_calls(turns: Sequence[Turn], number: int) -> dict[str, ToolCallPart]:
 
 def deferred_message(
     record: AgentRecord, session: str, results: Mapping[str, str] | Sequence[ToolResultPart]
-) -> tuple[int, tuple[ToolResultPart, ...]]:
+) -> tuple[int, tuple[Outcome, ...]]:
     """The number of the message whose calls these results answer, and the results in the order of
     the calls; UsageError where one answers no call, or a call has no result. It blocks.
     """
@@ -100,8 +99,13 @@ def deferred_message(
             f" for {', '.join(part.call_id for part in given)}",
             hint="give one result for each of `result.calls`",
         )
-    named = {part.call_id: replace(part, name=calls[part.call_id].name) for part in given}
-    return number, tuple(named[call_id] for call_id in calls)
+    named = {part.call_id: part for part in given}
+    return number, tuple(_outcome(named[call_id], call) for call_id, call in calls.items())
+
+
+def _outcome(part: ToolResultPart, call: ToolCallPart) -> Outcome:
+    action = Action(call.name, call.arguments, call_id=call.id)
+    return Outcome(action, "crashed" if part.failed else "done", text=part.text, source="caller")
 
 
 def _parts(
@@ -115,7 +119,7 @@ def _parts(
 
 def result_turns(stimulus: Stimulus) -> tuple[Turn, ...]:
     """What the caller brings, as the conversation keeps it."""
-    return (Turn("user", stimulus.results, Trust.UNTRUSTED),) if stimulus.results else ()
+    return (result_turn(stimulus.results),) if stimulus.results else ()
 
 
 def _last_message(turns: Sequence[Turn]) -> int | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from .action import Outcome
 from .block import Mode
 from .memories import FoundMemories
-from .part import MediaPart, ToolResultPart
+from .part import MediaPart
 from .request import ReplyTo, RuntimeContext
 from .residency import Placement
 from .selection import Candidate, Capability, Step
@@ -47,7 +48,7 @@ class Stimulus(Value):
     delivers: str = ""
     unnamed: bool = False
     resumes: int | None = field(default=None, metadata=LATE)
-    results: tuple[ToolResultPart, ...] = field(default=(), metadata=LATE)
+    results: tuple[Outcome, ...] = field(default=(), metadata=LATE)
 
     @property
     def asked(self) -> bool:
