@@ -112,8 +112,8 @@ async def run_turn(
         async with begin(record, acting, stimulus, session, route=route) as place:
             history = await read_history(record, stimulus, place)
             async with claim_news(parts.who, find_news) as news:
-                now = await to_thread.run_sync(parts.look)
-                recalled = await recall(parts.recaller, acting, now, stimulus, session=session)
+                now, scope = await to_thread.run_sync(look_around, parts, stimulus, session)
+                recalled = await parts.recaller.recall(stimulus, scope)
                 compose = partial(
                     compose_turn, parts, now, history=history, news=news, recalled=recalled
                 )
@@ -219,18 +219,12 @@ def told_history(
 # Recall
 
 
-async def recall(
-    recaller: Recaller,
-    acting: ActRunner,
-    present: TurnSnapshot,
-    stimulus: Stimulus,
-    *,
-    session: str,
-) -> RecallResult:
-    """What comes to mind with this message."""
-    look_around = partial(recall_scope, recaller, acting, present, stimulus, session=session)
-    outlook = await to_thread.run_sync(look_around)
-    return await recaller.recall(stimulus, outlook)
+def look_around(
+    parts: AgentParts, stimulus: Stimulus, session: str
+) -> tuple[TurnSnapshot, RecallScope]:
+    """How things stand now, and what there is to recall from. It blocks."""
+    now = parts.look()
+    return now, recall_scope(parts.recaller, parts.acting, now, stimulus, session=session)
 
 
 def recall_scope(
@@ -467,12 +461,19 @@ async def end(run: TurnRun, place: Place, stream: _Stream) -> AsyncGenerator[Tur
     finally:
         run.close_step(interrupted=place.interrupted)
         run.stop = _stop(run, place, ended.failure)
-        await run_shielded(partial(run.reconcile_cache, place.session))
-        reply, recorder = run.final_reply(), _recorder(run, place.session)
-        keep = partial(recorder.end, run.stimulus, place.number, reply, failure=ended.failure)
-        entry = await run_shielded(partial(release_after, run.reserve, keep))
-        ended.recorded = reply, entry
-        stream.ends_with(reply, failed=ended.failure is not None and run.repeat is None)
+        keep = partial(release_after, run.reserve, partial(_record, ended))
+        ended.recorded = await run_shielded(keep)
+        reply, failed = ended.recorded[0], ended.failure is not None and run.repeat is None
+        stream.ends_with(reply, failed=failed)
+
+
+def _record(ended: TurnEnd) -> tuple[Reply, Entry]:
+    """It blocks."""
+    run, place = ended.run, ended.place
+    run.reconcile_cache(place.session)
+    reply, recorder = run.final_reply(), _recorder(run, place.session)
+    entry = recorder.end(run.stimulus, place.number, reply, failure=ended.failure)
+    return reply, entry
 
 
 def _stop(run: TurnRun, place: Place, failure: MentisError | None) -> TurnStop:
