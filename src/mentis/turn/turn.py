@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+import json
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -34,7 +35,7 @@ from mentis.values.entry import Entry
 from mentis.values.mark import Mark
 from mentis.values.recalled import RecalledContext, Stimulus
 from mentis.values.rendering import Rendering
-from mentis.values.reply import AgainDelta, EndDelta, Reply, ResultDelta, TextDelta
+from mentis.values.reply import AgainDelta, CallDelta, EndDelta, Reply, ResultDelta, TextDelta
 from mentis.values.route import Route
 from mentis.values.trust import Trust
 from mentis.values.value import Value
@@ -376,6 +377,8 @@ async def act(run: TurnRun, place: Place, on_delta: OnDelta) -> AgainDelta | Non
     acting = run.parts.acting
     try:
         if judged.actions:
+            for told in _written_calls(judged.actions):
+                on_delta(told)
             run.gate = run.gate or await acting.gate(_rules(run))
             seen = await to_thread.run_sync(seen_by, run)
             await acting.dispatch(
@@ -419,6 +422,13 @@ def _journalled(
         run.journal.append(mark)
         return (mark,)
     return ()
+
+
+def _written_calls(actions: Sequence[Action]) -> Iterator[CallDelta]:
+    """Calls that stood among the words: nobody was told of them while they came."""
+    written = [action for action in actions if action.origin != "native"]
+    for number, action in enumerate(written, len(actions) - len(written)):
+        yield CallDelta(number, action.type, json.dumps(dict(action.payload), ensure_ascii=False))
 
 
 def _result_delta(outcome: Outcome) -> ResultDelta:

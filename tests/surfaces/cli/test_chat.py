@@ -306,7 +306,7 @@ def test_a_file_and_the_message_it_answers_go_along(
     assert [part["name"] for part in request["attachments"]] == ["a.png", "b.txt"]
     assert mentis("call", "--message", "See", *given, "--home", home).out == "One.\n"
     done = mentis("chat", "See", *given, "--json", "--home", home)
-    assert (done.code, done.json()["calls"]) == (0, 1)
+    assert (done.code, done.json()["model_calls"]) == (0, 1)
     later = request_of(mentis("compose", "And now?", "--json", "--home", home))
     kinds = [part["kind"] for part in later["conversation_history"][0]["parts"]]
     assert kinds == ["image", "document", "text"]

@@ -13,7 +13,7 @@ from mentis.values.words import quantity
 
 from .acts_show import KEY, flight_line, moment, outcome_lines, story_lines, waiting_lines
 from .asking import confirm, login, refuse_unasked
-from .options import home_option, home_path, persona_option
+from .options import home_option, home_path, persona_option, route_option
 from .output import emit, json_option, say, table
 from .shown import behind_bar, emit_safe_json, safe
 
@@ -40,6 +40,12 @@ _STATES = (
 by_option = click.option("--by", metavar="NAME", help="Who decides; by default your login name.")
 words_option = click.option(
     "--words", default="", metavar="TEXT", help="Why; kept in the record. A no is told with it."
+)
+continue_option = click.option(
+    "--continue",
+    "go_on",
+    is_flag=True,
+    help="Then go on with the turn that waited for it, and print the answer.",
 )
 
 
@@ -90,7 +96,7 @@ def pending(*, persona: str | None, as_json: bool) -> int:
         say(f"{name}  {safe(act.call.key[:KEY])}: expired at {moment(act.expires)}")
     say(f"{quantity(len(found), 'act')} wait{'s' if len(found) == 1 else ''} for you")
     if found:
-        say(f"decide: mentis acts approve {found[0].call.key[:KEY]}, or deny")
+        say(f"decide: mentis acts approve {found[0].call.key[:KEY]} --continue, or deny")
     return 1 if faults else 0
 
 
@@ -112,32 +118,39 @@ def show(key: str, *, persona: str | None, as_json: bool) -> None:
         emit(line)
 
 
-@acts.command(epilog='For example: mentis acts approve 3fa09c1e --words "I know her"')
+@acts.command(epilog='For example: mentis acts approve 3fa09c1e --continue --words "I know her"')
 @click.argument("key")
 @click.option("--later", is_flag=True, help="Do not do it now; the next turn or `run` does.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@continue_option
 @by_option
 @words_option
 @persona_option
+@route_option
 @home_option
 @json_option
-def approve(
+def approve(  # noqa: PLR0913  # one parameter for each option
     key: str,
     *,
     later: bool,
     yes: bool,
+    go_on: bool,
     by: str | None,
     words: str,
     persona: str | None,
+    route: str,
     as_json: bool,
 ) -> int:
     """Say yes to an act that waits, and have it done at once.
 
     The yes is to these arguments and this definition: if either changes, it is not done. Exit code
-    1 when it was approved and then not done.
+    1 when it was approved and then not done. With --continue the model is told what came of it and
+    answers, unless somebody wrote since: then the next turn tells it.
     """
     from mentis.codec.forms import to_object
 
+    if later and go_on:
+        raise click.UsageError("--later leaves it to the next turn, and --continue goes on now")
     with _open(persona) as service:
         act = service.find(key)
         if not yes:
@@ -152,34 +165,79 @@ def approve(
             return 0
         ran = _run(service, {act.call.key})
     mine = next((one for one in ran.outcomes if one.key == act.call.key), None)
+    told: dict[str, object] = {
+        "approved": act.call.key,
+        "outcome": to_object(mine) if mine else None,
+        "faults": list(ran.faults),
+    }
+    code = 0 if mine and mine.state == "done" else 1
+    if not as_json:
+        _print_ran(ran, err=go_on)
+        if mine is None and not (ran.faults or ran.elsewhere):
+            say("somebody else began it first; `mentis acts show` says what came of it")
+    if go_on and mine is not None:
+        return _resume(act, told, persona=persona, route=route, as_json=as_json) or code
     if as_json:
-        told = to_object(mine) if mine else None
-        emit_safe_json({"approved": act.call.key, "outcome": told, "faults": list(ran.faults)})
-        return 0 if mine and mine.state == "done" else 1
-    _print_ran(ran)
-    if mine is None and not (ran.faults or ran.elsewhere):
-        say("somebody else began it first; `mentis acts show` says what came of it")
-    return 0 if mine and mine.state == "done" else 1
+        emit_safe_json({**told, "turn": None} if go_on else told)
+    return code
 
 
 @acts.command(epilog='For example: mentis acts deny 3fa09c1e --words "not to strangers"')
 @click.argument("key")
+@continue_option
 @by_option
 @words_option
 @persona_option
+@route_option
 @home_option
 @json_option
-def deny(key: str, *, by: str | None, words: str, persona: str | None, as_json: bool) -> None:
+def deny(
+    key: str,
+    *,
+    go_on: bool,
+    by: str | None,
+    words: str,
+    persona: str | None,
+    route: str,
+    as_json: bool,
+) -> int:
     """Say no to an act that waits, or take a yes back before it is done.
 
-    It is never done, and the agent is told, with your words.
+    It is never done, and the agent is told, with your words: in its next turn, or, with --continue,
+    at once.
     """
     with _open(persona) as service:
         act = service.deny(key, by=by or login(), words=words)
+    told: dict[str, object] = {"denied": act.call.key}
+    if not as_json:
+        (say if go_on else emit)(f"denied: {safe(act.call.key)}")
+    if go_on:
+        return _resume(act, told, persona=persona, route=route, as_json=as_json)
     if as_json:
-        emit_safe_json({"denied": act.call.key})
-        return
-    emit(f"denied: {safe(act.call.key)}")
+        emit_safe_json(told)
+    return 0
+
+
+def _resume(
+    act: WaitingAct, told: dict[str, object], *, persona: str | None, route: str, as_json: bool
+) -> int:
+    """Go on with the turn that waited, in the session that asked, and print it as `chat` does."""
+    from .answer_show import AnswerPrinter
+    from .approval_talk import NOTHING_TO_RESUME
+    from .talk import open_talk
+    from .turn_show import show_end, turn_data
+
+    printer, session = AnswerPrinter(), act.call.session
+    with open_talk(home_path(), persona=persona, route=route) as talk:
+        on_delta = None if as_json else printer
+        result = talk.resume(session=session, on_delta=on_delta) if session else None
+        if as_json:
+            emit_safe_json({**told, "turn": None if result is None else turn_data(result)})
+        elif result is None:
+            say(NOTHING_TO_RESUME)
+        else:
+            show_end(result, printer)
+        return 0 if result is None else talk.exit_code(result.reply)
 
 
 @acts.command(epilog="For example: mentis acts log --state waiting --last 5")
@@ -293,12 +351,13 @@ def _print_waiting(act: WaitingAct, *, err: bool = False) -> None:
         (say if err else emit)(line)
 
 
-def _print_ran(ran: ActRun) -> None:
+def _print_ran(ran: ActRun, *, err: bool = False) -> None:
+    show = say if err else emit
     for act in ran.expired:
-        emit(f"{safe(act.call.action.type)}  {safe(act.call.key)}: expired")
+        show(f"{safe(act.call.action.type)}  {safe(act.call.key)}: expired")
     for outcome in ran.outcomes:
         for line in outcome_lines(outcome):
-            emit(line)
+            show(line)
     for act in ran.elsewhere:
         name = safe(act.call.action.type)
         say(f"approved, and {name} is not known here: it is done in the next turn of the program")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 KEY = 8  # characters of a key that are shown; any beginning that is unique finds it
 _SHORT = 60
 _MOST_SAID = 300
+_MOST_ARGUMENTS = 160
 _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -84,15 +85,41 @@ def outcome_lines(outcome: Outcome) -> Iterator[str]:
 
 
 def said_lines(outcome: Outcome) -> Iterator[str]:
-    """In a conversation: what came of it in a line, and what a person can do about it."""
+    """In a conversation: what came of it in a line."""
     told = outcome.reason or outcome.text
+    yield from result_lines(outcome.action.type, outcome.state, told, outcome.key)
+
+
+def result_lines(name: str, state: str, told: str, key: str) -> Iterator[str]:
+    """The beginning of a result, and how to see all of it."""
+    yield from fold_line(result_line(name, state, told), room() - 2)
+    if len(told) > _MOST_SAID and state != "waiting":
+        yield f"  all of it: mentis acts result {safe(key[:KEY])}"
+
+
+def result_line(name: str, state: str, told: str) -> str:
     more = f"… ({len(told)} characters)" if len(told) > _MOST_SAID else ""
-    line = f"{outcome.action.type}: {outcome.state} {told[:_MOST_SAID]}{more}".rstrip()
-    yield from fold_line(safe(line), room())
+    return safe(" ".join(filter(None, (f"<- {name}:", state, f"{told[:_MOST_SAID]}{more}"))))
+
+
+def call_line(name: str, arguments: str | Mapping[str, object]) -> str:
+    """A call with the beginning of its arguments; as a text they are none that can be read."""
+    told = arguments
+    if not isinstance(told, str):
+        told = ", ".join(f"{one}={json_line(value)}" for one, value in told.items())
+    told = told if len(told) <= _MOST_ARGUMENTS else f"{told[:_MOST_ARGUMENTS]}…"
+    return safe(f"-> {name}({told})")
+
+
+def due_lines(outcome: Outcome, session: str) -> Iterator[str]:
+    """What a person, or the caller, has to do before it can go on."""
+    name, key = safe(outcome.action.type), safe(outcome.key[:KEY])
     if outcome.state == "waiting":
-        yield f"  it waits for you: mentis acts approve {safe(outcome.key[:KEY])}, or deny"
-    elif more:
-        yield f"  all of it: mentis acts result {safe(outcome.key[:KEY])}"
+        yield f"{name} waits for you: mentis acts approve {key} --continue, or deny"
+    elif outcome.state == "deferred":
+        form = json_line({outcome.action.call_id: "..."})
+        where = "" if session == "main" else f" --session {safe(session)}"
+        yield f"{name} is yours to execute: mentis chat{where} --results FILE, with {form}"
 
 
 def flight_line(one: InFlight) -> str:

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mentis.values.reply import Delta, TextDelta
-
+from .answer_show import AnswerPrinter
 from .options import home_option, home_path, persona_option, route_option
-from .output import emit, emit_json, json_option, printable, say, table
+from .output import emit_json, json_option, printable, say, table
 
 if TYPE_CHECKING:
     from mentis.talk.beat import Beat
@@ -55,8 +54,8 @@ def now(kind: str | None, *, if_due: bool, persona: str | None, route: str, as_j
         if due is not None and due > talk.agent.clock.now():
             _show(None, str(due.isoformat(timespec="seconds")), as_json=as_json)
             return 0
-        on_delta = None if as_json else _print
-        found = talk.wait_for(lambda: talk.agent.beat(kind, on_delta=on_delta))
+        printer = None if as_json else AnswerPrinter()
+        found = talk.wait_for(lambda: talk.agent.beat(kind, on_delta=printer))
     _show(found, "", as_json=as_json)
     return talk.exit_code(found.result.reply)
 
@@ -101,25 +100,21 @@ def _show(found: Beat | None, due: str, *, as_json: bool) -> None:
     elif found is None:
         say(f"none is due before {due}")
     else:
-        emit("")
-        for outcome in found.result.outcomes:
-            emit(f"act    {outcome.action.type}: {outcome.state} {outcome.reason}".rstrip())
-        cut = ", interrupted" if found.result.reply.stop == "interrupted" else ""
-        say(f"[entry {found.result.entry.index}, {found.kind}{cut}]")
+        stop = "" if found.result.stop == "answer" else f", {found.result.stop}"
+        say(f"[entry {found.result.entry.index}, {found.kind}{stop}]")
 
 
 def _as_json(found: Beat) -> dict[str, object]:
     from mentis.codec.forms import to_object
 
+    from .turn_show import step_data
+
     return {
         "kind": found.kind,
         "text": found.result.reply.text,
         "stop": found.result.reply.stop,
+        "stop_reason": found.result.stop,
+        "steps": [step_data(step) for step in found.result.steps],
         "outcomes": [to_object(one) for one in found.result.outcomes],
         "entry": found.result.entry.index,
     }
-
-
-def _print(delta: Delta) -> None:
-    if isinstance(delta, TextDelta):
-        emit(delta.text, end="")

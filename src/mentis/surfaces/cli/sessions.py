@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mentis.values.part import ToolCallPart, ToolResultPart
 from mentis.values.turn import guest_name
 
+from .acts_show import call_line, result_line
 from .options import home_option, home_path, persona_option, route_option
 from .output import emit, emit_json, json_option, say, table
 
@@ -78,7 +80,7 @@ def show(session: str, *, persona: str | None, as_json: bool) -> None:
     elif not turns:
         say("nothing was said yet")
     else:
-        rows = [(str(n), t.role, _note(t, counts=n in counts), t.text) for n, t in _all(turns)]
+        rows = [(str(n), t.role, _note(t, counts=n in counts), _words(t)) for n, t in _all(turns)]
         table(("turn", "role", "note", "text"), rows, right=("turn",))
 
 
@@ -120,15 +122,16 @@ def edit(
     session: str, number: int, text: str, *, persona: str | None, route: str, as_json: bool
 ) -> int:
     """Say message NUMBER in other words; what followed it is kept, and no longer told."""
-    from .chat import finish, print_delta
+    from .answer_show import AnswerPrinter
     from .talk import open_talk
+    from .turn_show import finish
 
-    on_delta = None if as_json else print_delta
+    printer = None if as_json else AnswerPrinter()
     with open_talk(home_path(), persona=persona, route=route) as talk:
         result = talk.wait_for(
-            lambda: talk.agent.edit(number, text, session=session, on_delta=on_delta)
+            lambda: talk.agent.edit(number, text, session=session, on_delta=printer)
         )
-        return finish(talk, result, as_json=as_json)
+        return finish(talk, result, printer)
 
 
 @sessions.command(epilog="For example: mentis sessions summarise main")
@@ -168,6 +171,17 @@ def _show_title(told: Mapping[str, object], *, as_json: bool) -> None:
 
 def _all(turns: tuple[Turn, ...]) -> list[tuple[int, Turn]]:
     return list(enumerate(turns))
+
+
+def _words(turn: Turn) -> str:
+    """What was said, and what was asked for and came back, each on lines of its own."""
+    lines = [turn.text] if turn.text else []
+    for part in turn.parts:
+        if isinstance(part, ToolCallPart):
+            lines.append(call_line(part.name, part.raw or part.arguments))
+        elif isinstance(part, ToolResultPart):
+            lines.append(result_line(part.name, "", part.text))
+    return "\n".join(lines)
 
 
 def _note(turn: Turn, *, counts: bool) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +20,7 @@ from mentis.turn.turn import TurnResult
 from mentis.values.options import CallOptions
 from mentis.values.recalled import Stimulus
 from mentis.values.reply import Reply
+from mentis.values.tool import ToolDeclaration
 
 from .options import call_parts
 from .output import STOPPED, say
@@ -40,14 +41,31 @@ class Talk:
         self._stopped = False  # by Ctrl-C, in what it waited for last
 
     def ask(
-        self, message: str | Stimulus, *, session: str, on_delta: OnDelta | None = None
+        self,
+        message: str | Stimulus,
+        *,
+        session: str,
+        results: Mapping[str, str] | None = None,
+        on_delta: OnDelta | None = None,
     ) -> TurnResult:
         async def chat() -> TurnResult:
             return await self.agent.chat(
-                message, session=session, on_delta=on_delta, options=self.options
+                message,
+                session=session,
+                results=results or {},
+                on_delta=on_delta,
+                options=self.options,
             )
 
         return self.wait_for(chat)
+
+    def resume(self, *, session: str, on_delta: OnDelta | None = None) -> TurnResult | None:
+        """Go on with a turn that waited for a yes; None where there is nothing to go on with."""
+
+        async def resume() -> TurnResult | None:
+            return await self.agent.resume(session=session, on_delta=on_delta)
+
+        return self.wait_for(resume)
 
     @contextmanager
     def beside(self, quiet: IdleCycle) -> Generator[None, None, None]:
@@ -121,10 +139,11 @@ def open_talk(
     persona: str | None = None,
     route: str = "default",
     options: CallOptions | None = None,
+    tools: Sequence[ToolDeclaration] = (),
 ) -> Generator[Talk, None, None]:
     # Asked to end is asked to stop talking: the turn is still recorded.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    agent = Agent.open(home, persona=persona, route=route, parts=call_parts())
+    agent = Agent.open(home, persona=persona, route=route, tools=tools, parts=call_parts())
     with start_blocking_portal() as portal:
         try:
             yield Talk(portal, agent, options)

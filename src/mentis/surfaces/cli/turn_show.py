@@ -1,0 +1,134 @@
+"""A turn that is over, as a person reads it and as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mentis.values.rendering import Loss
+from mentis.values.trace import Degradation
+
+from .acts_show import due_lines, said_lines
+from .answer_show import AnswerPrinter
+from .output import emit_json, say
+from .plan import say_cached
+from .window_show import window_lines
+
+if TYPE_CHECKING:
+    from mentis.turn.steps import TurnStep, TurnStop
+    from mentis.turn.turn import TurnResult
+
+    from .talk import Talk
+
+_said: set[Degradation | Loss] = set()
+_UNSENT = ("option", "sampling", "tool-choice")
+_LIMITS: dict[TurnStop, str] = {
+    "max_steps": "it ended at the limit of steps (turn.max_steps)",
+    "budget": "it ended at a budget (budgets)",
+    "context": "it ended because the results have no room in the context",
+}
+
+
+def finish(talk: Talk, result: TurnResult, printer: AnswerPrinter | None) -> int:
+    """Show the end of a turn, as JSON where nothing was printed; the exit code of the command."""
+    if printer is None:
+        emit_json(turn_data(result))
+    else:
+        show_end(result, printer)
+    return talk.exit_code(result.reply)
+
+
+def show_end(result: TurnResult, printer: AnswerPrinter, *, asked: bool = False) -> None:
+    """Everything about the turn that its words do not say. `asked`: about what waits for a yes,
+    the person is asked right after it.
+    """
+    _say_losses(result)
+    for passed in result.passed_over:
+        say(f"route {passed.route} did not answer: {passed.message} [{passed.failure}]")
+    if result.repeats is not None:
+        say(f"nobody answered: this is the answer of entry {result.repeats}, once more")
+    for problem in result.reply.errors:
+        say(f"in the answer: {problem.message} [{problem.code}]")
+    unsaid = [one for one in result.outcomes if one.key not in printer.keys]
+    for line in (line for one in unsaid for line in said_lines(one)):
+        say(line)
+    for line in window_lines(result.entry):
+        say(line)
+    for cached in result.caching:
+        say_cached(cached)
+    _say_due(result, asked=asked)
+    say(_receipt(result))
+
+
+def _say_due(result: TurnResult, *, asked: bool) -> None:
+    if limit := _LIMITS.get(result.stop):
+        say(f"{limit}; what came of its calls is told in the next turn")
+    due = [one for one in result.outcomes if not (asked and one.state == "waiting")]
+    for line in (line for one in due for line in due_lines(one, result.session)):
+        say(line)
+
+
+def _say_losses(result: TurnResult) -> None:
+    """Each is said once, not every turn."""
+    for step in result.composed.trace.degraded:
+        if step.part != "embedder" and step not in _said:
+            _said.add(step)
+            say(f"{step.part}: {step.reason}")
+    for loss in result.rendering.losses:
+        if loss.code in _UNSENT and loss not in _said:
+            _said.add(loss)
+            say(f"not sent: {loss.message} [{loss.code}]")
+
+
+def _receipt(result: TurnResult) -> str:
+    reply, entry = result.reply, result.entry
+    stop = reply.stop if result.stop == "answer" else result.stop
+    words = [f"entry {entry.index}", entry.hash[:12], f"stop: {stop}"]
+    if len(result.steps) > 1:
+        words.append(f"{len(result.steps)} steps")
+    if reply.usage is not None:
+        usage = reply.usage
+        words.append(f"{usage.input} tokens in ({usage.cache_read} cached), {usage.output} out")
+    if reply.stop == "interrupted" and reply.text:
+        words.append("the part above is kept")
+    return f"[{', '.join(words)}]"
+
+
+def turn_data(result: TurnResult) -> dict[str, object]:
+    """A turn for programs. `stop` is that of the last answer, `stop_reason` that of the turn."""
+    from mentis.codec.forms import to_object
+
+    reply = result.reply
+    return {
+        "text": reply.text,
+        "stop": reply.stop,
+        "stop_reason": result.stop,
+        "session": result.session,
+        "usage": to_object(reply.usage) if reply.usage else None,
+        "caching": [to_object(cached) for cached in result.caching],
+        "model_calls": len(result.model_calls),
+        "repeats": result.repeats,
+        "losses": [to_object(loss) for loss in result.rendering.losses],
+        "attempts": [to_object(attempt) for attempt in result.composed.trace.attempts],
+        "notes": [to_object(note) for note in reply.notes],
+        "passed_over": [to_object(passed) for passed in result.passed_over],
+        "errors": [to_object(problem) for problem in reply.errors],
+        "steps": [step_data(step) for step in result.steps],
+        "outcomes": [to_object(outcome) for outcome in result.outcomes],
+        "pending": [to_object(outcome) for outcome in result.pending],
+        "calls": [to_object(action) for action in result.calls],
+        "window": result.entry.body.get("window"),
+        "claims": result.entry.body.get("claims"),
+        "entry": {"index": result.entry.index, "hash": result.entry.hash},
+    }
+
+
+def step_data(step: TurnStep) -> dict[str, object]:
+    """One answer, what it asked for and what came of that."""
+    from mentis.codec.forms import to_object
+
+    return {
+        "text": step.reply.text,
+        "stop": step.reply.stop,
+        "calls": [to_object(action) for action in step.reply.actions],
+        "outcomes": [to_object(outcome) for outcome in step.outcomes],
+    }
