@@ -18,7 +18,7 @@ from mentis.act.seen import seen_of
 from mentis.home.parts import Parts
 from mentis.ports.clock import FixedClock
 from mentis.record.record import open_record
-from mentis.surfaces.cli.acts_show import said_lines
+from mentis.surfaces.cli.acts_show import due_lines, said_lines
 from mentis.surfaces.cli.shown import behind_bar, safe
 from mentis.tools.acting import open_act_runner
 from mentis.tools.record_ground import ground_of
@@ -297,9 +297,9 @@ def test_a_long_text_loses_nothing_behind_the_bar() -> None:
 def test_a_conversation_says_what_waits_and_nothing_in_it_steers_the_terminal() -> None:
     action = Action("web_fetch", {})
     waiting = Outcome(action, "waiting", reason="a person approves it", key="0123456789")
-    assert list(said_lines(waiting)) == [
-        "web_fetch: waiting a person approves it",
-        "  it waits for you: mentis acts approve 01234567, or deny",
+    assert list(said_lines(waiting)) == ["<- web_fetch: waiting a person approves it"]
+    assert list(due_lines(waiting, "main")) == [
+        "web_fetch waits for you: mentis acts approve 01234567 --continue, or deny"
     ]
     lines = list(said_lines(Outcome(action, "done", text="\x1b[2J\u202e" + "x" * 900, key="k")))
     assert not {"\x1b", "\u202e"} & set("".join(lines))

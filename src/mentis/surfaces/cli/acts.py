@@ -237,7 +237,7 @@ def _resume(
             say(NOTHING_TO_RESUME)
         else:
             show_end(result, printer)
-        return 0 if result is None else talk.exit_code(result.reply)
+        return 0 if result is None else talk.exit_code(result)
 
 
 @acts.command(epilog="For example: mentis acts log --state waiting --last 5")

@@ -57,7 +57,7 @@ def now(kind: str | None, *, if_due: bool, persona: str | None, route: str, as_j
         printer = None if as_json else AnswerPrinter()
         found = talk.wait_for(lambda: talk.agent.beat(kind, on_delta=printer))
     _show(found, "", as_json=as_json)
-    return talk.exit_code(found.result.reply)
+    return talk.exit_code(found.result)
 
 
 @beat.command(epilog="For example: mentis beat log --json")

@@ -165,11 +165,11 @@ def _ask(talk: Talk, checks: Checks) -> None:
     for question in QUESTIONS:
         heard = _Heard(quiet=checks.quiet)
         heard.write(f"you> {question}\n")
-        reply = talk.ask(question, session="main", on_delta=heard).reply
+        result = talk.ask(question, session="main", on_delta=heard)
+        reply, usage = result.reply, result.reply.usage
         heard.write("\n")
-        if talk.exit_code(reply) == STOPPED:
+        if talk.exit_code(result) == STOPPED:
             raise KeyboardInterrupt  # who shows it wants it to end, not to go on with half of it
-        usage = reply.usage
         checks.claim(
             "the answer came in pieces, to its end or its limit",
             heard.pieces > 1 and reply.stop in ("end", "length"),

@@ -19,7 +19,6 @@ from mentis.talk.persona_update import Upkeep
 from mentis.turn.turn import TurnResult
 from mentis.values.options import CallOptions
 from mentis.values.recalled import Stimulus
-from mentis.values.reply import Reply
 from mentis.values.tool import ToolDeclaration
 
 from .options import call_parts
@@ -117,9 +116,9 @@ class Talk:
         finally:
             telling.cancel()
 
-    def exit_code(self, reply: Reply) -> int:
-        """Of the answer that came last: whether it was cut short, and by whom."""
-        if reply.stop != "interrupted":
+    def exit_code(self, result: TurnResult) -> int:
+        """Of the turn that came last: whether it was cut short, and by whom."""
+        if result.stop != "interrupted":
             return 0
         return STOPPED if self._stopped else 1
 

@@ -34,7 +34,7 @@ def finish(talk: Talk, result: TurnResult, printer: AnswerPrinter | None) -> int
         emit_json(turn_data(result))
     else:
         show_end(result, printer)
-    return talk.exit_code(result.reply)
+    return talk.exit_code(result)
 
 
 def show_end(result: TurnResult, printer: AnswerPrinter, *, asked: bool = False) -> None:
