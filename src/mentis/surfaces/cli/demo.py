@@ -20,7 +20,7 @@ from mentis.values.source_map import SourceRange
 from mentis.values.stability import Stability
 
 from .blocks import show_blocks
-from .demo_tick import show_ticks
+from .demo_acts import show_acts
 from .output import STOPPED, emit, emit_json, json_option, say, table
 
 if TYPE_CHECKING:
@@ -64,8 +64,9 @@ def demo(keep: Path | None, *, as_json: bool) -> int:
     """Show one real turn, end to end, and check every claim.
 
     A home is made with a shipped persona; its blocks are listed, composed and rendered; the
-    embedded model answers, and then thinks by itself; the record is verified; then a copy of it is
-    tampered with, and verification names the entry. Exit code 1 when any claim does not hold.
+    embedded model answers, uses a tool, and then thinks by itself; the record is verified; then a
+    copy of it is tampered with, and verification names the entry. Exit code 1 when any claim does
+    not hold.
     """
     from mentis.home.create import create_home
 
@@ -80,7 +81,7 @@ def demo(keep: Path | None, *, as_json: bool) -> int:
             _ask(talk, checks)
             _show_record(talk, checks)
         _show_seal(home, checks)
-        show_ticks(home, checks)
+        show_acts(home, checks)
         _tamper(home, checks)
     if as_json:
         rows = [{"claim": what, "holds": ok, "seen": seen} for what, ok, seen in checks.results]
@@ -242,7 +243,7 @@ def _tamper(home: Path, checks: Checks) -> None:
     """Change one word in a copy of the ledger, as somebody with the file could."""
     from mentis.record.verify_home import verify_home
 
-    checks.part("6. Somebody rewrites the record")
+    checks.part("7. Somebody rewrites the record")
     with tempfile.TemporaryDirectory(prefix="mentis-demo-") as folder:
         copy = Path(folder) / "mentis.db"
         _copy_changed(home / "mentis.db", copy)

@@ -1,4 +1,4 @@
-"""The part of the demo where the agent thinks by itself: ticks with acts and patches, recorded."""
+"""The parts of the demo where the agent acts: in a turn, and in ticks by itself."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from .demo_tool import show_tool
 from .output import emit
 
 if TYPE_CHECKING:
@@ -25,11 +26,14 @@ _CHOSEN = {
     "MENTIS_ROUTES__DEFAULT__TEMPERATURE": "0",
     "MENTIS_CORTEX__PRIMARY_TOKENS": "90",
     "MENTIS_CORTEX__SECONDS": "600",
+    "MENTIS_TURN__MAX_STEPS": "2",
 }
 
 
-def show_ticks(home: Path, checks: Checks) -> None:
-    """Let it sense one thing after the other until it has both acted and kept something."""
+def show_acts(home: Path, checks: Checks) -> None:
+    """Let it use a tool; then let it sense one thing after the other until it has both acted and
+    kept something.
+    """
     import anyio
 
     from mentis.act.functions import act
@@ -44,11 +48,13 @@ def show_ticks(home: Path, checks: Checks) -> None:
     async def think() -> None:
         parts = Parts(handlers=(lights,), environ={**os.environ, **_CHOSEN})
         async with Agent.open(home, parts=parts) as agent:
+            await show_tool(agent, checks)
+            checks.part("6. It thinks by itself: acts, goals, memory")
             before = len(agent.entries())
             ticks = await _ticks(agent, checks)
             _claim(agent, ticks, before, checks)
 
-    checks.part("5. It thinks by itself: acts, goals, memory")
+    checks.part("5. It uses a tool, and is told what came of it")
     anyio.run(think)
 
 
