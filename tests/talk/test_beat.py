@@ -297,3 +297,19 @@ def test_a_weight_has_to_be_of_something_that_can_be_a_kind(home: Path) -> None:
     setting(home, '[beats.weights]\n"No kind" = 1.0')
     with pytest.raises(SettingsError, match="is no kind"):
         load_settings(home, {})
+
+
+async def test_a_beat_goes_on_until_it_is_over_and_is_one_entry(home: Path) -> None:
+    toml = (home / "mentis.toml").read_text(encoding="utf-8")
+    (home / "mentis.toml").write_text(toml.replace("max_steps = 1", "max_steps = 3"), "utf-8")
+    call = '{"actions": [{"type": "note", "payload": {}}]}'
+    provider = ScriptedProvider([call, call, "Enough for today."])
+    async with Agent.open(home, parts=parts(provider)) as agent:
+        beat = await agent.beat("curiosity")
+        assert agent.replay(beat.result.entry.index, step=3).identical
+        assert agent.verify().intact
+        (record,) = agent.beats()
+    assert (beat.result.stop, len(beat.result.steps)) == ("answer", 3)
+    assert (record.text, record.state) == ("Enough for today.", "done")
+    assert "done" in str(messages(provider.sent[2])[-1])
+    assert len(cast("list[object]", beat.result.entry.body["steps"])) == 3
