@@ -8,10 +8,10 @@ from threading import Event
 
 import pytest
 
-from mentis.errors import MentisError
 from mentis.surfaces.cli import chat
+from mentis.surfaces.cli.answer_show import AnswerPrinter
 from mentis.talk import idle_plan as quiet
-from mentis.talk.afterthought import Afterthought
+from mentis.turn.turn import TurnResult
 
 from .conftest import Mentis
 
@@ -94,20 +94,20 @@ def test_on_a_terminal_the_persona_writes_once_more_while_nobody_does(
     (home / "mentis.toml").write_text(replies + on, encoding="utf-8")
     monkeypatch.setattr(quiet, "PHASES", ((0.0, 0.0), (3600.0, 3600.0)))
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    wrote, lines, told = Event(), iter(["Hello"]), chat.__dict__["_told_afterwards"]
+    wrote, lines, show_end = Event(), iter(["Hello"]), chat.show_end
 
-    def read_line() -> str:
+    def read_line(_prompt: str) -> str:
         for line in lines:
             return line
         assert wrote.wait(60)
         raise EOFError
 
-    def tell(thought: Afterthought | MentisError) -> None:
-        told(thought)
+    def tell(result: TurnResult, printer: AnswerPrinter) -> None:
+        show_end(result, printer)
         wrote.set()
 
-    monkeypatch.setattr(chat, "_read_line", read_line)
-    monkeypatch.setattr(chat, "_told_afterwards", tell)
+    monkeypatch.setattr(chat, "read_line", read_line)
+    monkeypatch.setattr(chat, "show_end", tell)
     done = mentis("chat", "--home", home)
     assert (done.code, done.out) == (0, "One.\nThree.\n")
     shown = json.loads(mentis("sessions", "show", "--json", "--home", home).out)

@@ -37,13 +37,13 @@ def read_line(prompt: str) -> str:
         return input(prompt)
 
 
-class Turn(Protocol):
+class TurnMaker(Protocol):
     """A turn that is still to be made."""
 
     def __call__(self, *, on_delta: OnDelta | None) -> TurnResult: ...
 
 
-def hold_turn(talk: Talk, turn: Turn, *, persona: str | None, go_on: bool) -> None:
+def hold_turn(talk: Talk, turn: TurnMaker, *, persona: str | None, go_on: bool) -> None:
     """A turn, and, as long as one waits for a yes, the turn that goes on with what came of it."""
     printer = AnswerPrinter()
     result: TurnResult | None = turn(on_delta=printer)

@@ -11,7 +11,7 @@ import click
 from mentis.errors import MentisError
 
 from .answer_show import AnswerPrinter
-from .approval_talk import Turn, hold_turn, read_line
+from .approval_talk import TurnMaker, hold_turn, read_line
 from .deferred_files import read_results, read_tools
 from .files import read_stream
 from .options import (
@@ -134,10 +134,10 @@ def chat(  # noqa: PLR0913  # one parameter for each option
 class _Hold(Protocol):
     """Makes a turn, and shows it."""
 
-    def __call__(self, turn: Turn) -> None: ...
+    def __call__(self, turn: TurnMaker) -> None: ...
 
 
-def _beginning(talk: Talk, begin: str | None, results: dict[str, str], session: str) -> Turn:
+def _beginning(talk: Talk, begin: str | None, results: dict[str, str], session: str) -> TurnMaker:
     """A turn without a message."""
     if results:
         return partial(talk.ask, "", session=session, results=results)
@@ -150,7 +150,7 @@ def _beginning(talk: Talk, begin: str | None, results: dict[str, str], session: 
     return turn
 
 
-def _once(talk: Talk, turn: Turn, session: str, *, as_json: bool) -> int:
+def _once(talk: Talk, turn: TurnMaker, session: str, *, as_json: bool) -> int:
     upkeep = talk.agent.upkeep(_updated)
     with talk.keeping(upkeep):
         printer = None if as_json else AnswerPrinter()
