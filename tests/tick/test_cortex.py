@@ -27,6 +27,7 @@ from mentis.settle.output_ir import write_output_ir
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.stores.states import States
+from mentis.telemetry.spans import AgentScope, LiveSpan
 from mentis.tick.cortex import TickResult
 from mentis.tick.ending import FinishedTick, record_tick
 from mentis.tick.events import JsonLines, TickEvent, on_span
@@ -564,15 +565,35 @@ class Recording(NonRecordingSpan):
         self.told.append((name, attributes))
 
 
-async def test_events_are_told_to_a_span_that_records_without_secrets() -> None:
+EVENTS = (
+    TickEvent("input_ir_sense", "a correct-horse"),
+    TickEvent("tick_completed", facts={"acts": 2, "reason": "it said correct-horse"}),
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (
+            True,
+            [
+                {"mentis.text": "a [redacted]"},
+                {"mentis.facts": '{"acts": 2, "reason": "it said [redacted]"}'},
+            ],
+        ),
+        (False, [{}, {"mentis.facts": '{"acts": 2}'}]),
+    ],
+)
+async def test_events_are_told_to_a_span_without_secrets_and_their_words_only_with_content(
+    content: bool, told: object
+) -> None:
     span = Recording()
-    emit = on_span(span, secrets=("correct-horse",))
-    emit(TickEvent("input_ir_sense", "a correct-horse"))
-    emit(TickEvent("tick_completed", facts={"acts": 2}))
-    assert span.told == [
-        ("input_ir_sense", {"mentis.text": "a [redacted]"}),
-        ("tick_completed", {"mentis.facts": '{"acts": 2}'}),
-    ]
+    scope = AgentScope("home/ada", "Ada", content=content)
+    emit = on_span(LiveSpan(span, scope), secrets=("correct-horse",))
+    for event in EVENTS:
+        emit(event)
+    assert [name for name, _ in span.told] == [event.event for event in EVENTS]
+    assert [attributes for _, attributes in span.told] == told
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -28,6 +28,7 @@ from mentis.errors import BadInput, Defect, MentisError, NotCanonical
 from mentis.ports.act_handler import ActHandler
 from mentis.ports.clock import Clock
 from mentis.ports.ids import Ids
+from mentis.telemetry.spans import tool_span
 from mentis.values.act import ActCall, ActSpec, Decision, WaitingAct
 from mentis.values.action import Action, Outcome, OutcomeState
 from mentis.values.block import Mode
@@ -284,7 +285,10 @@ class Dispatcher:
         if handler is None or self.registry.digest(begun.spec.name) != begun.digest:
             reason = "it was taken away, or changed, before it began"
             return failed_outcome(begun.call, begun.spec, "unavailable", reason)
-        return await do(handler, begun.call, begun.spec)
+        with tool_span(begun.call, begun.spec) as span:
+            outcome = await do(handler, begun.call, begun.spec)
+            span.tell_outcome(outcome)
+            return outcome
 
     async def _leave(
         self, ready: Sequence[tuple[Slot, ActIntent]], *, over: bool, news: bool

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from mentis.call.faults import may_cost
 from mentis.errors import MentisError, ProviderRefused, ReplyError
+from mentis.telemetry.spans import chat_span
 from mentis.values.reply import Delta, Reply
 from mentis.values.route import Route
 
@@ -65,7 +66,7 @@ async def _ask_once(
         async with inquiry.budget.reserving(attempt.route, tokens, inquiry.used):
             inquiry.attempt = await _on_cache(inquiry)
             inquiry.sent = True
-            return await _exchange(inquiry, on_delta, on_event)
+            return await _exchange_in_span(inquiry, on_delta, on_event)
     except MentisError as error:
         return error
 
@@ -78,6 +79,25 @@ async def _on_cache(inquiry: Inquiry) -> RouteAttempt:
     make = models.caching.named.prepare
     rendering = await make(attempt.rendering, attempt.route, models.provider, models.clock)
     return attempt.rendered_as(rendering)
+
+
+async def _exchange_in_span(
+    inquiry: Inquiry, on_delta: OnDelta | None, on_event: OnEvent | None
+) -> MentisError | None:
+    attempt, composed = inquiry.attempt, inquiry.attempt.composed
+    with chat_span(
+        attempt.route,
+        composed.request,
+        composed.trace,
+        attempt.rendering,
+        correction=inquiry.correction,
+    ) as span:
+        failure = await _exchange(inquiry, on_delta, on_event)
+        if span.recording:
+            span.tell_reply(attempt.reader.finish())
+        if failure is not None:
+            span.fail_with(failure)
+        return failure
 
 
 async def _exchange(

@@ -6,11 +6,12 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, get_args
 
 from anyio import to_thread
 
 from mentis.errors import MentisError, ModelError, WorldError
+from mentis.settle.correction import CorrectionBlock
 from mentis.values.learned import LearnedFact
 from mentis.values.reply import Reply, Usage
 from mentis.values.route import Route
@@ -26,6 +27,7 @@ Plan: TypeAlias = Callable[[Route], Awaitable[RouteAttempt]]
 # Told of each attempt that was sent, when it is over: its reply, and what ended it early.
 OnAttempt: TypeAlias = Callable[[RouteAttempt, Reply, MentisError | None], None]
 UsedOn: TypeAlias = tuple[Route, Usage]
+_CORRECTIONS: tuple[str, ...] = get_args(CorrectionBlock)
 
 
 class Budget(Protocol):
@@ -113,6 +115,14 @@ class Inquiry:
         calls = (*self.calls, *self.unanswered)
         counted = ((call.route, call.reply.usage or call.planned_usage) for call in calls)
         return [(route, usage) for route, usage in counted if usage is not None]
+
+    @property
+    def correction(self) -> tuple[str, tuple[str, ...]] | None:
+        """The block that asks again and what had failed, where this attempt is a correction."""
+        last = self.calls[-1] if self.calls else None
+        if last is None or not last.failed or last.then not in _CORRECTIONS:
+            return None
+        return last.then, last.failed
 
     async def fall_back(self, failure: MentisError) -> bool:
         """Go on to the next route, if this failure and what was heard so far allow it."""

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 from mentis.errors import EngineFailed, UsageError
 from mentis.ports.embedder import Embedder
+from mentis.telemetry.names import DIMENSION
+from mentis.telemetry.spans import embedding_span
 
 _CAPACITY = 512
 
@@ -36,7 +38,9 @@ class CachedEmbedder:
         self.hits += sum(text in found for text in texts)
         missing = [text for text in dict.fromkeys(texts) if text not in found]
         if missing:
-            vectors = await self._embedder.embed(missing)
+            with embedding_span(self.fingerprint, len(missing)) as span:
+                vectors = await self._embedder.embed(missing)
+                span.tell({DIMENSION: len(vectors[0]) if vectors else None})
             if len(vectors) != len(missing):
                 raise EngineFailed(f"{len(vectors)} vectors of {len(missing)} texts")
             found.update(zip(missing, vectors, strict=True))

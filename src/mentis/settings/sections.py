@@ -316,6 +316,18 @@ class BreakerSettings(SettingsSection):
     ] = 30.0
 
 
+class TelemetrySettings(SettingsSection):
+    """Spans for OpenTelemetry, in a program that has set it up."""
+
+    content: Annotated[
+        bool,
+        Field(
+            description="Spans say what was said too: messages, instructions, arguments and results"
+            " of tools, what a tick reads and decides, the words of errors."
+        ),
+    ] = False
+
+
 class RecordSettings(SettingsSection):
     """Exchanges kept as files, to look at and to replay."""
 

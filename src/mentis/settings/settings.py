@@ -38,6 +38,7 @@ from .sections import (
     RecordSettings,
     StatusSettings,
     StoreSettings,
+    TelemetrySettings,
     TurnSettings,
 )
 
@@ -97,6 +98,7 @@ class SettingsModel(SettingsSection):
     fallback: FallbackSettings = FallbackSettings()
     breaker: BreakerSettings = BreakerSettings()
     record: RecordSettings = RecordSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
     features: FeatureSettings = FeatureSettings()
     placeholders: PlaceholderSettings = PlaceholderSettings()
     conversations: ConversationSettings = ConversationSettings()

@@ -34,14 +34,14 @@ from mentis.record.agent_record import AgentRecord
 from mentis.record.inputs import ComposedPrompt
 from mentis.record.stored_turns import answer_turns
 from mentis.settings.sources import LiveSettings
-from mentis.turn import telemetry
+from mentis.telemetry import names
 from mentis.turn.agent_parts import AgentParts
 from mentis.turn.beside import builder_for, one_prompt, require_text, speakers
 from mentis.turn.ending import recorder_of
 from mentis.turn.replay.fork import SESSION as FORK
 from mentis.turn.run import TurnRun
 from mentis.turn.snapshot import TurnSnapshot
-from mentis.turn.turn import run_shielded
+from mentis.turn.turn import run_shielded, turn_span
 from mentis.values.digest import digest
 from mentis.values.entry import Entry
 from mentis.values.mark import Mark
@@ -89,11 +89,12 @@ async def update_persona(
         )
     with (
         _alone(parts.who),
-        telemetry.span(telemetry.PERSONA_UPDATE, {telemetry.AGENT: parts.who.agent}) as s,
+        turn_span(parts.who, parts.models.route, names.PERSONA_UPDATE, before.session) as span,
     ):
+        span.scope.content = present.settings.model.telemetry.content
         made = await _update(parts, present, before, trigger=trigger, reading=reading)
-        facts = {telemetry.SUCCESS: made.success, telemetry.FAILURE: made.failure}
-        s.set_attributes({**facts, telemetry.WRITTEN: len(made.written)})
+        facts = {names.SUCCESS: made.success, names.FAILURE: made.failure}
+        span.tell({**facts, names.WRITTEN: len(made.written)})
         return made
 
 

@@ -26,7 +26,8 @@ from mentis.record.leases import entered
 from mentis.record.tick_entries import taken_deliveries, ticks_of
 from mentis.record.tick_senses import senses_left
 from mentis.recovery.ticks import SESSION, close_cut_off, note_tick, words_of
-from mentis.turn import telemetry
+from mentis.telemetry import names
+from mentis.telemetry.spans import AgentScope, LiveSpan, agent_span, entry_attributes
 from mentis.turn.agent_parts import AgentParts
 from mentis.turn.deliveries import pending_outcomes
 from mentis.turn.lock import named_lock
@@ -111,10 +112,9 @@ class Cortex:
         taken; of what was carried over it is told `only` the senses with these ids, if any are
         named; whoever cancels `reading` ends it, and is still told what came of it.
         """
-        facts = {telemetry.AGENT: self._parts.who.agent, telemetry.SENSES: len(senses)}
         scope = reading or CancelScope()
         async with entered(self._alone()) as record:
-            with telemetry.span(telemetry.TICK, facts) as span:
+            with self._invoked(len(senses)) as span:
                 listening = emit_to_all(emit, on_span(span, secrets=self.secrets()))
                 await self._parts.acting.begin()
                 known = frozenset(await run_shielded(partial(self._close, record)))
@@ -124,7 +124,15 @@ class Cortex:
                     self._run, fresh, record, emit=listening, strict=strict, taken=rest, only=only
                 )
                 async with claim_news(self._parts.who, partial(self._news, only)) as news:
-                    return await run(news=news, reading=scope)
+                    result = await run(news=news, reading=scope)
+                    return _tell_end(span, result)
+
+    def _invoked(self, senses: int) -> AbstractContextManager[LiveSpan]:
+        who, (settings, _) = self._parts.who, self._parts.sources.settings.current()
+        content = settings.model.telemetry.content
+        scope = AgentScope(who.agent, who.persona.name or who.persona.id, SESSION, content)
+        about = {names.MODE: names.TICK, names.SENSES: senses}
+        return agent_span(scope, self._parts.models.route, about)
 
     def _alone(self) -> AbstractContextManager[AgentRecord]:
         name = self._parts.who.persona.id
@@ -389,6 +397,18 @@ class Cortex:
         """Keys that the settings name, as far as they are in the environment."""
         settings, _ = self._parts.sources.settings.current()
         return tuple(known_keys(settings, self._environ).values())
+
+
+def _tell_end(span: LiveSpan, result: TickResult) -> TickResult:
+    report = result.tick.report
+    span.tell({names.ACTS: len(result.tick.acts), names.NOOP: report.noop})
+    span.tell({names.REVISION: result.state.revision})
+    if result.entry is not None:
+        span.tell(entry_attributes(result.entry))
+    for stage in report.stages:
+        if stage.stage == "primary" and stage.state in ("failed", "timeout"):
+            span.fail(stage.state, stage.reason)
+    return result
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,16 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TextIO, TypeAlias
+from typing import Literal, TextIO, TypeAlias
 
 from mentis.net.redact import redact_bytes
 from mentis.ports.clock import Clock
-from mentis.turn import telemetry
+from mentis.telemetry import names
+from mentis.telemetry.spans import LiveSpan
 from mentis.values.json import JsonObject
 from mentis.values.value import Value
-
-if TYPE_CHECKING:
-    from opentelemetry.trace import Span
 
 EventName: TypeAlias = Literal[
     "tick_started",
@@ -105,16 +103,21 @@ class JsonLines:
         self._stream.flush()
 
 
-def on_span(span: Span, *, secrets: Sequence[str] = ()) -> Emit:
-    """Each event as an event of the span; nothing is written out where nobody records it."""
-    if not span.is_recording():
+def on_span(span: LiveSpan, *, secrets: Sequence[str] = ()) -> Emit:
+    """Each event as an event of the span; nothing is written out where nobody records it. Where
+    content may not be told, its numbers alone: a reason may quote what was said.
+    """
+    if not span.recording:
         return silent
 
     def emit(event: TickEvent) -> None:
-        facts = json.dumps(event.facts, ensure_ascii=False, default=str) if event.facts else ""
-        attributes = {telemetry.TEXT: event.text, telemetry.FACTS: facts or None}
+        facts, content = event.facts, span.scope.content
+        if not content:
+            facts = {name: fact for name, fact in facts.items() if isinstance(fact, int | float)}
+        told = json.dumps(facts, ensure_ascii=False, default=str) if facts else ""
+        attributes = {names.TEXT: event.text if content else None, names.FACTS: told}
         said = {name: redact_text(text, secrets) for name, text in attributes.items() if text}
-        span.add_event(event.event, said)
+        span.event(event.event, said)
 
     return emit
 

@@ -39,7 +39,7 @@ from .ending import recorder_of
 from .run import Compose, TurnRun
 from .snapshot import TurnSnapshot
 from .steps import answer_lineage
-from .turn import run_shielded
+from .turn import run_shielded, turn_span
 
 # What is not whole is of no use here: no decision, no summary, no title.
 _UNFINISHED = ("interrupted", "cut_off", "error", "length")
@@ -96,6 +96,26 @@ async def ask_aside(
     reading: CancelScope,
 ) -> SideQuestion:
     """Ask, and keep what `take` makes of the answer. A failure is recorded and handed back."""
+    with turn_span(parts.who, parts.models.route, stimulus.inner or stimulus.mode, session) as span:
+        span.scope.content = present.settings.model.telemetry.content
+        make = partial(_ask_aside, parts, stimulus, compose, present=present, session=session)
+        asked = await make(take=take, reading=reading)
+        span.tell_end(asked.reply, asked.entry, stop=asked.reply.stop, steps=1)
+        if asked.failure is not None:
+            span.fail_with(asked.failure)
+        return asked
+
+
+async def _ask_aside(
+    parts: AgentParts,
+    stimulus: Stimulus,
+    compose: Compose,
+    *,
+    present: TurnSnapshot,
+    session: str,
+    take: Take,
+    reading: CancelScope,
+) -> SideQuestion:
     run = await TurnRun.begin(parts, stimulus, compose, present=present)
     failure, interrupted = None, True
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
@@ -27,6 +27,8 @@ from mentis.record.inputs import ComposedPrompt, ConversationHistory, PromptInpu
 from mentis.record.stored_turns import answer_turns
 from mentis.record.threads import told_numbers
 from mentis.record.turn_steps import JournalledCall, JournalledStep, StepJournal
+from mentis.telemetry.names import MODE
+from mentis.telemetry.spans import AgentScope, LiveSpan, agent_span
 from mentis.tools.acting import ActRunner
 from mentis.values.act import ActCall
 from mentis.values.action import Action, Outcome
@@ -109,11 +111,15 @@ async def run_turn(
     record, acting, route = parts.record, parts.acting, parts.models.route
     find_news = partial(news_for_turn, record, acting, parts.sources.settings)
     find_news = partial(find_news, session=session, stimulus=stimulus)
-    with _stream(on_delta) as stream:
+    with (
+        turn_span(parts.who, parts.models.route, stimulus.mode, session) as span,
+        _stream(on_delta) as stream,
+    ):
         async with begin(record, acting, stimulus, session, route=route) as place:
             history = await read_history(record, stimulus, place)
             async with claim_news(parts.who, find_news) as news:
                 now, scope = await to_thread.run_sync(look_around, parts, stimulus, session)
+                span.scope.content = now.settings.model.telemetry.content
                 recalled = await parts.recaller.recall(stimulus, scope)
                 compose = partial(
                     compose_turn, parts, now, history=history, news=news, recalled=recalled
@@ -123,6 +129,7 @@ async def run_turn(
                 run.resumed = resumed_keys(history) & {one.key for one in news}
                 async with end(run, place, stream) as ended:
                     ended.failure = await ask_and_act(run, place, stream, reading)
+                ended.trace(span)
                 return ended.result()
 
 
@@ -130,11 +137,24 @@ async def run_prepared(
     run: TurnRun, *, session: str, on_delta: OnDelta, reading: CancelScope
 ) -> TurnResult:
     """From the first call on, for a prompt that was put together elsewhere."""
-    with _stream(on_delta) as stream:
+    with (
+        turn_span(run.parts.who, run.parts.models.route, run.stimulus.mode, session) as span,
+        _stream(on_delta) as stream,
+    ):
+        span.scope.content = run.present.settings.model.telemetry.content
         number = await run_shielded(partial(store_message, run.parts.record, session, run.stimulus))
         async with end(run, Place(session, number), stream) as ended:
             ended.failure = await ask_and_act(run, ended.place, stream, reading)
+        ended.trace(span)
         return ended.result()
+
+
+def turn_span(
+    who: Identity, route: Route, mode: str, session: str
+) -> AbstractContextManager[LiveSpan]:
+    """The span of one invocation of the agent; what is asked and done in it is below it."""
+    scope = AgentScope(who.agent, who.persona.name or who.persona.id, session)
+    return agent_span(scope, route, {MODE: mode})
 
 
 class _Stream:
@@ -452,6 +472,12 @@ class TurnEnd:
     place: Place
     failure: MentisError | None = None
     recorded: tuple[Reply, Entry] | None = None
+
+    def trace(self, span: LiveSpan) -> None:
+        """Say on the span how it ended, also where it failed."""
+        if self.recorded is not None:
+            reply, entry = self.recorded
+            span.tell_end(reply, entry, stop=self.run.stop, steps=len(self.run.steps))
 
     def result(self) -> TurnResult:
         """What it came to; the failure, where nothing stands in for an answer."""

@@ -1,0 +1,1 @@
+"""Telemetry: spans, for whoever traces the program with OpenTelemetry."""
