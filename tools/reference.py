@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 import mentis.ports
+from api_page import api_page, values_page
 from errors_drawn import read_drawing
 from mentis import errors, testing
 from mentis.act.builtin.table import BUILT_IN
@@ -289,6 +290,8 @@ def pages() -> dict[str, str]:
         "prompt-checks.md": prompt_checks_page(),
         "guardian-rules.md": guardian_page(),
         "acts.md": acts_page(),
+        "api.md": f"{NOTE}\n{api_page()}",
+        "api-values.md": f"{NOTE}\n{values_page()}",
     }
     values = {f"schemas/{c.__name__}.schema.json": schema_file(schema_of(c)) for c in SCHEMAS}
     files = {f"schemas/prompts/{k}.schema.json": schema_file(file_schema(k)) for k in KINDS}

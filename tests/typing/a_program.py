@@ -7,24 +7,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import assert_type
+from typing import assert_never, assert_type
 
 from mentis import (
     ActCall,
     ActSpec,
+    AgainDelta,
     Agent,
     BudgetReached,
+    CallDelta,
+    CallOptions,
+    Delta,
+    EndDelta,
     Entry,
     LoopChoice,
     MemoryFilter,
     Outcome,
     Parts,
     PromptRequest,
+    ReasoningDelta,
     Rendering,
     Reply,
+    ResultDelta,
     Sense,
+    StepDelta,
+    TextDelta,
     TickResult,
     ToolDeclaration,
+    ToolResultPart,
     TurnResult,
     Verdict,
     create_home,
@@ -84,6 +94,59 @@ async def talk(home: Path) -> str:
         assert_type(script.sent[0], Rendering)
         assert_type(script.sent[0].body(), bytes)
         return assert_type(result.reply.text, str)
+
+
+LOOKUP = ToolDeclaration("lookup", "Looks something up.", {"type": "object"})
+
+
+def shown(delta: Delta) -> str:
+    """Every piece there is, told apart by its class."""
+    match delta:
+        case TextDelta() | ReasoningDelta():
+            return assert_type(delta.text, str)
+        case CallDelta():
+            return assert_type(delta.arguments, str)
+        case ResultDelta():
+            return f"{delta.name}: {delta.state}"
+        case StepDelta():
+            return str(assert_type(delta.number, int))
+        case AgainDelta():
+            return ", ".join(delta.failed)
+        case EndDelta():
+            return delta.stop
+        case _:
+            assert_never(delta)
+
+
+def tagged(delta: Delta) -> str:
+    """The same by its tag."""
+    return delta.text if delta.kind == "text" else delta.kind
+
+
+async def use_tools(home: Path) -> str:
+    async with Agent.open(home, tools=[fetch_tea, Telescope(), LOOKUP]) as agent:
+        cool, heard = CallOptions(temperature=0.2), list[str]()
+        result = await agent.chat(
+            "Tea, please.", on_delta=lambda d: heard.append(shown(d)), options=cool
+        )
+        while result.calls:
+            found = [ToolResultPart(call.call_id, call.type, "42") for call in result.calls]
+            result = await agent.chat(results=found)
+        if result.pending:
+            again = await agent.resume(session=result.session)
+            assert_type(again, TurnResult | None)
+            return again.text if again else ""
+        assert_type(result.steps[0].outcomes, tuple[Outcome, ...])
+        assert_type(result.stop == "answer", bool)
+        return assert_type(result.text, str)
+
+
+async def listen(home: Path) -> str:
+    async with Agent.open(home) as agent, agent.stream("Good morning!") as answer:
+        async for delta in answer:
+            assert_type(tagged(delta), str)
+        assert_type(answer.result, TurnResult | None)
+        return answer.result.text if answer.result else ""
 
 
 def look_back(home: Path, request: PromptRequest) -> None:

@@ -169,7 +169,7 @@ def act(
 def act(
     function: Callable[..., Any] | None = None, /, **options: Any
 ) -> FunctionAct[..., Any] | Callable[[Callable[..., Any]], FunctionAct[..., Any]]:
-    """Make a function an act: `@act`, or `@act(scope="message", external_effects=True)`.
+    """Make a function a tool: `@tool`, or `@tool(scope="message", external_effects=True)`.
 
     Its name, description and parameters are those of the function; a parameter annotated with
     `ActCall` is given the call (its key, its session) and not told to the model. It may be async.

@@ -140,7 +140,7 @@ class Agent:
     ```python
     async with Agent.open("my-home") as agent:
         result = await agent.chat("Good morning!")
-        print(result.reply.text)
+        print(result.text)
     ```
     """
 
@@ -188,10 +188,12 @@ class Agent:
 
     @property
     def id(self) -> str:
+        """The id that everything is recorded under: `home/persona`."""
         return self._parts.who.agent
 
     @property
     def route(self) -> Route:
+        """The route that is asked first."""
         return self._parts.models.route
 
     @property
@@ -312,7 +314,7 @@ class Agent:
         return settled.reconciled
 
     def history(self, *, session: str = "main") -> tuple[Turn, ...]:
-        """As it is kept. The model is told what became of acts that waited then."""
+        """The turns of a session as they are kept; what they waited for may be known since."""
         return self._parts.record.turns(checked_id(session, "session"))
 
     def entries(self) -> tuple[Entry, ...]:
@@ -485,7 +487,7 @@ class Agent:
         return updates_due(parts.record, parts.models, parts.sources.settings, since), now
 
     def upkeep(self, on_update: Callable[[PersonaUpdate | MentisError], None]) -> Upkeep:
-        """What updates the memory files in the background: `run` it beside the talk."""
+        """The updates of the memory files in the background: `run` it beside the talk."""
 
         async def update(session: str, trigger: Trigger) -> PersonaUpdate | None:
             return await self.update_memory(session=session, trigger=trigger)
@@ -499,7 +501,7 @@ class Agent:
         chance: Chance | None = None,
         on_delta: OnDelta | None = None,
     ) -> IdleCycle:
-        """What thinks again while nobody writes, as the settings say: `run` it beside the talk."""
+        """Thinking again while nobody writes, as the settings say: `run` it beside the talk."""
         plan = IdlePlan(
             afterthought_mode(self._parts.sources.settings.current()[0]), chance or RandomChance()
         )
@@ -590,7 +592,7 @@ class Agent:
     ) -> Fork:
         """A step of a recorded turn with other texts in some blocks, and what differs for that.
 
-        Nothing is sent or written; `go_on` does that. The constitution is changed only by `force`.
+        Nothing is sent or written; `run_fork` does that. Only `force` changes the constitution.
         """
         most = self._settings.model.limits.prompt_file_bytes
         for name, text in blocks.items():
@@ -663,7 +665,7 @@ class Agent:
         return due_at(self._parts.record, self._parts.sources.settings.current()[0].model.beats)
 
     def beat_schedule(self) -> BeatSchedule:
-        """The same for `next_due`: on the clock that only goes on, and never if not enabled."""
+        """Beats as `mentis run` plans them: when the next is due, never if not enabled."""
         return beat_schedule_of(
             self._parts.record, self._parts.sources.settings.current()[0].model.beats
         )
@@ -777,8 +779,8 @@ class Agent:
         emit: Emit = silent,
         pause: Pause | None = None,
     ) -> Loop:
-        """What lets it go on ticking: `run` it. Beside `sources` it listens to its own folder, to
-        its timers, and to what `choice` names.
+        """The loop that lets it go on ticking: `run` it. Beside `sources` it listens to its own
+        folder, to its timers, and to what `choice` names.
         """
         parts, chosen = self._parts, self._parts.sources.settings.current()[0].model.run
         return open_loop(
@@ -794,6 +796,7 @@ class Agent:
 
     @property
     def clock(self) -> Clock:
+        """The clock that it lives by."""
         return self._parts.record.clock
 
     def secrets(self) -> tuple[str, ...]:
@@ -849,6 +852,7 @@ class Agent:
             raise failures[0]
 
     async def aclose(self) -> None:
+        """Close it: its tools, its provider, its database. `async with` does that."""
         try:
             await self._parts.acting.aclose()
             if isinstance(self._parts.models.provider, _Closing):

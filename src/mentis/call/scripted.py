@@ -29,6 +29,7 @@ class ScriptedProvider:
     async def open(
         self, rendering: Rendering, route: Route
     ) -> AsyncGenerator[AsyncIterator[str], None]:
+        """Play the next reply; RouteError where there is none left."""
         replies = route.replies if self._replies is None else self._replies
         number = self._played.get(route.name, 0)
         if number >= len(replies):

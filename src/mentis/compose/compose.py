@@ -41,7 +41,9 @@ _NOTHING: Mapping[str, object] = {}
 
 @dataclass(frozen=True, slots=True)
 class Composition(Value):
-    """`revealed` are tools that may be called though only the text tells of them; `candidates` are
+    """A composed prompt and why it is so.
+
+    `revealed` are tools that may be called though only the text tells of them; `candidates` are
     those that were looked at. `residency` is what the session keeps of this prompt, once it is
     sent.
     """

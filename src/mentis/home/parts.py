@@ -26,7 +26,9 @@ Rule: TypeAlias = Callable[[Reply], Sequence[Failure]]
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What is None becomes the real thing. `handlers` are acts of your own; each of the `channels`
+    """Parts of an agent that a program brings itself: for tests, or to exchange an engine.
+
+    What is None becomes the real thing. `handlers` are acts of your own; each of the `channels`
     makes an act `message_NAME`.
     """
 
@@ -46,4 +48,5 @@ class Parts:
 
     @property
     def variables(self) -> Mapping[str, str]:
+        """The environment: the one that was given, else that of the process."""
         return os.environ if self.environ is None else self.environ

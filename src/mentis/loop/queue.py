@@ -47,10 +47,12 @@ class SenseQueue:
         return held
 
     async def take(self, most: int) -> tuple[Sense, ...]:
+        """The oldest that wait, up to so many; they stay until they are `done`."""
         await checkpoint()
         return tuple([held.sense for held in list(self._held.values())[:most]])
 
     async def done(self, ids: Collection[str]) -> None:
+        """Let go of what was taken, and tell whoever put it."""
         for name in ids:
             held = self._held.pop(name, None)
             if held is not None:

@@ -35,12 +35,15 @@ class FixedClock:
         self._elapsed = 0.0
 
     def now(self) -> datetime:
+        """The time, which then moves on."""
         current, self._now = self._now, self._now + self._step
         return current
 
     def monotonic(self) -> float:
+        """Seconds on a clock that nobody sets back."""
         self._elapsed += self._step.total_seconds()
         return self._elapsed
 
     def uptime(self) -> Uptime:
+        """How long the machine of this clock has been running."""
         return Uptime("fixed", round(self._elapsed * 1000))

@@ -23,9 +23,11 @@ class CountingIds:
         self._salts = 0
 
     def new_id(self) -> str:
+        """The next number, as an id."""
         self._ids += 1
         return f"id-{self._ids:06d}"
 
     def salt(self) -> bytes:
+        """The next number, as 16 bytes."""
         self._salts += 1
         return self._salts.to_bytes(16, "big")

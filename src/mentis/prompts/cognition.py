@@ -201,6 +201,7 @@ class Cognition(Closeable):
 def open_cognition(
     home: str | Path, persona: str | None = None, parts: Parts | None = None
 ) -> Cognition:
+    """The goals and the memory in mind of one persona; use it as a context manager."""
     parts = parts or Parts()
     place = find_home(Path(home))
     settings = load_settings(place.path, parts.variables)

@@ -64,12 +64,14 @@ class Personas(DatabaseHolder):
 
     @classmethod
     def open(cls, path: str | Path, *, parts: Parts | None = None) -> Self:
+        """The personas of the home at `path`."""
         home = find_home(Path(path))
         parts = parts or Parts()
         settings = load_settings(home.path, parts.variables)
         return cls(home, open_database(home, settings, parts.variables), parts)
 
     def ids(self) -> tuple[str, ...]:
+        """The ids of all personas, in their order."""
         return self._home.personas()
 
     def pick(self, persona_id: str | None) -> str:
@@ -77,9 +79,11 @@ class Personas(DatabaseHolder):
         return self._home.pick_persona(persona_id)
 
     def path(self, persona_id: str) -> Path:
+        """The file that describes a persona."""
         return self._home.persona(persona_id)
 
     def read(self, persona_id: str) -> Persona:
+        """A persona, as its file says."""
         return read_persona(self._home, self.pick(persona_id))
 
     def memory(self, persona_id: str) -> PersonaMemory:

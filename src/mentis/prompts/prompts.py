@@ -82,6 +82,7 @@ class Prompts(DatabaseHolder):
 
     @classmethod
     def open(cls, path: str | Path, *, route: str = "default", parts: Parts | None = None) -> Self:
+        """The prompts of the home at `path`, as `route` would be told them."""
         home = find_home(Path(path))
         parts = parts or Parts()
         settings = load_settings(home.path, parts.variables)

@@ -62,7 +62,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class TurnResult(Value):
-    """What was told, what came back, what was done, and the entry that binds it.
+    """Result of a turn: what was told, what came back and was done, the entry that binds it.
 
     `steps` are the answers of the model, each with what was done on it; `stop` says why there is no
     other. `reply` is the last of them, with the usage of all. `passed_over` names the routes that

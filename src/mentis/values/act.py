@@ -42,6 +42,7 @@ class ActSpec(Value):
 
     @property
     def name(self) -> str:
+        """The name that the model calls it by."""
         return self.declaration.name
 
     @property

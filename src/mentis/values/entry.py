@@ -236,4 +236,5 @@ class Verdict(Value):
 
     @property
     def intact(self) -> bool:
+        """Whether nothing was found against it."""
         return not self.findings

@@ -12,7 +12,9 @@ from .value import Value
 
 @dataclass(frozen=True, slots=True)
 class Library(Value):
-    """`revision` is the digest of everything in it: equal revisions mean equal prompts."""
+    """All blocks and placeholders that prompts are made of, frozen.
+
+    `revision` is the digest of everything in it: equal revisions mean equal prompts."""
 
     revision: str
     blocks: tuple[Block, ...]
@@ -20,4 +22,5 @@ class Library(Value):
     words: Mapping[str, Mapping[str, tuple[str, ...]]]
 
     def block(self, block_id: str) -> Block | None:
+        """The block with that id, if there is one."""
         return next((block for block in self.blocks if block.id == block_id), None)

@@ -63,7 +63,9 @@ Verdict: TypeAlias = Literal["", "clean", "suspicious", "dropped"]  # "": nobody
 
 @dataclass(frozen=True, slots=True)
 class ToolResultPart(Value):
-    """`trust` says who vouches for the text, `verdict` what screening said of it. A `fence` is set
+    """Result of the call `call_id`, also as a caller brings it: `agent.chat(results=[...])`.
+
+    `trust` says who vouches for the text, `verdict` what screening said of it. A `fence` is set
     where nobody vouches, for as long as it is told: a conversation keeps none. `media`: so many of
     the media parts right after it came with it.
     """

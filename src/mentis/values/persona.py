@@ -28,7 +28,10 @@ class Expression(Value):
 
 @dataclass(frozen=True, slots=True)
 class Persona(Value):
-    """`language` is the one it answers in, the first of its `languages` where these are given."""
+    """Who the agent is.
+
+    `language` is the one it answers in, the first of its `languages` where these are given.
+    """
 
     id: str
     name: str
@@ -46,6 +49,8 @@ class Persona(Value):
 
 @dataclass(frozen=True, slots=True)
 class Profile(Value):
+    """Who the agent talks to."""
+
     name: str = "User"
     gender: str = ""
     interested_in: tuple[str, ...] = ()

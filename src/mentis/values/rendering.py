@@ -70,7 +70,9 @@ class Fragment(dict[str, object]):
 
 @dataclass(frozen=True, slots=True)
 class Rendering(Value):
-    """`sources` names, for each JSON pointer to a text, the spans that text was joined from.
+    """The payload of one request in the format of one provider, and where its bytes come from.
+
+    `sources` names, for each JSON pointer to a text, the spans that text was joined from.
 
     `name_map` leads from a tool's name on the wire to our own, `id_map` likewise for call ids;
     what is not in them was sent as it is. `reads` says what else than texts the model reads.
@@ -99,6 +101,7 @@ class Rendering(Value):
 
     @property
     def digest(self) -> Digest:
+        """The digest of the bytes to send."""
         return digest(self.body())
 
     def source_map(self) -> tuple[SourceRange, ...]:

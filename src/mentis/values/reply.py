@@ -56,7 +56,9 @@ class CacheDiagnosis(Value):
 
 @dataclass(frozen=True, slots=True)
 class Reply(Value):
-    """`parts` are what a next request replays, in their order, each with its provider's state.
+    """One answer of a model, whatever format it came in.
+
+    `parts` are what a next request replays, in their order, each with its provider's state.
 
     `errors` could not be used; `notes` could, but not as it came: each says what was done to it.
     `diagnosis` is what the provider says of its cache, where it was asked.
@@ -77,12 +79,16 @@ class Reply(Value):
 
 @dataclass(frozen=True, slots=True)
 class TextDelta(Value):
+    """A piece of the answer."""
+
     text: str
     kind: Literal["text"] = "text"
 
 
 @dataclass(frozen=True, slots=True)
 class ReasoningDelta(Value):
+    """A piece of what the model thinks before it answers."""
+
     text: str
     kind: Literal["reasoning"] = "reasoning"
 

@@ -60,6 +60,7 @@ class ReplyTo(Value):
         return f"{who}: {self.text}" if who else self.text
 
     def quote(self) -> str:
+        """Its words as lines of a quotation, with who said them."""
         return quote_lines(self.attributed_text)
 
 

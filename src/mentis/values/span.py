@@ -12,7 +12,9 @@ from .value import Value
 
 @dataclass(frozen=True, slots=True)
 class Span(Value):
-    """`source` names the origin in words a person can follow (`shipped`, `persona`, `clock`)."""
+    """Text of a prompt that knows its origin.
+
+    `source` names the origin in words a person can follow (`shipped`, `persona`, `clock`)."""
 
     text: str
     block: str = ""

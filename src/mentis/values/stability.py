@@ -15,6 +15,7 @@ class Stability(StrEnum):
 
     @property
     def rank(self) -> int:
+        """0 for what changes least."""
         return _RANK[self]
 
 

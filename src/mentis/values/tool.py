@@ -13,7 +13,7 @@ NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}}
 
 @dataclass(frozen=True, slots=True)
 class ToolDeclaration(Value):
-    """`parameters` is a JSON Schema of an object.
+    """A tool as the model is told of it. `parameters` is a JSON Schema of an object.
 
     `strict` asks the provider to hold the model to it. True: wherever the provider can, with
     optional fields as nullable ones; where it cannot, the schema goes out as it is, with a loss.

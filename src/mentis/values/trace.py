@@ -80,7 +80,9 @@ class Attempt(Value):
 
 @dataclass(frozen=True, slots=True)
 class Trace(Value):
-    """`filtered` counts memories that were kept out. `placements` say what of tools and memories
+    """Why a prompt is as it is: every block with its fate, what was cut, what stepped down.
+
+    `filtered` counts memories that were kept out. `placements` say what of tools and memories
     stays in the lasting part of the prompt, and what changing that would cost."""
 
     library: str

@@ -18,6 +18,7 @@ class Trust(StrEnum):
 
     @property
     def rank(self) -> int:
+        """0 for what is trusted most."""
         return _RANK[self]
 
 

@@ -20,7 +20,9 @@ _NO_NAME = frozenset(":()[]{}<>|\"'`*#")  # what could end a name, or pass for m
 
 @dataclass(frozen=True, slots=True)
 class Turn(Value):
-    """`state` says whether the turn came to its end; an interrupted answer is kept and marked.
+    """One contribution to a conversation: what somebody said, or the results of tools.
+
+    `state` says whether the turn came to its end; an interrupted answer is kept and marked.
 
     A message that `replaces` a number is told instead of that turn and all after it, which stay
     where they are. A summary stands for what was told before the turn `until`. Only of a guest's
@@ -38,6 +40,7 @@ class Turn(Value):
 
     @property
     def text(self) -> str:
+        """All of its words, without the other parts."""
         return "".join(part.text for part in self.parts if isinstance(part, TextPart))
 
     def speaker(self, names: Mapping[Role, str]) -> str:

@@ -66,7 +66,9 @@ class McpTrigger(Value):
 
 @dataclass(frozen=True, slots=True)
 class WindowDraft(Value):
-    """Names and sentinels are those of schema version 3.0; `AUTO` is stamped by the ledger."""
+    """A status window before it is recorded: what an agent says it is about to do.
+
+    Names and sentinels are those of schema version 3.0; `AUTO` is stamped by the ledger."""
 
     goal: str
     inputs: Mapping[str, object] = field(default_factory=dict[str, object])

@@ -24,13 +24,16 @@ class CallbackChannel:
 
     @property
     def interface(self) -> str:
+        """The NAME of its act, `message_NAME`."""
         return self._interface
 
     @property
     def idempotent(self) -> bool:
+        """Whether a message may be said again where nobody knows if it was."""
         return False
 
     async def send(self, message: OutgoingMessage) -> None:
+        """Say a message."""
         _only_here(message)
         self._say(message)
 
