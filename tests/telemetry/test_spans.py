@@ -430,3 +430,16 @@ def test_a_provider_is_named_by_its_address_and_else_by_its_format() -> None:
 def test_a_block_has_the_digest_of_all_of_its_text() -> None:
     spans = (Span("a", "one"), Span("b", "two"), Span("c", "one"), Span("free"))
     assert block_digests(spans) == (f"one {digest(b'ac')}", f"two {digest(b'b')}")
+
+
+async def test_a_title_and_a_streamed_answer_stand_below_invocations_of_their_own(
+    traced: Traced, home: Path
+) -> None:
+    async with opened(home, Rounds(says("Hello."), says("A greeting"))) as agent:
+        async with agent.stream("Hi!") as answer:
+            assert [delta.kind async for delta in answer][-1] == "end"
+        await agent.make_title()
+    invoked, chats = traced.spans("invoke_agent"), traced.spans("chat")
+    assert [about(one)["mentis.mode"] for one in invoked] == ["chat", "title"]
+    assert [parent(one) for one in chats] == [ident(one) for one in invoked]
+    assert all(about(one)["mentis.entry.hash"] for one in invoked)
