@@ -42,6 +42,7 @@ MentisError
 │   └── ProviderPaused       provider-paused   it failed too often in a row to be asked again now
 ├── ModelError           the model's answer is unusable
 │   └── ReplyError           reply             nothing in it can be read
+│       └── OutputInvalid        output-invalid    it is not in the form that was asked for
 ├── LedgerError          the record does not hold
 │   ├── NotCanonical         not-canonical     a value has no canonical JSON form
 │   ├── BadCheckpoint        bad-checkpoint    a checkpoint cannot be read, or is not of this log
@@ -254,6 +255,10 @@ class ModelError(MentisError):
 
 class ReplyError(ModelError):
     code = "reply"
+
+
+class OutputInvalid(ReplyError):
+    code = "output-invalid"
 
 
 class LedgerError(MentisError):

@@ -5,13 +5,23 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypeVar,
+    overload,
+    runtime_checkable,
+)
 
 import anyio
 from anyio import CancelScope, to_thread
@@ -68,6 +78,7 @@ from mentis.turn.agent_parts import AgentParts
 from mentis.turn.deliveries import deliverable_outcomes, delivery_session, news_for_turn
 from mentis.turn.lock import exclusive
 from mentis.turn.news_lock import hold_news_lock
+from mentis.turn.output import OutputPieces, output_form, schema_form
 from mentis.turn.recaller import RecallResult, RecallScope, empty_recall
 from mentis.turn.replay.fork import (
     Fork,
@@ -83,6 +94,7 @@ from mentis.turn.resume import deferred_message, waiting_message
 from mentis.turn.session_lock import delivery_lock, follow_talks, turn_lock
 from mentis.turn.turn import (
     TurnResult,
+    TypedResult,
     compose_turn,
     recall_scope,
     run_prepared,
@@ -111,6 +123,8 @@ from mentis.values.turn import Turn
 from .wiring import open_agent_parts
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
     from mentis.assemble.assembler import TaskAssembler
 
 
@@ -123,12 +137,16 @@ class _Closing(Protocol):
 Tool: TypeAlias = ActHandler | ToolDeclaration | Callable[..., object]
 
 
-class AnswerStream:
+T = TypeVar("T")
+R = TypeVar("R", bound=TurnResult)
+
+
+class AnswerStream(Generic[R]):
     """An answer on its way: iterate it for the pieces; `result` is there when it has ended."""
 
     def __init__(self, pieces: AsyncIterator[Delta]) -> None:
         self._pieces = pieces
-        self.result: TurnResult | None = None
+        self.result: R | None = None
 
     def __aiter__(self) -> AsyncIterator[Delta]:
         return self._pieces
@@ -328,6 +346,7 @@ class Agent:
         asked = gather_evidence(home, self._settings, self._environ, persona=parts.who.persona.id)
         return verify_agent(parts.who.agent, parts.record.ledger, parts.record.ledger, asked)
 
+    @overload
     async def chat(
         self,
         message: str | Stimulus = "",
@@ -336,6 +355,42 @@ class Agent:
         results: Mapping[str, str] | Sequence[ToolResultPart] = (),
         on_delta: OnDelta | None = None,
         options: CallOptions | None = None,
+        output: None = None,
+    ) -> TurnResult: ...
+
+    @overload
+    async def chat(
+        self,
+        message: str | Stimulus = "",
+        *,
+        session: str = "main",
+        results: Mapping[str, str] | Sequence[ToolResultPart] = (),
+        on_delta: OnDelta | None = None,
+        options: CallOptions | None = None,
+        output: Mapping[str, object],
+    ) -> TypedResult[object]: ...
+
+    @overload
+    async def chat(
+        self,
+        message: str | Stimulus = "",
+        *,
+        session: str = "main",
+        results: Mapping[str, str] | Sequence[ToolResultPart] = (),
+        on_delta: OnDelta | None = None,
+        options: CallOptions | None = None,
+        output: TypeForm[T],
+    ) -> TypedResult[T]: ...
+
+    async def chat(
+        self,
+        message: str | Stimulus = "",
+        *,
+        session: str = "main",
+        results: Mapping[str, str] | Sequence[ToolResultPart] = (),
+        on_delta: OnDelta | None = None,
+        options: CallOptions | None = None,
+        output: Any = None,  # a type or a JSON Schema
     ) -> TurnResult:
         """Send a message and read the answer to its end; `on_delta` gets every piece as it comes.
 
@@ -344,12 +399,22 @@ class Agent:
         around the conversation. Instead of a message, `results` answer the calls that the last turn
         left to the caller (`result.calls`), by their ids, and the turn goes on. `options` hold for
         the calls of this turn, before those of its routes.
+
+        `output` is the form of the answer: a pydantic model, a dataclass, a TypedDict, a union, or
+        a JSON Schema. `result.output` is of that type; where no answer comes to that, also asked
+        again, OutputInvalid says why, and the turn is in the record.
         """
         parts = self._calling(options)
+        form = None if output is None else output_form(output)
         if results:
             stimulus = await self._with_results(message, session, results)
         else:
             stimulus = await to_thread.run_sync(self._stimulus, message)
+        if form is not None:
+            stimulus = replace(stimulus, output=form.schema)
+        elif stimulus.output is not None:  # as it was asked for before
+            form = schema_form(stimulus.output)
+        tell = on_delta or _ignore
         async with self._answering(session) as (reading, left):
             if parts.models.route.options.cache_diagnostics:
                 compared = partial(parts.models.comparing, session)
@@ -358,8 +423,9 @@ class Agent:
                 parts,
                 stimulus,
                 session=session,
-                on_delta=on_delta or _ignore,
+                on_delta=tell if form is None else OutputPieces(form, tell),
                 reading=reading,
+                form=form,
             )
         result = with_left_behind(result, left)
         if summary_due(result, self._parts.sources.settings):
@@ -398,6 +464,7 @@ class Agent:
                 session=session,
                 on_delta=on_delta or _ignore,
                 reading=reading,
+                form=schema_form(stimulus.output) if stimulus.output else None,
             )
 
     def _calling(self, options: CallOptions | None) -> AgentParts:
@@ -818,6 +885,36 @@ class Agent:
             self._parts.acting.interrupt()
             self._reading.cancel()
 
+    @overload
+    def stream(
+        self,
+        message: str | Stimulus,
+        *,
+        session: str = "main",
+        options: CallOptions | None = None,
+        output: None = None,
+    ) -> AbstractAsyncContextManager[AnswerStream[TurnResult]]: ...
+
+    @overload
+    def stream(
+        self,
+        message: str | Stimulus,
+        *,
+        session: str = "main",
+        options: CallOptions | None = None,
+        output: Mapping[str, object],
+    ) -> AbstractAsyncContextManager[AnswerStream[TypedResult[object]]]: ...
+
+    @overload
+    def stream(
+        self,
+        message: str | Stimulus,
+        *,
+        session: str = "main",
+        options: CallOptions | None = None,
+        output: TypeForm[T],
+    ) -> AbstractAsyncContextManager[AnswerStream[TypedResult[T]]]: ...
+
     @asynccontextmanager
     async def stream(
         self,
@@ -825,16 +922,24 @@ class Agent:
         *,
         session: str = "main",
         options: CallOptions | None = None,
-    ) -> AsyncGenerator[AnswerStream, None]:
-        """The answer piece by piece. Leaving early interrupts it and keeps the part that came."""
+        output: Any = None,  # a type or a JSON Schema
+    ) -> AsyncGenerator[AnswerStream[Any], None]:
+        """The answer piece by piece. Leaving early interrupts it and keeps the part that came.
+
+        With an `output` there are pieces of the kind `output` too: the object so far.
+        """
         send, receive = anyio.create_memory_object_stream[Delta](math.inf)
-        answer, failures = AnswerStream(receive), list[BaseException]()
+        answer, failures = AnswerStream[Any](receive), list[BaseException]()
 
         async def talk() -> None:
             with send:
                 try:
                     answer.result = await self.chat(
-                        message, session=session, on_delta=send.send_nowait, options=options
+                        message,
+                        session=session,
+                        on_delta=send.send_nowait,
+                        options=options,
+                        output=output,
                     )
                 except MentisError as error:
                     failures.append(error)

@@ -35,6 +35,11 @@ class RouteAttempt:
         """What the model may call: declared, or told of in the text."""
         return offered_tools(self.composed)
 
+    @property
+    def answering(self) -> tuple[ToolDeclaration, ...]:
+        """The tool that gives the final answer, where one does: it is called, and never done."""
+        return _answering_tool(self.composed.request, self.rendering.output_tool)
+
     def noting(self, note: Degradation) -> RouteAttempt:
         """The same, with one more step down in its trace."""
         trace = self.composed.trace
@@ -55,15 +60,17 @@ def attempt_on(
 ) -> RouteAttempt:
     """A composed prompt in the format of its route, ready to be sent and read."""
     rendering = render_request(composed.request, route)
+    output, answering = composed.request.output, rendering.output_tool
     reader = reader_for(
         rendering.wire,
         rendering.name_map,
-        tools=offered_tools(composed),
+        tools=(*offered_tools(composed), *_answering_tool(composed.request, answering)),
         model=route.model,
         place=composed.request.runtime_ctx.interface_path,
         calls=abilities(route).calls,
         doorway=doorway,
         opening=opening,
+        output=None if output is None else answering,
     )
     return RouteAttempt(route, composed, rendering, reader, inputs, opening)
 
@@ -77,6 +84,11 @@ def attempt_with(route: Route, rendering: Rendering, reader: Reader) -> RouteAtt
 def render_request(request: PromptRequest, route: Route) -> Rendering:
     """The request in the format the route speaks."""
     return render_for(wire_of(route), request, route.for_rendering())
+
+
+def _answering_tool(request: PromptRequest, name: str) -> tuple[ToolDeclaration, ...]:
+    output = request.output
+    return (ToolDeclaration(name, "", output.schema),) if output and name else ()
 
 
 def offered_tools(composed: Composition) -> tuple[ToolDeclaration, ...]:

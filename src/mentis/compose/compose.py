@@ -180,6 +180,7 @@ def _request(
         reply_to=scene.reply_to,
         mode=scene.mode,
         continuation=matter.continuation,
+        output=scene.recalled.stimulus.output,
     )
     return in_one_text(request) if scene.mode == "live" else request
 

@@ -17,6 +17,7 @@ from mentis.values.tool import ToolDeclaration
 from mentis.values.trace import Cut, TokenCount
 from mentis.values.turn import Turn, guest_name
 from mentis.values.value import Value
+from mentis.values.written import dump
 
 from .beside import read_beside
 from .computed import Facts
@@ -147,6 +148,8 @@ def _fixed(
     if scene.continuation:
         told = [turn_tokens(turn, counter) for turn in scene.continuation]
         yield "continuation", add(*told, TokenCount(len(told) * FRAMING_TOKENS))
+    if (output := scene.recalled.stimulus.output) is not None:
+        yield "output", count(dump(dict(output.schema)).decode(), counter)
     if scene.runtime_ctx != PLAIN:
         yield "runtime", count(_facts_text(scene.runtime_ctx), counter)
 

@@ -35,6 +35,8 @@ class Abilities(Value):
     where there are no native tools, an answer can be held to a JSON schema, and so to calls.
     `raw_arguments`: a replayed call may carry arguments that are no JSON, where they are a text.
     `encrypted_reasoning`: thoughts can be asked for in a form that only the provider reads.
+    `structured_output`: the words of an answer can be held to a JSON schema; `alone`: only where
+    no tools are declared.
     `strict_tools`: the provider can hold the model to a tool's schema. `result_media`: the
     result of a call can hold pictures and documents. Limits (`request_bytes`, `images`, `tools`)
     are 0 where unknown.
@@ -55,6 +57,7 @@ class Abilities(Value):
     api_version: str = ""
     native_tools: bool = True
     bound_answers: bool = False
+    structured_output: Literal["never", "alone", "with_tools"] = "never"
     forced_tool_choice: bool = True
     vision: bool = False
     audio: bool = False

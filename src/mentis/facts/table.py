@@ -38,6 +38,7 @@ _EMBEDDED = replace(
     _LOCAL,
     native_tools=False,
     bound_answers=True,
+    structured_output="alone",
     refuses=("reasoning_effort", "service_tier"),
     option_names=("repetition_penalty=repeat_penalty",),
     headers=False,
@@ -69,6 +70,7 @@ _REASONING = replace(
     seed=False,
     limit_key="max_completion_tokens",
     strict_tools=True,
+    structured_output="with_tools",
     encrypted_reasoning=True,
     refuses=(*_NOT_OPENAI, "stop"),
 )
@@ -77,8 +79,12 @@ _MARKED = replace(
 )
 _CHAT: Mapping[str, Abilities] = {
     "gpt-4": replace(_OPENAI, cache_read_price=1.0),
-    "gpt-4o": replace(_OPENAI, cache_read_price=0.5, strict_tools=True),
-    "gpt-4.1": replace(_OPENAI, cache_read_price=0.25, strict_tools=True),
+    "gpt-4o": replace(
+        _OPENAI, cache_read_price=0.5, strict_tools=True, structured_output="with_tools"
+    ),
+    "gpt-4.1": replace(
+        _OPENAI, cache_read_price=0.25, strict_tools=True, structured_output="with_tools"
+    ),
     "gpt-audio": replace(_OPENAI, audio=True, vision=False, documents=False, cache_read_price=1.0),
     "gpt-5": _REASONING,
     # It does not think: github.com/pydantic/pydantic-ai/issues/3326
@@ -94,6 +100,7 @@ _CHAT: Mapping[str, Abilities] = {
         mid_system="never",
         vision=False,
         strict_tools=False,
+        structured_output="never",
         encrypted_reasoning=False,
         cache_read_price=0.5,
     ),
@@ -155,7 +162,10 @@ _CLAUDE = Abilities(
     result_media=True,
     beta_header="anthropic-beta",
 )
-_TOLD_MIDWAY = replace(_CLAUDE, mid_system="after", strict_tools=True)
+# Models that hold a tool to its schema hold their words to one too, in `output_config.format`:
+# platform.claude.com/docs/en/build-with-claude/structured-outputs
+_STRUCTURED = replace(_CLAUDE, strict_tools=True, structured_output="with_tools")
+_TOLD_MIDWAY = replace(_STRUCTURED, mid_system="after")
 _UNFORCED = replace(_TOLD_MIDWAY, forced_tool_choice=False)
 _ANTHROPIC: Mapping[str, Abilities] = {
     "claude-fable-5": replace(_TOLD_MIDWAY, cache_minimum=512),
@@ -164,11 +174,11 @@ _ANTHROPIC: Mapping[str, Abilities] = {
     # Sources disagree on 4.8 (4096 in July, 1024 in October): the larger is the safe one.
     "claude-opus-4-8": _TOLD_MIDWAY,
     # By recorded answers: it takes a strict tool.
-    "claude-sonnet-4-5": replace(_CLAUDE, strict_tools=True),
+    "claude-sonnet-4-5": _STRUCTURED,
     "claude-opus-5": replace(_TOLD_MIDWAY, cache_minimum=512),
     "claude-opus-5-5": replace(_UNFORCED, cache_minimum=512, cache_read_price=0.05),
     # It answers 200 to a system message midway and ignores it, so it counts as unable.
-    "claude-sonnet-5": replace(_CLAUDE, cache_minimum=1024, strict_tools=True),
+    "claude-sonnet-5": replace(_STRUCTURED, cache_minimum=1024),
     "claude-sonnet-5-5": replace(_UNFORCED, cache_minimum=1024, cache_read_price=0.05),
     "claude-haiku-5-5": _TOLD_MIDWAY,
 }
@@ -191,9 +201,18 @@ _GEMINI = Abilities(
     priced_as="google",
     request_bytes=100 * 1024 * 1024,
     prefill=True,
+    structured_output="alone",
 )
 # The mode VALIDATED: FunctionCallingConfig in googleapis/google/ai/generativelanguage/v1beta
-_GEMINI_3 = replace(_GEMINI, signed_calls=True, prefill=False, strict_tools=True, result_media=True)
+# A schema beside tools: ai.google.dev/gemini-api/docs/structured-output
+_GEMINI_3 = replace(
+    _GEMINI,
+    signed_calls=True,
+    prefill=False,
+    strict_tools=True,
+    structured_output="with_tools",
+    result_media=True,
+)
 _GEMINI_ROWS: Mapping[str, Abilities] = {
     "gemini-2": replace(_GEMINI, refuses=("reasoning_effort",)),
     "gemini-2.5-flash": replace(
@@ -209,7 +228,7 @@ _GEMINI_ROWS: Mapping[str, Abilities] = {
 
 BY_BACKEND: Mapping[Backend, Abilities] = {
     "embedded": _EMBEDDED,
-    "scripted": replace(_LOCAL, headers=False),
+    "scripted": replace(_LOCAL, headers=False, structured_output="with_tools"),
     "openai": _COMPATIBLE,
     "replay": _COMPATIBLE,
     "openai-responses": _in_responses(

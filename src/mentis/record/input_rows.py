@@ -173,6 +173,7 @@ class TurnInputs(Value):
     thread_amended: tuple[int, ...] = ()
     opened: int = 0
     steps: tuple[StepInputs, ...] = ()
+    output: str = ""  # the part that is the form of the answer
 
 
 def write_row(row: TurnInputs) -> JsonObject:

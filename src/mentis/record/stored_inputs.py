@@ -106,6 +106,7 @@ class TurnInputStore:
             cached=cache_of(rendering),
             opened=len(inputs.continuation),
             steps=tuple(steps),
+            output=self._part("output", recalled.stimulus.output, parts),
         )
         row = _with_recalled(_with_history(_with_message(row, recalled.stimulus), inputs), recalled)
         written = write_row(row)

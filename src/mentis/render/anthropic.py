@@ -24,6 +24,7 @@ from .options import (
     plain_options,
     with_server_tools,
 )
+from .output import answer_form
 from .plan import Planner, ends, planner
 from .writing import Page, write_messages, write_tools
 
@@ -34,7 +35,10 @@ _NO_INPUT: Mapping[str, object] = {"input": {}}
 
 def render(request: PromptRequest, route: Route) -> Rendering:
     able = abilities(route)
+    form = answer_form(request, able, "anthropic")
+    request = form.request
     draft = lay_out(request, route, able, WIRE)
+    draft.losses += form.losses
     cache = planner(route, able)
     tools = write_tools(draft, WIRE, "/tools", _tool, dialect="anthropic")
     written_tools = _mark_tools(tools, cache)
@@ -50,6 +54,10 @@ def render(request: PromptRequest, route: Route) -> Rendering:
     payload["max_tokens"] = route.max_tokens
     payload |= plain_options(route, able, draft.losses, wire=WIRE)
     payload |= anthropic_reasoning(route, able, draft.losses)
+    if form.schema is not None:
+        config = cast("dict[str, object]", payload.get("output_config", {}))
+        answer = {"type": "json_schema", "schema": form.schema}
+        payload["output_config"] = {**config, "format": answer}
     choice = wire_tool_choice(request, draft, _while_thinking(able, payload))
     parallel = parallel_calls(route, able, draft.losses, tools=bool(every_tool))
     if choice or parallel is not None:

@@ -53,6 +53,21 @@ def bound_answer(tools: Sequence[ToolDeclaration], choice: ToolChoice = _FREE) -
     return ResponseFormat(Fragment(type="json_schema", json_schema=answer), tuple(walk.losses))
 
 
+@dataclass(frozen=True, slots=True)
+class BoundSchema:
+    schema: Mapping[str, object]
+    losses: tuple[Loss, ...] = ()
+
+
+def bound_output(tool: ToolDeclaration) -> BoundSchema:
+    """An answer that is nothing but the arguments of this tool, which nobody calls."""
+    walk = _Walk()
+    schema = walk.payload(tool, "answer")
+    if walk.definitions:
+        schema = {**schema, "$defs": walk.definitions}
+    return BoundSchema(schema, tuple(walk.losses))
+
+
 def _only(name: str, schema: Mapping[str, object]) -> dict[str, object]:
     return _closed({name: schema})
 
@@ -72,14 +87,18 @@ class _Walk:
     losses: list[Loss] = field(default_factory=list[Loss])
 
     def call(self, tool: ToolDeclaration, key: str) -> dict[str, object]:
+        payload = self.payload(tool, key)
+        return _closed({"type": {"const": tool.name}, "payload": payload})
+
+    def payload(self, tool: ToolDeclaration, key: str) -> dict[str, object]:
         lowered = lower_schema(tool, "openai")
         check_depth(tool, lowered.schema)
-        payload = self._node(lowered.schema, tool.name, key)
-        if b'"$ref"' in dump(lowered.schema):
-            # References start at the root, so the schema they point into has to be there.
-            self.definitions[key] = payload
-            payload = {"$ref": f"#/$defs/{key}"}
-        return _closed({"type": {"const": tool.name}, "payload": payload})
+        payload = cast("dict[str, object]", self._node(lowered.schema, tool.name, key))
+        if b'"$ref"' not in dump(lowered.schema):
+            return payload
+        # References start at the root, so the schema they point into has to be there.
+        self.definitions[key] = payload
+        return {"$ref": f"#/$defs/{key}"}
 
     def _node(self, node: object, tool: str, key: str) -> object:
         if isinstance(node, list):

@@ -29,11 +29,27 @@ def wire_tool_choice(
 
 
 def wanted_choice(request: PromptRequest, draft: PayloadDraft) -> ToolChoice:
-    """What the request says; where it leaves it open, what the options say."""
+    """What the request says; where it leaves it open, what the options say. Where a tool gives the
+    answer, one has to be used: that one, or another before it.
+    """
+    choice = _chosen(request, draft)
+    if not draft.output_tool or choice.mode == "one":
+        return choice
+    if choice.mode == "none" or len(request.tool_declarations) == 1:
+        return ToolChoice("one", draft.output_tool)
+    return ToolChoice("required")
+
+
+def _chosen(request: PromptRequest, draft: PayloadDraft) -> ToolChoice:
+    """What options force is forced once: after the first step the turn must be able to end."""
     option = draft.options.tool_choice
     if request.tool_choice.mode != "auto" or option in ("", "auto"):
         return request.tool_choice
-    if option in ("none", "required"):
+    if option == "none":
+        return ToolChoice(option)
+    if request.continuation:
+        return request.tool_choice
+    if option == "required":
         return ToolChoice(option)
     if any(tool.name == option for tool in request.tool_declarations):
         return ToolChoice("one", option)

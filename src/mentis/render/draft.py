@@ -172,6 +172,7 @@ class PayloadDraft:
     options: CallOptions
     weight: int = 0  # characters, about; 0 where nobody asks
     continues: bool = False
+    output_tool: str = ""  # the tool that gives the final answer, if one does
 
     def wire_name(self, name: str) -> str:
         return self.names.get(name, name)

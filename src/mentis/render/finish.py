@@ -28,7 +28,17 @@ def finish_rendering(
     back = {wire_name: own for own, wire_name in draft.names.items()}
     reads = READS.get(wire, {})
     payload = with_extra_body(payload, draft.options.body)
-    made = Rendering(wire, payload, Sources(pages), plan, tuple(losses), back, draft.ids, reads)
+    made = Rendering(
+        wire,
+        payload,
+        Sources(pages),
+        plan,
+        tuple(losses),
+        back,
+        draft.ids,
+        reads,
+        output_tool=draft.output_tool,
+    )
     # A character is at most six bytes in JSON: the body is only written where that may be too much.
     if draft.able.request_bytes and draft.weight * 6 > draft.able.request_bytes:
         _check_bytes(made, draft.able.request_bytes)

@@ -17,6 +17,7 @@ from .draft import GEMINI_OWN, CallItem, Media, PayloadDraft, Result, Text, Thou
 from .finish import finish_rendering
 from .layout import block_text, lay_out
 from .options import gemini_options, gemini_reasoning, plain_options, with_server_tools
+from .output import answer_form
 from .plan import Planner, ends, planner
 from .writing import Page, Write, write_messages, write_tools
 
@@ -30,7 +31,10 @@ _UNSIGNED = b64encode(b"skip_thought_signature_validator").decode("ascii")
 
 def render(request: PromptRequest, route: Route) -> Rendering:
     able = abilities(route)
+    form = answer_form(request, able, "gemini")
+    request = form.request
     draft = lay_out(request, route, able, WIRE)
+    draft.losses += form.losses
     cache = planner(route, able)
     tools = write_tools(draft, WIRE, _TOOLS, _tool, dialect="gemini")
     if tools.items:
@@ -54,6 +58,9 @@ def render(request: PromptRequest, route: Route) -> Rendering:
         payload["toolConfig"] = for_gemini(choice)
     limits: dict[str, object] = {"maxOutputTokens": route.max_tokens}
     limits |= plain_options(route, able, draft.losses, wire=WIRE)
+    if form.schema is not None:
+        limits["responseMimeType"] = "application/json"
+        limits["responseJsonSchema"] = form.schema
     payload["generationConfig"] = limits | gemini_reasoning(route, able, draft.losses)
     payload |= gemini_options(route, able)
     return finish_rendering(payload, draft, (tools, system, page), wire=WIRE, plan=cache.plan())

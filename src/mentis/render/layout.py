@@ -22,6 +22,7 @@ from .media import too_many
 from .memo import remember
 from .names import CallIds, Names, unique_tools
 from .notices import CALL_FORM, Notices, notice
+from .output import output_tool_of
 from .pairing import pair
 from .schemas import lower_schema
 from .wording import Guard, clean, guard_for, sound
@@ -128,6 +129,7 @@ def lay_out(
         told=told,
         able=able,
         continues=bool(request.continuation),
+        output_tool=output_tool_of(request),
         notices=notices,
         options=route.options,
         weight=told.weight + weight_of(tail) if able.request_bytes else 0,

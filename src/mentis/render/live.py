@@ -64,6 +64,7 @@ def _name_lost(request: PromptRequest, draft: PayloadDraft) -> None:
         "continuation": request.continuation,
         "attachments": request.attachments,
         "message that is answered": request.reply_to,
+        "form of the answer": request.output,
         "facts of the turn": facts.spans or facts_line(facts),
     }
     for name, content in lost.items():

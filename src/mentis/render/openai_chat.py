@@ -30,6 +30,7 @@ from .layout import block_text, lay_out, system_text
 from .memo import remember
 from .names import unique_tools
 from .options import parallel_calls, with_server_tools
+from .output import answer_form
 from .plan import Planner, cache_key, ends, planner
 from .writing import Page, Write, write_messages, write_tools
 
@@ -40,7 +41,10 @@ _ROOT = "/messages"
 def render(request: PromptRequest, route: Route) -> Rendering:
     """Lay the request out as messages: what lasts first, what changes every turn last."""
     able = abilities(route)
+    form = answer_form(request, able, "openai")
+    request = form.request
     draft = lay_out(request, route, able, WIRE, may_be_silent=True)
+    draft.losses += form.losses
     cache = planner(route, able)
     tools = write_tools(
         draft, WIRE, "/tools", _tool, dialect="openai", described="/function/description"
@@ -63,6 +67,9 @@ def render(request: PromptRequest, route: Route) -> Rendering:
         payload["tools"] = every_tool
     payload["messages"] = [*system.items, *page.items]
     payload |= sampling(route, able, draft.losses, wire=WIRE)
+    if form.schema is not None:
+        answer = {"name": form.name, "schema": form.schema, "strict": form.strict}
+        payload["response_format"] = {"type": "json_schema", "json_schema": answer}
     if binding := _binding(request, able, draft):
         payload |= binding
     elif choice := wire_tool_choice(request, draft, able):

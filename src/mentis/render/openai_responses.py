@@ -20,6 +20,7 @@ from .options import (
     responses_reasoning,
     with_server_tools,
 )
+from .output import answer_form
 from .plan import Planner, cache_key, ends, planner
 from .writing import Page, write_messages, write_tools
 
@@ -32,7 +33,10 @@ _ENCRYPTED = "reasoning.encrypted_content"
 
 def render(request: PromptRequest, route: Route) -> Rendering:
     able = abilities(route)
+    form = answer_form(request, able, "openai")
+    request = form.request
     draft = lay_out(request, route, able, WIRE)
+    draft.losses += form.losses
     cache = planner(route, able)
     tools = write_tools(draft, WIRE, "/tools", _tool, dialect="openai")
     if tools.items:
@@ -53,6 +57,9 @@ def render(request: PromptRequest, route: Route) -> Rendering:
     payload["max_output_tokens"] = _limit(route, draft.losses)
     payload |= plain_options(route, able, draft.losses, wire=WIRE)
     payload |= responses_reasoning(route, able, draft.losses)
+    if form.schema is not None:
+        answer = {"type": "json_schema", "name": form.name, "schema": form.schema}
+        payload["text"] = {"format": {**answer, "strict": form.strict}}
     if choice := wire_tool_choice(request, draft, able):
         payload["tool_choice"] = for_responses(choice)
     parallel = parallel_calls(route, able, draft.losses, tools=bool(every_tool))

@@ -18,6 +18,7 @@ from .finish import finish_rendering
 from .layout import lay_out
 from .notices import notice
 from .options import plain_options
+from .output import with_output_tool
 from .plan import Planner, ends, planner
 from .writing import Page
 
@@ -26,6 +27,7 @@ WIRE = "text"
 
 def render(request: PromptRequest, route: Route) -> Rendering:
     able = spoken_only(abilities(route))
+    request = with_output_tool(request)
     draft = lay_out(request, route, able, WIRE, may_be_silent=True)
     wire_tool_choice(
         request, draft, able

@@ -15,6 +15,7 @@ from .expected import Expectation
 from .gemini import GeminiReader
 from .openai_chat import ChatReader
 from .openai_responses import ResponsesReader
+from .output import AnswerByCall
 from .text import InText, NamedInText, PlainReader
 from .thoughts import Thinking
 from .window import WindowHoldback, Withholding
@@ -41,7 +42,7 @@ READERS: Mapping[str, Callable[[Expectation], Reader]] = {
 }
 
 
-def reader_for(
+def reader_for(  # noqa: PLR0913  # each has its own name; a bundle would only hide them
     wire: str,
     names: Mapping[str, str] | None = None,
     *,
@@ -51,6 +52,7 @@ def reader_for(
     calls: Calls = "native",
     doorway: str = "",
     opening: WindowHoldback | None = None,
+    output: str | None = None,
 ) -> Reader:
     """A fresh reader. `names` leads from the name on the wire to our own (`Rendering.name_map`).
 
@@ -58,7 +60,8 @@ def reader_for(
     one that was asked for; `place` is where the conversation is held (`interface_path`); `calls`
     is how this model makes them (`Abilities.calls`). `doorway` is the tool that calls others by
     name, if one is declared; `opening` takes the window that the answer opens with, where one was
-    asked for.
+    asked for. `output` is the tool that gives the final answer, one of `tools`; empty where the
+    words themselves are held to a form, None where the answer has none.
     """
     if wire not in READERS:
         raise UsageError(
@@ -70,8 +73,11 @@ def reader_for(
     if opening is not None:
         reader = Withholding(reader, opening)
     if calls == "native" and wire != "text":
-        return NamedInText(reader, expected) if offered else reader
-    return InText(reader, expected, bound=calls == "bound" and bool(offered))
+        # Words that are held to a form are no call, whatever their keys are called.
+        reader = NamedInText(reader, expected) if offered and output != "" else reader
+    else:
+        reader = InText(reader, expected, bound=calls == "bound" and bool(offered))
+    return AnswerByCall(reader, output) if output else reader
 
 
 def read_all(reader: Reader, events: Iterable[str]) -> Reply:

@@ -20,6 +20,7 @@ from mentis.turn.replay.recorded_turn import stored_inputs_of
 from mentis.turn.snapshot import TurnSnapshot
 from mentis.values.digest import digest
 from mentis.values.entry import Entry
+from mentis.values.output import OutputSchema
 from mentis.values.part import MediaPart, TextPart
 from mentis.values.recalled import Stimulus
 from mentis.values.session import Session
@@ -87,6 +88,7 @@ def message_again(
         runtime_ctx=around,
         surroundings=row.surroundings or stimulus.surroundings,
         trust=row.trust if theirs else Trust.OWNER,
+        output=inputs.part(OutputSchema, row.output) if row.output else None,
     )
 
 

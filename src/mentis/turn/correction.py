@@ -23,6 +23,7 @@ from mentis.settle.correction import (
 from mentis.values.action import Action, Outcome, OutcomeState
 from mentis.values.reply import AgainDelta, Reply
 
+from .output import output_failures
 from .run import TurnRun
 from .window import window_failures
 
@@ -45,6 +46,7 @@ def judge(run: TurnRun) -> JudgedReply:
     reply = without_repeats(run.attempt.reader.finish(), tried)
     rules = run.parts.models.rules
     failures = tuple(failure for rule in rules for failure in rule(reply))
+    failures += output_failures(run.form, reply, run.attempt.answering)
     opening = run.attempt.opening
     whole = None if opening is None else opening.whole
     if not run.steps:  # in a later step it may open the answer, and need not
@@ -80,7 +82,7 @@ def asks_again(run: TurnRun, judged: JudgedReply, outcomes: Sequence[Outcome]) -
 
 def _decide(run: TurnRun, judged: JudgedReply, failures: tuple[Failure, ...]) -> Correction | str:
     """What to ask for, or why nothing is; the empty word when nothing failed."""
-    tools = run.attempt.offered
+    tools = (*run.attempt.offered, *run.attempt.answering)
     if failures and not tools and not judged.failures:
         return "no-tools"  # there is nothing the model could have done right
     asked = AskedMessage(run.stimulus.text, tools)

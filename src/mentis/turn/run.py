@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from mentis.act.gate import Gate
 from mentis.ask.attempt import RouteAttempt, attempt_on
@@ -13,7 +13,7 @@ from mentis.ask.caching import CacheReport, settle_calls
 from mentis.ask.calls import ModelCall, combine_replies, total
 from mentis.ask.inquiry import Inquiry
 from mentis.ask.reservation import BudgetReservation
-from mentis.errors import ComposeError, Defect
+from mentis.errors import ComposeError, Defect, OutputInvalid
 from mentis.library.acts import DOORWAY
 from mentis.ports.token_counter import TokenCounter
 from mentis.record.inputs import ComposedPrompt, continue_inputs
@@ -28,6 +28,7 @@ from mentis.values.trust import Trust
 from mentis.values.turn import Turn
 
 from .agent_parts import AgentParts
+from .output import OutputForm
 from .repeat import Repeat, repeat_for
 from .snapshot import TurnSnapshot
 from .steps import TurnStep, TurnStop, make_step, stop_after
@@ -51,8 +52,9 @@ class TurnRun:
     over, `outcomes` are those of the step it is at; `stop` is why it ends. `corrections` is how
     often it may still ask again. `dry`: what the answer asks for is not done, and nothing is asked
     again. `journal` are the marks that tell of it as long as it has no entry, `resumed` the keys of
-    acts that it waited for, `about` is what else the entry says. Whoever began it lets `reserve` go
-    once it is recorded.
+    acts that it waited for, `about` is what else the entry says. `form` is what the answer is held
+    to, and `parsed` the one value of it, once it is there. Whoever began it lets `reserve` go once
+    it is recorded.
     """
 
     parts: AgentParts
@@ -73,6 +75,8 @@ class TurnRun:
     repeat: Repeat | None = None
     settled: tuple[CacheReport, ...] = ()
     dry: bool = False
+    form: OutputForm[Any] | None = None
+    parsed: tuple[object, ...] = ()
     about: Mapping[str, object] = field(default_factory=dict[str, object])
 
     @classmethod
@@ -188,6 +192,17 @@ class TurnRun:
         if len(self.steps) == 1:
             return last
         return replace(last, usage=total(call.reply.usage for call in self.inquiry.calls))
+
+    def read_output(self) -> OutputInvalid | None:
+        """Take the value of a final answer; why it is not in its form, where that is so."""
+        if self.form is None or self.stop != "answer" or not self.steps:
+            return None
+        try:
+            self.parsed = (self.form.read(self.steps[-1].reply.text),)
+        except OutputInvalid as error:
+            error.facts["text"] = self.steps[-1].reply.text
+            return error
+        return None
 
     def reply(self, *, interrupted: bool) -> Reply:
         """What the turn comes to, from all of its calls."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 from anyio import CancelScope, to_thread
 
@@ -20,7 +20,14 @@ from mentis.ask.inquiry import PassedOver, may_pass
 from mentis.ask.models import Models
 from mentis.ask.reservation import release_after
 from mentis.compose.compose import Composition
-from mentis.errors import BadInput, BudgetReached, Defect, MentisError, NotCanonical
+from mentis.errors import (
+    BadInput,
+    BudgetReached,
+    Defect,
+    MentisError,
+    NotCanonical,
+    OutputInvalid,
+)
 from mentis.home.identity import Identity
 from mentis.record.agent_record import AgentRecord
 from mentis.record.inputs import ComposedPrompt, ConversationHistory, PromptInputs, compose_inputs
@@ -48,6 +55,7 @@ from .deliveries import news_for_turn
 from .ending import TurnRecorder, record_unasked, recorder_of, stimulus_fields, store_message
 from .news import news_spans, told_in
 from .news_lock import claim_news
+from .output import OutputForm
 from .placement import place_recall, with_residency
 from .recaller import Recaller, RecallResult, RecallScope
 from .resume import result_turns, resumed_history, resumed_keys, turns_told_now
@@ -101,12 +109,39 @@ class TurnResult(Value):
         return tuple(outcome.action for outcome in self.outcomes if outcome.state == "deferred")
 
 
+@dataclass(frozen=True, slots=True)
+class TypedResult(TurnResult, Generic[T]):
+    """The result of a turn whose answer has a form. `parsed` holds its value, or nothing where the
+    turn stopped before the final answer: `stop` says why.
+    """
+
+    parsed: tuple[T, ...] = ()
+
+    @property
+    def output(self) -> T:
+        """The answer as what was asked for; OutputInvalid where the turn stopped before it."""
+        if not self.parsed:
+            raise OutputInvalid(
+                f"there is no final answer: the turn stopped with {self.stop!r}",
+                hint="look at `result.stop`, `result.pending` and `result.calls` first",
+                stop=self.stop,
+            )
+        return self.parsed[0]
+
+
 async def run_turn(
-    parts: AgentParts, stimulus: Stimulus, *, session: str, on_delta: OnDelta, reading: CancelScope
+    parts: AgentParts,
+    stimulus: Stimulus,
+    *,
+    session: str,
+    on_delta: OnDelta,
+    reading: CancelScope,
+    form: OutputForm[Any] | None = None,
 ) -> TurnResult:
     """Every stage in its order. Cancelling `reading` ends the answer; what came of it is kept.
 
     The last piece that `on_delta` gets is the end, once, also of a turn that fails or is cancelled.
+    An answer that has a `form` opens with no window: nothing may stand beside it.
     """
     record, acting, route = parts.record, parts.acting, parts.models.route
     find_news = partial(news_for_turn, record, acting, parts.sources.settings)
@@ -119,6 +154,7 @@ async def run_turn(
             history = await read_history(record, stimulus, place)
             async with claim_news(parts.who, find_news) as news:
                 now, scope = await to_thread.run_sync(look_around, parts, stimulus, session)
+                now = now if form is None else replace(now, window=None)
                 span.scope.content = now.settings.model.telemetry.content
                 recalled = await parts.recaller.recall(stimulus, scope)
                 compose = partial(
@@ -126,9 +162,12 @@ async def run_turn(
                 )
                 opening = result_turns(stimulus)
                 run = await TurnRun.begin(parts, stimulus, compose, present=now, opening=opening)
+                run.form = form
                 run.resumed = resumed_keys(history) & {one.key for one in news}
                 async with end(run, place, stream) as ended:
                     ended.failure = await ask_and_act(run, place, stream, reading)
+                    if ended.failure is None and not place.interrupted:
+                        ended.failure = run.read_output()
                 ended.trace(span)
                 return ended.result()
 
@@ -526,7 +565,7 @@ def _stop(run: TurnRun, place: Place, failure: MentisError | None) -> TurnStop:
 def _result(run: TurnRun, session: str, reply: Reply, entry: Entry) -> TurnResult:
     calls, first = run.inquiry.calls, run.inquiry.calls[0]
     trace = replace(first.composed.trace, attempts=tuple(call.attempt() for call in calls))
-    return TurnResult(
+    result = TurnResult(
         session,
         replace(first.composed, trace=trace),
         first.rendering,
@@ -540,6 +579,10 @@ def _result(run: TurnRun, session: str, reply: Reply, entry: Entry) -> TurnResul
         repeats=run.repeat.index if run.repeat else None,
         caching=tuple(settled.reconciled for settled in run.settled),
     )
+    if run.form is None:
+        return result
+    told = {one.name: getattr(result, one.name) for one in fields(TurnResult)}
+    return TypedResult(**told, parsed=run.parsed)
 
 
 def _recorder(run: TurnRun, session: str) -> TurnRecorder:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from .action import Outcome
 from .block import Mode
 from .memories import FoundMemories
+from .output import OutputSchema
 from .part import MediaPart
 from .request import ReplyTo, RuntimeContext
 from .residency import Placement
@@ -32,7 +33,7 @@ class Stimulus(Value):
     such a turn only the answer is kept. `delivers` is the key of the act whose outcome it tells.
     `unnamed`: it is not told who says it, as in the turns of an older Mentis. `resumes` is the
     number of the message whose turn goes on: nobody says it again, and what followed it is told
-    after it, with the `results` that the caller brings.
+    after it, with the `results` that the caller brings. `output` is the form of the answer.
     """
 
     text: str
@@ -49,6 +50,7 @@ class Stimulus(Value):
     unnamed: bool = False
     resumes: int | None = field(default=None, metadata=LATE)
     results: tuple[Outcome, ...] = field(default=(), metadata=LATE)
+    output: OutputSchema | None = field(default=None, metadata=LATE)
 
     @property
     def asked(self) -> bool:

@@ -10,7 +10,7 @@ from .digest import Digest, digest
 from .json import JsonObject
 from .source_map import Reading, SourceRange, Walk
 from .span import Span
-from .value import Value
+from .value import LATE, Value
 from .written import dump
 
 
@@ -76,6 +76,8 @@ class Rendering(Value):
 
     `name_map` leads from a tool's name on the wire to our own, `id_map` likewise for call ids;
     what is not in them was sent as it is. `reads` says what else than texts the model reads.
+    `output_tool` is the tool by which the final answer is given, where it has a form and the wire
+    takes no schema for it.
     """
 
     wire: str
@@ -86,6 +88,7 @@ class Rendering(Value):
     name_map: Mapping[str, str] = field(default_factory=dict[str, str])
     id_map: Mapping[str, str] = field(default_factory=dict[str, str])
     reads: Mapping[str, Reading] = field(default_factory=dict[str, Reading])
+    output_tool: str = field(default="", metadata=LATE)
 
     def body(self) -> bytes:
         """The bytes to send; keys stand in the order the renderer laid them down."""

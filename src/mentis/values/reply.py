@@ -126,6 +126,18 @@ class StepDelta(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class OutputDelta(Value):
+    """A typed answer as far as it has come. `data` is plain: its last text may be half a one, and
+    what has not come is not in it. `output` is made of it as soon as that passes the type, and None
+    before; only the result of the turn is checked as a whole.
+    """
+
+    data: object
+    output: object = None
+    kind: Literal["output"] = "output"
+
+
+@dataclass(frozen=True, slots=True)
 class AgainDelta(Value):
     """Something in the answer so far failed, and the model is asked again: what follows is new.
 
@@ -151,5 +163,12 @@ class EndDelta(Value):
 
 
 Delta: TypeAlias = (
-    TextDelta | ReasoningDelta | CallDelta | ResultDelta | StepDelta | AgainDelta | EndDelta
+    TextDelta
+    | ReasoningDelta
+    | CallDelta
+    | ResultDelta
+    | StepDelta
+    | OutputDelta
+    | AgainDelta
+    | EndDelta
 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from .block import Mode
+from .output import OutputSchema
 from .part import MediaPart
 from .span import Span
 from .tool import ToolDeclaration
@@ -84,7 +85,7 @@ class PromptRequest(Value):
     `prefill` is how the answer is to begin, after everything else. `words` are the library's, in
     the language spoken, for what a renderer has to tell the model about the payload itself: what
     was not sent, which call has no result. `continuation` is what followed the current text in the
-    same turn: calls, and their results.
+    same turn: calls, and their results. `output` is the form of the final answer, if it has one.
     """
 
     system_instruction: tuple[Span, ...] = ()
@@ -100,3 +101,4 @@ class PromptRequest(Value):
     words: Mapping[str, str] = field(default_factory=dict[str, str])
     prefill: tuple[Span, ...] = ()
     continuation: tuple[Turn, ...] = field(default=(), metadata=LATE)
+    output: OutputSchema | None = field(default=None, metadata=LATE)

@@ -29,6 +29,7 @@ from mentis.record.stored_turns import turn_digest
 from mentis.tools.own_memories import OwnMemories
 from mentis.values.entry import Entry
 from mentis.values.json import JsonObject
+from mentis.values.output import OutputSchema
 from mentis.values.part import MediaPart
 from mentis.values.recalled import RESUME, RecalledContext, Stimulus
 from mentis.values.request import RuntimeContext
@@ -323,7 +324,12 @@ class _Reading:
             delivers=row.delivers,
             unnamed=not row.named,
             resumes=resumes,
+            output=self._output(),
         )
+
+    def _output(self) -> OutputSchema | None:
+        key = self.row.output
+        return self._there(self.inputs.part(OutputSchema, key), "a form of answer") if key else None
 
     def _text(self) -> str:
         key = self.row.delivery
