@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .ask.attachments import attach
     from .call.scripted import ScriptedProvider
     from .compose.compose import Composition
-    from .errors import ActFailed, BudgetReached, MentisError
+    from .errors import ActFailed, BudgetReached, MentisError, OutputInvalid
     from .home.create import create_home
     from .home.parts import Parts
     from .home.route_keys import open_route_keys
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .tick.cortex import TickResult
     from .tools.acts import open_acts
     from .tools.toolbox import open_toolbox
-    from .turn.turn import TurnResult
+    from .turn.turn import TurnResult, TypedResult
     from .values.act import ActCall, ActSpec
     from .values.action import Action, Outcome
     from .values.assembly import AssembledPrompt
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         CallDelta,
         Delta,
         EndDelta,
+        OutputDelta,
         ReasoningDelta,
         Reply,
         ResultDelta,
@@ -96,6 +97,8 @@ _HOMES = {
     "MemoryFilter": "values.memories",
     "MentisError": "errors",
     "Outcome": "values.action",
+    "OutputDelta": "values.reply",
+    "OutputInvalid": "errors",
     "Parts": "home.parts",
     "Persona": "values.persona",
     "Personas": "prompts.personas",
@@ -117,6 +120,7 @@ _HOMES = {
     "StepDelta": "values.reply",
     "Stimulus": "values.recalled",
     "TextDelta": "values.reply",
+    "TypedResult": "turn.turn",
     "TickResult": "tick.cortex",
     "ToolDeclaration": "values.tool",
     "ToolResultPart": "values.part",
@@ -168,6 +172,8 @@ __all__ = (
     "MemoryFilter",
     "MentisError",
     "Outcome",
+    "OutputDelta",
+    "OutputInvalid",
     "Parts",
     "Persona",
     "Personas",
@@ -196,6 +202,7 @@ __all__ = (
     "Trust",
     "Turn",
     "TurnResult",
+    "TypedResult",
     "Uptime",
     "Verdict",
     "WindowDraft",

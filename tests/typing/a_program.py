@@ -6,8 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never, assert_type
+
+from pydantic import BaseModel
+from typing_extensions import TypedDict
 
 from mentis import (
     ActCall,
@@ -31,6 +35,7 @@ from mentis import (
     ResultDelta,
     Sense,
     StepDelta,
+    OutputDelta,
     TextDelta,
     TickResult,
     ToolDeclaration,
@@ -112,6 +117,8 @@ def shown(delta: Delta) -> str:
             return str(assert_type(delta.number, int))
         case AgainDelta():
             return ", ".join(delta.failed)
+        case OutputDelta():
+            return str(delta.data)
         case EndDelta():
             return delta.stop
         case _:
@@ -149,6 +156,43 @@ async def listen(home: Path) -> str:
         return answer.result.text if answer.result else ""
 
 
+class Weather(BaseModel):
+    city: str
+    degrees: int
+
+
+@dataclass
+class Town:
+    name: str
+
+
+class Trip(TypedDict):
+    start: str
+
+
+async def ask(agent: Agent) -> None:
+    """Typed answers: each is what was asked for."""
+    weather = await agent.chat("How warm is it?", output=Weather)
+    assert_type(weather.output, Weather)
+    assert_type(weather.text, str)
+    assert_type(weather.entry, Entry)
+    plain: TurnResult = weather
+    assert_type(plain.reply, Reply)
+    assert_type((await agent.chat("Where?", output=Town)).output, Town)
+    assert_type((await agent.chat("Where to?", output=Trip)).output, Trip)
+    assert_type((await agent.chat("Which?", output=Weather | Town)).output, Weather | Town)
+    assert_type((await agent.chat("All?", output=list[Town])).output, list[Town])
+    assert_type((await agent.chat("What?", output={"type": "object"})).output, object)
+    async with agent.stream("How warm is it?", output=Weather) as answer:
+        async for piece in answer:
+            if piece.kind == "output":
+                assert_type(piece.data, object)
+        if answer.result is not None:
+            assert_type(answer.result.output, Weather)
+    async with agent.stream("Hello") as said:
+        assert_type(said.result, TurnResult | None)
+
+
 def look_back(home: Path, request: PromptRequest) -> None:
     assert_type(request.current_text, str)
     assert_type(create_home(home), Path)
@@ -162,9 +206,11 @@ def look_back(home: Path, request: PromptRequest) -> None:
     assert_type(LedgerInMemory(), LedgerInMemory)
 
 
-def mistakes(agent: Agent) -> None:
+async def mistakes(agent: Agent) -> None:
     """Each is seen: a checker that sees none calls the comment unnecessary."""
     fetch_tea("two")  # type: ignore[arg-type]
     agent.render(2)  # type: ignore[arg-type]
     agent.shout("Good morning!")  # type: ignore[attr-defined]
     Parts(clock="noon")  # type: ignore[arg-type]
+    _ = (await agent.chat("Hello")).output  # type: ignore[attr-defined]
+    _ = (await agent.chat("Hello", output=Weather)).output.wind  # type: ignore[attr-defined]

@@ -56,7 +56,7 @@ def answer_form(request: PromptRequest, able: Abilities, dialect: Dialect) -> An
 
 
 def with_output_tool(request: PromptRequest) -> PromptRequest:
-    """With the tool that gives the answer, behind all others; the same where no form is wanted."""
+    """With the tool that gives the answer; the same where no form is wanted."""
     output = request.output
     if output is None:
         return request

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import json
 import signal
 import sqlite3
 import subprocess
@@ -85,6 +86,49 @@ def test_a_server_that_keeps_everything_waiting_is_named(
 def test_the_json_form_has_text_stop_and_entry(mentis: Mentis, home: Path) -> None:
     done = mentis("--home", home, "chat", "Hi", "--json").json()
     assert (done["text"], done["stop"], done["session"]) == ("One.", "end", "main")
+
+
+WEATHER = '{"type": "object", "properties": {"degrees": {"type": "integer"}}}'
+
+
+def scripted(home: Path, *replies: str) -> None:
+    toml = (home / "mentis.toml").read_text(encoding="utf-8")
+    written = toml.replace('["One.", "Two.", "Three."]', json.dumps(replies))
+    assert written != toml
+    (home / "mentis.toml").write_text(written, encoding="utf-8")
+
+
+def test_an_answer_in_the_form_of_a_schema_is_printed_as_an_object(
+    mentis: Mentis, home: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "weather.json").write_text(WEATHER, encoding="utf-8")
+    scripted(home, '{"degrees": 17}')
+    given = ("--schema", tmp_path / "weather.json")
+    done = mentis("--home", home, "chat", "How warm?", *given, "--json")
+    assert (done.code, done.json()["output"]) == (0, {"degrees": 17})
+
+
+def test_an_answer_that_is_not_in_its_form_fails_and_says_why_in_a_line(
+    mentis: Mentis, home: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "weather.json").write_text(WEATHER, encoding="utf-8")
+    scripted(home, "warm", "very warm", "hot")
+    given = ("--schema", tmp_path / "weather.json")
+    done = mentis("--home", home, "chat", "How warm?", *given)
+    assert done.code == 1
+    assert "not in the form that was asked for" in done.err
+    assert "[output-invalid]" in done.err
+
+
+@pytest.mark.parametrize("written", ["{", "[1]", '{"type": 3}'])
+def test_a_file_that_holds_no_schema_is_refused_before_anybody_is_asked(
+    mentis: Mentis, home: Path, tmp_path: Path, written: str
+) -> None:
+    (tmp_path / "weather.json").write_text(written, encoding="utf-8")
+    done = mentis("--home", home, "chat", "How warm?", "--schema", tmp_path / "weather.json")
+    assert done.code != 0
+    assert "[bad-input]" in done.err
+    assert history(home) == []
 
 
 def test_a_message_on_standard_input_is_taken(

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 import click
 
-from mentis.errors import MentisError
+from mentis.errors import BadInput, MentisError
 
 from .answer_show import AnswerPrinter
 from .approval_talk import TurnMaker, hold_turn, read_line
 from .deferred_files import read_results, read_tools
-from .files import read_stream
+from .files import read_stream, read_text
 from .options import (
     attach_option,
     given_message,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mentis.ask.ask import OnDelta
     from mentis.talk.afterthought import Afterthought
     from mentis.turn.turn import TurnResult
+    from mentis.values.json import JsonObject
     from mentis.values.options import CallOptions
     from mentis.values.persona_update import PersonaUpdate
 
@@ -73,6 +74,12 @@ _LEAVE = frozenset({"/quit", "/exit"})
 )
 @attach_option
 @reply_to_option
+@click.option(
+    "--schema",
+    "schema_file",
+    metavar="FILE",
+    help="Hold the answer to the JSON Schema in this file; with --json it is under `output`.",
+)
 @set_option
 @persona_option
 @route_option
@@ -88,6 +95,7 @@ def chat(  # noqa: PLR0913  # one parameter for each option
     go_on: bool,
     attached: tuple[str, ...],
     reply_to: str | None,
+    schema_file: str | None,
     options: CallOptions | None,
     persona: str | None,
     route: str,
@@ -103,6 +111,9 @@ def chat(  # noqa: PLR0913  # one parameter for each option
     The words go to standard output as they come, those of each step on lines of their own; what is
     being done in between is told on standard error. In a conversation you are asked about what
     waits for a yes, and the turn goes on with what came of it.
+
+    With --schema, an answer that is not in its form is asked for again, and exits with 1 where it
+    stays so.
     With `features.nachgedankeEnabled`, the persona may write once more while you are silent.
     """
     from .talk import open_talk
@@ -112,7 +123,7 @@ def chat(  # noqa: PLR0913  # one parameter for each option
         open_talk, home_path(), persona=persona, route=route, options=options, tools=tools
     )
     if begin is not None or results_file is not None:
-        if text or attached or reply_to or (begin and results_file):
+        if text or attached or reply_to or schema_file or (begin and results_file):
             raise click.UsageError(f"--{begin or 'results'} takes no message")
         results = {} if results_file is None else read_results(results_file)
         with opened() as talk:
@@ -122,13 +133,26 @@ def chat(  # noqa: PLR0913  # one parameter for each option
     message = " ".join(text)
     if not message and sys.stdin is not None and not interactive:  # pyright: ignore[reportUnnecessaryComparison]
         message = read_stream(sys.stdin)
+    schema = None if schema_file is None else _read_schema(schema_file)
     with opened() as talk:
-        if message or as_json or not interactive:
+        if message or as_json or not interactive or schema is not None:
             whole = given_message(message, attached, reply_to)
-            turn = partial(talk.ask, whole, session=session)
+            turn = partial(talk.ask, whole, session=session, schema=schema)
             return _once(talk, turn, session, as_json=as_json)
         hold = partial(hold_turn, talk, persona=persona, go_on=go_on)
         return _converse(talk, session, hold, attached=attached, reply_to=reply_to)
+
+
+def _read_schema(file: str) -> JsonObject:
+    import json
+
+    try:
+        schema: object = json.loads(read_text(file))
+    except ValueError as error:
+        raise BadInput(f"{file} is not JSON: {error}", hint="write a JSON Schema") from error
+    if not isinstance(schema, dict):
+        raise BadInput(f"{file} holds no object", hint="write a JSON Schema")
+    return cast("JsonObject", schema)
 
 
 class _Hold(Protocol):

@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +18,7 @@ from mentis.ask.ask import OnDelta
 from mentis.talk.idle_plan import IdleCycle
 from mentis.talk.persona_update import Upkeep
 from mentis.turn.turn import TurnResult
+from mentis.values.json import JsonObject
 from mentis.values.options import CallOptions
 from mentis.values.recalled import Stimulus
 from mentis.values.tool import ToolDeclaration
@@ -46,15 +48,18 @@ class Talk:
         session: str,
         results: Mapping[str, str] | None = None,
         on_delta: OnDelta | None = None,
+        schema: JsonObject | None = None,
     ) -> TurnResult:
         async def chat() -> TurnResult:
-            return await self.agent.chat(
+            given = partial(
+                self.agent.chat,
                 message,
                 session=session,
                 results=results or {},
                 on_delta=on_delta,
                 options=self.options,
             )
+            return await given() if schema is None else await given(output=schema)
 
         return self.wait_for(chat)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from mentis.values.rendering import Loss
 from mentis.values.trace import Degradation
@@ -34,7 +34,17 @@ def finish(talk: Talk, result: TurnResult, printer: AnswerPrinter | None) -> int
         emit_json(turn_data(result))
     else:
         show_end(result, printer)
+    if parsed_output(result) == ():
+        say(f"there is no final answer: the turn stopped with {result.stop!r}")
+        return talk.exit_code(result) or 1
     return talk.exit_code(result)
+
+
+def parsed_output(result: TurnResult) -> tuple[object, ...] | None:
+    """The value of a typed answer, if it is there; None of a turn that has none."""
+    from mentis.turn.turn import TypedResult
+
+    return cast("TypedResult[object]", result).parsed if isinstance(result, TypedResult) else None
 
 
 def show_end(result: TurnResult, printer: AnswerPrinter, *, asked: bool = False) -> None:
@@ -97,9 +107,10 @@ def turn_data(result: TurnResult) -> dict[str, object]:
     """A turn for programs. `stop` is that of the last answer, `stop_reason` that of the turn."""
     from mentis.codec.forms import to_object
 
-    reply = result.reply
+    reply, parsed = result.reply, parsed_output(result)
     return {
         "text": reply.text,
+        **({} if parsed is None else {"output": parsed[0] if parsed else None}),
         "stop": reply.stop,
         "stop_reason": result.stop,
         "session": result.session,
