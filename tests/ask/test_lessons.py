@@ -43,6 +43,8 @@ SEEN = Stimulus("What is this?", attachments=(MediaPart("image", "image/png", PN
 class Choosy:
     """Refuses every payload of a kind, in a provider's words; answers all others."""
 
+    answer = HELLO
+
     def __init__(
         self, refuses: Callable[[JsonObject], bool], said: str, status: int = 400, **facts: object
     ) -> None:
@@ -59,7 +61,7 @@ class Choosy:
             raise ProviderRefused(message, status=self.status, **self.facts)  # pyright: ignore[reportArgumentType]  # facts only
 
         async def events() -> AsyncIterator[str]:
-            yield HELLO
+            yield self.answer
 
         yield events()
 
@@ -229,3 +231,28 @@ def test_the_time_of_a_lesson_is_kept(tmp_path: Path) -> None:
     facts.learn(route, LearnedFact("vision", value=False, said="No."), time=now)
     (kept,) = LearnedFacts(tmp_path).of(route)
     assert (kept.time, kept.place) == (now, "openai m https://h.example:443")
+
+
+CALLED = (
+    '{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":'
+    '{"name":"final_answer","arguments":"{\\"city\\":\\"Ulm\\"}"}}]},'
+    '"finish_reason":"tool_calls"}]}'
+)
+
+
+async def test_a_server_without_schemas_for_its_words_is_asked_by_a_tool(tmp_path: Path) -> None:
+    class Formless(Choosy):
+        answer = CALLED
+
+    home = home_in(tmp_path)
+    settings = (home / "mentis.toml").read_text("utf-8").replace("some-model", "gpt-4o")
+    (home / "mentis.toml").write_text(settings, "utf-8")
+    provider = Formless(
+        has("response_format"),
+        "`response_format` of type json_schema is not supported",
+    )
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    async with opened(home, provider) as agent:
+        result = await agent.chat("Where?", output=schema)
+    assert result.output == {"city": "Ulm"}
+    assert [one.route for one in result.passed_over] == ["default"]

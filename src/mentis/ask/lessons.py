@@ -40,6 +40,11 @@ _NO_TOOLS = re.compile(
     r"|no endpoints found that support tool|tool choice requires --|tools param requires --",
     re.IGNORECASE,
 )
+_NO_FORM = re.compile(
+    r"\b(?:response_?format|text\.format|output_(?:config|format)|response_?(?:mime_?type|json_?schema)"
+    r"|json_?schema|structured outputs?)\b",
+    re.IGNORECASE,
+)
 _NO_FORCE = re.compile(r"\btool_choice\b", re.IGNORECASE)
 
 
@@ -65,6 +70,8 @@ def _lessons(said: str, param: str, attempt: RouteAttempt) -> Iterator[LearnedFa
             yield LearnedFact("refuses", option, said)
         if "tool_choice" in payload and able.forced_tool_choice and _NO_FORCE.search(named):
             yield LearnedFact("forced_tool_choice", value=False, said=said)
+        if _has_form(attempt) and _NO_FORM.search(named):
+            yield LearnedFact("structured_output", "never", said)
     if "tools" in payload and able.native_tools and _NO_TOOLS.search(said):
         yield LearnedFact("native_tools", value=False, said=said)
     if able.vision and _has_image(attempt.composed.request) and _NO_IMAGES.search(said):
@@ -74,6 +81,11 @@ def _lessons(said: str, param: str, attempt: RouteAttempt) -> Iterator[LearnedFa
 def _place(name: str, said: str) -> int:
     found = re.search(rf"(?<![\w]){re.escape(name)}(?![\w])", said)
     return -1 if found is None else found.start()
+
+
+def _has_form(attempt: RouteAttempt) -> bool:
+    """Whether the words were sent a schema, and no tool that gives the answer."""
+    return attempt.composed.request.output is not None and not attempt.rendering.output_tool
 
 
 def _has_image(request: PromptRequest) -> bool:
