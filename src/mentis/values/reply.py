@@ -129,7 +129,7 @@ class StepDelta(Value):
 class OutputDelta(Value):
     """A typed answer as far as it has come. `data` is plain: its last text may be half a one, and
     what has not come is not in it. `output` is made of it as soon as that passes the type, and None
-    before; only the result of the turn is checked as a whole.
+    before; only the result of the turn is checked as a whole. To be sent on, `data` is the one.
     """
 
     data: object
