@@ -27,6 +27,7 @@ from mentis import (
     LoopChoice,
     MemoryFilter,
     Outcome,
+    OutputDelta,
     Parts,
     PromptRequest,
     ReasoningDelta,
@@ -35,7 +36,6 @@ from mentis import (
     ResultDelta,
     Sense,
     StepDelta,
-    OutputDelta,
     TextDelta,
     TickResult,
     ToolDeclaration,
@@ -104,7 +104,7 @@ async def talk(home: Path) -> str:
 LOOKUP = ToolDeclaration("lookup", "Looks something up.", {"type": "object"})
 
 
-def shown(delta: Delta) -> str:
+def shown(delta: Delta) -> str:  # noqa: PLR0911  # one for each piece
     """Every piece there is, told apart by its class."""
     match delta:
         case TextDelta() | ReasoningDelta():
