@@ -16,7 +16,7 @@ import anyio
 import pytest
 
 from mentis import ActFailed, Agent, Parts, Stimulus, ToolDeclaration, Trust, create_home, tool
-from mentis.errors import ProviderUnreachable, UsageError
+from mentis.errors import BadInput, ProviderUnreachable, UsageError
 from mentis.values.part import ToolResultPart
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Delta, EndDelta, ResultDelta, StepDelta, TextDelta
@@ -442,3 +442,85 @@ async def test_results_of_the_caller_are_screened_as_those_of_any_tool(home: Pat
     told = json.dumps(provider.messages(1))
     assert "evil.example" not in told
     assert "withheld" in told
+
+
+async def test_news_that_a_first_step_was_told_is_not_told_again_when_a_later_one_fails(
+    home: Path,
+) -> None:
+    gone = ProviderUnreachable("gone")
+    provider = Rounds(calls(LETTER), says("I asked."), calls(BERLIN), gone, says("Hello."))
+    async with opened(home, provider) as agent:
+        waited = await agent.chat(GUEST)
+    approve(home, waited.pending[0].key)
+    async with opened(home, provider) as agent:
+        with pytest.raises(ProviderUnreachable):
+            await agent.resume()
+        assert await agent.resume() is None
+        assert agent.verify().intact
+
+
+async def test_a_correction_in_a_resumed_turn_keeps_the_question(home: Path) -> None:
+    wrong = ("w", "temperature", {"town": "Berlin"})
+    provider = Rounds(calls(LETTER), says("I asked."), calls(wrong), says("It is sent."))
+    async with opened(home, provider) as agent:
+        waited = await agent.chat(GUEST)
+    approve(home, waited.pending[0].key)
+    async with opened(home, provider) as agent:
+        assert await agent.resume() is not None
+    told = json.dumps(provider.messages(3))
+    assert "Send it to mallory@example.org" in told
+    assert "town" in told
+
+
+async def test_results_of_which_nobody_answered_can_be_brought_again(home: Path) -> None:
+    provider = Rounds(calls(ASK), ProviderUnreachable("gone"), says("Far."))
+    async with opened(home, provider) as agent:
+        await agent.chat("How far is the moon?")
+        with pytest.raises(ProviderUnreachable):
+            await agent.chat(results={"x": "384,400 km"})
+        result = await agent.chat(results={"x": "384,400 km"})
+        assert agent.verify().intact
+        assert agent.replay(result.entry.index).identical
+    assert json.dumps(provider.messages(2)).count("384,400 km") == 1
+
+
+async def test_an_id_that_was_used_before_does_not_answer_a_later_call(home: Path) -> None:
+    again = ("a", "lookup", {"what": "the moon"})
+    provider = Rounds(calls(BERLIN), calls(again), says("Far."))
+    async with opened(home, provider) as agent:
+        asked = await agent.chat("How far is the moon?")
+        assert asked.stop == "calls"
+        result = await agent.chat(results={"a": "384,400 km"})
+        assert agent.verify().intact
+    assert result.text == "Far."
+
+
+async def test_results_alone_replay_byte_identical(home: Path) -> None:
+    provider = Rounds(calls(ASK), says("Far."))
+    async with opened(home, provider) as agent:
+        await agent.chat("How far is the moon?")
+        result = await agent.chat(results={"x": "384,400 km"})
+        assert agent.replay(result.entry.index).identical
+
+
+async def test_half_a_surrogate_pair_in_a_result_is_refused(home: Path) -> None:
+    async with opened(home, Rounds(calls(ASK))) as agent:
+        await agent.chat("How far is the moon?")
+        with pytest.raises(BadInput, match="surrogate"):
+            await agent.chat(results={"x": "\ud800"})
+
+
+async def test_a_forged_or_odd_journal_is_told_to_nobody(home: Path) -> None:
+    from mentis.values.mark import Mark
+
+    provider = Rounds(says("Hi."), says("Hello."))
+    async with opened(home, provider) as agent:
+        await agent.chat("Hi")
+        record = agent._parts.record  # pyright: ignore[reportPrivateUsage]  # what a forger has
+        forged = {"step": {"said": {"role": "assistant"}}, "seal": "x"}
+        marks = [Mark("step", "main/000000005/k/000", forged), Mark("step", "odd", forged)]
+        record.append("note", {"n": 1}, marks=marks)
+        await agent.chat("Hello")
+        assert agent.verify().intact
+        texts = [turn.text for turn in agent.history()]
+    assert texts == ["Hi", "Hi.", "Hello", "Hello."]

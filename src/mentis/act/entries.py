@@ -17,6 +17,7 @@ from mentis.codec.forms import from_json, to_object
 from mentis.errors import BadInput, StoreDamaged
 from mentis.values.act import ActCall, ActSpec, Decision, TaintedValue, WaitingAct
 from mentis.values.action import Action, Outcome, OutcomeState
+from mentis.values.cognition import Screening
 from mentis.values.digest import Digest, digest
 from mentis.values.entry import Draft, Entry
 from mentis.values.json import JsonObject
@@ -134,7 +135,24 @@ def recorded_outcome(entry: Entry, action: Action) -> Outcome | None:
         source=str(head.get("source") or ""),
         blob=str(result.get("blob") or ""),
         size=size if isinstance(size, int) else 0,
+        screening=_recorded_verdict(result.get("screening")),
     )
+
+
+_VERDICTS: tuple[Literal["clean", "suspicious", "dropped"], ...] = (
+    "clean",
+    "suspicious",
+    "dropped",
+)
+
+
+def _recorded_verdict(found: object) -> Screening | None:
+    if not isinstance(found, Mapping):
+        return None
+    told = cast("Mapping[str, object]", found)
+    reason, category = (str(told.get(name) or "") for name in ("reason", "category"))
+    outcome = next((one for one in _VERDICTS if one == told.get("outcome")), None)
+    return None if outcome is None else Screening(outcome, reason, category)
 
 
 def verdict_fields(outcome: Outcome) -> dict[str, object]:

@@ -65,7 +65,7 @@ async def _ask_once(
     try:
         async with inquiry.budget.reserving(attempt.route, tokens, inquiry.used):
             inquiry.attempt = await _on_cache(inquiry)
-            inquiry.sent = True
+            inquiry.sent, inquiry.asked_at = True, inquiry.models.clock.now()
             return await _exchange_in_span(inquiry, on_delta, on_event)
     except MentisError as error:
         return error

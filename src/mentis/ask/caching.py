@@ -259,7 +259,7 @@ def settle_calls(
             call.route,
             call.reply.usage,
             session=session,
-            now=now(),
+            now=call.asked_at or now(),
             media=_has_media(call.composed.request),
             reply=call.reply,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from datetime import datetime
 
 from mentis.codec.forms import to_json, to_object
 from mentis.compose.compose import Composition
@@ -27,7 +28,8 @@ class ModelCall(Value):
     """`failed` is what was wrong with the answer; `then` the block that asked again, or why not.
 
     `sent` False: the request was refused or never left, so that nobody charges for it. `whole` are
-    the words with the window they open with, where one was asked for.
+    the words with the window they open with, where one was asked for; `asked_at` is when it went
+    out.
     """
 
     route: Route
@@ -39,6 +41,7 @@ class ModelCall(Value):
     sent: bool = True
     inputs: PromptInputs | None = None
     whole: str | None = None
+    asked_at: datetime | None = None
 
     @property
     def planned_usage(self) -> Usage | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from typing import Protocol, TypeAlias, get_args
 
@@ -95,6 +96,7 @@ class Inquiry:
     heard: bool = False
     sent: bool = False
     open: bool = True
+    asked_at: datetime | None = None
     skipped: list[Skip] = field(default_factory=list[Skip])
     calls: list[ModelCall] = field(default_factory=list[ModelCall])
     unanswered: list[ModelCall] = field(default_factory=list[ModelCall])
@@ -206,6 +208,7 @@ class Inquiry:
             sent=self.sent,
             inputs=attempt.inputs,
             whole=attempt.opening.whole if attempt.opening is not None else None,
+            asked_at=self.asked_at,
         )
 
 

@@ -35,9 +35,13 @@ def outcome_text(state: str, reason: str, text: str) -> str:
     return f"{head}\n{text}" if text else head
 
 
-def with_late_outcomes(turns: Sequence[Turn], ledger: Entries, agent: str) -> tuple[Turn, ...]:
-    """The same turns, with the outcomes of acts that wait no more. It blocks."""
-    return tuple(_turn(turn, ledger, agent) for turn in turns)
+def with_late_outcomes(
+    turns: Sequence[Turn], ledger: Entries, agent: str, *, before: int | None = None
+) -> tuple[Turn, ...]:
+    """The same turns, with the outcomes of acts that wait no more; only those that stood in the
+    record `before` an entry, if given. It blocks.
+    """
+    return tuple(_turn(turn, ledger, agent, before) for turn in turns)
 
 
 def waiting_keys(turns: Iterable[Turn]) -> frozenset[str]:
@@ -47,18 +51,20 @@ def waiting_keys(turns: Iterable[Turn]) -> frozenset[str]:
     return frozenset(waited[1] for waited in found if waited)
 
 
-def _turn(turn: Turn, ledger: Entries, agent: str) -> Turn:
+def _turn(turn: Turn, ledger: Entries, agent: str, before: int | None) -> Turn:
     if turn.role != "user" or not any(isinstance(part, ToolResultPart) for part in turn.parts):
         return turn
-    parts = tuple(_part(part, ledger, agent) for part in turn.parts)
+    parts = tuple(_part(part, ledger, agent, before) for part in turn.parts)
     return turn if parts == turn.parts else replace(turn, parts=parts)
 
 
-def _part(part: Part, ledger: Entries, agent: str) -> Part:
+def _part(part: Part, ledger: Entries, agent: str, before: int | None) -> Part:
     waited = _WAITING.fullmatch(part.text) if isinstance(part, ToolResultPart) else None
     if not isinstance(part, ToolResultPart) or waited is None:
         return part
-    story = next(iter(act_stories(_entries(ledger, agent, waited[1]))), None)
+    known = _entries(ledger, agent, waited[1])
+    then = (entry for entry in known if before is None or entry.index < before)
+    story = next(iter(act_stories(then)), None)
     if story is None or story.type != part.name:
         return part
     state, reason = _came_to(story)

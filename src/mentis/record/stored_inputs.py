@@ -262,7 +262,8 @@ def _with_message(row: TurnInputs, stimulus: Stimulus) -> TurnInputs:
 def _with_history(row: TurnInputs, inputs: PromptInputs) -> TurnInputs:
     history = inputs.history
     states = enumerate(turn.state for turn in history.turns)
-    parts = (part for turn in (*history.turns, *history.thread) for part in turn.parts)
+    turns = (*history.turns, *history.thread, *inputs.continuation)
+    parts = (part for turn in turns for part in turn.parts)
     return replace(
         row,
         before="" if history.session == row.session else history.session,

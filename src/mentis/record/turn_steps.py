@@ -7,9 +7,10 @@ and by the keys of its acts what came of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import takewhile
 from typing import cast
 
 from mentis.codec.forms import from_json, to_object
@@ -38,7 +39,8 @@ class JournalledCall(Value):
 @dataclass(frozen=True, slots=True)
 class JournalledStep(Value):
     """`said` is the answer as the conversation keeps it. What an entry says of the turn, of what
-    was asked and of the call that gave the answer stands in `turn`, `asked` and `call`.
+    was asked and of the call that gave the answer stands in `turn`, `asked` and `call`. `opening`
+    is what came before the first answer, `told` are the acts whose outcome was news to the model.
     """
 
     said: Turn
@@ -46,6 +48,19 @@ class JournalledStep(Value):
     turn: JsonObject
     asked: JsonObject
     call: JsonObject
+    opening: tuple[Turn, ...] = ()
+    told: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JournalledTurn:
+    """The steps of one turn, up to one that is not ours or cannot be read; `ends` are the marks
+    that take all of them away.
+    """
+
+    number: int
+    steps: tuple[JournalledStep, ...]
+    ends: tuple[Mark, ...]
 
 
 class StepJournal:
@@ -58,28 +73,30 @@ class StepJournal:
         self._agent = agent
         self._secret = secret
 
-    def mark(self, session: str, number: int, place: int, step: JournalledStep) -> Mark:
-        """For the answer that came as number `place` in the turn of message `number`."""
-        key, written = f"{session}/{number:09}/{place:03}", to_object(step)
+    def mark(self, session: str, number: int, before: Sequence[Mark], step: JournalledStep) -> Mark:
+        """For the next answer of the turn of message `number`, after those journalled `before`.
+
+        A turn is known by its first act: what nobody said has the number of what is said next.
+        """
+        turn = before[0].key.split("/")[2] if before else step.calls[0].key
+        key, written = f"{session}/{number:09}/{turn}/{len(before):03}", to_object(step)
         return Mark(STEP, key, {"step": written, "seal": self._seal(key, written)})
 
-    def numbers(self, session: str) -> list[int]:
-        """Those of the turns that are under way in a session, or were left so. It blocks."""
-        keys = (mark.key.split("/") for mark in self._marks.marks(self._agent, STEP))
-        return sorted({int(number) for name, number, _ in keys if name == session})
+    def turns(self, session: str) -> list[JournalledTurn]:
+        """Those that are under way in a session, or were left so. It blocks."""
+        found: dict[tuple[int, str], list[Mark]] = {}
+        for mark in self._marks.marks(self._agent, STEP):
+            match mark.key.split("/"):
+                case [name, number, turn, _] if name == session and number.isdecimal():
+                    found.setdefault((int(number), turn), []).append(mark)
+                case _:  # of another session, or of nobody
+                    pass
+        return [self._turn(number, marks) for (number, _), marks in sorted(found.items())]
 
-    def read(self, session: str, number: int) -> tuple[list[JournalledStep], list[Mark]]:
-        """The steps in their order, up to one that is not ours or cannot be read, and the marks
-        that take all of them away. It blocks.
-        """
-        begins, steps, whole = f"{session}/{number:09}/", list[JournalledStep](), True
-        found = [one for one in self._marks.marks(self._agent, STEP) if one.key.startswith(begins)]
-        for mark in found:
-            step = self._step(mark)
-            whole = whole and step is not None
-            if whole and step is not None:
-                steps.append(step)
-        return steps, [Mark(STEP, mark.key) for mark in found]
+    def _turn(self, number: int, marks: Sequence[Mark]) -> JournalledTurn:
+        steps = [*takewhile(lambda step: step is not None, map(self._step, marks))]
+        ends = tuple(Mark(STEP, mark.key) for mark in marks)
+        return JournalledTurn(number, tuple(step for step in steps if step is not None), ends)
 
     def _step(self, mark: Mark) -> JournalledStep | None:
         found = (mark.value or {}).get("step")

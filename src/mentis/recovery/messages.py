@@ -13,10 +13,16 @@ from mentis.act import entries
 from mentis.record.agent_record import AgentRecord
 from mentis.record.media_digest import media_digest
 from mentis.record.stored_turns import result_turn, turn_digest
-from mentis.record.turn_steps import JournalledCall, JournalledStep, StepJournal
+from mentis.record.turn_steps import (
+    JournalledCall,
+    JournalledStep,
+    JournalledTurn,
+    StepJournal,
+)
 from mentis.values.action import Action, Outcome
 from mentis.values.digest import digest
 from mentis.values.entry import Entry
+from mentis.values.mark import Mark
 from mentis.values.part import MediaPart
 from mentis.values.turn import Turn
 from mentis.values.turn_writes import TurnWrites
@@ -31,63 +37,85 @@ def close_left_behind(
     """Record what each turn that was left came to, unless `is_busy` says that somebody else may
     still be at one. Nothing is asked and nothing is done. It blocks.
     """
-    if not _numbers(record, journal, session) or is_busy():
+    if not _left(record, journal, session) or is_busy():
         return ()
     # Once more: who was at it may have ended it between the two looks.
-    left = _numbers(record, journal, session)
-    turns = record.turns(session)
-    return tuple(_close(record, journal, _Left(session, number, turns)) for number in left)
-
-
-def _numbers(record: AgentRecord, journal: StepJournal, session: str) -> list[int]:
-    """Messages without an end, and what the agent had begun by itself."""
-    turns = enumerate(record.turns(session))
-    pending = {number for number, turn in turns if turn.state == "pending"}
-    return sorted(pending | set(journal.numbers(session)))
+    return tuple(_close(record, one) for one in _left(record, journal, session))
 
 
 @dataclass(frozen=True, slots=True)
 class _Left:
+    """`message` is None of what nobody said; without `steps` there is nothing to be told of it."""
+
     session: str
     number: int
-    turns: Sequence[Turn]
-
-    @property
-    def message(self) -> Turn | None:
-        """None of what nobody said."""
-        turn = self.turns[self.number] if self.number < len(self.turns) else None
-        return turn if turn is not None and turn.state == "pending" else None
+    message: Turn | None = None
+    steps: tuple[JournalledStep, ...] = ()
+    ends: tuple[Mark, ...] = ()
 
 
-def _close(record: AgentRecord, journal: StepJournal, left: _Left) -> Entry:
-    steps, marks = journal.read(left.session, left.number)
-    followed = tuple(turn for step in steps for turn in _followed(record, step))
-    body, state = _body(left, steps, followed), None
-    if (message := left.message) is not None:
-        ended = replace(message, state="complete" if followed else "failed")
-        body |= {"asked": turn_digest(ended), **_attached(message)}
+def _left(record: AgentRecord, journal: StepJournal, session: str) -> list[_Left]:
+    """Messages without an end, and what the agent had begun by itself."""
+    turns, journalled = record.turns(session), journal.turns(session)
+    found: list[_Left] = []
+    for number, turn in enumerate(turns):
+        if turn.state == "pending":
+            own = next((one for one in journalled if _is_of(one, number, turn)), None)
+            steps, ends = ((), ()) if own is None else (own.steps, own.ends)
+            found.append(_Left(session, number, turn, steps, ends))
+    taken = {mark.key for one in found for mark in one.ends}
+    for one in journalled:
+        if one.ends[0].key not in taken:
+            inner = bool(one.steps) and "inner" in one.steps[0].turn
+            known = inner and turn_digest(one.steps[0].said) in map(turn_digest, turns)
+            steps = one.steps if inner and not known else ()
+            found.append(_Left(session, one.number, None, steps, one.ends))
+    return found
+
+
+def _is_of(journalled: JournalledTurn, number: int, message: Turn) -> bool:
+    """Whether the steps are those of an answer to the message: of what nobody said they are not."""
+    if journalled.number != number or not journalled.steps:
+        return False
+    first = journalled.steps[0]
+    asked = first.asked.get("message") == digest(message.text.encode())
+    return asked and "inner" not in first.turn
+
+
+def _close(record: AgentRecord, left: _Left) -> Entry:
+    opening = left.steps[0].opening if left.steps else ()
+    followed = (*opening, *(turn for step in left.steps for turn in _followed(record, step)))
+    body, state = _body(left, followed), None
+    if left.message is not None:
+        ended = replace(left.message, state="complete" if followed else "failed")
+        body |= {"asked": turn_digest(ended), **_attached(left.message)}
         state = ended.state
+    told = left.steps[0].told if left.steps else ()
+    body |= {"told": list(told)} if told else {}
+    marks = (*left.ends, *map(entries.told_mark, told))
     writes = TurnWrites(left.session, left.number, state, followed)
     return record.append("turn", body, marks=marks, turns=writes)
 
 
-def _body(
-    left: _Left, steps: Sequence[JournalledStep], followed: Sequence[Turn]
-) -> dict[str, object]:
+def _body(left: _Left, followed: Sequence[Turn]) -> dict[str, object]:
     about: dict[str, object] = {"session": left.session, "number": left.number}
+    first = left.steps[0] if left.steps else None
     if (message := left.message) is not None:
         about |= {} if message.replaces is None else {"replaces": message.replaces}
         asked: dict[str, object] = {"message": digest(message.text.encode())}
     else:
-        asked = dict(steps[0].asked) if steps else {}
-    about |= {**(steps[0].turn if steps else {}), "failure": LEFT}
+        about |= {} if first is not None else {"inner": "unknown"}
+        asked = dict(first.asked) if first is not None else {"instruction": digest(b"")}
+    about |= {**(first.turn if first is not None else {}), "failure": LEFT}
     body: dict[str, object] = {"turn": about, "digests": asked}
-    body |= {"calls": [dict(step.call) for step in steps]} if steps else {}
+    body |= {"calls": [dict(step.call) for step in left.steps]} if left.steps else {}
     return body | ({"acted": [turn_digest(turn) for turn in followed]} if followed else {})
 
 
-def _followed(record: AgentRecord, step: JournalledStep) -> tuple[Turn, Turn]:
-    return step.said, result_turn([_outcome(record, call) for call in step.calls])
+def _followed(record: AgentRecord, step: JournalledStep) -> tuple[Turn, ...]:
+    came = [_outcome(record, call) for call in step.calls]
+    results = [outcome for outcome in came if outcome.state != "deferred"]
+    return (step.said, result_turn(results)) if results else (step.said,)
 
 
 def _outcome(record: AgentRecord, call: JournalledCall) -> Outcome:

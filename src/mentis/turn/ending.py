@@ -78,7 +78,7 @@ class TurnRecorder:
         outcomes = [outcome for step in self.steps for outcome in step.outcomes]
         turn = self._turn(stimulus, number, reply, failure=failure)
         # A beat writes to nobody: what is news stays so, until somebody can be told.
-        told = self.told if self._heard(reply) and stimulus.mode != "beat" else ()
+        told = self.told if self._heard and stimulus.mode != "beat" else ()
         if stimulus.delivers and failure is None and was_delivered(reply, outcomes):
             told = (*told, stimulus.delivers)
         turn |= {"told": list(told)} if told else {}
@@ -150,9 +150,10 @@ class TurnRecorder:
         state = None if question is None else question.state
         return TurnWrites(self.session, number, state, turns)
 
-    def _heard(self, reply: Reply) -> bool:
+    @property
+    def _heard(self) -> bool:
         """Something came back, so that the model has read what it was shown."""
-        return self.repeat is None and bool(reply.raw)
+        return self.repeat is None and any(call.reply.raw for call in self.calls)
 
     def _windowed(self, reply: Reply, outcomes: Sequence[Outcome]) -> dict[str, object]:
         declared = self.composed.request.tool_declarations

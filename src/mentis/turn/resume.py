@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from mentis.errors import UsageError
+from mentis.errors import BadInput, UsageError
 from mentis.record.agent_record import AgentRecord
 from mentis.record.inputs import ConversationHistory
 from mentis.record.late_outcomes import waiting_keys, with_late_outcomes
 from mentis.record.stored_turns import acts, result_turn
 from mentis.record.threads import is_message, told_numbers
+from mentis.render.pairing import pair
 from mentis.values.action import Action, Outcome
 from mentis.values.part import ToolCallPart, ToolResultPart
 from mentis.values.recalled import Stimulus
@@ -65,17 +66,20 @@ def waiting_message(record: AgentRecord, session: str, news: Collection[str]) ->
     number = _last_message(record.turns(session))
     if number is None:
         return None
+    if open_calls(record.turns(session), number):
+        return None  # the caller brings results first
     over = resumed_keys(resumed_history(record, session, number))
     return number if over.intersection(news) else None
 
 
 def open_calls(turns: Sequence[Turn], number: int) -> dict[str, ToolCallPart]:
     """The calls that followed a message and have no result, by their ids."""
-    _, thread = _split(turns, number)
-    parts = [part for place in thread for part in turns[place].parts]
-    answered = {part.call_id for part in parts if isinstance(part, ToolResultPart)}
-    calls = (part for part in parts if isinstance(part, ToolCallPart))
-    return {call.id: call for call in calls if call.id not in answered}
+    _, numbers = _split(turns, number)
+    thread = [turns[place] for place in numbers]
+    answered = pair(thread).answers  # an id may have been used before
+    parts = {(n, p): part for n, turn in enumerate(thread) for p, part in enumerate(turn.parts)}
+    calls = {place: part for place, part in parts.items() if isinstance(part, ToolCallPart)}
+    return {call.id: call for place, call in calls.items() if place not in answered}
 
 
 def deferred_message(
@@ -87,6 +91,8 @@ def deferred_message(
     turns = record.turns(session)
     number = _last_message(turns)
     calls = {} if number is None else open_calls(turns, number)
+    if number is not None and not calls and _was_brought(turns, number, results):
+        return number, ()  # nobody answered them: they are told once more
     if number is None or not calls:
         raise UsageError(
             f"in session {session!r} no call waits for a result",
@@ -103,7 +109,24 @@ def deferred_message(
     return number, tuple(_outcome(named[call_id], call) for call_id, call in calls.items())
 
 
+def _was_brought(
+    turns: Sequence[Turn], number: int, results: Mapping[str, str] | Sequence[ToolResultPart]
+) -> bool:
+    """Whether these are the last thing in the conversation, and nothing was said to them."""
+    last = turns[-1].parts if turns and len(turns) - 1 > number else ()
+    there = {part.call_id: part.text for part in last if isinstance(part, ToolResultPart)}
+    given = {part.call_id for part in _parts(results, {})}
+    return bool(there) and given == set(there)
+
+
 def _outcome(part: ToolResultPart, call: ToolCallPart) -> Outcome:
+    try:
+        part.text.encode()
+    except UnicodeEncodeError as error:
+        raise BadInput(
+            f"the result of call {call.id!r} holds half a surrogate pair",
+            hint="decode the text properly where it comes in",
+        ) from error
     action = Action(call.name, call.arguments, call_id=call.id)
     return Outcome(action, "crashed" if part.failed else "done", text=part.text, source="caller")
 

@@ -13,7 +13,7 @@ from mentis.ask.caching import CacheReport, settle_calls
 from mentis.ask.calls import ModelCall, combine_replies, total
 from mentis.ask.inquiry import Inquiry
 from mentis.ask.reservation import BudgetReservation
-from mentis.errors import ComposeError, Defect, OutputInvalid
+from mentis.errors import ComposeError, Defect, OutputInvalid, RenderError
 from mentis.library.acts import DOORWAY
 from mentis.ports.token_counter import TokenCounter
 from mentis.record.inputs import ComposedPrompt, continue_inputs
@@ -132,7 +132,8 @@ class TurnRun:
     def correction(self, text: str) -> RouteAttempt:
         """An attempt with other words, on the route for corrections if there is one."""
         route = self.parts.models.correction or self.attempt.route
-        if before := self.continuation:
+        before, inputs = self.continuation, self.prompt.prompt.inputs
+        if before or (inputs is not None and inputs.history.thread):
             other = RoutePrompt(route, self.compose(route, self.stimulus))
             prompt = self.prompt if route == self.prompt.route else other
             asked = Turn("user", (TextPart(text),), Trust.UNTRUSTED)
@@ -156,7 +157,7 @@ class TurnRun:
         try:
             # The prompt is that of the first step: nothing that stands before the steps changes.
             self.inquiry.go_on(_attempt(self.parts, self.prompt, self.continuation))
-        except ComposeError:  # the results have no room: the next turn may make some
+        except (ComposeError, RenderError):  # no room for the results, or no way to say them
             self.stop = "context"
             return None
         self.inquiry.heard = False

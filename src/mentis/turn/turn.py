@@ -474,10 +474,11 @@ def _journalled(
         return ()
     listed = tuple(JournalledCall(c.action.call_id, c.action.type, c.key) for c in calls)
     turn, asked = stimulus_fields(run.stimulus)
-    step = JournalledStep(said[0], listed, turn, asked, call.entry_fields())
+    fields, told = call.entry_fields(), () if run.dry else told_keys(run)
+    step = JournalledStep(said[0], listed, turn, asked, fields, run.opening, told)
     journal = StepJournal(record.ledger, record.agent, who.secret)
     with suppress(BadInput, NotCanonical, UnicodeError):
-        mark = journal.mark(place.session, place.number, len(run.journal), step)
+        mark = journal.mark(place.session, place.number, run.journal, step)
         run.journal.append(mark)
         return (mark,)
     return ()
@@ -587,7 +588,6 @@ def _result(run: TurnRun, session: str, reply: Reply, entry: Entry) -> TurnResul
 
 def _recorder(run: TurnRun, session: str) -> TurnRecorder:
     recorder = recorder_of(run.parts.record, run.parts.inputs, run.inquiry, session)
-    first = run.inquiry.calls[0]
     return replace(
         recorder,
         repeat=run.repeat,
@@ -596,10 +596,16 @@ def _recorder(run: TurnRun, session: str) -> TurnRecorder:
         stop=run.stop,
         journal=tuple(run.journal),
         settled=run.settled,
-        told=() if run.dry else (*told_in(first.composed.request), *sorted(run.resumed)),
+        told=() if run.dry else told_keys(run),
         about=run.about,
         window=None if run.dry else run.present.window,
     )
+
+
+def told_keys(run: TurnRun) -> tuple[str, ...]:
+    """The acts whose outcome is news to the model: told beside the message, or in the thread."""
+    first = run.inquiry.calls[0].composed if run.inquiry.calls else run.attempt.composed
+    return (*told_in(first.request), *sorted(run.resumed))
 
 
 async def run_shielded(keep: Callable[[], T]) -> T:

@@ -285,7 +285,9 @@ class _Reading:
             turns[place] = replace(turns[place], state="pending")
         for place in row.amended:
             ledger, agent = self.record.ledger, self.record.agent
-            (turns[place],) = with_late_outcomes(turns[place : place + 1], ledger, agent)
+            (turns[place],) = with_late_outcomes(
+                turns[place : place + 1], ledger, agent, before=self.entry.index
+            )
         told = ConversationHistory(session, tuple(turns), numbers, row.amended, row.fenced)
         return self._with_thread(told, talk)
 
@@ -299,7 +301,9 @@ class _Reading:
             raise _gone(self.entry, f"a turn of session {history.session!r} that it goes on with")
         for place in row.thread_amended:
             ledger, agent = self.record.ledger, self.record.agent
-            (turns[place],) = with_late_outcomes(turns[place : place + 1], ledger, agent)
+            (turns[place],) = with_late_outcomes(
+                turns[place : place + 1], ledger, agent, before=self.entry.index
+            )
         return replace(
             history, thread=tuple(turns), thread_numbers=numbers, thread_amended=row.thread_amended
         )
