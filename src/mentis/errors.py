@@ -37,6 +37,7 @@ MentisError
 │   ├── DownloadError        download          weights could not be fetched
 │   ├── EngineFailed         engine-failed     the embedded model stopped working
 │   ├── ActFailed            act-failed        an act says why it was not done
+│   ├── SessionBusy          session-busy      too many messages of a session wait already
 │   ├── ProviderUnreachable  provider-unreachable  no connection, or it broke before an answer
 │   ├── ProviderRefused      provider-refused  the provider answered with an error
 │   └── ProviderPaused       provider-paused   it failed too often in a row to be asked again now
@@ -235,6 +236,10 @@ class ActFailed(WorldError):
     ) -> None:
         super().__init__(message, hint=hint, state=state)
         self.state: ActFailure = state
+
+
+class SessionBusy(WorldError):
+    code = "session-busy"
 
 
 class ProviderUnreachable(WorldError):

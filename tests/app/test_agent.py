@@ -396,26 +396,6 @@ async def test_a_message_that_is_none_is_refused_and_leaves_nothing(home: Path, 
         assert agent.entries() == ()
 
 
-async def test_one_agent_answers_one_message_at_a_time(home: Path) -> None:
-    async with open_agent(home, EventsProvider(said("One"), then="wait")) as agent:
-        refused: list[UsageError] = []
-
-        def ask_again(delta: Delta) -> None:
-            if isinstance(delta, TextDelta):
-                tasks.start_soon(second)
-
-        async def second() -> None:
-            try:
-                await agent.chat("Two?")
-            except UsageError as error:
-                refused.append(error)
-            agent.interrupt()
-
-        async with anyio.create_task_group() as tasks:
-            await agent.chat("One?", on_delta=ask_again)
-    assert len(refused) == 1
-
-
 async def test_sessions_are_apart(home: Path) -> None:
     async with open_agent(home, ScriptedProvider(["One.", "Two."])) as agent:
         await agent.chat("First", session="work")

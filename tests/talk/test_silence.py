@@ -51,6 +51,28 @@ async def test_a_busy_store_is_looked_at_again_and_ends_no_thought(
     assert left == []
 
 
+async def test_somebody_who_waits_for_the_thought_to_end_breaks_it_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks(monkeypatch, *[1] * 50)
+    broken, awaited = Event(), [False, False, True]
+
+    async def think() -> str:
+        await broken.wait()
+        return "broken off"
+
+    with fail_after(20):
+        thought = await unless_somebody_speaks(
+            RECORD,
+            "main",
+            think,
+            break_off=broken.set,
+            poll=0.0,
+            is_awaited=lambda: awaited.pop(0),
+        )
+    assert (thought, awaited) == ("broken off", [])
+
+
 async def test_a_store_that_cannot_be_read_breaks_the_thought_off_and_is_the_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

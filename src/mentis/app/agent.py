@@ -36,7 +36,7 @@ from mentis.ask.previous import read_previous
 from mentis.codec.option_check import check_options
 from mentis.codec.request_check import check_request
 from mentis.compose.compose import Composition
-from mentis.errors import BadInput, MentisError, UsageError
+from mentis.errors import BadInput, MentisError, StoreLocked, UsageError
 from mentis.home.events import OnEvent
 from mentis.home.parts import Parts
 from mentis.home.routes import open_routes, open_stage
@@ -67,6 +67,7 @@ from mentis.talk.live import LiveSession
 from mentis.talk.persona_reading import progress
 from mentis.talk.persona_update import Upkeep, update_persona, updates_due
 from mentis.talk.schedule import BeatSchedule
+from mentis.talk.session_queue import QueuePlace, SessionQueue
 from mentis.talk.sessions import check_unbegun, first_message, message_again, sessions_of, set_title
 from mentis.talk.silence import DueAfterthought, due_afterthought_of, unless_somebody_speaks
 from mentis.talk.summaries import SessionSummary, SessionTitle, make_title, summarise
@@ -77,8 +78,8 @@ from mentis.tools.builtin_acts import open_states
 from mentis.turn.agent_parts import AgentParts
 from mentis.turn.deliveries import deliverable_outcomes, delivery_session, news_for_turn
 from mentis.turn.lock import exclusive
-from mentis.turn.news_lock import hold_news_lock
-from mentis.turn.output import OutputPieces, output_form, schema_form
+from mentis.turn.news_lock import deliver_alone
+from mentis.turn.output import OutputForm, OutputPieces, output_form, schema_form
 from mentis.turn.recaller import RecallResult, RecallScope, empty_recall
 from mentis.turn.replay.fork import (
     Fork,
@@ -177,8 +178,9 @@ class Agent:
         self._environ = environ
         self._database = database
         self._settings = settings
-        self._reading: CancelScope | None = None
-        self._updates: set[CancelScope] = set()
+        self._queue = SessionQueue(settings.model.turn.queue)
+        self._tick: CancelScope | None = None
+        self._updates: dict[CancelScope, str] = {}
 
     @classmethod
     def open(
@@ -404,18 +406,39 @@ class Agent:
         a JSON Schema. `result.output` is of that type; where no answer comes to that, also asked
         again, OutputInvalid says why, and the turn is in the record.
         """
-        parts = self._calling(options)
         form = None if output is None else output_form(output)
-        if results:
-            stimulus = await self._with_results(message, session, results)
-        else:
-            stimulus = await to_thread.run_sync(self._stimulus, message)
-        if form is not None:
-            stimulus = replace(stimulus, output=form.schema)
-        elif stimulus.output is not None:  # as it was asked for before
-            form = schema_form(stimulus.output)
-        tell = on_delta or _ignore
-        async with self._answering(session) as (reading, left):
+        talk = partial(self._talk, form=form, on_delta=on_delta, options=options)
+        with self._queue.join(checked_id(session, "session")) as place:
+            if results:
+                async with self._going_on(session):
+                    return await talk(place, partial(self._with_results, message, session, results))
+            stimulus = await to_thread.run_sync(self._stimulus, message)  # refused at once
+            return await talk(place, lambda: stimulus)
+
+    def _going_on(self, session: str) -> AbstractAsyncContextManager[object]:
+        """One at a time goes on with a turn of a session, over all processes."""
+        return exclusive(self._parts.record, self._parts.who, f"resume.{session}")
+
+    async def _talk(
+        self,
+        place: QueuePlace,
+        find: Callable[[], Stimulus],
+        *,
+        form: OutputForm[Any] | None = None,
+        on_delta: OnDelta | None,
+        options: CallOptions | None,
+    ) -> TurnResult:
+        """A turn with the message that `find` has when nobody else is at the session."""
+        parts, session, tell = self._calling(options), place.session, on_delta or _ignore
+        async with self._at_turn(place) as (reading, left):
+            stimulus = await to_thread.run_sync(find)
+            if stimulus.results:
+                received = await parts.acting.receive(stimulus.results)
+                stimulus = replace(stimulus, results=received)
+            if form is not None:
+                stimulus = replace(stimulus, output=form.schema)
+            elif stimulus.output is not None:  # as it was asked for before
+                form = schema_form(stimulus.output)
             if parts.models.route.options.cache_diagnostics:
                 compared = partial(parts.models.comparing, session)
                 parts = parts.asking(await to_thread.run_sync(compared))
@@ -429,7 +452,7 @@ class Agent:
             )
         result = with_left_behind(result, left)
         if summary_due(result, self._parts.sources.settings):
-            result = await self._summed_up(result)
+            result = await self._summed_up(place, result)
         return result
 
     async def resume(
@@ -441,7 +464,8 @@ class Agent:
         None where nothing has been decided, or somebody wrote since: the next turn tells it then.
         """
         checked_id(session, "session")
-        await self._parts.acting.begin()
+        await self._parts.acting.begin(session)
+        await self._parts.acting.wait_for_approved()
         record, inputs = self._parts.record, self._parts.inputs
 
         def waiting() -> int | None:
@@ -454,7 +478,7 @@ class Agent:
         again = partial(message_again, record, inputs, session, number)
         stimulus = replace(await to_thread.run_sync(again), replaces=None)
         stimulus = replace(stimulus, inner=RESUME, resumes=number)
-        async with self._answering(session) as (reading, _):
+        async with self._answering(session) as (reading, _), self._going_on(session):
             # Somebody may have been faster, or have written in between.
             if await to_thread.run_sync(waiting) != number:
                 return None
@@ -480,9 +504,12 @@ class Agent:
         options: CallOptions | None = None,
     ) -> TurnResult:
         """Ask once more with the last message; the earlier answer is kept, and no longer told."""
-        again = partial(message_again, self._parts.record, self._parts.inputs)
-        stimulus = await to_thread.run_sync(again, checked_id(session, "session"))
-        return await self.chat(stimulus, session=session, on_delta=on_delta, options=options)
+
+        def again() -> Stimulus:
+            return self._stimulus(message_again(self._parts.record, self._parts.inputs, session))
+
+        with self._queue.join(checked_id(session, "session")) as place:
+            return await self._talk(place, again, on_delta=on_delta, options=options)
 
     async def edit(
         self,
@@ -494,10 +521,13 @@ class Agent:
         options: CallOptions | None = None,
     ) -> TurnResult:
         """Say message `number` in other words; what followed it is kept, and no longer told."""
-        checked_id(session, "session")
         again = partial(message_again, self._parts.record, self._parts.inputs, text=text)
-        stimulus = await to_thread.run_sync(again, session, number)
-        return await self.chat(stimulus, session=session, on_delta=on_delta, options=options)
+
+        def edited() -> Stimulus:
+            return self._stimulus(again(session, number))
+
+        with self._queue.join(checked_id(session, "session")) as place:
+            return await self._talk(place, edited, on_delta=on_delta, options=options)
 
     async def start_conversation(
         self,
@@ -508,11 +538,13 @@ class Agent:
     ) -> TurnResult:
         """Let the agent begin the conversation; only what it says is kept."""
         parts = self._parts
-        checked_id(session, "session")
-        present = await to_thread.run_sync(parts.look)
-        await to_thread.run_sync(check_unbegun, parts.record, session)
-        stimulus = await to_thread.run_sync(first_message, parts.who, parts.models, present)
-        return await self.chat(stimulus, session=session, on_delta=on_delta, options=options)
+
+        def first() -> Stimulus:
+            check_unbegun(parts.record, session)
+            return self._stimulus(first_message(parts.who, parts.models, parts.look()))
+
+        with self._queue.join(checked_id(session, "session")) as place:
+            return await self._talk(place, first, on_delta=on_delta, options=options)
 
     async def afterthought(
         self, *, session: str = "main", on_delta: OnDelta | None = None
@@ -532,11 +564,11 @@ class Agent:
         parts = self._staged("persona_update")
         checked_id(session, "session")
         scope = CancelScope()
-        self._updates.add(scope)
+        self._updates[scope] = session
         try:
             return await update_persona(parts, session, trigger=trigger, reading=scope)
         finally:
-            self._updates.discard(scope)
+            del self._updates[scope]
 
     def update_progress(self, *, session: str = "main") -> Progress:
         """How far a session is from the next update of the memory files."""
@@ -599,7 +631,12 @@ class Agent:
             return None
         think = partial(self.afterthought, session=due.session)
         return await unless_somebody_speaks(
-            self._parts.record, due.session, think, break_off=self.interrupt, poll=poll
+            self._parts.record,
+            due.session,
+            think,
+            break_off=partial(self.interrupt, due.session),
+            poll=poll,
+            is_awaited=partial(self._queue.is_awaited, due.session),
         )
 
     async def make_title(self, *, session: str = "main") -> SessionTitle:
@@ -614,18 +651,24 @@ class Agent:
 
     async def summarise(self, *, session: str = "main") -> SessionSummary | None:
         """Have all but the newest turns told as a summary from now on; None if there are none."""
-        present = await to_thread.run_sync(self._parts.look)
-        async with self._answering(session) as (reading, _):
-            return await summarise(self._parts, present, session, reading=reading)
+        with self._queue.join(checked_id(session, "session")) as place:
+            return await self._summarise(place)
+
+    async def _summarise(self, place: QueuePlace) -> SessionSummary | None:
+        async with self._at_turn(place) as (reading, _):
+            present = await to_thread.run_sync(self._parts.look)
+            return await summarise(self._parts, present, place.session, reading=reading)
 
     def sessions(self) -> tuple[Session, ...]:
         """The conversations of this persona, the oldest first."""
         return sessions_of(self._parts.record)
 
-    async def _summed_up(self, result: TurnResult) -> TurnResult:
-        """Where no summary comes, what did not fit stays left out: the turn is not lost for it."""
+    async def _summed_up(self, place: QueuePlace, result: TurnResult) -> TurnResult:
+        """Before whoever waits is answered. Where no summary comes, what did not fit stays left
+        out: the turn is not lost for it.
+        """
         try:
-            await self.summarise(session=result.session)
+            await self._summarise(place)
         except MentisError as error:
             return with_note(result, Degradation("summary", f"none was made: {error.message}"))
         return result
@@ -640,10 +683,18 @@ class Agent:
     async def _answering(
         self, session: str
     ) -> AsyncGenerator[tuple[CancelScope, tuple[Entry, ...]], None]:
-        """One answer at a time; what another process left behind in the session is settled."""
-        checked_id(session, "session")
-        record, who = self._parts.record, self._parts.who
-        async with self._one_at_a_time() as reading, turn_lock(record, who, session) as left:
+        """After everybody who came to the session before."""
+        with self._queue.join(checked_id(session, "session")) as place:
+            async with self._at_turn(place) as answering:
+                yield answering
+
+    @asynccontextmanager
+    async def _at_turn(
+        self, place: QueuePlace
+    ) -> AsyncGenerator[tuple[CancelScope, tuple[Entry, ...]], None]:
+        """Once it is its turn; what another process left behind in the session is settled."""
+        reading = await place.wait()
+        async with turn_lock(self._parts.record, self._parts.who, place.session) as left:
             yield reading, left
 
     def replay(self, index: int, *, step: int = 1) -> Replay:
@@ -716,8 +767,8 @@ class Agent:
         """
         parts = self._staged("beat")
         async with (
-            self._answering(BEATS) as (reading, _),
             exclusive(parts.record, parts.who, "beat") as record,
+            self._answering(BEATS) as (reading, _),
         ):
             return await make_beat(
                 replace(parts, record=record),
@@ -750,18 +801,20 @@ class Agent:
         somebody is being answered there, or told of it: a message and its answer stay together.
         """
         parts = self._parts
-        place = session or await to_thread.run_sync(delivery_session, parts.record, outcome)
-        checked_id(place, "session")
-        async with (
-            self._one_at_a_time() as reading,
-            exclusive(parts.record, parts.who, "delivery") as record,
-        ):
-            parts = replace(parts, record=record)
-            with hold_news_lock(parts.who):
-                async with delivery_lock(record, parts.who, place):
-                    return await make_delivery(
-                        parts, outcome, session=place, on_delta=on_delta or _ignore, reading=reading
-                    )
+        chosen = session or await to_thread.run_sync(delivery_session, parts.record, outcome)
+        with self._queue.join(checked_id(chosen, "session")) as place:
+            reading = await place.wait()
+            async with exclusive(parts.record, parts.who, "delivery") as record:
+                parts = replace(parts, record=record)
+                with deliver_alone(parts.claims, parts.who, outcome):
+                    async with delivery_lock(record, parts.who, chosen):
+                        return await make_delivery(
+                            parts,
+                            outcome,
+                            session=chosen,
+                            on_delta=on_delta or _ignore,
+                            reading=reading,
+                        )
 
     async def deliverable_outcomes(self) -> tuple[Outcome, ...]:
         """What came of acts that somebody waits for, and can be delivered. What a person has
@@ -810,10 +863,18 @@ class Agent:
         only: Collection[str] | None,
     ) -> TickResult:
         """The tick of a loop, whose timers and folders hand over senses of the program's own."""
-        async with self._one_at_a_time() as reading:
-            return await self._cortex.run(
-                senses, emit=emit, strict=strict, taken=taken, only=only, reading=reading
+        if self._tick is not None:
+            raise StoreLocked(
+                f"a tick of {self._parts.who.persona.id} is going on already, by this agent",
+                hint="wait until it is over: there is one at a time",
             )
+        self._tick = CancelScope()
+        try:
+            return await self._cortex.run(
+                senses, emit=emit, strict=strict, taken=taken, only=only, reading=self._tick
+            )
+        finally:
+            self._tick = None
 
     async def backlog(self) -> Backlog:
         """What it has to think about without a new sense; a tick with nothing costs nothing."""
@@ -875,15 +936,20 @@ class Agent:
         states = open_states(self._database, self._parts.record.clock)
         return Cortex(self._parts, states, self._environ)
 
-    def interrupt(self) -> None:
-        """End the answer that is being read; `chat` returns what came so far, marked so. A tick
+    def interrupt(self, session: str | None = None) -> None:
+        """End the answers that are being read, of one session or of all; `chat` returns what came
+        so far, marked so. Whoever waits in the session is answered next. Without a session a tick
         ends too: what was not decided by then is not, and what it was told of comes again.
         """
-        for update in self._updates if self._reading is None else ():
-            update.cancel()
-        if self._reading is not None:
-            self._parts.acting.interrupt()
-            self._reading.cancel()
+        reading = [*self._queue.reading(session)]
+        reading += [] if self._tick is None or session is not None else [self._tick]
+        if reading:
+            self._parts.acting.interrupt(session)
+        else:
+            chosen = self._updates.items()
+            reading = [scope for scope, place in chosen if session in (None, place)]
+        for scope in reading:
+            scope.cancel()
 
     @overload
     def stream(
@@ -982,18 +1048,6 @@ class Agent:
     ) -> None:
         await self.aclose()
 
-    @asynccontextmanager
-    async def _one_at_a_time(self) -> AsyncGenerator[CancelScope, None]:
-        if self._reading is not None:
-            raise UsageError(
-                "this agent is answering already", hint="wait for the answer, or open another agent"
-            )
-        self._reading = CancelScope()
-        try:
-            yield self._reading
-        finally:
-            self._reading = None
-
     def _kept_turn(self, index: int, step: int) -> RecordedTurn:
         parts, home = self._parts, Home(self._database.path.parent)
         segments = open_segments(home, self._settings, parts.who.persona.id, parts.who.agent)
@@ -1017,13 +1071,13 @@ class Agent:
             self._assembler = TaskAssembler(self._parts, self._environ, on_event=self._on_event)
         return self._assembler
 
-    async def _with_results(
+    def _with_results(
         self,
         message: str | Stimulus,
         session: str,
         results: Mapping[str, str] | Sequence[ToolResultPart],
     ) -> Stimulus:
-        """The message whose calls are answered, with the results as they may be told."""
+        """The message whose calls are answered, with the results. It blocks."""
         if message:
             raise UsageError(
                 "a message and results were given at once",
@@ -1031,11 +1085,9 @@ class Agent:
             )
         checked_id(session, "session")
         record, inputs = self._parts.record, self._parts.inputs
-        find = partial(deferred_message, record, session, results)
-        number, given = await to_thread.run_sync(find)
-        again = await to_thread.run_sync(message_again, record, inputs, session, number)
-        received = await self._parts.acting.receive(given)
-        return replace(again, replaces=None, inner=RESUME, resumes=number, results=received)
+        number, given = deferred_message(record, session, results)
+        again = message_again(record, inputs, session, number)
+        return replace(again, replaces=None, inner=RESUME, resumes=number, results=given)
 
     def _stimulus(self, message: str | Stimulus) -> Stimulus:
         """The message, if it is one, with its files read and everything inside the limits."""

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from threading import RLock
 
 from mentis.engines.counters import counter_for, learn
 from mentis.engines.estimate import EstimatingCounter
@@ -58,9 +59,10 @@ class Caching:
 
     def __init__(self, recent: Callable[[], Iterable[Entry]]) -> None:
         self._recent = recent
-        self._sent: list[Footprint] | None = None
+        self._sent: tuple[Footprint, ...] | None = None
         self._calibrations: dict[str, Calibration] = {}
         self._last: dict[tuple[str, str, str], Rendering] = {}
+        self._lock = RLock()  # turns side by side learn at once
         self.named = NamedCaches()
 
     def counter(self, route: Route) -> TokenCounter:
@@ -122,7 +124,8 @@ class Caching:
             expected = TokenCount(math.ceil(held.tokens * ratio))
             prompt = TokenCount(prompt.tokens + expected.tokens)
         place = (session, route.name, route.model)
-        apart = compare(self._last[place], rendering) if place in self._last else None
+        before = self._last.get(place)
+        apart = None if before is None else compare(before, rendering)
         verdict = verdict_of(expected, usage.cache_read)
         if apart is not None and apart.lost:
             reasons = [*reasons, self._changed(apart, route)]
@@ -132,7 +135,7 @@ class Caching:
             more = "the provider knew more of it than finished calls of this agent had sent"
             reasons = [*reasons, more]
         asked = reply if reply is not None and route.options.cache_diagnostics else None
-        lost = None if place not in self._last else apart.lost if apart else ()
+        lost = None if before is None else apart.lost if apart else ()
         word = hear_provider(asked, rendering, verdict, lost=lost)
         footprint = Footprint(
             route.name,
@@ -160,9 +163,10 @@ class Caching:
         return CacheReport(made, {**footprint.entry_fields(taught), **word.entry_fields()})
 
     def _keep(self, place: tuple[str, str, str], rendering: Rendering) -> None:
-        self._last[place] = rendering
-        if len(self._last) > _KEPT:
-            del self._last[next(iter(self._last))]
+        with self._lock:
+            self._last[place] = rendering
+            if len(self._last) > _KEPT:
+                del self._last[next(iter(self._last))]
 
     def last_reply(self, session: str, route: Route) -> str:
         """The provider's id of the last answer there, where one was kept."""
@@ -172,24 +176,27 @@ class Caching:
                 return each.reply
         return ""
 
-    def _footprints(self) -> list[Footprint]:
-        if self._sent is None:
-            self._sent = []
-            for footprint, reported in footprints_in(self._recent()):
-                self._remember(footprint, reported)
-        return self._sent
+    def _footprints(self) -> tuple[Footprint, ...]:
+        with self._lock:
+            if self._sent is None:
+                self._sent = ()
+                for footprint, reported in footprints_in(self._recent()):
+                    self._remember(footprint, reported)
+            return self._sent
 
     def _remember(self, footprint: Footprint, reported: int) -> None:
-        sent = self._footprints()
-        sent.append(footprint)
-        same = [each for each in sent if each.place == footprint.place]
-        if len(same) > _KEPT:
-            sent.remove(same[0])
-        last = footprint.steps[-1] if footprint.steps else None
-        if last is None or last.counted:
-            return
-        known = self._calibrations.get(footprint.model, Calibration(footprint.model))
-        self._calibrations[footprint.model] = learn(known, estimated=last.tokens, reported=reported)
+        with self._lock:
+            sent = [*self._footprints(), footprint]
+            same = [each for each in sent if each.place == footprint.place]
+            if len(same) > _KEPT:
+                sent.remove(same[0])
+            self._sent = tuple(sent)
+            last = footprint.steps[-1] if footprint.steps else None
+            if last is None or last.counted:
+                return
+            model = footprint.model
+            known = self._calibrations.get(model, Calibration(model))
+            self._calibrations[model] = learn(known, estimated=last.tokens, reported=reported)
 
     def _steps(self, rendering: Rendering, route: Route) -> tuple[CacheStep, ...]:
         """Tokens are kept as they were counted, without correction, which may change."""

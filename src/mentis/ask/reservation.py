@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
+from threading import Lock
 from typing import TypeVar
 
 from mentis.disk.atomic import unwritable
@@ -21,6 +22,7 @@ from mentis.disk.lock import folder_lock
 from mentis.home.identity import Identity
 
 _FOLDER = "budget"
+_LOCKS: dict[Path, Lock] = {}
 T = TypeVar("T")
 
 
@@ -43,7 +45,9 @@ class BudgetReservation:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise unwritable(self._folder, error) from error
-        with folder_lock(self._folder, seconds=seconds):
+        # Turns of this process wait for each other as long as it takes, for another one no longer
+        # than `seconds`.
+        with _LOCKS.setdefault(self._folder, Lock()), folder_lock(self._folder, seconds=seconds):
             yield
 
     def others(self) -> tuple[int, Decimal]:

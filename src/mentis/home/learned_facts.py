@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from threading import Lock
 
 from mentis.codec.forms import from_json, to_object
 from mentis.disk.atomic import write_atomic
@@ -26,6 +27,7 @@ class LearnedFacts:
     def __init__(self, home: Path) -> None:
         self._path = home / FILE
         self._facts: tuple[LearnedFact, ...] | None = None
+        self._lock = Lock()
 
     def of(self, route: Route) -> tuple[LearnedFact, ...]:
         place = place_of(route)
@@ -51,8 +53,9 @@ class LearnedFacts:
     def learn(self, route: Route, lesson: LearnedFact, *, time: str) -> Route:
         """Keep it for every route to this model at this place; the route as it is from now on."""
         made = replace(lesson, place=place_of(route), time=time)
-        others = [one for one in self._read() if _key(one) != _key(made)]
-        self._write((*others, made))
+        with self._lock:  # turns side by side may learn at once
+            others = [one for one in self._read() if _key(one) != _key(made)]
+            self._write((*others, made))
         return self.taught(route)
 
     def forget(self, route: Route) -> tuple[LearnedFact, ...]:

@@ -286,6 +286,15 @@ class TurnSettings(SettingsSection):
             " their results told. 1 tells them in the next turn.",
         ),
     ] = 12
+    queue: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=10_000,
+            description="Most messages of one session that wait while another one is answered. One"
+            " more is refused. Sessions do not wait for each other.",
+        ),
+    ] = 16
 
 
 class FallbackSettings(SettingsSection):

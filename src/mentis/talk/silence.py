@@ -80,8 +80,10 @@ async def unless_somebody_speaks(
     *,
     break_off: Callable[[], None],
     poll: float,
+    is_awaited: Callable[[], bool] = lambda: False,
 ) -> T:
-    """Do it, and look every `poll` seconds whether somebody speaks meanwhile: then break it off.
+    """Do it, and look every `poll` seconds whether somebody speaks meanwhile, or waits to: then
+    break it off.
 
     A store that is busy is looked at again later. Where it cannot be read at all nobody would be
     heard: that breaks it off too, and is the error that is raised.
@@ -92,7 +94,9 @@ async def unless_somebody_speaks(
     async def listen() -> None:
         failure = None
         try:
-            while await to_thread.run_sync(_is_still, record, session, before):  # noqa: ASYNC110  # in another process
+            while not is_awaited() and await to_thread.run_sync(  # noqa: ASYNC110  # in another process
+                _is_still, record, session, before
+            ):
                 await sleep(poll)
         except MentisError as error:
             failure = error

@@ -31,7 +31,7 @@ from mentis.telemetry.spans import AgentScope, LiveSpan, agent_span, entry_attri
 from mentis.turn.agent_parts import AgentParts
 from mentis.turn.deliveries import pending_outcomes
 from mentis.turn.lock import named_lock
-from mentis.turn.news_lock import claim_news, is_delivering
+from mentis.turn.news_lock import claim_news
 from mentis.turn.snapshot import TurnSnapshot
 from mentis.turn.turn import run_shielded
 from mentis.turn.window import PART
@@ -123,7 +123,8 @@ class Cortex:
                 run = partial(
                     self._run, fresh, record, emit=listening, strict=strict, taken=rest, only=only
                 )
-                async with claim_news(self._parts.who, partial(self._news, only)) as news:
+                find, claims = partial(self._news, only), self._parts.claims
+                async with claim_news(self._parts.who, claims, find) as news:
                     result = await run(news=news, reading=scope)
                     return _tell_end(span, result)
 
@@ -171,8 +172,7 @@ class Cortex:
         news = pending_outcomes(parts.record, parts.acting, parts.sources.settings)
         left = senses_left(parts.record, parts.who, self._blobs)
         # What somebody else is told just now is nothing to think about until that is over.
-        if news.told and is_delivering(parts.who):
-            news = replace(news, told=())
+        news = replace(news, told=parts.claims.unclaimed(parts.who, news.told))
         return Backlog(
             left=len(left),
             news=len(news.told),

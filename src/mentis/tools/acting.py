@@ -5,12 +5,13 @@ Nothing is locked, started or made in the home before something is to be done.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
-from anyio import CancelScope, to_thread
+from anyio import CancelScope, Event, Lock, to_thread
 
 from mentis.act import entries
 from mentis.act.approvals import Approvals
@@ -83,17 +84,20 @@ class ActRunner:
         self._bench: DispatchParts | None = None
         self._begun = False
         self._counted = 0  # entries, from the first on, that the tally knows of
-        self._beginning: CancelScope | None = None
+        self._beginning: list[tuple[str, CancelScope]] = []  # each with its session
+        self._making = Lock()  # of the bench
+        self._approved: list[Event] = []  # set when what was approved is done
         self._faults: list[str] = []
 
     # Before a turn
 
-    async def begin(self) -> RecoveryResult:
+    async def begin(self, session: str = "") -> RecoveryResult:
         """Start the tools, and look after what is open: the first time also what a process that is
-        gone left behind, each time what waited too long and what a person has approved.
+        gone left behind, each time what waited too long and what a person has approved. `session`
+        says where the turn is that begins, if one does.
         """
         left = done = RecoveryResult()
-        with CancelScope() as self._beginning:
+        with self._interruptible(session):
             await self.tools.start()
             if self._bench is not None:
                 await self._bench.dispatcher.record(self._bench.journal.catch_up)
@@ -105,10 +109,23 @@ class ActRunner:
         self._faults = [*left.faults, *done.faults]
         return RecoveryResult((*left.outcomes, *done.outcomes), tuple(self._faults))
 
-    def interrupt(self) -> None:
-        """End what `begin` is at; what came of it is recorded, and the rest is done by the next."""
-        if self._beginning is not None:
-            self._beginning.cancel()
+    def interrupt(self, session: str | None = None) -> None:
+        """End what `begin` is at, in one session or in all; what came of it is recorded, and the
+        rest is done by the next.
+        """
+        for place, beginning in self._beginning:
+            if session in (None, place):
+                beginning.cancel()
+
+    @contextmanager
+    def _interruptible(self, session: str) -> Generator[None]:
+        beginning = (session, CancelScope())
+        self._beginning.append(beginning)
+        try:
+            with beginning[1]:
+                yield
+        finally:
+            self._beginning.remove(beginning)
 
     async def _recover(self) -> RecoveryResult:
         if not await to_thread.run_sync(self.marks, entries.OPEN):
@@ -120,7 +137,18 @@ class ActRunner:
         here, _ = await to_thread.run_sync(self.doable, keys)
         if not here:
             return RecoveryResult()
-        return await (await self.bench()).recovery.run_approved(here)
+        over = Event()
+        self._approved.append(over)
+        try:
+            return await (await self.bench()).recovery.run_approved(here)
+        finally:
+            self._approved.remove(over)
+            over.set()
+
+    async def wait_for_approved(self) -> None:
+        """Until what turns beside this one do of what was approved is done."""
+        for over in [*self._approved]:
+            await over.wait()
 
     def doable(
         self, keys: Collection[str] | None = None
@@ -257,13 +285,16 @@ class ActRunner:
 
     async def bench(self) -> DispatchParts:
         """Made the first time: from then on this process is the owner of what it begins."""
-        if self._bench is None:
-            ground = self.ground
-            owner = await to_thread.run_sync(self.owners.enter, ground.ids.new_id())
-            tally = ActTally(ground.clock)
-            await self._recount(tally)
-            self._bench = self._made(owner, tally)
-        return self._bench
+        if self._bench is not None:
+            return self._bench
+        async with self._making:  # of several turns that act for the first time
+            if self._bench is None:
+                ground = self.ground
+                owner = await to_thread.run_sync(self.owners.enter, ground.ids.new_id())
+                tally = ActTally(ground.clock)
+                await self._recount(tally)
+                self._bench = self._made(owner, tally)
+            return self._bench
 
     def _made(self, owner: Owner, tally: ActTally) -> DispatchParts:
         ground, chosen = self.ground, self.ground.act_settings

@@ -101,6 +101,7 @@ class AgentTools:
         self._servers: Servers | None = None
         self._asked: dict[str, PinChange] = {}
         self._starting: Lock | None = None
+        self._starts = 0  # how often `start` came to its end
         self._unrecorded: tuple[PinChange, ...] = ()
 
     # Before anything is started
@@ -218,13 +219,17 @@ class AgentTools:
         """
         if self._starting is None:
             self._starting = Lock()
+        before = self._starts
         async with self._starting:
+            if self._starts != before:
+                return  # somebody else did all of it while this one waited
             if self._unrecorded:
                 await to_thread.run_sync(self._pins.record, self._unrecorded)
                 self._unrecorded = ()
             if self._servers is not None:
                 await self._servers.connect_again()
             if self.is_started:
+                self._starts += 1
                 return
 
             async def take_offer(offer: Offer) -> None:
@@ -240,6 +245,7 @@ class AgentTools:
                 return
             self._servers = servers
             await servers.settle()
+            self._starts += 1
 
     def _by_first_use(self) -> dict[FirstUse, list[McpServer]]:
         groups: dict[FirstUse, list[McpServer]] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from mentis.ask.models import Models
 from mentis.home.identity import Identity
@@ -10,6 +10,7 @@ from mentis.record.agent_record import AgentRecord
 from mentis.record.stored_inputs import TurnInputStore
 from mentis.tools.acting import ActRunner
 
+from .news_lock import NewsClaims
 from .recaller import Recaller
 from .snapshot import TurnSnapshot, TurnSources, take_snapshot
 
@@ -25,6 +26,7 @@ class AgentParts:
     acting: ActRunner
     recaller: Recaller
     inputs: TurnInputStore
+    claims: NewsClaims = field(default_factory=NewsClaims)
 
     def look(self) -> TurnSnapshot:
         """How things stand now, for a whole turn or tick. It blocks."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from anyio import to_thread
@@ -102,6 +103,7 @@ class Recaller:
         self._ground = ground
         self._notes = notes
         self._recalling: RecallSources | None = None
+        self._opening = Lock()
 
     def scope(
         self,
@@ -229,10 +231,12 @@ class Recaller:
             RecallSources,  # numpy and the gloss, which most turns do without
         )
 
-        if self._recalling is None:
-            self._recalling = RecallSources(self._ground.home.path, self._notes, grows=True)
-            self._recalling.reader  # noqa: B018  # read the gloss here, in a worker thread
-        return self._recalling
+        with self._opening:
+            if self._recalling is None:
+                opened = RecallSources(self._ground.home.path, self._notes, grows=True)
+                opened.reader  # noqa: B018  # read the gloss here, in a worker thread
+                self._recalling = opened
+            return self._recalling
 
 
 def _is_owner(stimulus: Stimulus) -> bool:

@@ -152,7 +152,7 @@ async def run_turn(
     ):
         async with begin(record, acting, stimulus, session, route=route) as place:
             history = await read_history(record, stimulus, place)
-            async with claim_news(parts.who, find_news) as news:
+            async with claim_news(parts.who, parts.claims, find_news) as news:
                 now, scope = await to_thread.run_sync(look_around, parts, stimulus, session)
                 now = now if form is None else replace(now, window=None)
                 span.scope.content = now.settings.model.telemetry.content
@@ -241,7 +241,7 @@ async def begin(
     number = await run_shielded(partial(store_message, record, session, stimulus))
     place, failure = Place(session, number), None
     try:
-        await acting.begin()
+        await acting.begin(session)
         yield place
     except MentisError as error:
         failure = error

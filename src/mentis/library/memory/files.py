@@ -6,10 +6,12 @@ change is a revision; what was there before is one too, before anything is writt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
+from threading import RLock
 
 from mentis.errors import BadInput, MentisError, PersonaError, StoreConflict, StoreLocked
 from mentis.library.history import OUTSIDE, RevisionHistory, revision_words, undo_target
@@ -98,11 +100,12 @@ class PersonaMemory:
         self._manual = manual
         self._seen: dict[str, str] = {}
         self._trust: dict[str, Trust] = {}  # of what was seen
+        self._guard = RLock()  # turns side by side: a text and its trust are seen as one
 
     def read(self, name: str) -> MemoryFile:
         """A file as it is now, made from its template if it is not there yet."""
         name = checked_name(name)
-        with self._folder.lock(seconds=self._busy_seconds):
+        with self._alone(self._busy_seconds):
             text = self._present(name)
             known = self._adopt(name, text)
         return MemoryFile(
@@ -124,8 +127,9 @@ class PersonaMemory:
         problems: list[Problem] = []
         told = self._looked_through if self._manual() else self._told
         for name in NAMES:
-            text = self._as_value(name, told(name, problems), problems)
-            trust = self._trust.get(name, Trust.UNTRUSTED)
+            with self._guard:
+                text = self._as_value(name, told(name, problems), problems)
+                trust = self._trust.get(name, Trust.UNTRUSTED)
             values[f"cortex_{name}"] = GivenText(
                 text,
                 f"{name}.md",
@@ -147,10 +151,11 @@ class PersonaMemory:
     def view(self, name: str) -> MemoryFileView:
         """What a model may read of a file."""
         name = checked_name(name)
-        known = self.history(name)
+        with self._guard:
+            known = self.history(name)
+            text = self._seen[name]
         last = review_state(known)
         if not self._manual() or not last.waiting:
-            text = self._seen[name]
             return MemoryFileView(text, is_empty(name, text), self.limit, trust_of(known))
         trust = trust_of(known[: last.number])
         held = len(last.waiting)
@@ -169,7 +174,7 @@ class PersonaMemory:
         """Put `text` in place of a file. `expected` is the revision the writer has seen."""
         name = checked_name(name)
         kept, cut = self._within_limit(name, text, truncate=truncate)
-        with self._folder.lock(seconds=self._busy_seconds):
+        with self._alone(self._busy_seconds):
             old = self._present(name)
             newest = len(self._adopt(name, old))
             if expected not in (None, newest):
@@ -181,14 +186,14 @@ class PersonaMemory:
     def reset(self, name: str) -> MemoryFileWrite:
         """Back to the template; `undo` brings the text back."""
         name = checked_name(name)
-        with self._folder.lock(seconds=self._busy_seconds):
+        with self._alone(self._busy_seconds):
             old = self._present(name)
             return self._replace(name, old, template(name, self._language), "reset")
 
     def undo(self, name: str) -> MemoryFileWrite:
         """Take back the newest change that still stands."""
         name = checked_name(name)
-        with self._folder.lock(seconds=self._busy_seconds):
+        with self._alone(self._busy_seconds):
             old = self._present(name)
             target = undo_target(self._adopt(name, old))
             if target is None or target.number == 1:
@@ -199,7 +204,7 @@ class PersonaMemory:
     def accept(self, name: str, number: int, *, words: str = "") -> MemoryFileWrite:
         """Vouch for the file as it stands at revision `number`; its text stays as it is."""
         name = checked_name(name)
-        with self._folder.lock(seconds=self._busy_seconds):
+        with self._alone(self._busy_seconds):
             text = self._present(name)
             newest = len(self._adopt(name, text))
             if number != newest:
@@ -228,7 +233,7 @@ class PersonaMemory:
     def history(self, name: str) -> tuple[Revision, ...]:
         """Every revision, oldest first; a change made outside is among them."""
         name = checked_name(name)
-        with self._folder.lock(seconds=self._busy_seconds):
+        with self._alone(self._busy_seconds):
             return self._adopt(name, self._present(name))
 
     def diff(self, name: str, older: int | None = None, newer: int | None = None) -> str:
@@ -239,6 +244,12 @@ class PersonaMemory:
         old, new = (_content(name, known, number) for number in (first, last))
         labels = (f"{name}.md@{first}", f"{name}.md@{last}")
         return "\n".join(unified_diff(old.splitlines(), new.splitlines(), *labels, lineterm=""))
+
+    @contextmanager
+    def _alone(self, seconds: float) -> Generator[None]:
+        """Nobody here looks or writes meanwhile, and no other process writes."""
+        with self._guard, self._folder.lock(seconds=seconds):
+            yield
 
     def _present(self, name: str) -> str:
         """What the file holds, made from its template if need be. Callers hold the lock."""
@@ -308,7 +319,7 @@ class PersonaMemory:
 
     def _known(self, name: str) -> tuple[Revision, ...]:
         try:
-            with self._folder.lock(seconds=0):
+            with self._alone(0):
                 return self._adopt(name, self._present(name))
         except StoreLocked:  # what is written just now, nobody has looked through
             return self._history.of(self._key(name))
@@ -332,7 +343,7 @@ class PersonaMemory:
         self._seen.pop(name, None)
         self._trust.pop(name, None)
         try:
-            with self._folder.lock(seconds=0):
+            with self._alone(0):
                 text = self._present(name)
                 self._adopt(name, text)
         except StoreLocked:
