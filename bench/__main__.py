@@ -39,6 +39,7 @@ MODULES = (
     "act",
     "tick",
     "turn",
+    "sessions",
     "memory",
     "screening",
     "selection",

@@ -1,0 +1,83 @@
+"""Many conversations at once: what turns of one agent cost while its model takes its time.
+
+A model that takes 100 ms lets one session have fewer than ten turns a second. 64 sessions side by
+side must reach twenty times that rate, each turn recorded as ever: so 64 turns at once may take no
+longer than 3.2 turns one after the other.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import tempfile
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+from anyio.from_thread import start_blocking_portal
+
+from mentis import Agent, Rendering, create_home
+from mentis.values.route import Route
+
+from .harness import Pair, benchmark
+
+SESSIONS, FEW, TIMES = 64, 3, 20
+SECONDS = 0.1
+ROUTE = (
+    '\n[routes.default]\nurl = "http://127.0.0.1:9/v1"\nmodel = "m"\n[recall]\nembedder = "off"\n'
+)
+
+
+class SlowProvider:
+    """A model that thinks for 100 ms and says one word."""
+
+    @asynccontextmanager
+    async def open(
+        self, rendering: Rendering, route: Route
+    ) -> AsyncGenerator[AsyncIterator[str], None]:
+        del rendering, route
+        yield self._play()
+
+    async def _play(self) -> AsyncIterator[str]:
+        await anyio.sleep(SECONDS)
+        yield json.dumps({"choices": [{"delta": {"content": "Yes."}, "finish_reason": "stop"}]})
+        yield json.dumps({"choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 1}})
+
+
+@benchmark(
+    "sessions/64 at once",
+    against=f"{FEW} turns of one session, by 20 times the rate",
+    gate=SESSIONS / (FEW * TIMES),
+    rounds=5,
+    clock="wall",
+)
+def many_sessions() -> Pair:
+    folder = tempfile.TemporaryDirectory()
+    home = create_home(Path(folder.name) / "home")
+    with (home / "mentis.toml").open("a", encoding="utf-8") as file:
+        file.write(ROUTE)
+    entered = start_blocking_portal()
+    portal = entered.__enter__()
+    agent = Agent.open(home, provider=SlowProvider())
+
+    def close() -> None:
+        portal.call(agent.aclose)
+        entered.__exit__(None, None, None)
+        folder.cleanup()
+
+    atexit.register(close)
+
+    async def talk(session: str) -> None:
+        await agent.chat("Is it?", session=session)
+
+    async def at_once() -> None:
+        async with anyio.create_task_group() as tasks:
+            for number in range(SESSIONS):
+                tasks.start_soon(talk, f"s{number}")
+
+    async def one_by_one() -> None:
+        for _ in range(FEW):
+            await talk("alone")
+
+    return (lambda: portal.call(at_once)), (lambda: portal.call(one_by_one))
