@@ -1,8 +1,8 @@
 """Many conversations at once: what turns of one agent cost while its model takes its time.
 
 A model that takes 100 ms lets one session have fewer than ten turns a second. 64 sessions side by
-side must reach twenty times that rate, each turn recorded as ever: so three turns of each may take no
-longer than 9.6 turns one after the other.
+side must reach twenty times that rate, each turn recorded as ever: so three turns of each may take
+no longer than 9.6 turns one after the other.
 """
 
 from __future__ import annotations
