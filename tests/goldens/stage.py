@@ -26,6 +26,7 @@ from mentis import Agent, Entry, MentisError, TurnResult, create_home, open_rout
 from mentis.__main__ import main
 from mentis.codec.forms import to_object
 from mentis.testing import CountingIds, ListedScreener
+from mentis.values.action import Outcome
 from mentis.values.entry import Uptime
 
 from .server import Answer, Server, serving
@@ -298,6 +299,8 @@ def _fields(value: object) -> object:
     if names is None:
         return str(value)
     told = {name: getattr(value, name) for name in names if name not in _QUIET}
+    if isinstance(value, Outcome) and value.turn is None:  # it came later, and is not written then
+        del told["turn"]
     return {name: _plain(one) for name, one in told.items()}
 
 

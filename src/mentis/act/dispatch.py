@@ -29,7 +29,7 @@ from mentis.ports.act_handler import ActHandler
 from mentis.ports.clock import Clock
 from mentis.ports.ids import Ids
 from mentis.telemetry.spans import tool_span
-from mentis.values.act import ActCall, ActSpec, Decision, WaitingAct
+from mentis.values.act import ActCall, ActSpec, Decision, WaitingAct, asks_agent
 from mentis.values.action import Action, Outcome, OutcomeState
 from mentis.values.block import Mode
 from mentis.values.digest import Digest
@@ -313,7 +313,8 @@ class Dispatcher:
             places = self._places.setdefault(spec.name, CapacityLimiter(spec.concurrency))
             places.total_tokens = spec.concurrency
             await turn.enter_async_context(places)
-        await turn.enter_async_context(self._at_once)
+        if not asks_agent(spec):  # it may come back here for acts of its own
+            await turn.enter_async_context(self._at_once)
 
 
 def _lanes(ready: Sequence[tuple[Slot, ActIntent]]) -> list[list[tuple[Slot, ActIntent]]]:

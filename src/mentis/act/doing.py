@@ -12,8 +12,8 @@ from anyio import current_time, get_cancelled_exc_class, move_on_after
 from anyio.lowlevel import checkpoint_if_cancelled
 
 from mentis.ports.act_handler import ActHandler
-from mentis.values.act import ActCall, ActSpec
-from mentis.values.action import Outcome, OutcomeState
+from mentis.values.act import ActCall, ActSpec, asks_agent
+from mentis.values.action import InnerTurn, Outcome, OutcomeState
 from mentis.values.part import MediaPart
 from mentis.values.trust import Trust
 
@@ -91,6 +91,7 @@ def _checked(answer: object, call: ActCall, spec: ActSpec) -> Outcome:
         key=call.key,
         source=spec.source,
         screening=answer.screening if spec.source == _OURS else None,
+        turn=answer.turn if asks_agent(spec) else None,
     )
 
 
@@ -117,6 +118,8 @@ def _fault(answer: Outcome) -> str:
             return f"the {name} of its answer is {type(value).__name__}, not {kind.__name__}"
     if not _are_media(answer.media):
         return "the media of its answer are not all media parts with their bytes"
+    if not isinstance(answer.turn, InnerTurn | None):  # pyright: ignore[reportUnnecessaryIsInstance]  # foreign code
+        return "the turn of its answer is none"
     if not isinstance(answer.trust, Trust):  # pyright: ignore[reportUnnecessaryIsInstance]  # foreign code
         return "the trust of its answer is none"
     return ""

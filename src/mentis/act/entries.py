@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias, TypeVar, cast
 from mentis.codec.forms import from_json, to_object
 from mentis.errors import BadInput, StoreDamaged
 from mentis.values.act import ActCall, ActSpec, Decision, TaintedValue, WaitingAct
-from mentis.values.action import Action, Outcome, OutcomeState
+from mentis.values.action import Action, InnerTurn, Outcome, OutcomeState
 from mentis.values.cognition import Screening
 from mentis.values.digest import Digest, digest
 from mentis.values.entry import Draft, Entry
@@ -114,6 +114,8 @@ def outcome_draft(
         **verdict_fields(outcome),
         **media_fields(outcome),
     }
+    if outcome.turn is not None:
+        extra |= {"turn": to_object(outcome.turn)}
     body: dict[str, object] = {"act": _head(call, "outcome", **extra), "result": result}
     body |= _tainted(decision.tainted if decision else ())
     return _draft(body, delivery(call.key, "outcome", call.attempt))
@@ -136,6 +138,7 @@ def recorded_outcome(entry: Entry, action: Action) -> Outcome | None:
         blob=str(result.get("blob") or ""),
         size=size if isinstance(size, int) else 0,
         screening=_recorded_verdict(result.get("screening")),
+        turn=inner_turn(head.get("turn")),
     )
 
 
@@ -153,6 +156,14 @@ def _recorded_verdict(found: object) -> Screening | None:
     reason, category = (str(told.get(name) or "") for name in ("reason", "category"))
     outcome = next((one for one in _VERDICTS if one == told.get("outcome")), None)
     return None if outcome is None else Screening(outcome, reason, category)
+
+
+def inner_turn(told: object) -> InnerTurn | None:
+    """The turn that an outcome names, as its entry says."""
+    try:
+        return None if told is None else from_json(InnerTurn, json.dumps(told))
+    except (BadInput, TypeError):
+        return None
 
 
 def verdict_fields(outcome: Outcome) -> dict[str, object]:

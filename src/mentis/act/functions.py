@@ -139,7 +139,7 @@ class FunctionAct(Generic[P, R]):
             return self._outcome(call, "crashed", reason=error.message)
 
     def _failure(self, call: ActCall, error: BaseException) -> Outcome:
-        state, reason = _failed(error)
+        state, reason = failure_of(error)
         return self._outcome(call, state, reason=reason)
 
     def _outcome(
@@ -253,7 +253,7 @@ def _is_async(function: Callable[..., object]) -> bool:
     return inspect.iscoroutinefunction(plain) or inspect.iscoroutinefunction(own_call)
 
 
-def _failed(error: BaseException) -> tuple[OutcomeState, str]:
+def failure_of(error: BaseException) -> tuple[OutcomeState, str]:
     """What was raised, as a state and one text. A traceback is for the log, not for a model."""
     match error:
         case ActFailed():

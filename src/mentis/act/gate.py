@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from mentis.errors import BadInput
-from mentis.values.act import ActCall, ActSpec, Decision, Policy, Scope, TaintedValue
+from mentis.values.act import ActCall, ActSpec, Decision, Policy, Scope, TaintedValue, asks_agent
 from mentis.values.action import OutcomeState
 from mentis.values.block import Mode
 from mentis.values.json import JsonObject
@@ -154,6 +154,9 @@ def _not_in(mode: Mode, spec: ActSpec, rules: GateRules) -> str:
 def _by_policy(policy: Policy, call: ActCall, spec: ActSpec, seen: SeenRequest | None) -> Decision:
     """Only what reaches outside, or stays in the mind, depends on where its arguments came from."""
     outside, kept = spec.declaration.external_effects, scope_of(spec) in ("memory", "goal")
+    if asks_agent(spec):  # what another agent is asked is made from all that this one has read
+        lineage = Trust.UNTRUSTED if seen is None else seen.lineage
+        return replace(_ALLOWED, lineage=lineage)
     if not (outside or kept):
         return _ALLOWED
     held = _HELD if outside else _REVIEWED

@@ -102,6 +102,7 @@ from mentis.turn.turn import (
     run_turn,
     told_history,
 )
+from mentis.turn.turn_context import TurnContext
 from mentis.values.action import Outcome
 from mentis.values.assembly import AssembledPrompt
 from mentis.values.caching import CacheReconciliation, Forecast
@@ -121,6 +122,7 @@ from mentis.values.tool import ToolDeclaration
 from mentis.values.trace import Degradation
 from mentis.values.turn import Turn
 
+from .agent_tool import AgentTool, AgentToolOptions
 from .wiring import open_agent_parts
 
 if TYPE_CHECKING:
@@ -419,6 +421,45 @@ class Agent:
         """One at a time goes on with a turn of a session, over all processes."""
         return exclusive(self._parts.record, self._parts.who, f"resume.{session}")
 
+    def as_tool(
+        self,
+        *,
+        name: str,
+        description: str,
+        timeout_seconds: float = 300.0,
+        trusted: bool = False,
+    ) -> ActHandler:
+        """A tool for another agent (`Agent.open(home, tools=[...])`): it asks this one a `message`
+        and is told the answer.
+
+        Each call is a turn of this agent in a session of its own, and counts for the budgets of
+        the turn that calls. What an agent that had read untrusted text asks is a guest's message.
+        """
+        options = AgentToolOptions(name, description, timeout_seconds, trusted=trusted)
+        return AgentTool(self.id, self._ask, options, depth=self._settings.model.turn.depth)
+
+    def as_handoff(
+        self, *, name: str, description: str, timeout_seconds: float = 300.0
+    ) -> ActHandler:
+        """A tool by which another agent hands the message over: this one answers the person, in
+        the session of the same name that it has, and the turn that calls ends with that answer.
+        """
+        options = AgentToolOptions(name, description, timeout_seconds, handoff=True)
+        return AgentTool(self.id, self._ask, options, depth=self._settings.model.turn.depth)
+
+    async def _ask(
+        self,
+        message: Stimulus,
+        session: str,
+        outer: TurnContext | None,
+        on_delta: OnDelta | None,
+    ) -> TurnResult:
+        """A turn that a turn of another agent asks for."""
+        with self._queue.join(checked_id(session, "session")) as place:
+            stimulus = await to_thread.run_sync(self._stimulus, message)
+            find = partial(replace, stimulus)
+            return await self._talk(place, find, on_delta=on_delta, options=None, outer=outer)
+
     async def _talk(
         self,
         place: QueuePlace,
@@ -427,6 +468,7 @@ class Agent:
         form: OutputForm[Any] | None = None,
         on_delta: OnDelta | None,
         options: CallOptions | None,
+        outer: TurnContext | None = None,
     ) -> TurnResult:
         """A turn with the message that `find` has when nobody else is at the session."""
         parts, session, tell = self._calling(options), place.session, on_delta or _ignore
@@ -449,6 +491,7 @@ class Agent:
                 on_delta=tell if form is None else OutputPieces(form, tell),
                 reading=reading,
                 form=form,
+                outer=outer,
             )
         result = with_left_behind(result, left)
         if summary_due(result, self._parts.sources.settings):

@@ -26,6 +26,7 @@ from mentis.values.reply import Usage
 from mentis.values.route import Backend, Route
 from mentis.values.timeline import Timeline, clock_time
 
+from .allowance import TurnAllowance
 from .calls import planned_usage
 from .inquiry import UsedOn
 from .models import Models
@@ -56,6 +57,14 @@ class Spending:
             under_way=tokens,
         )
 
+    def and_inner(self, inner: Spending) -> Spending:
+        """With what agents used that this turn has asked: their days are their own."""
+        return replace(
+            self,
+            turn_tokens=self.turn_tokens + inner.turn_tokens,
+            turn_usd=self.turn_usd + inner.turn_usd,
+        )
+
     def and_now(self, tokens: int, usd: Decimal) -> Spending:
         """With a call of the turn that is going on, which no record knows of yet."""
         return Spending(
@@ -79,13 +88,33 @@ class AgentBudget:
     models: Models
     settings: Settings
     reserve: BudgetReservation
+    allowance: TurnAllowance | None = None
 
     @asynccontextmanager
     async def reserving(
         self, route: Route, prompt: int, used: Sequence[UsedOn]
     ) -> AsyncGenerator[None]:
-        await to_thread.run_sync(partial(self.check, route, used, prompt=prompt))
+        await to_thread.run_sync(partial(self._check_all, route, used, prompt=prompt))
         yield
+
+    def _check_all(self, route: Route, used: Sequence[UsedOn], *, prompt: int) -> None:
+        """Of this turn, and of those that it is part of."""
+        allowance = self.allowance
+        if allowance is None:
+            self.check(route, used, prompt=prompt)
+            return
+        with allowance.lock:
+            allowance.settle(used)
+            self.check(route, used, prompt=prompt)
+            for budgets, together in allowance.above():
+                spent = _spent_in(together, priced=_in_money(budgets))
+                try:
+                    check_budgets(budgets, spent, route, prompt=prompt)
+                except BudgetReached as error:
+                    told = f"{error.message}, in the turn of the agent that asks"
+                    budget = error.facts.get("budget")
+                    raise BudgetReached(told, hint=error.hint, budget=budget) from error
+            allowance.plan(route, used, prompt=prompt)
 
     def check(self, route: Route, used: Iterable[UsedOn], *, prompt: int) -> None:
         """Nothing is sent that could go over a budget. Without budgets the record is not read. It
@@ -93,12 +122,12 @@ class AgentBudget:
         """
         budgets = self.settings.model.budgets
         priced = _in_money(budgets)
-        own = Spending()
-        for place, usage in used:
-            usd = price_of(usage, place) if priced else Decimal(0)
-            own = own.and_now(usage.input + usage.output, usd)
+        own = _spent_in(used, priced=priced)
+        inner = Spending()
+        if self.allowance is not None:
+            inner = _spent_in(self.allowance.inner(), priced=budgets.turn_usd > 0)
         if not _lasts(budgets):
-            check_budgets(budgets, own, route, prompt=prompt)
+            check_budgets(budgets, own.and_inner(inner), route, prompt=prompt)
             return
         with self.reserve.alone(self.settings.model.store.busy_seconds):
             # First what is under way: a turn that ends meanwhile is counted twice, and never not.
@@ -106,7 +135,7 @@ class AgentBudget:
             spent = self._recorded(route, priced=priced).and_others(*others)
             spent = spent.and_now(own.turn_tokens, own.turn_usd)
             try:
-                check_budgets(budgets, spent, route, prompt=prompt)
+                check_budgets(budgets, spent.and_inner(inner), route, prompt=prompt)
             except BudgetReached:
                 self._record_clock()
                 raise
@@ -230,6 +259,14 @@ def price_of(usage: Usage, route: Route, *, entry: int | None = None) -> Decimal
         model=route.model,
         entry=entry,
     )
+
+
+def _spent_in(used: Iterable[UsedOn], *, priced: bool) -> Spending:
+    spent = Spending()
+    for place, usage in used:
+        usd = price_of(usage, place) if priced else Decimal(0)
+        spent = spent.and_now(usage.input + usage.output, usd)
+    return spent
 
 
 def _lasts(budgets: BudgetSettings) -> bool:

@@ -11,9 +11,10 @@ from typing import Any, cast
 
 from mentis.act import entries
 from mentis.values.act import TaintedValue
+from mentis.values.action import InnerTurn
 from mentis.values.entry import Entry
 from mentis.values.json import JsonObject
-from mentis.values.value import Value
+from mentis.values.value import LATE, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class ActStory(Value):
 
     `state` is where it stands: `waiting`, `approved`, `denied`, `expired`, `begun`, or what it came
     to. `payload` is None where it was never recorded or has been erased; `erased` names the fields
-    that have been.
+    that have been. `turn` is that of the agent that was asked.
     """
 
     key: str
@@ -54,6 +55,7 @@ class ActStory(Value):
     size: int = 0
     erased: tuple[str, ...] = ()
     steps: tuple[ActStep, ...] = ()
+    turn: InnerTurn | None = field(default=None, metadata=LATE)
 
     @property
     def reason(self) -> str:
@@ -135,6 +137,7 @@ def _story(key: str, draft: _Draft) -> ActStory:
         size=int(result.get("size", 0)),
         erased=tuple(sorted(draft.erased)),
         steps=tuple(draft.steps),
+        turn=entries.inner_turn(head.get("turn")),
     )
 
 

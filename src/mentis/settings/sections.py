@@ -295,6 +295,15 @@ class TurnSettings(SettingsSection):
             " more is refused. Sessions do not wait for each other.",
         ),
     ] = 16
+    depth: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=32,
+            description="How deep agents may ask agents: 1 is an agent that is asked by the one you"
+            " speak with. The least of all agents above holds too.",
+        ),
+    ] = 3
 
 
 class FallbackSettings(SettingsSection):

@@ -325,6 +325,7 @@ def _about(stimulus: Stimulus, failure: MentisError | None) -> dict[str, object]
     told: dict[str, object] = {"inner": stimulus.inner} if stimulus.inner else {}
     told |= {} if stimulus.resumes is None else {"resumes": stimulus.resumes}
     told |= {} if stimulus.replaces is None else {"replaces": stimulus.replaces}
+    told |= {} if stimulus.caller is None else {"caller": to_object(stimulus.caller)}
     return {
         **told,
         **mode_fields(stimulus),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from mentis.act.gate import Gate
+from mentis.ask.allowance import TurnAllowance
 from mentis.ask.attempt import RouteAttempt, attempt_on
 from mentis.ask.budgets import AgentBudget
 from mentis.ask.caching import CacheReport, settle_calls
@@ -78,6 +79,7 @@ class TurnRun:
     form: OutputForm[Any] | None = None
     parsed: tuple[object, ...] = ()
     about: Mapping[str, object] = field(default_factory=dict[str, object])
+    allowance: TurnAllowance | None = None
 
     @classmethod
     async def begin(
@@ -88,7 +90,9 @@ class TurnRun:
         *,
         present: TurnSnapshot,
         opening: tuple[Turn, ...] = (),
+        outer: TurnAllowance | None = None,
     ) -> TurnRun:
+        """`outer` is what the turn that asks for this one may use."""
         prompts: list[RoutePrompt] = []
 
         async def plan(route: Route) -> RouteAttempt:
@@ -96,14 +100,15 @@ class TurnRun:
             return _attempt(parts, prompts[-1], opening)
 
         reserve = BudgetReservation.of(parts.who)
-        budget = AgentBudget(parts.record, parts.models, present.settings, reserve)
+        allowance = TurnAllowance(present.settings.model.budgets, outer)
+        budget = AgentBudget(parts.record, parts.models, present.settings, reserve, allowance)
 
         inquiry = await Inquiry.begin(parts.models, plan, budget)
         corrections = Attempts(present.settings.model.correction.calls)
         run = cls(
             parts, stimulus, compose, present, inquiry, corrections, reserve, prompts[-1], opening
         )
-        inquiry.plan = run.plan
+        inquiry.plan, run.allowance = run.plan, allowance
         return run
 
     async def plan(self, route: Route) -> RouteAttempt:
@@ -128,6 +133,16 @@ class TurnRun:
     @property
     def all_outcomes(self) -> tuple[Outcome, ...]:
         return (*(one for step in self.steps for one in step.outcomes), *self.outcomes)
+
+    def settle_allowance(self, reply: Reply | None = None) -> None:
+        """Count what was used, with the call of this `reply`, before agents are asked for more."""
+        used = self.inquiry.used
+        if reply is not None:
+            call = self.inquiry.call_of(reply)
+            usage = reply.usage or call.planned_usage
+            used += [] if usage is None else [(call.route, usage)]
+        if self.allowance is not None:
+            self.allowance.settle(used)
 
     def correction(self, text: str) -> RouteAttempt:
         """An attempt with other words, on the route for corrections if there is one."""

@@ -20,7 +20,7 @@ from mentis.values.value import Value
 
 # An answer without calls; calls that wait for a yes, or for the caller to execute them; a limit of
 # steps, of money, of room in the context; somebody broke it off; nobody answered, or an earlier
-# answer was given once more.
+# answer was given once more; another agent was handed the conversation, and answered.
 TurnStop: TypeAlias = Literal[
     "answer",
     "pending",
@@ -31,6 +31,7 @@ TurnStop: TypeAlias = Literal[
     "interrupted",
     "failed",
     "repeated",
+    "handoff",
 ]
 
 
@@ -96,6 +97,8 @@ def stop_after(steps: Sequence[TurnStep], *, most: int) -> TurnStop | None:
     last = steps[-1]
     if last.deferred:
         return "calls"
+    if any(outcome.turn is not None and outcome.turn.handoff for outcome in last.outcomes):
+        return "handoff"
     if not last.results:
         return "answer"
     if last.waits and any(step.waits for step in steps[:-1]):

@@ -62,6 +62,7 @@ from .resume import result_turns, resumed_history, resumed_keys, turns_told_now
 from .run import TurnRun
 from .snapshot import TurnSnapshot
 from .steps import TurnStep, TurnStop, answer_lineage
+from .turn_context import TurnContext, going_on
 from .window import window_values
 from .witnesses import seen_by
 
@@ -77,7 +78,7 @@ class TurnResult(Value):
     failed before they said anything. `model_calls` are all answered calls, corrections too;
     `composed` and `rendering` are of the first. `repeats` is the entry whose answer was given once
     more, because nobody answered. `caching` says, for each call, what its provider's cache was
-    expected to hold and what it held.
+    expected to hold and what it held. `inner` are the turns of other agents that it asked for.
     """
 
     session: str
@@ -92,11 +93,12 @@ class TurnResult(Value):
     caching: tuple[CacheReconciliation, ...] = ()
     steps: tuple[TurnStep, ...] = ()
     stop: TurnStop = "answer"
+    inner: tuple[TurnResult, ...] = ()
 
     @property
     def text(self) -> str:
-        """The answer: the words of the last step."""
-        return self.reply.text
+        """The answer: the words of the last step, or of the agent it was handed to."""
+        return self.inner[-1].text if self.stop == "handoff" else self.reply.text
 
     @property
     def pending(self) -> tuple[Outcome, ...]:
@@ -137,11 +139,13 @@ async def run_turn(
     on_delta: OnDelta,
     reading: CancelScope,
     form: OutputForm[Any] | None = None,
+    outer: TurnContext | None = None,
 ) -> TurnResult:
     """Every stage in its order. Cancelling `reading` ends the answer; what came of it is kept.
 
     The last piece that `on_delta` gets is the end, once, also of a turn that fails or is cancelled.
-    An answer that has a `form` opens with no window: nothing may stand beside it.
+    An answer that has a `form` opens with no window: nothing may stand beside it. `outer` is the
+    turn of an agent that asks for this one.
     """
     record, acting, route = parts.record, parts.acting, parts.models.route
     find_news = partial(news_for_turn, record, acting, parts.sources.settings)
@@ -161,15 +165,24 @@ async def run_turn(
                     compose_turn, parts, now, history=history, news=news, recalled=recalled
                 )
                 opening = result_turns(stimulus)
-                run = await TurnRun.begin(parts, stimulus, compose, present=now, opening=opening)
+                run = await TurnRun.begin(
+                    parts,
+                    stimulus,
+                    compose,
+                    present=now,
+                    opening=opening,
+                    outer=outer and outer.allowance,
+                )
                 run.form = form
                 run.resumed = resumed_keys(history) & {one.key for one in news}
+                context = _context(run, place, stream, outer)
                 async with end(run, place, stream) as ended:
-                    ended.failure = await ask_and_act(run, place, stream, reading)
+                    with going_on(context):
+                        ended.failure = await ask_and_act(run, place, stream, reading)
                     if ended.failure is None and not place.interrupted:
                         ended.failure = run.read_output()
                 ended.trace(span)
-                return ended.result()
+                return replace(ended.result(), inner=tuple(context.inner))
 
 
 async def run_prepared(
@@ -194,6 +207,18 @@ def turn_span(
     """The span of one invocation of the agent; what is asked and done in it is below it."""
     scope = AgentScope(who.agent, who.persona.name or who.persona.id, session)
     return agent_span(scope, route, {MODE: mode})
+
+
+def _context(run: TurnRun, place: Place, stream: _Stream, outer: TurnContext | None) -> TurnContext:
+    deepest = run.present.settings.model.turn.depth
+    return TurnContext(
+        run.stimulus,
+        place.session,
+        run.allowance,
+        stream.tell,
+        depth=outer.depth + 1 if outer else 0,
+        most=min(deepest, outer.most) if outer else deepest,
+    )
 
 
 class _Stream:
@@ -438,6 +463,7 @@ async def act(run: TurnRun, place: Place, on_delta: OnDelta) -> AgainDelta | Non
         if judged.actions:
             for told in _written_calls(judged.actions):
                 on_delta(told)
+            run.settle_allowance(judged.reply)
             run.gate = run.gate or await acting.gate(_rules(run))
             seen = await to_thread.run_sync(seen_by, run)
             await acting.dispatch(
@@ -536,6 +562,7 @@ async def end(run: TurnRun, place: Place, stream: _Stream) -> AsyncGenerator[Tur
         yield ended
     finally:
         run.close_step(interrupted=place.interrupted)
+        run.settle_allowance()
         run.stop = _stop(run, place, ended.failure)
         keep = partial(release_after, run.reserve, partial(_record, ended))
         ended.recorded = await run_shielded(keep)

@@ -22,8 +22,9 @@ class ActSpec(Value):
     """Everything that is declared of an act. The model is told the declaration and nothing else.
 
     `source` says where it comes from (`python`, `python:NAME`, `builtin`, `mcp:NAME`,
-    `openapi:NAME`). Acts of one `endpoint` are done one after the other; without one they are
-    independent. `modes` narrows what the scope allows. `concurrency` 0 means no limit of its own.
+    `openapi:NAME`, `agent:ID`). Acts of one `endpoint` are done one after the other; without one
+    they are independent. `modes` narrows what the scope allows. `concurrency` 0 means no limit of
+    its own.
     `where` says for people what is run or called: method and address, programs, command line. A
     `deferred` one is executed by the caller, who brings its result. `trusted`: the owner vouches
     for what it answers, which is neither screened nor fenced.
@@ -49,6 +50,11 @@ class ActSpec(Value):
     def place(self) -> str:
         """Where it is done, as the cortex names it: without an endpoint of its own, its source."""
         return self.endpoint or self.source
+
+
+def asks_agent(spec: ActSpec) -> bool:
+    """Whether it is an agent that answers."""
+    return spec.source.startswith("agent:")
 
 
 @dataclass(frozen=True, slots=True)

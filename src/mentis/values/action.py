@@ -37,6 +37,19 @@ class Action(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class InnerTurn(Value):
+    """The turn of an agent that an act asked for, by its entry. `handoff`: its answer is the answer
+    of the turn that asked.
+    """
+
+    agent: str
+    session: str
+    entry: int
+    hash: str
+    handoff: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome(Value):
     """What an action came to. `text` is what the model is shown of it.
 
@@ -44,6 +57,7 @@ class Outcome(Value):
     is then a brief of it, and `size` what it has in bytes. `source` says who answered. `screening`
     is the verdict on what came from outside; dropped, the tool's words are in the blob alone.
     `media` are the pictures, sounds and documents that came with the text, each by its bytes.
+    `turn` is that of the agent that was asked, where the act asked one.
     """
 
     action: Action
@@ -57,3 +71,4 @@ class Outcome(Value):
     source: str = ""
     screening: Screening | None = field(default=None, metadata=LATE)
     media: tuple[MediaPart, ...] = field(default=(), metadata=LATE)
+    turn: InnerTurn | None = field(default=None, metadata=LATE)

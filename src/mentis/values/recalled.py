@@ -24,6 +24,16 @@ RESUME = "resume"  # the task of a turn that goes on, as its entry names it
 
 
 @dataclass(frozen=True, slots=True)
+class TurnCaller(Value):
+    """The act of another agent's turn that asks for this one, and how deep that is."""
+
+    agent: str
+    session: str
+    act: str
+    depth: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Stimulus(Value):
     """What set the turn off: the words, and everything that came with them.
 
@@ -33,7 +43,8 @@ class Stimulus(Value):
     such a turn only the answer is kept. `delivers` is the key of the act whose outcome it tells.
     `unnamed`: it is not told who says it, as in the turns of an older Mentis. `resumes` is the
     number of the message whose turn goes on: nobody says it again, and what followed it is told
-    after it, with the `results` that the caller brings. `output` is the form of the answer.
+    after it, with the `results` that the caller brings. `output` is the form of the answer;
+    `caller`: another agent asks.
     """
 
     text: str
@@ -51,6 +62,7 @@ class Stimulus(Value):
     resumes: int | None = field(default=None, metadata=LATE)
     results: tuple[Outcome, ...] = field(default=(), metadata=LATE)
     output: OutputSchema | None = field(default=None, metadata=LATE)
+    caller: TurnCaller | None = field(default=None, metadata=LATE)
 
     @property
     def asked(self) -> bool:

@@ -71,6 +71,9 @@ def story_lines(story: ActStory) -> Iterator[str]:
     yield from argument_lines(story.payload, story.tainted)
     for step in story.steps:
         yield from _step(step)
+    if (turn := story.turn) is not None:
+        answered = f"{safe(turn.agent)}, entry {turn.entry}, session {safe(turn.session)}"
+        yield _fact("answered by", answered)
     if story.text:
         yield _fact("result", f"{story.size} bytes{', kept as a file' if story.blob else ''}")
         yield from behind_bar(story.text)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -17,6 +17,7 @@ from .output import emit, emit_json, json_option, say, table
 
 if TYPE_CHECKING:
     from mentis.app.agent import Agent
+    from mentis.values.entry import Entry
     from mentis.values.turn import Turn
 
 session_argument = click.argument("session", default="main", required=False)
@@ -74,6 +75,7 @@ def show(session: str, *, persona: str | None, as_json: bool) -> None:
 
     with _opened(persona) as agent:
         turns = agent.history(session=session)
+        asked = [] if as_json else [*_asked_by_agents(agent.entries(), session)]
     counts = set(standing_numbers(turns))
     if as_json:
         emit_json([{"number": n, "counts": n in counts, **to_object(t)} for n, t in _all(turns)])
@@ -82,6 +84,26 @@ def show(session: str, *, persona: str | None, as_json: bool) -> None:
     else:
         rows = [(str(n), t.role, _note(t, counts=n in counts), _words(t)) for n, t in _all(turns)]
         table(("turn", "role", "note", "text"), rows, right=("turn",))
+        for line in asked:
+            say(line)
+
+
+def _asked_by_agents(entries: Iterable[Entry], session: str) -> Iterator[str]:
+    """Which turns another agent asked for, and which agents were asked in this session."""
+    for entry in entries:
+        turn = cast("Mapping[str, Any]", entry.body.get("turn") or {})
+        act = cast("Mapping[str, Any]", entry.body.get("act") or {})
+        if session in (turn.get("session"), act.get("session")):
+            if caller := turn.get("caller"):
+                yield (
+                    f"turn {turn.get('number')} was asked for by {caller['agent']}, session"
+                    f" {caller['session']}, act {caller['act']}"
+                )
+            if asked := act.get("turn"):
+                yield (
+                    f"act {act.get('key')} asked {asked['agent']}, session {asked['session']},"
+                    f" entry {asked['entry']}"
+                )
 
 
 @sessions.command(epilog='For example: mentis sessions title main "The garden in spring"')
