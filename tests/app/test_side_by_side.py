@@ -40,13 +40,16 @@ class Replies:
         self._open = 0
         self.gate = anyio.Event()
         self.begun: list[str] = []
+        self.systems: list[object] = []
         self.changed = anyio.Event()
 
     @asynccontextmanager
     async def open(
         self, rendering: Rendering, route: Route
     ) -> AsyncGenerator[AsyncIterator[str], None]:
-        message = json.loads(rendering.body())["messages"][-1]
+        messages = json.loads(rendering.body())["messages"]
+        message = messages[-1]
+        self.systems.append(messages[0])
         said = message["content"] if message["role"] == "user" else "the result"
         text = said if isinstance(said, str) else said[-1]["text"]
         yield self._play(text.rpartition("\n\n")[2])
@@ -267,6 +270,20 @@ async def test_a_tick_and_a_chat_go_on_side_by_side_and_a_second_tick_does_not(h
 
 
 # What turns have in common
+
+
+async def test_what_the_persona_keeps_about_itself_is_told_alike_in_all_sessions(
+    home: Path,
+) -> None:
+    """A file that nobody has looked at yet is taken in once, and nobody is told it as doubtful."""
+    soul = home / "personas" / "ada" / "memory" / "soul.md"
+    soul.parent.mkdir(parents=True, exist_ok=True)
+    soul.write_text("I like the smell of rain on warm stone.", encoding="utf-8")
+    provider = Replies(at_once=32)
+    async with opened(home, provider, features__cortexEnabled="true") as agent:
+        await _everybody(agent, 32)
+    assert "rain on warm stone" in json.dumps(provider.systems[0])
+    assert all(system == provider.systems[0] for system in provider.systems)
 
 
 def _calling(name: str, arguments: dict[str, object]) -> Callable[[str], object]:

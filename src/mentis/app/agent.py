@@ -457,7 +457,7 @@ class Agent:
         """A turn that a turn of another agent asks for."""
         with self._queue.join(checked_id(session, "session")) as place:
             stimulus = await to_thread.run_sync(self._stimulus, message)
-            find = partial(replace, stimulus)
+            find = lambda: stimulus  # noqa: E731
             return await self._talk(place, find, on_delta=on_delta, options=None, outer=outer)
 
     async def _talk(
@@ -840,8 +840,9 @@ class Agent:
     ) -> TurnResult:
         """Tell whoever asked what came of an act after its turn: in one message, once.
 
-        It is told in the session that asked for it, unless another is named. StoreLocked while
-        somebody is being answered there, or told of it: a message and its answer stay together.
+        It is told in the session that asked for it, unless another is named, after the messages
+        that came there before. StoreLocked while another process answers somebody there, or
+        somebody is told of it elsewhere: a message and its answer stay together.
         """
         parts = self._parts
         chosen = session or await to_thread.run_sync(delivery_session, parts.record, outcome)

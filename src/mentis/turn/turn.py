@@ -98,7 +98,9 @@ class TurnResult(Value):
     @property
     def text(self) -> str:
         """The answer: the words of the last step, or of the agent it was handed to."""
-        return self.inner[-1].text if self.stop == "handoff" else self.reply.text
+        handed = [one.turn.hash for one in self.outcomes if one.turn and one.turn.handoff]
+        answers = [one.text for one in self.inner if one.entry.hash in handed]
+        return answers[-1] if self.stop == "handoff" and answers else self.reply.text
 
     @property
     def pending(self) -> tuple[Outcome, ...]:
