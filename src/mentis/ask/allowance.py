@@ -1,4 +1,4 @@
-"""What one turn may use, together with the turns of other agents that it asks for."""
+"""Allowance of one turn, together with the turns of other agents that it asks for."""
 
 from __future__ import annotations
 
