@@ -142,20 +142,11 @@ def recorded_outcome(entry: Entry, action: Action) -> Outcome | None:
     )
 
 
-_VERDICTS: tuple[Literal["clean", "suspicious", "dropped"], ...] = (
-    "clean",
-    "suspicious",
-    "dropped",
-)
-
-
-def _recorded_verdict(found: object) -> Screening | None:
-    if not isinstance(found, Mapping):
+def _recorded_verdict(told: object) -> Screening | None:
+    try:
+        return None if told is None else from_json(Screening, json.dumps(told))
+    except (BadInput, TypeError):
         return None
-    told = cast("Mapping[str, object]", found)
-    reason, category = (str(told.get(name) or "") for name in ("reason", "category"))
-    outcome = next((one for one in _VERDICTS if one == told.get("outcome")), None)
-    return None if outcome is None else Screening(outcome, reason, category)
 
 
 def inner_turn(told: object) -> InnerTurn | None:
