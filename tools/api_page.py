@@ -19,7 +19,15 @@ WIDTH = 92
 _WRITTEN = (type(None), str, bytes, bool, int, float, tuple, frozenset, dict, list)
 # The chapters of the page. Every name that `mentis` offers stands in one of them, once.
 CHAPTERS: Mapping[str, tuple[str, ...]] = {
-    "An agent": ("create_home", "Agent", "Parts", "CallOptions", "Stimulus", "TurnResult"),
+    "An agent": (
+        "create_home",
+        "Agent",
+        "Parts",
+        "CallOptions",
+        "Stimulus",
+        "TurnResult",
+        "TypedResult",
+    ),
     "Pieces of an answer": (
         "Delta",
         "TextDelta",
@@ -27,6 +35,7 @@ CHAPTERS: Mapping[str, tuple[str, ...]] = {
         "CallDelta",
         "ResultDelta",
         "StepDelta",
+        "OutputDelta",
         "AgainDelta",
         "EndDelta",
     ),
@@ -81,7 +90,7 @@ CHAPTERS: Mapping[str, tuple[str, ...]] = {
         "WindowDraft",
     ),
     "Keys": ("open_route_keys",),
-    "Errors": ("MentisError", "BudgetReached", "ActFailed"),
+    "Errors": ("MentisError", "BudgetReached", "SessionBusy", "OutputInvalid", "ActFailed"),
     "For tests": ("ScriptedProvider", "FixedClock", "CountingIds"),
 }
 WORDS = """\

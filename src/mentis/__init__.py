@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .ask.attachments import attach
     from .call.scripted import ScriptedProvider
     from .compose.compose import Composition
-    from .errors import ActFailed, BudgetReached, MentisError, OutputInvalid
+    from .errors import ActFailed, BudgetReached, MentisError, OutputInvalid, SessionBusy
     from .home.create import create_home
     from .home.parts import Parts
     from .home.route_keys import open_route_keys
@@ -115,6 +115,7 @@ _HOMES = {
     "ScriptedProvider": "call.scripted",
     "Sense": "values.cognition",
     "SenseQueue": "loop.queue",
+    "SessionBusy": "errors",
     "Span": "values.span",
     "Stability": "values.stability",
     "StepDelta": "values.reply",
@@ -190,6 +191,7 @@ __all__ = (
     "ScriptedProvider",
     "Sense",
     "SenseQueue",
+    "SessionBusy",
     "Span",
     "Stability",
     "StepDelta",
