@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -79,10 +80,10 @@ def test_a_link_behind_a_path_too_long_to_look_at_is_refused(
 def test_a_folder_that_may_not_be_looked_into_is_told_as_such(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(path: Path, strict: bool = False) -> Path:
+    def refuse(path: str) -> os.stat_result:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "resolve", refuse)
+    monkeypatch.setattr(os, "lstat", refuse)
     with pytest.raises(HomeUnwritable, match="Permission denied"):
         inside(tmp_path, "closed/file")
 

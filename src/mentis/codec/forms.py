@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, NoReturn, TypeAlias, TypeVar, cast
 
@@ -62,7 +62,8 @@ def _written(request: PromptRequest) -> str:
     for name, values in lasting.items():
         if values or name in written:
             written[name] = f"[{','.join(_WRITTEN.remember(_text, one) for one in values)}]"
-    return f"{{{','.join(f'{dumps(name)}:{part}' for name, part in written.items())}}}"
+    ordered = (one.name for one in fields(request) if one.name in written)
+    return f"{{{','.join(f'{dumps(name)}:{written[name]}' for name in ordered)}}}"
 
 
 def _text(value: Value) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 
 from mentis.errors import OutsideHome
@@ -13,16 +14,30 @@ from .atomic import unwritable
 
 def inside(root: Path, name: str) -> Path:
     """`root / name` if that is inside `root`, also once every link is followed."""
-    path = root / name
+    path, parts = root / name, Path(name).parts
     try:
-        stays = real_path(path).is_relative_to(real_path(root))
+        stays = _is_plain(root, parts) or real_path(path).is_relative_to(real_path(root))
     except PermissionError as error:
         raise unwritable(path, error) from error
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a null byte
         raise _outside(name, root) from error
-    if not stays or Path(name).is_absolute() or ".." in Path(name).parts:
+    if not stays or Path(name).is_absolute() or ".." in parts:
         raise _outside(name, root)
     return path
+
+
+def _is_plain(root: Path, parts: Sequence[str]) -> bool:
+    """Whether no link stands on the way from `root`: then nothing can lead out of it."""
+    here = os.fspath(root)
+    for part in parts:
+        here = os.path.join(here, part)  # noqa: PTH118  # a turn asks for this several times
+        try:
+            mode = os.lstat(here).st_mode
+        except FileNotFoundError:
+            return True  # nothing is there, nor below it
+        if stat.S_ISLNK(mode):
+            return False
+    return True
 
 
 def real_path(path: Path) -> Path:

@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import Literal, Protocol, TypeAlias, cast
 
 from mentis.values.json import JsonObject
+from mentis.values.memo import IdentityMemo
 from mentis.values.rendering import Boundary, Rendering
 from mentis.values.source_map import FORM, SourceRange, Walk
 from mentis.values.value import Value
@@ -43,8 +44,17 @@ class PrefixCut(Value):
     blocks: int = 0
 
 
+# A call is held against the one before it, so that each is looked at more than once.
+_CUTS = IdentityMemo[tuple[PrefixCut, ...]](16)
+_BARE = IdentityMemo[Rendering](16)
+
+
 def cuts_of(rendering: Rendering) -> tuple[PrefixCut, ...]:
     """First the boundaries of the plan, then each message of the turn itself."""
+    return _CUTS.remember(_cuts, rendering)
+
+
+def _cuts(rendering: Rendering) -> tuple[PrefixCut, ...]:
     bare = strip_marks(rendering)
     items = {f"/{key}{rest}" for key, part in bare.payload.items() for rest in _tops(part)}
     planned = rendering.cache_plan.boundaries
@@ -82,6 +92,12 @@ def cuts_of(rendering: Rendering) -> tuple[PrefixCut, ...]:
 
 def strip_marks(rendering: Rendering) -> Rendering:
     """The same payload without cache marks: what the provider compares."""
+    return _BARE.remember(_bare, rendering)
+
+
+def _bare(rendering: Rendering) -> Rendering:
+    if not any(boundary.marked for boundary in rendering.cache_plan.boundaries):
+        return rendering
     return replace(rendering, payload=cast("JsonObject", _without_marks(rendering.payload)))
 
 

@@ -43,10 +43,15 @@ async def turn_lock(
     """
     folder, name = _turns(who, session)
     lock = await to_thread.run_sync(_enter, folder, name)
+
+    def settle() -> tuple[Entry, ...] | None:
+        busy = _is_busy(folder, name, _DELIVERY)
+        return None if busy else _recover(record, who, session, lock)
+
     try:
-        while await to_thread.run_sync(_is_busy, folder, name, _DELIVERY):  # noqa: ASYNC110  # of another process
+        while (left := await to_thread.run_sync(settle)) is None:  # noqa: ASYNC110  # of another process
             await sleep(_POLL)
-        yield await to_thread.run_sync(_recover, record, who, session, lock)
+        yield left
     finally:
         with CancelScope(shield=True):
             await to_thread.run_sync(_leave, lock)

@@ -14,13 +14,16 @@ T = TypeVar("T")
 
 
 class IdentityMemo(Generic[T]):
-    """The oldest goes first, used or not: simple, and enough. Threads may share it."""
+    """The oldest goes first, used or not: simple, and enough. Threads may share it. What `keeps` is
+    False of is made again each time.
+    """
 
-    __slots__ = ("_kept", "_size")
+    __slots__ = ("_keeps", "_kept", "_size")
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, keeps: Callable[[T], bool] | None = None) -> None:
         self._kept: OrderedDict[tuple[int, ...], tuple[tuple[object, ...], T]] = OrderedDict()
         self._size = size
+        self._keeps = keeps
 
     def remember(self, make: Callable[..., T], *objects: object) -> T:
         """What `make` gives of these very objects; asked for only once while it is kept."""
@@ -29,6 +32,8 @@ class IdentityMemo(Generic[T]):
         if found is not None:
             return found[1]
         made = make(*objects)
+        if self._keeps is not None and not self._keeps(made):
+            return made
         self._kept[place] = (objects, made)
         while len(self._kept) > self._size:
             try:

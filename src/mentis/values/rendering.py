@@ -8,6 +8,7 @@ from typing import Literal, cast
 
 from .digest import Digest, digest
 from .json import JsonObject
+from .memo import IdentityMemo
 from .source_map import Reading, SourceRange, Walk
 from .span import Span
 from .value import LATE, Value
@@ -46,6 +47,7 @@ class CachePlan(Value):
     minimum: int = 0
 
 
+_LARGE = 1_000_000
 _KEPT_BYTES = 65_536
 
 
@@ -92,6 +94,9 @@ class Rendering(Value):
 
     def body(self) -> bytes:
         """The bytes to send; keys stand in the order the renderer laid them down."""
+        return _BODIES.remember(Rendering._body, self)
+
+    def _body(self) -> bytes:
         pieces: list[bytes] = []
         for key, value in self.payload.items():
             pieces += (b"," if pieces else b"{", dump(key), b":")
@@ -110,6 +115,9 @@ class Rendering(Value):
     def source_map(self) -> tuple[SourceRange, ...]:
         """Every byte range of the body that the model reads, and the span it came from."""
         return tuple(Walk(self.sources, self.reads).through(self.payload).ranges)
+
+
+_BODIES = IdentityMemo[bytes](16, keeps=lambda body: len(body) <= _LARGE)
 
 
 def _write_items(items: list[object], pieces: list[bytes]) -> None:
