@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mentis.facts.ability import Calls
 from mentis.settle.readers import Reader, reader_for
 from mentis.values.reply import AgainDelta, ReasoningDelta, Reply, TextDelta
 from mentis.values.tool import ToolDeclaration
@@ -261,3 +262,26 @@ def test_a_call_after_a_thought_is_found_too() -> None:
     heard = Heard([f"<think>I call look.</think>{NAMED}"])
     assert heard.calls == [("look", {"n": 1})]
     assert heard.text == ""
+
+
+@pytest.mark.parametrize("calls", ["bound", "text"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"actions":[{"type":"note","payload":{"text":"a"}},{"type":"no',
+        '{"actions": [{"type": "note", "payload": {"text": "a"}}, {"type": "note", "payl',
+        '{"actions":[{"type":"note","payload":{"text":"a"}}],"text":"hel',
+    ],
+)
+def test_what_is_left_of_calls_that_were_cut_short_is_no_answer(calls: Calls, text: str) -> None:
+    note = ToolDeclaration("note", "Keeps a note.", {"type": "object"})
+    reader = reader_for("openai-chat", {}, tools=(note,), model="m", calls=calls)
+    for start in range(0, len(text), 7):
+        piece = {"content": text[start : start + 7]}
+        reader.feed(json.dumps({"choices": [{"delta": piece}]}))
+    reader.feed(json.dumps({"choices": [{"delta": {}, "finish_reason": "length"}]}))
+    told = "".join(delta.text for delta in reader.rest() if isinstance(delta, TextDelta))
+    reply = reader.finish()
+    assert (reply.text, told) == ("", "")
+    assert [action.payload for action in reply.actions] == [{"text": "a"}]
+    assert "cut-calls" in [one.code for one in reply.notes]

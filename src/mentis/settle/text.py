@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Protocol
 
@@ -23,6 +24,8 @@ from .spoken import SpokenText
 from .written import WrittenCall, WrittenHoldback, find_written
 
 WIRE = "text"
+# The beginning of an object or a list, up to where one of its values stands.
+_OPEN = re.compile(r"\s*(?:```\w*\s*)?[\[{].*[\[{:,]\s*", re.DOTALL)
 _BROKEN = ("cut_off", "interrupted", "error")
 
 
@@ -242,6 +245,10 @@ def _from_json(reply: Reply, found: FoundJson, expected: Expectation) -> Reply:
     if shape.wrong:
         code = "blocked" if shape.name == "blocked" else "bad-shape"
         settled.problem(code, shape.wrong, reply.text)
+    if _OPEN.fullmatch(found.before):
+        # What stands around it is the rest of a larger call that was cut short, and no words.
+        settled.note("cut-calls", "the JSON was cut short; the calls in it that are whole are read")
+        return _with(reply, settled, "\n\n".join(shape.said))
     _say_what_was_done(settled, found, shape)
     said = [found.before, *shape.said, found.after]
     return _with(reply, settled, "\n\n".join(text for text in said if text))
