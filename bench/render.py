@@ -25,8 +25,8 @@ from mentis.render import memo
 from mentis.render.wires import render_for
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
+from mentis.values.fragment import Fragment
 from mentis.values.part import MediaPart, TextPart, ToolCallPart, ToolResultPart
-from mentis.values.rendering import Fragment
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
 from mentis.values.span import Span

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mentis.values.digest import digest
-from mentis.values.rendering import Fragment, Rendering
+from mentis.values.fragment import Fragment
+from mentis.values.rendering import Rendering
 from mentis.values.source_map import SourceRange
 from mentis.values.span import Span, join_spans
 

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from mentis.values.rendering import Fragment, Loss
+from mentis.values.fragment import Fragment
+from mentis.values.rendering import Loss
 from mentis.values.request import ToolChoice
 from mentis.values.tool import ToolDeclaration
 from mentis.values.written import dump

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from mentis.facts.abilities import abilities
 from mentis.facts.ability import Abilities
-from mentis.values.rendering import Fragment, Loss, Rendering
+from mentis.values.fragment import Fragment
+from mentis.values.rendering import Loss, Rendering
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
 

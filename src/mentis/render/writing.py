@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from mentis.values.rendering import Fragment, Loss
+from mentis.values.fragment import Fragment
+from mentis.values.rendering import Loss
 from mentis.values.span import Span
 
 from .declaring import DeclaredTool, declarations

@@ -11,7 +11,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, cast
 
+from .fragment import Fragment
 from .json import JsonObject
+from .memo import IdentityMemo
 from .span import Span
 from .stability import Stability
 from .trust import Trust
@@ -79,8 +81,32 @@ class Walk:
         self.offset += 1
         for index, item in enumerate(items):
             self.offset += 1 if index else 0
-            self._value(item, f"{pointer}/{index}", "", {})
+            place = f"{pointer}/{index}"
+            if type(item) is Fragment and not self._wants_inside(place):
+                self._fragment(item, place)
+            else:
+                self._value(item, place, "", {})
         self.offset += 1
+
+    def _wants_inside(self, pointer: str) -> bool:
+        return any(one.startswith(f"{pointer}/") for one in self.wanted)
+
+    def _fragment(self, item: Fragment, pointer: str) -> None:
+        """What is in a piece that comes again with the next payload, in the same place."""
+        known = _WALKED.remember(_nowhere, item)
+        if pointer not in known:
+            own = Walk(self.sources, self.reads)
+            own._value(item, pointer, "", {})  # of its own class
+            known[pointer] = own.ranges, own.offset
+        ranges, length = known[pointer]
+        here = self.offset
+        self.ranges += [
+            SourceRange(one.pointer, one.start + here, one.end + here, one.span, one.form)
+            for one in ranges
+        ]
+        self.offset += length
+        if pointer in self.wanted:
+            self.ends[pointer] = self.offset
 
     def _text(self, pointer: str, written: bytes, spans: tuple[Span, ...]) -> None:
         start = self.offset + 1  # past the opening quote
@@ -123,3 +149,13 @@ class Walk:
         if described:
             return replace(described[0], text=text)
         return Span(text, source=f"tool {beside.get('name', '')}", trust=Trust.REFERENCE)
+
+
+_Walked: TypeAlias = dict[str, tuple[list[SourceRange], int]]
+
+
+def _nowhere(_item: Fragment) -> _Walked:
+    return {}
+
+
+_WALKED = IdentityMemo[_Walked](2048)
