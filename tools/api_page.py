@@ -18,6 +18,7 @@ from mentis.errors import MentisError
 WIDTH = 92
 _WRITTEN = (type(None), str, bytes, bool, int, float, tuple, frozenset, dict, list)
 # The chapters of the page. Every name that `mentis` offers stands in one of them, once.
+LINE = 100
 CHAPTERS: Mapping[str, tuple[str, ...]] = {
     "An agent": (
         "create_home",
@@ -142,7 +143,15 @@ def _section(value: object, name: str) -> str:
     if callable(value) and inspect.isfunction(function := inspect.unwrap(value)):
         ways = [_signature(one, name) for one in get_overloads(function) or [function]]
         return "\n".join([head, _code("\n".join(ways)), _words(function)])
-    return f"{head}\n{_code(f'{name} = {_plain(value)}')}"
+    return f"{head}\n{_code(_alias(name, _plain(value)))}"
+
+
+def _alias(name: str, told: str) -> str:
+    """As the formatter writes it: a union that is too long for a line has one of each."""
+    line = f"{name} = {told}"
+    if len(line) <= LINE:
+        return line
+    return f"{name} = (\n    " + "\n    | ".join(told.split(" | ")) + "\n)"
 
 
 def _class(cls: type[Any]) -> Iterator[str]:
