@@ -83,9 +83,10 @@ def test_a_folder_that_may_not_be_looked_into_is_told_as_such(
     def refuse(path: str) -> os.stat_result:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(os, "lstat", refuse)
-    with pytest.raises(HomeUnwritable, match="Permission denied"):
-        inside(tmp_path, "closed/file")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "lstat", refuse)
+        with pytest.raises(HomeUnwritable, match="Permission denied"):
+            inside(tmp_path, "closed/file")
 
 
 HOLD = """
