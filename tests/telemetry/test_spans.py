@@ -7,12 +7,10 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
@@ -20,8 +18,10 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from opentelemetry.trace import SpanKind, StatusCode
+from tests import rounds
+from tests.rounds import Rounds
 
-from mentis import ActFailed, Agent, Parts, Rendering, Sense, create_home, tool
+from mentis import ActFailed, Agent, Parts, Sense, create_home, tool
 from mentis.errors import ProviderUnreachable
 from mentis.settle.output_ir import write_output_ir
 from mentis.telemetry.spans import block_digests, provider_name
@@ -43,42 +43,7 @@ USED: object = {
 SAID = "The secret of the lighthouse"
 
 
-class Rounds:
-    """One answer for each call."""
-
-    def __init__(self, *rounds: Sequence[object] | Exception) -> None:
-        self._rounds = list(rounds)
-        self.sent: list[Rendering] = []
-
-    @asynccontextmanager
-    async def open(
-        self, rendering: Rendering, route: Route
-    ) -> AsyncGenerator[AsyncIterator[str], None]:
-        del route
-        self.sent.append(rendering)
-        answer = self._rounds.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        yield _play(answer)
-
-
-async def _play(events: Sequence[object]) -> AsyncIterator[str]:
-    for event in events:
-        if event == "wait":
-            await anyio.sleep_forever()
-        yield json.dumps(event)
-
-
-def says(text: str) -> list[object]:
-    return [{"choices": [{"delta": {"content": text}, "finish_reason": "stop"}]}, USED]
-
-
-def calls(*asked: tuple[str, str, dict[str, str]]) -> list[object]:
-    listed = [
-        {"index": n, "id": call, "function": {"name": name, "arguments": json.dumps(given)}}
-        for n, (call, name, given) in enumerate(asked)
-    ]
-    return [{"choices": [{"delta": {"tool_calls": listed}, "finish_reason": "tool_calls"}]}, USED]
+says, calls = partial(rounds.says, used=USED), partial(rounds.calls, used=USED)
 
 
 @tool
@@ -201,7 +166,7 @@ async def test_a_chat_says_which_model_was_asked_and_what_it_used(
         "server.address": "127.0.0.1",
         "server.port": 9,
         "mentis.route": "default",
-        "mentis.payload.digest": provider.sent[0].digest,
+        "mentis.payload.digest": provider.renderings[0].digest,
         "mentis.library.digest": result.composed.trace.library,
     }
     included = {one.block for one in result.composed.trace.blocks if one.included}

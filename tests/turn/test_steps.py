@@ -7,64 +7,18 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
-import anyio
 import pytest
+from tests.rounds import Rounds, calls, says
 
 from mentis import ActFailed, Agent, Parts, Stimulus, ToolDeclaration, Trust, create_home, tool
 from mentis.errors import BadInput, ProviderUnreachable, UsageError
 from mentis.values.part import ToolResultPart
-from mentis.values.rendering import Rendering
 from mentis.values.reply import Delta, EndDelta, ResultDelta, StepDelta, TextDelta
-from mentis.values.route import Route
 
 pytestmark = pytest.mark.anyio
-USED: object = {"choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 10}}
-
-
-class Rounds:
-    """One answer for each call, and what it was sent."""
-
-    def __init__(self, *rounds: Sequence[object] | Exception) -> None:
-        self._rounds = list(rounds)
-        self.sent: list[dict[str, Any]] = []
-
-    @asynccontextmanager
-    async def open(
-        self, rendering: Rendering, route: Route
-    ) -> AsyncGenerator[AsyncIterator[str], None]:
-        self.sent.append(json.loads(rendering.body()))
-        answer = self._rounds.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        yield _play(answer)
-
-    def messages(self, number: int) -> list[dict[str, Any]]:
-        return cast("list[dict[str, Any]]", self.sent[number]["messages"])
-
-
-async def _play(events: Sequence[object]) -> AsyncIterator[str]:
-    for event in events:
-        if event == "wait":
-            await anyio.sleep_forever()
-        yield json.dumps(event)
-
-
-def says(text: str) -> list[object]:
-    return [{"choices": [{"delta": {"content": text}, "finish_reason": "stop"}]}, USED]
-
-
-def calls(*asked: tuple[str, str, dict[str, str]], text: str = "") -> list[object]:
-    listed = [
-        {"index": n, "id": call, "function": {"name": name, "arguments": json.dumps(given)}}
-        for n, (call, name, given) in enumerate(asked)
-    ]
-    delta = {"content": text, "tool_calls": listed}
-    return [{"choices": [{"delta": delta, "finish_reason": "tool_calls"}]}, USED]
 
 
 @tool
@@ -397,7 +351,8 @@ _KILLED = """
 import os, signal, sys
 import anyio
 sys.path.insert(0, sys.argv[2])
-from tests.turn.test_steps import BERLIN, Rounds, calls, opened
+from tests.rounds import Rounds, calls
+from tests.turn.test_steps import BERLIN, opened
 
 class Killer(Rounds):
     def open(self, rendering, route):

@@ -11,7 +11,7 @@ from mentis.values.turn import Turn
 
 from .compose import Composition
 from .computed import Facts
-from .history import FRAMING_TOKENS, add, turn_tokens
+from .history import add, continuation_tokens
 from .scene import told_turns
 
 _NONE = TokenCount(0, exact=True)
@@ -35,8 +35,3 @@ def continue_with(
     trace = replace(composed.trace, tokens={**tokens, "continuation": cost, "total": total})
     request = replace(composed.request, continuation=told, prefill=())
     return replace(composed, request=request, trace=trace)
-
-
-def continuation_tokens(turns: Sequence[Turn], counter: TokenCounter) -> TokenCount:
-    counted = [turn_tokens(turn, counter) for turn in turns]
-    return add(*counted, TokenCount(len(turns) * FRAMING_TOKENS))

@@ -68,6 +68,12 @@ def history_tokens(history: Sequence[Turn], counter: TokenCounter) -> int:
     return sum(turn_tokens(turn, counter).tokens + FRAMING_TOKENS for turn in usable)
 
 
+def continuation_tokens(turns: Sequence[Turn], counter: TokenCounter) -> TokenCount:
+    """What the steps of a turn cost, with what stands around each message."""
+    counted = [turn_tokens(turn, counter) for turn in turns]
+    return add(*counted, TokenCount(len(turns) * FRAMING_TOKENS))
+
+
 def turn_tokens(turn: Turn, counter: TokenCounter) -> TokenCount:
     """A conversation tells the same turns each time: each is counted once."""
     return _COUNTED.remember(_turn_tokens, turn, counter)

@@ -22,7 +22,7 @@ from mentis.values.written import dump
 from .beside import read_beside
 from .computed import Facts
 from .fences import fence_results
-from .history import FRAMING_TOKENS, add, count, of_guest, tool_text, turn_tokens, under_name
+from .history import add, continuation_tokens, count, of_guest, tool_text, under_name
 from .media import media_tokens
 from .modes import admit, recent_thoughts, spoken_lines
 from .sections import Section, live_sections, sections_of
@@ -146,8 +146,7 @@ def _fixed(
     if scene.attachments:
         yield "attachments", add(*(media_tokens(part, counter) for part in scene.attachments))
     if scene.continuation:
-        told = [turn_tokens(turn, counter) for turn in scene.continuation]
-        yield "continuation", add(*told, TokenCount(len(told) * FRAMING_TOKENS))
+        yield "continuation", continuation_tokens(scene.continuation, counter)
     if (output := scene.recalled.stimulus.output) is not None:
         yield "output", count(dump(dict(output.schema)).decode(), counter)
     if scene.runtime_ctx != PLAIN:

@@ -6,8 +6,6 @@ with our seal may be anybody's, and nobody vouches for it.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -21,9 +19,9 @@ from mentis.values.mark import Mark
 from mentis.values.trust import Trust
 
 from .agent_record import AgentRecord
+from .seals import is_ours, make_seal
 
 LOST = "senses.lost"
-_KEY_BYTES = 64  # the longest key that BLAKE2b takes
 _PURPOSE = b"mentis-senses"
 _NEXT, _NEXT_KEY = "next", "senses"  # the mark of where they are kept for the next tick
 
@@ -75,20 +73,13 @@ def read_senses(who: Identity, content: bytes, sealed: str) -> tuple[Sense, ...]
     """Trusted as they were under our seal, else not at all; BadInput if they cannot be read."""
     # Not by `splitlines`: a sense may hold what some take for the end of a line.
     senses = [from_json(Sense, one) for one in content.split(b"\n") if one]
-    ours = seal_senses(who, content)
-    if ours and hmac.compare_digest(ours, sealed):
+    if is_ours(seal_senses(who, content), sealed):
         return tuple(senses)
     return tuple([replace(sense, trust=Trust.UNTRUSTED) for sense in senses])
 
 
 def seal_senses(who: Identity, content: bytes) -> str:
-    """Nothing without a secret: then nobody could tell ours from another's."""
-    if not who.secret:
-        return ""
-    key = who.secret[:_KEY_BYTES]
-    hashed = hashlib.blake2b(key=key, person=_PURPOSE, digest_size=32)
-    hashed.update(who.agent.encode() + b"\0" + content)
-    return hashed.hexdigest()
+    return make_seal(who.secret, _PURPOSE, who.agent, content)
 
 
 def _line(sense: Sense) -> bytes:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
-from itertools import takewhile
 from typing import cast
 
 from mentis.codec.forms import from_json, to_object
@@ -22,8 +20,9 @@ from mentis.values.turn import Turn
 from mentis.values.value import Value
 from mentis.values.written import dump
 
+from .seals import is_ours, make_seal
+
 STEP = "step"
-_KEY_BYTES = 64
 _PURPOSE = b"mentis/step"
 
 
@@ -94,17 +93,19 @@ class StepJournal:
         return [self._turn(number, marks) for (number, _), marks in sorted(found.items())]
 
     def _turn(self, number: int, marks: Sequence[Mark]) -> JournalledTurn:
-        steps = [*takewhile(lambda step: step is not None, map(self._step, marks))]
-        ends = tuple(Mark(STEP, mark.key) for mark in marks)
-        return JournalledTurn(number, tuple(step for step in steps if step is not None), ends)
+        steps: list[JournalledStep] = []
+        for mark in marks:
+            if (step := self._step(mark)) is None:
+                break
+            steps.append(step)
+        return JournalledTurn(number, tuple(steps), tuple(Mark(STEP, mark.key) for mark in marks))
 
     def _step(self, mark: Mark) -> JournalledStep | None:
         found = (mark.value or {}).get("step")
         if not isinstance(found, Mapping):
             return None
         written = cast("JsonObject", found)
-        seal = self._seal(mark.key, written)
-        if not seal or seal != (mark.value or {}).get("seal"):
+        if not is_ours(self._seal(mark.key, written), (mark.value or {}).get("seal")):
             return None
         try:
             return from_json(JournalledStep, dump(written))
@@ -112,9 +113,5 @@ class StepJournal:
             return None
 
     def _seal(self, key: str, written: JsonObject) -> str:
-        """Nothing without a secret: then nobody could tell ours from another's."""
-        if not self._secret:
-            return ""
-        hashed = blake2b(key=self._secret[:_KEY_BYTES], person=_PURPOSE, digest_size=32)
-        hashed.update("\0".join((self._agent, key, "")).encode() + dump(written))
-        return hashed.hexdigest()
+        content = key.encode() + b"\0" + dump(written)
+        return make_seal(self._secret, _PURPOSE, self._agent, content)

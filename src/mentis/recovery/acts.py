@@ -23,7 +23,7 @@ from mentis.values.digest import Digest
 from mentis.values.value import Value
 
 _CHANGED = "what was approved is not what can be done now: it is gone, blocked or changed"
-_GONE = "the process that did it ended before it could say what came of it"
+GONE = "the process that did it ended before it could say what came of it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class Recovery:
 
 def _unknown(act: OpenAct, why: str) -> Outcome:
     call = act.call
-    reason = f"{_GONE}; it is not repeated" + (f": {why}" if why else "")
+    reason = f"{GONE}; it is not repeated" + (f": {why}" if why else "")
     return Outcome(call.action, "unknown", reason=reason, key=call.key, source=act.source)
 
 

@@ -27,8 +27,9 @@ from mentis.values.part import MediaPart
 from mentis.values.turn import Turn
 from mentis.values.turn_writes import TurnWrites
 
+from .acts import GONE
+
 LEFT = "left_behind"
-_GONE = "the process that did it ended before it could say what came of it"
 
 
 def close_left_behind(
@@ -124,7 +125,7 @@ def _outcome(record: AgentRecord, call: JournalledCall) -> Outcome:
     for entry in _entries(record, call.key):
         if (outcome := entries.recorded_outcome(entry, action)) is not None:
             return outcome
-    return Outcome(action, "unknown", reason=_GONE, key=call.key)
+    return Outcome(action, "unknown", reason=GONE, key=call.key)
 
 
 def _entries(record: AgentRecord, key: str) -> list[Entry]:

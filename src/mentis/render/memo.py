@@ -6,13 +6,13 @@ was made from: their identities stay theirs as long as the entry lives.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import TypeVar, cast
 
+from mentis.values.memo import IdentityMemo
+
 T = TypeVar("T")
-_KEPT = 32
-_memo: OrderedDict[Hashable, tuple[tuple[object, ...], object]] = OrderedDict()
+_memo = IdentityMemo[object](32)
 
 
 def forget() -> None:
@@ -31,15 +31,4 @@ def seen_before(key: Hashable, objects: tuple[object, ...]) -> bool:
 
 def remember(key: Hashable, objects: tuple[object, ...], make: Callable[[], T]) -> T:
     """What `make` gave for this key and these very objects, or gives now."""
-    place = (key, *map(id, objects))
-    found = _memo.get(place)
-    if found is not None:
-        return cast("T", found[1])  # the oldest goes first, used or not: simple, and enough
-    made = make()
-    _memo[place] = (objects, made)
-    while len(_memo) > _KEPT:
-        try:
-            _memo.popitem(last=False)
-        except KeyError:  # another thread was faster
-            break
-    return made
+    return cast("T", _memo.remember(lambda *_: make(), *objects, key=key))

@@ -98,40 +98,25 @@ async def ask_aside(
     """Ask, and keep what `take` makes of the answer. A failure is recorded and handed back."""
     with turn_span(parts.who, parts.models.route, stimulus.inner or stimulus.mode, session) as span:
         span.scope.content = present.settings.model.telemetry.content
-        make = partial(_ask_aside, parts, stimulus, compose, present=present, session=session)
-        asked = await make(take=take, reading=reading)
-        span.tell_end(asked.reply, asked.entry, stop=asked.reply.stop, steps=1)
-        if asked.failure is not None:
-            span.fail_with(asked.failure)
-        return asked
-
-
-async def _ask_aside(
-    parts: AgentParts,
-    stimulus: Stimulus,
-    compose: Compose,
-    *,
-    present: TurnSnapshot,
-    session: str,
-    take: Take,
-    reading: CancelScope,
-) -> SideQuestion:
-    run = await TurnRun.begin(parts, stimulus, compose, present=present)
-    failure, interrupted = None, True
-    try:
-        with reading:
-            failure = await ask(run.inquiry, _unheard)
-        interrupted = reading.cancelled_caught
-    finally:
-        reply = run.reply(interrupted=interrupted)
-        recorder = recorder_of(parts.record, parts.inputs, run.inquiry, session)
-        lineage = answer_lineage(run.inquiry.calls, stimulus.trust)
-        heard = SideAnswer(reply, failure, lineage, _begun(run.inquiry))
-        note = take(heard)
-        keep = partial(recorder.note, stimulus, note.turn, reply=reply, facts=note.facts)
-        keep = partial(keep, failure=failure)
-        entry = await run_shielded(partial(release_after, run.reserve, keep))
-    return SideQuestion(reply, note, entry, run.inquiry.calls[0].composed, failure)
+        run = await TurnRun.begin(parts, stimulus, compose, present=present)
+        failure, interrupted = None, True
+        try:
+            with reading:
+                failure = await ask(run.inquiry, _unheard)
+            interrupted = reading.cancelled_caught
+        finally:
+            reply = run.reply(interrupted=interrupted)
+            recorder = recorder_of(parts.record, parts.inputs, run.inquiry, session)
+            lineage = answer_lineage(run.inquiry.calls, stimulus.trust)
+            heard = SideAnswer(reply, failure, lineage, _begun(run.inquiry))
+            note = take(heard)
+            keep = partial(recorder.note, stimulus, note.turn, reply=reply, facts=note.facts)
+            keep = partial(keep, failure=failure)
+            entry = await run_shielded(partial(release_after, run.reserve, keep))
+        span.tell_end(reply, entry, stop=reply.stop, steps=1)
+        if failure is not None:
+            span.fail_with(failure)
+        return SideQuestion(reply, note, entry, run.inquiry.calls[0].composed, failure)
 
 
 def speakers(who: Identity) -> dict[Role, str]:

@@ -7,7 +7,7 @@ their identities stay theirs.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -21,13 +21,15 @@ class IdentityMemo(Generic[T]):
     __slots__ = ("_keeps", "_kept", "_size")
 
     def __init__(self, size: int, keeps: Callable[[T], bool] | None = None) -> None:
-        self._kept: OrderedDict[tuple[int, ...], tuple[tuple[object, ...], T]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, tuple[tuple[object, ...], T]] = OrderedDict()
         self._size = size
         self._keeps = keeps
 
-    def remember(self, make: Callable[..., T], *objects: object) -> T:
-        """What `make` gives of these very objects; asked for only once while it is kept."""
-        place = tuple(map(id, objects))
+    def remember(self, make: Callable[..., T], *objects: object, key: Hashable = None) -> T:
+        """What `make` gives of these very objects; asked for only once while it is kept. The `key`
+        tells apart what is made of the same ones.
+        """
+        place = (key, *map(id, objects))
         found = self._kept.get(place)
         if found is not None:
             return found[1]
@@ -41,3 +43,6 @@ class IdentityMemo(Generic[T]):
             except KeyError:  # another thread was faster
                 break
         return made
+
+    def clear(self) -> None:
+        self._kept.clear()

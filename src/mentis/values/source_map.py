@@ -22,6 +22,7 @@ from .written import dump
 
 Reading: TypeAlias = Literal["name", "tool", "call", "thought", "file", "form"]
 FORM = "form of the answer"
+_ITEM = 3  # so many steps lead to an item of a list at the top: "", the list, its number
 Sources: TypeAlias = Mapping[str, tuple[Span, ...]]
 
 
@@ -50,8 +51,11 @@ class Walk:
     ranges: list[SourceRange] = field(default_factory=list[SourceRange])
     ends: dict[str, int] = field(default_factory=dict[str, int])
     offset: int = 0
+    parents: frozenset[str] = frozenset()  # items of the payload with something wanted inside
 
     def through(self, payload: JsonObject) -> Walk:
+        steps = (pointer.split("/", 4) for pointer in self.wanted)
+        self.parents = frozenset("/".join(s[:3]) for s in steps if len(s) > _ITEM)
         self._members(payload, "")
         return self
 
@@ -82,14 +86,11 @@ class Walk:
         for index, item in enumerate(items):
             self.offset += 1 if index else 0
             place = f"{pointer}/{index}"
-            if type(item) is Fragment and not self._wants_inside(place):
+            if type(item) is Fragment and place not in self.parents:
                 self._fragment(item, place)
             else:
                 self._value(item, place, "", {})
         self.offset += 1
-
-    def _wants_inside(self, pointer: str) -> bool:
-        return any(one.startswith(f"{pointer}/") for one in self.wanted)
 
     def _fragment(self, item: Fragment, pointer: str) -> None:
         """What is in a piece that comes again with the next payload, in the same place."""
