@@ -414,8 +414,7 @@ class Agent:
             if results:
                 async with self._going_on(session):
                     return await talk(place, partial(self._with_results, message, session, results))
-            stimulus = await to_thread.run_sync(self._stimulus, message)  # refused at once
-            return await talk(place, lambda: stimulus)
+            return await talk(place, await self._checked(message))  # refused at once
 
     def _going_on(self, session: str) -> AbstractAsyncContextManager[object]:
         """One at a time goes on with a turn of a session, over all processes."""
@@ -456,24 +455,24 @@ class Agent:
     ) -> TurnResult:
         """A turn that a turn of another agent asks for."""
         with self._queue.join(checked_id(session, "session")) as place:
-            stimulus = await to_thread.run_sync(self._stimulus, message)
-            find = lambda: stimulus  # noqa: E731
-            return await self._talk(place, find, on_delta=on_delta, options=None, outer=outer)
+            stimulus = await self._checked(message)
+            return await self._talk(place, stimulus, on_delta=on_delta, options=None, outer=outer)
 
     async def _talk(
         self,
         place: QueuePlace,
-        find: Callable[[], Stimulus],
+        message: Stimulus | Callable[[], Stimulus],
         *,
         form: OutputForm[Any] | None = None,
         on_delta: OnDelta | None,
         options: CallOptions | None,
         outer: TurnContext | None = None,
     ) -> TurnResult:
-        """A turn with the message that `find` has when nobody else is at the session."""
+        """A turn with this message, or the one that is found when nobody else is at the session."""
         parts, session, tell = self._calling(options), place.session, on_delta or _ignore
         async with self._at_turn(place) as (reading, left):
-            stimulus = await to_thread.run_sync(find)
+            found = callable(message)
+            stimulus = await to_thread.run_sync(message) if found else message
             if stimulus.results:
                 received = await parts.acting.receive(stimulus.results)
                 stimulus = replace(stimulus, results=received)
@@ -1132,6 +1131,11 @@ class Agent:
         number, given = deferred_message(record, session, results)
         again = message_again(record, inputs, session, number)
         return replace(again, replaces=None, inner=RESUME, resumes=number, results=given)
+
+    async def _checked(self, message: str | Stimulus) -> Stimulus:
+        if isinstance(message, Stimulus) and message.attachments:
+            return await to_thread.run_sync(self._stimulus, message)
+        return self._stimulus(message)  # there is nothing to read
 
     def _stimulus(self, message: str | Stimulus) -> Stimulus:
         """The message, if it is one, with its files read and everything inside the limits."""

@@ -11,6 +11,7 @@ from functools import partial
 from typing import cast
 
 from anyio import to_thread
+from anyio.lowlevel import checkpoint_if_cancelled
 
 from mentis.engines.estimate import EstimatingCounter
 from mentis.errors import BudgetReached, EngineMissing
@@ -94,8 +95,19 @@ class AgentBudget:
     async def reserving(
         self, route: Route, prompt: int, used: Sequence[UsedOn]
     ) -> AsyncGenerator[None]:
-        await to_thread.run_sync(partial(self._check_all, route, used, prompt=prompt))
+        check = partial(self._check_all, route, used, prompt=prompt)
+        if self._is_plain():
+            await checkpoint_if_cancelled()  # what was interrupted by now is not asked
+            check()
+        else:
+            await to_thread.run_sync(check)
         yield
+
+    def _is_plain(self) -> bool:
+        """Whether only what this turn used is counted, so that nothing blocks."""
+        allowance = self.allowance
+        alone = allowance is None or (allowance.outer is None and not allowance.turns)
+        return alone and not _lasts(self.settings.model.budgets)
 
     def _check_all(self, route: Route, used: Sequence[UsedOn], *, prompt: int) -> None:
         """Of this turn, and of those that it is part of."""

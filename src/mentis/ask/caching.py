@@ -17,7 +17,7 @@ from mentis.engines.estimate import EstimatingCounter
 from mentis.facts.abilities import abilities
 from mentis.facts.ability import Abilities
 from mentis.ports.token_counter import TokenCounter
-from mentis.render.compare import Divergence, compare
+from mentis.render.compare import Divergence, compare, is_kept
 from mentis.render.cuts import PrefixCut, cuts_of, digests_at
 from mentis.settle.diagnosis import reply_id_in
 from mentis.values.caching import CacheBreak, CacheReconciliation, Forecast
@@ -125,9 +125,10 @@ class Caching:
             prompt = TokenCount(prompt.tokens + expected.tokens)
         place = (session, route.name, route.model)
         before = self._last.get(place)
-        apart = None if before is None else compare(before, rendering)
+        kept = before is None or is_kept(before, rendering)
+        apart = None if before is None or kept else compare(before, rendering)
         verdict = verdict_of(expected, usage.cache_read)
-        if apart is not None and apart.lost:
+        if apart is not None:
             reasons = [*reasons, self._changed(apart, route)]
         if verdict == "less":
             reasons = [*reasons, *possible_causes(expected, abilities(route))]

@@ -28,6 +28,7 @@ T = TypeVar("T", bound=Value)
 # Fields of a request whose values come again with the next one.
 _LASTING = ("system_instruction", "tool_declarations", "conversation_history", "continuation")
 _WRITTEN = IdentityMemo[str](8192)
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 Path: TypeAlias = tuple[str | int, ...]
 
 
@@ -51,7 +52,7 @@ def to_json(value: Value) -> bytes:
 
 
 def dumps(content: object) -> str:
-    return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return _encode(content)
 
 
 def _written(request: PromptRequest) -> str:

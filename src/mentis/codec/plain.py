@@ -16,12 +16,23 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 
+_ATOMS = frozenset((str, int, bool, type(None)))  # which are in JSON what they are here
+
+
 def plain_value(value: Value, place: str) -> dict[str, object]:
     """The fields in their order; what JSON cannot say is refused with its place."""
+    return {
+        name: content
+        if type(content := getattr(value, name)) in _ATOMS
+        else _plain_field(content, place, name)
+        for name in _written_names(value)
+    }
+
+
+def _written_names(value: Value) -> Sequence[str]:
     cls = type(value)
     late = [name for name, default in _late(cls) if getattr(value, name) == default]
-    names = [name for name in _names(cls) if name not in late] if late else _names(cls)
-    return {name: _plain_field(getattr(value, name), f"{place}.{name}") for name in names}
+    return [name for name in _names(cls) if name not in late] if late else _names(cls)
 
 
 @cache
@@ -40,10 +51,10 @@ def _default(one: Field[object]) -> object:
     return one.default if one.default_factory is MISSING else one.default_factory()
 
 
-def _plain_field(content: object, place: str) -> object:
+def _plain_field(content: object, place: str, name: str) -> object:
     if isinstance(content, bytes):
         return base64.urlsafe_b64encode(content).decode()
-    return _plain(content, place)
+    return _plain(content, f"{place}.{name}")
 
 
 def _plain(content: object, place: str) -> object:
@@ -58,10 +69,16 @@ def _plain(content: object, place: str) -> object:
             return plain_value(content, place)
         case Mapping():
             members = cast("Mapping[object, object]", content).items()
-            return {_key(key, place): _plain(item, f"{place}.{key}") for key, item in members}
+            return {
+                _key(key, place): item if type(item) in _ATOMS else _plain(item, f"{place}.{key}")
+                for key, item in members
+            }
         case tuple() | list():
             items = enumerate(cast("Sequence[object]", content))
-            return [_plain(item, f"{place}[{index}]") for index, item in items]
+            return [
+                item if type(item) in _ATOMS else _plain(item, f"{place}[{index}]")
+                for index, item in items
+            ]
         case _:
             kind = type(content).__name__
             raise BadInput(f"{place}: {kind} has no JSON form", hint="keep to JSON's types")

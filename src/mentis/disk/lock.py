@@ -6,16 +6,13 @@ import fcntl
 import os
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mentis.errors import StoreLocked
 
 from .atomic import unwritable
-
-if TYPE_CHECKING:
-    from filelock import FileLock
 
 _LOOK_SECONDS = 0.002
 
@@ -78,15 +75,42 @@ def _hold(descriptor: int, folder: Path, deadline: float) -> None:
         return
 
 
-def try_lock(path: Path) -> FileLock | None:
-    """Hold the lock file until it is released; None where somebody else holds it."""
-    from filelock import FileLock, Timeout
+@dataclass(frozen=True, slots=True)
+class LockFile:
+    """A lock file that is held here. The system lets go of it however the process ends."""
 
-    lock = FileLock(path, timeout=0, thread_local=False, mode=0o600)
-    try:
-        lock.acquire()
-    except Timeout:
-        return None
-    except OSError as error:
-        raise unwritable(path, error) from error
-    return lock
+    path: Path
+    descriptor: int
+
+    def release(self) -> None:
+        fcntl.flock(self.descriptor, fcntl.LOCK_UN)  # also where a child has it open
+        os.close(self.descriptor)
+
+    def remove(self) -> None:
+        """Take the file away and let go; one that stays is taken by the next who comes."""
+        with suppress(OSError):
+            self.path.unlink(missing_ok=True)
+        self.release()
+
+
+def try_lock(path: Path) -> LockFile | None:
+    """Hold the lock file until it is released; None where somebody else holds it. Every turn does
+    this, and waits for nobody: the library that waits would take ten times as long.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    while True:
+        try:
+            descriptor = os.open(path, flags, 0o600)
+        except OSError as error:
+            raise unwritable(path, error) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(descriptor).st_nlink:
+                return LockFile(path, descriptor)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        except OSError as error:
+            os.close(descriptor)
+            raise unwritable(path, error) from error
+        os.close(descriptor)  # whoever held it took the file away: there is none by now

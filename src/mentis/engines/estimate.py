@@ -154,7 +154,7 @@ def _look_at(whole: str) -> _Seen:
 
 
 # Most lines of a prompt come again in the next one.
-_seen = lru_cache(maxsize=2048)(_look_at)
+_seen = lru_cache(maxsize=8192)(_look_at)
 
 
 def _seen_or_new(line: str) -> _Seen:

@@ -53,10 +53,23 @@ def compare(before: Rendering, after: Rendering) -> Divergence | None:
     if byte is None:
         return None
     here = _at(bare.source_map(), byte)
-    planned = [cut for cut in cuts_of(before) if cut.region != "turn"]
+    planned = _planned(before)
     kept = sum(cut.end <= byte for cut in planned)
     pointer, span = (here.pointer, here.span) if here else ("", None)
     return Divergence(byte, pointer, span, kept, tuple(planned[kept:]))
+
+
+def is_kept(before: Rendering, after: Rendering) -> bool:
+    """Whether everything that was planned before still holds."""
+    planned = _planned(before)
+    if not planned:
+        return True
+    byte = first_difference(strip_marks(before).body(), strip_marks(after).body())
+    return byte is None or all(cut.end <= byte for cut in planned)
+
+
+def _planned(rendering: Rendering) -> list[PrefixCut]:
+    return [cut for cut in cuts_of(rendering) if cut.region != "turn"]
 
 
 def first_difference(old: bytes, new: bytes) -> int | None:

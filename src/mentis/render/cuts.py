@@ -50,7 +50,9 @@ _BARE = IdentityMemo[Rendering](16)
 
 
 def cuts_of(rendering: Rendering) -> tuple[PrefixCut, ...]:
-    """First the boundaries of the plan, then each message of the turn itself."""
+    """First the boundaries of the plan, then each message of the turn itself. Where nothing is
+    planned there is one, behind everything: nobody will look for less of it.
+    """
     return _CUTS.remember(_cuts, rendering)
 
 
@@ -64,14 +66,18 @@ def _cuts(rendering: Rendering) -> tuple[PrefixCut, ...]:
     read = [place for place in walk.ranges if place.span.source != FORM]
     places = [(end_of(each, walk), each) for each in planned]
     last = max((end for end, _ in places), default=0)
-    tail = {_top(each.pointer, items) for each in read if each.end > last}
+    new = [each for each in read if each.end > last] if planned else read[-1:]
+    tail = {_top(each.pointer, items) for each in new}
     places += sorted((walk.ends[pointer], Boundary(pointer)) for pointer in tail)
-    body = bare.body()
+    body, told = bare.body(), iter(read)
     found = list[PrefixCut]()
-    seed, before = sha256(), 0
+    seed, before, ahead = sha256(), 0, next(told, None)
     for number, (end, boundary) in enumerate(places):
         seed.update(body[before:end])
-        told = [place for place in read if before < place.end <= end]
+        since = list[SourceRange]()
+        while ahead is not None and ahead.end <= end:
+            since.append(ahead)
+            ahead = next(told, None)
         region = boundary.region if number < len(planned) else "turn"
         found.append(
             PrefixCut(
@@ -79,8 +85,8 @@ def _cuts(rendering: Rendering) -> tuple[PrefixCut, ...]:
                 boundary.pointer,
                 end,
                 _short(seed),
-                _joined(told),
-                written=any(place.form == "json" for place in told),
+                _joined(since),
+                written=any(place.form == "json" for place in since),
                 ttl=boundary.ttl,
                 marked=boundary.marked,
                 blocks=_blocks(boundary.pointer, rendering.payload),

@@ -77,6 +77,9 @@ class Sources(Mapping[str, tuple[Span, ...]]):
     def __getitem__(self, pointer: str) -> tuple[Span, ...]:
         return self._spans()[pointer]
 
+    def __contains__(self, pointer: object) -> bool:
+        return pointer in self._spans()
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._spans())
 

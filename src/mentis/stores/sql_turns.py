@@ -98,7 +98,7 @@ def write_turns(
     return write
 
 
-_SESSIONS_KEPT = 16
+_SESSIONS_KEPT = 128
 
 
 class TurnReader:

@@ -124,7 +124,8 @@ class Cortex:
                     self._run, fresh, record, emit=listening, strict=strict, taken=rest, only=only
                 )
                 find, claims = partial(self._news, only), self._parts.claims
-                async with claim_news(self._parts.who, claims, find) as news:
+                untold = await to_thread.run_sync(find)
+                async with claim_news(self._parts.who, claims, untold, find) as news:
                     result = await run(news=news, reading=scope)
                     return _tell_end(span, result)
 

@@ -101,11 +101,10 @@ class ActRunner:
             await self.tools.start()
             if self._bench is not None:
                 await self._bench.dispatcher.record(self._bench.journal.catch_up)
-            await to_thread.run_sync(self.approvals.expire, self.ground.clock.now())
             if not self._begun:
                 left = await self._recover()
                 self._begun = True
-            done = await self.run_approved()
+            done = await self.run_approved(expire=True)
         self._faults = [*left.faults, *done.faults]
         return RecoveryResult((*left.outcomes, *done.outcomes), tuple(self._faults))
 
@@ -132,9 +131,19 @@ class ActRunner:
             return RecoveryResult()
         return await (await self.bench()).recovery.recover()
 
-    async def run_approved(self, keys: Collection[str] | None = None) -> RecoveryResult:
-        """Do what a person has said yes to and can be done here: all of it, or only these keys."""
-        here, _ = await to_thread.run_sync(self.doable, keys)
+    async def run_approved(
+        self, keys: Collection[str] | None = None, *, expire: bool = False
+    ) -> RecoveryResult:
+        """Do what a person has said yes to and can be done here: all of it, or only these keys.
+        With `expire`, what waited too long is given up first.
+        """
+
+        def find() -> frozenset[str]:
+            if expire:
+                self.approvals.expire(self.ground.clock.now())
+            return self.doable(keys)[0]
+
+        here = await to_thread.run_sync(find)
         if not here:
             return RecoveryResult()
         over = Event()

@@ -97,13 +97,15 @@ def deliver_alone(claims: NewsClaims, who: Identity, outcome: Outcome) -> Genera
 
 @asynccontextmanager
 async def claim_news(
-    who: Identity, claims: NewsClaims, find: Callable[[], tuple[Outcome, ...]]
+    who: Identity,
+    claims: NewsClaims,
+    news: tuple[Outcome, ...],
+    find: Callable[[], tuple[Outcome, ...]],
 ) -> AsyncGenerator[tuple[Outcome, ...]]:
-    """What `find` has to tell, until the block ends nobody else's; nothing while another process
+    """The `news` that `find` had, until the block ends nobody else's; nothing while another process
     tells. Without news nothing is locked.
     """
     with ExitStack() as stack:
-        news = await to_thread.run_sync(find)
         if news:
             try:
                 own = stack.enter_context(claims.claim(who, [one.key for one in news]))

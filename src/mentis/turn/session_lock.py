@@ -11,22 +11,18 @@ from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from anyio import CancelScope, sleep, to_thread
 
 from mentis.disk.atomic import unwritable
 from mentis.disk.inside import inside
-from mentis.disk.lock import try_lock
+from mentis.disk.lock import LockFile, try_lock
 from mentis.errors import StoreLocked
 from mentis.home.identity import Identity
 from mentis.record.agent_record import AgentRecord
 from mentis.record.turn_steps import StepJournal
 from mentis.recovery.messages import close_left_behind
 from mentis.values.entry import Entry
-
-if TYPE_CHECKING:
-    from filelock import FileLock
 
 _QUIET = "quiet"
 _TURN, _DELIVERY = "turn", "delivery"
@@ -42,11 +38,13 @@ async def turn_lock(
     delivery that goes on there is waited for: it would land between a message and its answer.
     """
     folder, name = _turns(who, session)
-    lock = await to_thread.run_sync(_enter, folder, name)
+    locks = list[LockFile]()
 
     def settle() -> tuple[Entry, ...] | None:
+        if not locks:
+            locks.append(_enter(folder, name))
         busy = _is_busy(folder, name, _DELIVERY)
-        return None if busy else _recover(record, who, session, lock)
+        return None if busy else _recover(record, who, session, locks[0])
 
     try:
         while (left := await to_thread.run_sync(settle)) is None:  # noqa: ASYNC110  # of another process
@@ -54,7 +52,8 @@ async def turn_lock(
         yield left
     finally:
         with CancelScope(shield=True):
-            await to_thread.run_sync(_leave, lock)
+            for lock in locks:
+                await to_thread.run_sync(lock.remove)
 
 
 @asynccontextmanager
@@ -70,7 +69,7 @@ async def delivery_lock(
     locks = [await to_thread.run_sync(_enter, folder, name)]
     try:
         locks.append(await to_thread.run_sync(_enter, folder, name, _DELIVERY))
-        if await to_thread.run_sync(_is_busy, folder, name, _TURN, Path(locks[0].lock_file)):
+        if await to_thread.run_sync(_is_busy, folder, name, _TURN, locks[0].path):
             raise StoreLocked(
                 f"somebody is being answered in session {session!r} just now",
                 hint="deliver it when that is over",
@@ -80,7 +79,7 @@ async def delivery_lock(
     finally:
         with CancelScope(shield=True):
             for lock in locks:
-                await to_thread.run_sync(_leave, lock)
+                await to_thread.run_sync(lock.remove)
 
 
 @contextmanager
@@ -92,7 +91,7 @@ def follow_talks(who: Identity) -> Generator[None]:
     try:
         yield
     finally:
-        _leave(lock)
+        lock.remove()
 
 
 def is_followed(who: Identity) -> bool:
@@ -100,9 +99,9 @@ def is_followed(who: Identity) -> bool:
     return any(_busy(who.home.owners / _QUIET, who.persona.id))
 
 
-def _recover(record: AgentRecord, who: Identity, session: str, own: FileLock) -> tuple[Entry, ...]:
+def _recover(record: AgentRecord, who: Identity, session: str, own: LockFile) -> tuple[Entry, ...]:
     folder, name = _turns(who, session)
-    others = partial(_is_busy, folder, name, _TURN, Path(own.lock_file))
+    others = partial(_is_busy, folder, name, _TURN, own.path)
     journal = StepJournal(record.ledger, record.agent, who.secret)
     return close_left_behind(record, journal, session, others)
 
@@ -111,7 +110,7 @@ def _turns(who: Identity, session: str) -> tuple[Path, str]:
     return who.home.owners / "turns", f"{who.persona.id}.{session}"
 
 
-def _enter(folder: Path, name: str, what: str = _TURN) -> FileLock:
+def _enter(folder: Path, name: str, what: str = _TURN) -> LockFile:
     """The first free name: two agents of one process may be at the same session."""
     inside(folder.parent.parent, f"{folder.parent.name}/{folder.name}")
     try:
@@ -128,17 +127,24 @@ def _is_busy(folder: Path, name: str, what: str, but: Path | None = None) -> boo
     return any(_busy(folder, name, what, but=but))
 
 
+def _files(folder: Path, begins: str, ends: str) -> list[Path]:
+    """Not with `glob`: every turn looks here, and a session may be called as a pattern is."""
+    with suppress(FileNotFoundError), os.scandir(folder) as found:
+        return [
+            Path(one)
+            for one in found
+            if one.name.startswith(begins)
+            and one.name.endswith(ends)
+            and one.is_file(follow_symlinks=False)
+        ]
+    return []
+
+
 def _busy(folder: Path, name: str, what: str = _TURN, *, but: Path | None = None) -> Iterator[bool]:
-    for path in folder.glob(f"{name}.*.{what}"):
-        if path == but or path.is_symlink() or not path.is_file():
+    for path in _files(folder, f"{name}.", f".{what}"):
+        if path == but:
             continue
         lock = try_lock(path)
         yield lock is None
         if lock is not None:
-            _leave(lock)
-
-
-def _leave(lock: FileLock) -> None:
-    with suppress(OSError):  # a file that stays is taken by the next one
-        Path(lock.lock_file).unlink(missing_ok=True)
-    lock.release()
+            lock.remove()

@@ -157,9 +157,9 @@ async def run_turn(
         _stream(on_delta) as stream,
     ):
         async with begin(record, acting, stimulus, session, route=route) as place:
-            history = await read_history(record, stimulus, place)
-            async with claim_news(parts.who, parts.claims, find_news) as news:
-                now, scope = await to_thread.run_sync(look_around, parts, stimulus, session)
+            around = await to_thread.run_sync(look_around, parts, stimulus, place, find_news)
+            now, history, scope = around.now, around.history, around.scope
+            async with claim_news(parts.who, parts.claims, around.news, find_news) as news:
                 now = now if form is None else replace(now, window=None)
                 span.scope.content = now.settings.model.telemetry.content
                 recalled = await parts.recaller.recall(stimulus, scope)
@@ -281,15 +281,12 @@ async def begin(
                 await run_shielded(keep)
 
 
-async def read_history(
-    record: AgentRecord, stimulus: Stimulus, place: Place
-) -> ConversationHistory:
-    own = None if stimulus.inner else place.number
+def read_history(record: AgentRecord, stimulus: Stimulus, place: Place) -> ConversationHistory:
+    """It blocks."""
     if stimulus.resumes is not None:
-        told = partial(resumed_history, record, place.session, stimulus.resumes)
-    else:
-        told = partial(told_history, record, place.session, stimulus.replaces, own=own)
-    return await to_thread.run_sync(told)
+        return resumed_history(record, place.session, stimulus.resumes)
+    own = None if stimulus.inner else place.number
+    return told_history(record, place.session, stimulus.replaces, own=own)
 
 
 def told_history(
@@ -306,12 +303,28 @@ def told_history(
 # Recall
 
 
+@dataclass(frozen=True, slots=True)
+class TurnOutset:
+    """How things stand when a turn begins, what was said before, what there is to recall from and
+    what came of acts since.
+    """
+
+    now: TurnSnapshot
+    history: ConversationHistory
+    scope: RecallScope
+    news: tuple[Outcome, ...] = ()
+
+
 def look_around(
-    parts: AgentParts, stimulus: Stimulus, session: str
-) -> tuple[TurnSnapshot, RecallScope]:
-    """How things stand now, and what there is to recall from. It blocks."""
-    now = parts.look()
-    return now, recall_scope(parts.recaller, parts.acting, now, stimulus, session=session)
+    parts: AgentParts,
+    stimulus: Stimulus,
+    place: Place,
+    find_news: Callable[[], tuple[Outcome, ...]],
+) -> TurnOutset:
+    """All of it at once: to go to another thread and back takes longer than to look. It blocks."""
+    history, news, now = read_history(parts.record, stimulus, place), find_news(), parts.look()
+    scope = recall_scope(parts.recaller, parts.acting, now, stimulus, session=place.session)
+    return TurnOutset(now, history, scope, news)
 
 
 def recall_scope(

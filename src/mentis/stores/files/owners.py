@@ -11,17 +11,13 @@ from __future__ import annotations
 import os
 import re
 import stat
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mentis.disk.atomic import unwritable, write_atomic
 from mentis.disk.inside import inside
-from mentis.disk.lock import try_lock, write_lock
+from mentis.disk.lock import LockFile, try_lock, write_lock
 from mentis.errors import StoreDamaged, StoreError, UsageError
-
-if TYPE_CHECKING:
-    from filelock import FileLock
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _BUSY_SECONDS = 10.0
@@ -32,15 +28,12 @@ _MOST_BYTES = 256
 class Owner:
     """This process as the owner of what it begins, until it is closed or ends."""
 
-    def __init__(self, name: str, lock: FileLock, path: Path) -> None:
+    def __init__(self, name: str, lock: LockFile) -> None:
         self.name = name
         self._lock = lock
-        self._path = path
 
     def close(self) -> None:
-        with suppress(OSError):  # a file that stays is swept by the next one
-            self._path.unlink(missing_ok=True)
-        self._lock.release()
+        self._lock.remove()
 
     def __enter__(self) -> Owner:
         return self
@@ -67,7 +60,7 @@ class Owners:
             lock = try_lock(path)
             if lock is None:
                 raise StoreError(f"{path} is held by another process", file=str(path))
-            return Owner(f"{place}.{new_id}", lock, path)
+            return Owner(f"{place}.{new_id}", lock)
 
     def alive(self, name: str) -> bool:
         """Whether the process that began something under this name may still be at it."""
@@ -92,9 +85,7 @@ class Owners:
                 continue
             lock = try_lock(path)
             if lock is not None:
-                with suppress(OSError):
-                    path.unlink(missing_ok=True)
-                lock.release()
+                lock.remove()
 
     def _make(self) -> None:
         inside(self._folder.parent, self._folder.name)
