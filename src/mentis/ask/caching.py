@@ -125,8 +125,7 @@ class Caching:
             prompt = TokenCount(prompt.tokens + expected.tokens)
         place = (session, route.name, route.model)
         before = self._last.get(place)
-        kept = before is None or is_kept(before, rendering)
-        apart = None if before is None or kept else compare(before, rendering)
+        apart = _broken_off(before, rendering)
         verdict = verdict_of(expected, usage.cache_read)
         if apart is not None:
             reasons = [*reasons, self._changed(apart, route)]
@@ -255,6 +254,11 @@ class Caching:
     def _changed(self, apart: Divergence, route: Route) -> str:
         tokens = self._lost(apart, route).tokens
         return f"{span_name(apart.span)} changed: {tokens} tokens could not be found again"
+
+
+def _broken_off(before: Rendering | None, after: Rendering) -> Divergence | None:
+    """Where they part, if something that was planned is lost by that."""
+    return None if before is None or is_kept(before, after) else compare(before, after)
 
 
 def settle_calls(
