@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mentis.errors import RenderError
+from mentis.render.memo import forget
 from mentis.render.wires import RENDERERS, render_for
 from mentis.values.part import (
     MediaPart,
@@ -107,6 +109,26 @@ def test_whatever_the_history_the_payload_is_one_the_provider_takes(
         return  # nothing was asked: an empty request stays empty
     validate(wire, payload)
     assert problems(wire, payload) == []
+
+
+@pytest.mark.parametrize("wire", sorted(RENDERERS))
+@settings(max_examples=25)
+@given(request=REQUESTS)
+@example(
+    PromptRequest(conversation_history=tuple(said(who, "x") for who in ("user", "user", "user")))
+)
+def test_a_conversation_that_grew_is_told_as_one_that_was_never_told_before(
+    wire: str, request: PromptRequest
+) -> None:
+    turns, route = request.conversation_history, ROUTES[wire]
+    for count in range(len(turns)):
+        earlier = replace(request, conversation_history=turns[:count])
+        render_for(wire, earlier, route).source_map()
+    grown = render_for(wire, request, route)
+    pieces, body = grown.source_map(), grown.body()
+    forget()
+    fresh = render_for(wire, request, route)
+    assert (fresh.body(), fresh.losses, fresh.source_map()) == (body, grown.losses, pieces)
 
 
 MINE = ProviderState("gemini", "gemini-3-pro", {"thoughtSignature": "bWluZQ=="})

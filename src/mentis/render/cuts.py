@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from itertools import groupby
 from typing import Literal, Protocol, TypeAlias, cast
 
 from mentis.values.json import JsonObject
@@ -126,8 +125,14 @@ def _short(seed: _Hash) -> str:
 
 def _joined(ranges: Sequence[SourceRange]) -> str:
     """What stands in one text stays one; between two a line ends, as a model's template ends it."""
-    texts = groupby(ranges, key=lambda place: place.pointer)
-    return "\n".join("".join(place.span.text for place in each) for _, each in texts)
+    texts, pointer = list[str](), None
+    for place in ranges:
+        if place.pointer == pointer:
+            texts[-1] += place.span.text
+        else:
+            texts.append(place.span.text)
+        pointer = place.pointer
+    return "\n".join(texts)
 
 
 def _tops(part: object) -> Iterator[str]:

@@ -129,10 +129,13 @@ Item: TypeAlias = Text | ThoughtItem | CallItem | Result | Media
 
 @dataclass(slots=True)
 class WireMessage:
-    """`role` is `tool` for a message that holds results and nothing else."""
+    """`role` is `tool` for a message that holds results and nothing else. One that is `lasting`
+    was made of one turn alone, and will be the same object in the next payload.
+    """
 
     role: Speaker
     items: list[Item]
+    lasting: bool = False
 
     @property
     def texts(self) -> list[Text]:

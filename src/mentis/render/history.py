@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import cast
 
 from mentis.facts.ability import Abilities
 from mentis.values.json import JsonObject
@@ -35,6 +37,7 @@ from .draft import (
     of,
 )
 from .media import MediaDesk
+from .memo import remember_message
 from .names import CallIds, Names
 from .notices import Notices, notice
 from .pairing import Pairs, Place
@@ -112,15 +115,8 @@ class Telling:
     def _turn(self, turn: Turn, number: int, pairs: Pairs) -> bool:
         """Say the turn's parts in their order; answers follow the run of calls they belong to."""
         parts = turn.parts
-        if len(parts) == 1 and type(only := parts[0]) is TextPart:  # as most are
-            text, messages = self._text(only, turn, number), self.messages
-            if text is None:
-                return False
-            if messages and messages[-1].role == turn.role:
-                messages[-1].items.append(text)
-            else:
-                messages.append(WireMessage(turn.role, [text]))
-            return True
+        if len(parts) == 1 and type(only := parts[0]) is TextPart and not only.state:  # as most are
+            return self._plain_turn(turn, number)
         answers: list[Item] = []
         spoken: list[tuple[ToolCallPart, Place]] = []  # calls whose results are told as text
         told = False
@@ -149,6 +145,28 @@ class Telling:
         self._answer(answers, spoken, pairs)
         return told
 
+    def _plain_turn(self, turn: Turn, number: int) -> bool:
+        """A turn of one text is made a message once, for as long as it is told in its place."""
+        messages, guard = self.messages, self.guard
+        key = ("told", number, guard.tags, guard.headings)
+        message, lost = remember_message(partial(self._plain_message, number), key, turn)
+        self.losses += lost
+        if message is None:
+            return False
+        if messages and (last := messages[-1]).role == turn.role:
+            messages[-1] = WireMessage(turn.role, [*last.items, *message.items])
+        else:
+            messages.append(message)
+        return True
+
+    def _plain_message(self, number: int, turn: Turn) -> tuple[WireMessage | None, list[Loss]]:
+        """The message, and what its words lost."""
+        before, part = len(self.losses), cast("TextPart", turn.parts[0])
+        text = self._text(part, turn, number)
+        lost = self.losses[before:]
+        del self.losses[before:]
+        return None if text is None else WireMessage(turn.role, [text], lasting=True), lost
+
     def _answer(
         self, answers: list[Item], spoken: list[tuple[ToolCallPart, Place]], pairs: Pairs
     ) -> None:
@@ -165,9 +183,10 @@ class Telling:
             return
         end = last.items[-1]
         if type(item) is Text and type(end) is Text and not (fresh or item.state or end.state):
-            last.items[-1] = Text(end.text + item.text, (*end.spans, *item.spans))
+            items = [*last.items[:-1], Text(end.text + item.text, (*end.spans, *item.spans))]
         else:
-            last.items.append(item)
+            items = [*last.items, item]
+        messages[-1] = WireMessage(role, items)
 
     def _item(self, part: Part, turn: Turn, place: tuple[int, int], pairs: Pairs) -> Item | None:
         # Not a `match`: there is one of these for every part, and this is twice as fast.

@@ -11,13 +11,17 @@ from typing import TypeVar, cast
 
 from mentis.values.memo import IdentityMemo
 
+A = TypeVar("A")
 T = TypeVar("T")
 _memo = IdentityMemo[object](32)
+# One by one, the messages of conversations: those only grow.
+_messages = IdentityMemo[object](8192)
 
 
 def forget() -> None:
     """As if nothing had been rendered yet."""
     _memo.clear()
+    _messages.clear()
 
 
 def seen_before(key: Hashable, objects: tuple[object, ...]) -> bool:
@@ -27,6 +31,11 @@ def seen_before(key: Hashable, objects: tuple[object, ...]) -> bool:
         return True
     asked.append(True)
     return False
+
+
+def remember_message(make: Callable[[A], T], key: Hashable, of: A) -> T:
+    """What `make` gives of this very turn or message."""
+    return cast("T", _messages.remember(make, of, key=key))
 
 
 def remember(key: Hashable, objects: tuple[object, ...], make: Callable[[], T]) -> T:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeAlias
 
 from mentis.values.fragment import Fragment
@@ -12,7 +13,7 @@ from mentis.values.span import Span
 
 from .declaring import DeclaredTool, declarations
 from .draft import CallItem, PayloadDraft, SourcedText, WireMessage
-from .memo import remember
+from .memo import remember, remember_message
 from .schemas import Dialect
 
 # The number of the item, the pointer below it, and what is said there.
@@ -29,7 +30,7 @@ class Page:
     traced: list[Traced] = field(default_factory=list[Traced])
     losses: list[Loss] = field(default_factory=list[Loss])
     settled: int = 0  # how many of the items are settled history
-    used: bool = False
+    uses: int = 0
 
     @property
     def here(self) -> str:
@@ -39,11 +40,19 @@ class Page:
     def add(self, item: dict[str, object]) -> None:
         self.items.append(item)
 
+    def append(self, other: Page) -> None:
+        """Take over the items of a page that begins where this one ends."""
+        here = len(self.items)
+        self.items += other.items
+        self.losses += other.losses
+        for index, pointer, said in other.traced:
+            self.traced.append((None if index is None else here + index, pointer, said))
+
     def use(self) -> Page:
         """From the second time on, each of its items is kept as the bytes it was written to."""
-        if self.used and self.items and type(self.items[0]) is not Fragment:
-            self.items = [Fragment(item) for item in self.items]
-        self.used = True
+        self.uses += 1
+        if self.uses == _SECOND:
+            self.items = [one if type(one) is Fragment else Fragment(one) for one in self.items]
         return self
 
     def trace(self, pointer: str, said: SourcedText | CallItem) -> None:
@@ -88,10 +97,18 @@ class Sources(Mapping[str, tuple[Span, ...]]):
 
 
 Write: TypeAlias = Callable[[Page, WireMessage], None]
+_SECOND = 2
+
+
+def _leaf(write: Write, message: WireMessage) -> Page:
+    page = Page("")
+    write(page, message)
+    page.items = [Fragment(item) for item in page.items]
+    return page
 
 
 def write_messages(
-    draft: PayloadDraft, wire: object, root: str, write: Write, *, first: int = 0
+    draft: PayloadDraft, wire: Hashable, root: str, write: Write, *, first: int = 0
 ) -> Page:
     """Settled history is taken from memory where it was written before."""
     head = draft.head
@@ -99,7 +116,10 @@ def write_messages(
     def make() -> Page:
         page = Page(root, first)
         for message in head:
-            write(page, message)
+            if message.lasting:
+                page.append(remember_message(partial(_leaf, write), ("written", wire), message))
+            else:
+                write(page, message)
         return page
 
     ends = (head[0], head[-1]) if head else ()

@@ -159,4 +159,4 @@ def _nowhere(_item: Fragment) -> _Walked:
     return {}
 
 
-_WALKED = IdentityMemo[_Walked](2048)
+_WALKED = IdentityMemo[_Walked](4096)
