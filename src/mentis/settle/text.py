@@ -125,7 +125,7 @@ class InText:
                 passed.append(delta)
             elif told := self._tellable(delta.text):
                 self._told.append(told)
-                passed.append(TextDelta(told))
+                passed.append(delta if told == delta.text else TextDelta(told))
         return tuple(passed)
 
     def _tellable(self, text: str) -> str:

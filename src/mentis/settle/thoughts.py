@@ -42,6 +42,15 @@ class ThoughtHoldback:
         self._closing = ""
         self._before = ""  # the last character that was told: a quotation mark may stand there
 
+    def passes(self, piece: str) -> bool:
+        """Whether all of it is said, as most pieces are; then it counts as fed."""
+        if self._phase == "through":
+            return True
+        if self._phase != "words" or self._kept or "<" in piece or "[" in piece:
+            return False
+        self._before = piece[-1:] or self._before
+        return True
+
     def feed(self, piece: str) -> Iterator[Said]:
         text, self._kept = self._kept + piece, ""
         said: Said | None = None
@@ -90,8 +99,6 @@ class ThoughtHoldback:
 
     def _in_words(self, text: str) -> tuple[Said | None, str]:
         """Only until the first mark: after an opening one, none that closes stands alone."""
-        if "<" not in text and "[" not in text:  # as most pieces
-            return self._words(text), ""
         place = text.find(_LONE)
         opened = min((p for mark in _PAIRS if (p := text.find(mark)) >= 0), default=-1)
         if opened >= 0 and (place < 0 or opened < place):
@@ -133,9 +140,14 @@ class Thinking:
     def __init__(self, inner: InnerReader) -> None:
         self._inner = inner
         self._holdback = ThoughtHoldback()
+        self._passes = self._holdback.passes
 
     def feed(self, event: str) -> tuple[Delta, ...]:
-        return self._passed(self._inner.feed(event))
+        deltas = self._inner.feed(event)
+        # As most events are: one piece of what is said.
+        if len(deltas) == 1 and type(only := deltas[0]) is TextDelta and self._passes(only.text):
+            return deltas
+        return self._passed(deltas)
 
     def rest(self) -> tuple[Delta, ...]:
         deltas = self._passed(self._inner.rest())
