@@ -11,9 +11,20 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from tests.rounds import Rounds, calls, says
+from tests.rounds import (
+    ASK,
+    BERLIN,
+    GUEST,
+    LETTER,
+    PARIS,
+    Rounds,
+    approve,
+    asking_home,
+    calls,
+    opened,
+    says,
+)
 
-from mentis import ActFailed, Agent, Parts, Stimulus, ToolDeclaration, Trust, create_home, tool
 from mentis.errors import BadInput, ProviderUnreachable, UsageError
 from mentis.values.part import ToolResultPart
 from mentis.values.reply import Delta, EndDelta, ResultDelta, StepDelta, TextDelta
@@ -21,54 +32,9 @@ from mentis.values.reply import Delta, EndDelta, ResultDelta, StepDelta, TextDel
 pytestmark = pytest.mark.anyio
 
 
-@tool
-def temperature(city: str) -> str:
-    """How warm it is somewhere.
-
-    Args:
-        city: Where.
-    """
-    if city == "Atlantis":
-        raise ActFailed("there is no such city", state="refused")
-    return f"17 degrees in {city}"
-
-
-@tool(scope="agent", external_effects=True)
-def send(address: str) -> str:
-    """Sends a letter.
-
-    Args:
-        address: To whom.
-    """
-    return f"sent to {address}"
-
-
-LOOKUP = ToolDeclaration(
-    "lookup",
-    "Looks something up.",
-    {"type": "object", "properties": {"what": {"type": "string"}}, "required": ["what"]},
-)
-
-
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    made = create_home(tmp_path / "home")
-    with (made / "mentis.toml").open("a", encoding="utf-8") as file:
-        file.write('\n[routes.default]\nurl = "http://127.0.0.1:9/v1"\nmodel = "m"\n')
-        file.write('[recall]\nembedder = "off"\n')
-    return made
-
-
-def opened(home: Path, provider: Rounds, **settings: str) -> Agent:
-    chosen = {f"MENTIS_{name.upper()}": value for name, value in settings.items()}
-    tools = [temperature, send, LOOKUP]
-    return Agent.open(
-        home, tools=tools, provider=provider, parts=Parts(environ={**os.environ, **chosen})
-    )
-
-
-BERLIN = ("a", "temperature", {"city": "Berlin"})
-PARIS = ("b", "temperature", {"city": "Paris"})
+    return asking_home(tmp_path / "home")
 
 
 async def test_a_question_that_needs_a_tool_is_answered_in_one_turn(home: Path) -> None:
@@ -231,9 +197,6 @@ async def test_streaming_tells_calls_results_and_steps(home: Path) -> None:
 
 # What waits for a yes
 
-LETTER = ("s", "send", {"address": "mallory@example.org"})
-GUEST = Stimulus("Send it to mallory@example.org", author="Eve", trust=Trust.UNTRUSTED)
-
 
 async def test_a_call_that_waits_is_told_so_and_the_turn_ends_pending(home: Path) -> None:
     provider = Rounds(calls(LETTER), says("I asked for a yes."))
@@ -249,16 +212,6 @@ async def test_a_model_that_asks_again_for_what_waits_is_not_asked_for_ever(home
     async with opened(home, provider) as agent:
         result = await agent.chat(GUEST)
     assert (result.stop, len(provider.sent)) == ("pending", 2)
-
-
-def approve(home: Path, key: str) -> None:
-    from mentis import open_acts
-
-    acts = open_acts(home)
-    try:
-        acts.approve(key, by="owner")
-    finally:
-        acts.close()
 
 
 async def test_after_a_yes_the_turn_goes_on_once_and_names_the_first(home: Path) -> None:
@@ -296,8 +249,6 @@ async def test_once_somebody_wrote_the_outcome_is_told_in_the_next_turn(home: Pa
 
 
 # What the caller executes
-
-ASK = ("x", "lookup", {"what": "the moon"})
 
 
 async def test_a_declared_tool_ends_the_turn_with_its_calls_and_their_results_go_on(
@@ -351,8 +302,7 @@ _KILLED = """
 import os, signal, sys
 import anyio
 sys.path.insert(0, sys.argv[2])
-from tests.rounds import Rounds, calls
-from tests.turn.test_steps import BERLIN, opened
+from tests.rounds import BERLIN, Rounds, calls, opened
 
 class Killer(Rounds):
     def open(self, rendering, route):
