@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import cast
 
@@ -24,9 +26,12 @@ from tests.rounds import (
     opened,
     says,
 )
+from tests.turn.test_wrong_clock import NOON, WallClock
 
+from mentis import Agent, Parts
 from mentis.errors import BadInput, ProviderUnreachable, UsageError
-from mentis.values.part import ToolResultPart
+from mentis.ports.clock import Clock, FixedClock
+from mentis.values.part import MediaPart, ToolResultPart
 from mentis.values.reply import Delta, EndDelta, ResultDelta, StepDelta, TextDelta
 
 pytestmark = pytest.mark.anyio
@@ -429,3 +434,76 @@ async def test_a_forged_or_odd_journal_is_told_to_nobody(home: Path) -> None:
         assert agent.verify().intact
         texts = [turn.text for turn in agent.history()]
     assert texts == ["Hi", "Hi.", "Hello", "Hello."]
+
+
+# Between the steps: time, and room
+
+ANTHROPIC = '\n[routes.claude]\nbackend = "anthropic"\nmodel = "claude-opus-5"\n'
+READ = {"input_tokens": 5000, "output_tokens": 1, "cache_read_input_tokens": 0}
+
+
+def block(content: dict[str, object], delta: dict[str, object], stop: str) -> list[object]:
+    """An answer of one block, as Anthropic's servers write it."""
+    return [
+        {"type": "message_start", "message": {"id": "m", "content": [], "usage": READ}},
+        {"type": "content_block_start", "index": 0, "content_block": content},
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": stop}, "usage": READ},
+    ]
+
+
+def uses(name: str) -> list[object]:
+    content: dict[str, object] = {"type": "tool_use", "id": "u", "name": name, "input": {}}
+    return block(content, {"type": "input_json_delta", "partial_json": "{}"}, "tool_use")
+
+
+def words(text: str) -> list[object]:
+    content: dict[str, object] = {"type": "text", "text": ""}
+    return block(content, {"type": "text_delta", "text": text}, "end_turn")
+
+
+def claude(home: Path, provider: Rounds, tool: Callable[..., object], clock: Clock) -> Agent:
+    with (home / "mentis.toml").open("a", encoding="utf-8") as file:
+        file.write(ANTHROPIC)
+    parts = Parts(clock=clock)
+    return Agent.open(home, route="claude", tools=[tool], provider=provider, parts=parts)
+
+
+async def test_what_a_cache_may_still_hold_goes_by_when_each_step_was_asked(home: Path) -> None:
+    clock = WallClock()
+
+    def wait(hours: int = 2) -> str:
+        """Takes its time."""
+        clock.pass_by(timedelta(hours=hours))
+        return "It is late."
+
+    provider = Rounds(uses("wait"), words("Late."))
+    async with claude(home, provider, wait, clock) as agent:
+        result = await agent.chat("What time is it?")
+        asked = [call.asked_at for call in result.model_calls]
+        replays = [agent.replay(result.entry.index, step=step) for step in (1, 2)]
+    first, second = result.caching
+    assert asked == [NOON, NOON + timedelta(hours=2)]
+    assert (first.expected.tokens, second.expected.tokens) == (0, 0)
+    assert "what is kept for 1h was sent 7200 seconds before" in second.reasons
+    assert [one.identical for one in replays] == [True, True]
+    told = json.dumps(provider.sent[1])  # the prompt of a turn is that of its beginning
+    assert ("12:00" in told, "14:00" in told) == (True, False)
+
+
+async def test_results_that_a_request_cannot_carry_end_the_turn_and_are_kept(home: Path) -> None:
+    picture = b"\x89PNG\r\n\x1a\n" + bytes(26 * 1024 * 1024)  # more than Anthropic takes at once
+
+    def draw() -> list[object]:
+        """Draws a picture."""
+        return ["Here it is.", picture]
+
+    provider = Rounds(uses("draw"), words("never asked"))
+    async with claude(home, provider, draw, FixedClock()) as agent:
+        result = await agent.chat("Draw a picture.")
+        assert agent.verify().intact
+        kept = agent.history()[-1]
+    assert (result.stop, len(provider.sent)) == ("context", 1)
+    assert [(one.state, one.text) for one in result.outcomes] == [("done", "Here it is.")]
+    assert [part.data for part in kept.parts if isinstance(part, MediaPart)] == [picture]
