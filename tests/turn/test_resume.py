@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.rounds import ASK, GUEST, LETTER, Rounds, approve, asking_home, calls, opened, says
 
-from mentis import Stimulus, Trust
+from mentis import CallOptions, Stimulus, Trust
 from mentis.errors import UsageError
 from mentis.values.rendering import Rendering
 from mentis.values.route import Route
@@ -103,3 +103,13 @@ async def test_a_turn_whose_calls_the_caller_has_not_answered_does_not_go_on_for
     told = json.dumps(provider.messages(1))
     assert "384,400 km" in told
     assert "sent to mallory@example.org" in told
+
+
+async def test_options_hold_for_the_calls_of_a_resumed_turn(home: Path) -> None:
+    provider = Rounds(calls(LETTER), says("I asked."), says("It is sent."))
+    async with opened(home, provider) as agent:
+        waited = await agent.chat(GUEST)
+    approve(home, waited.pending[0].key)
+    async with opened(home, provider) as agent:
+        await agent.resume(options=CallOptions(temperature=0.25))
+    assert [sent.get("temperature") for sent in provider.sent] == [None, None, 0.25]

@@ -498,20 +498,26 @@ class Agent:
         return result
 
     async def resume(
-        self, *, session: str = "main", on_delta: OnDelta | None = None
+        self,
+        *,
+        session: str = "main",
+        on_delta: OnDelta | None = None,
+        options: CallOptions | None = None,
     ) -> TurnResult | None:
         """Go on with the last turn, once a person has decided on what it waited for: the model is
         told what came of it, in a turn that names the first. What was approved is done first.
+        `options` hold for the calls of this turn, before those of its routes.
 
         None where nothing has been decided, or somebody wrote since: the next turn tells it then.
         """
         checked_id(session, "session")
-        await self._parts.acting.begin(session)
-        await self._parts.acting.wait_for_approved()
-        record, inputs = self._parts.record, self._parts.inputs
+        parts = self._calling(options)
+        await parts.acting.begin(session)
+        await parts.acting.wait_for_approved()
+        record, inputs = parts.record, parts.inputs
 
         def waiting() -> int | None:
-            news = {outcome.key for outcome in self._parts.acting.news()}
+            news = {outcome.key for outcome in parts.acting.news()}
             return waiting_message(record, session, news)
 
         number = await to_thread.run_sync(waiting)
@@ -525,7 +531,7 @@ class Agent:
             if await to_thread.run_sync(waiting) != number:
                 return None
             return await run_turn(
-                self._parts,
+                parts,
                 stimulus,
                 session=session,
                 on_delta=on_delta or _ignore,
