@@ -113,3 +113,35 @@ async def test_options_hold_for_the_calls_of_a_resumed_turn(home: Path) -> None:
     async with opened(home, provider) as agent:
         await agent.resume(options=CallOptions(temperature=0.25))
     assert [sent.get("temperature") for sent in provider.sent] == [None, None, 0.25]
+
+
+async def test_calls_of_a_conversation_that_the_agent_began_are_answered_by_the_caller(
+    home: Path,
+) -> None:
+    provider = Rounds(calls(ASK, text="One moment."), says("Did you know how far the moon is?"))
+    async with opened(home, provider) as agent:
+        begun = await agent.start_conversation()
+        assert [call.call_id for call in begun.calls] == ["x"]
+        result = await agent.chat(results={"x": "384,400 km"})
+        assert [agent.replay(one.entry.index).identical for one in (begun, result)] == [True, True]
+        assert agent.verify().intact
+        history = [turn.text for turn in agent.history() if turn.text]
+    first, second = provider.messages(0), provider.messages(1)
+    assert second[: len(first)] == first
+    assert "384,400 km" in second[-1]["content"]
+    assert result.text == "Did you know how far the moon is?"
+    assert history == ["One moment.", "Did you know how far the moon is?"]
+
+
+async def test_a_conversation_that_the_agent_began_goes_on_after_a_yes(home: Path) -> None:
+    provider = Rounds(calls(LETTER), says("I asked."), says("It is sent."))
+    async with opened(home, provider, acts__ask='["send"]') as agent:
+        begun = await agent.start_conversation()
+    approve(home, begun.pending[0].key)
+    async with opened(home, provider, acts__ask='["send"]') as agent:
+        result = await agent.resume()
+        assert result is not None
+        assert await agent.resume() is None
+        assert agent.replay(result.entry.index).identical
+        assert agent.verify().intact
+    assert "sent to mallory@example.org" in provider.messages(2)[-1]["content"]

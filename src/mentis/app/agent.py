@@ -68,7 +68,14 @@ from mentis.talk.persona_reading import progress
 from mentis.talk.persona_update import Upkeep, update_persona, updates_due
 from mentis.talk.schedule import BeatSchedule
 from mentis.talk.session_queue import QueuePlace, SessionQueue
-from mentis.talk.sessions import check_unbegun, first_message, message_again, sessions_of, set_title
+from mentis.talk.sessions import (
+    check_unbegun,
+    first_message,
+    message_again,
+    opening_again,
+    sessions_of,
+    set_title,
+)
 from mentis.talk.silence import DueAfterthought, due_afterthought_of, unless_somebody_speaks
 from mentis.talk.summaries import SessionSummary, SessionTitle, make_title, summarise
 from mentis.talk.talking import afterthought_mode, summary_due, with_left_behind, with_note
@@ -111,7 +118,7 @@ from mentis.values.entry import Entry, Verdict
 from mentis.values.options import CallOptions
 from mentis.values.part import ToolResultPart
 from mentis.values.persona_update import PersonaUpdate, Progress, Trigger
-from mentis.values.recalled import RESUME, RecalledContext, Stimulus
+from mentis.values.recalled import OPENING, RESUME, RecalledContext, Stimulus
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Delta, Usage
 from mentis.values.request import PromptRequest
@@ -514,18 +521,17 @@ class Agent:
         parts = self._calling(options)
         await parts.acting.begin(session)
         await parts.acting.wait_for_approved()
-        record, inputs = parts.record, parts.inputs
 
         def waiting() -> int | None:
             news = {outcome.key for outcome in parts.acting.news()}
-            return waiting_message(record, session, news)
+            return waiting_message(parts.record, session, news)
 
         number = await to_thread.run_sync(waiting)
         if number is None:
             return None
-        again = partial(message_again, record, inputs, session, number)
-        stimulus = replace(await to_thread.run_sync(again), replaces=None)
-        stimulus = replace(stimulus, inner=RESUME, resumes=number)
+        stimulus = await to_thread.run_sync(self._resumed, session, number)
+        if stimulus is None:
+            return None
         async with self._answering(session) as (reading, _), self._going_on(session):
             # Somebody may have been faster, or have written in between.
             if await to_thread.run_sync(waiting) != number:
@@ -1133,10 +1139,25 @@ class Agent:
                 hint="give the results first: the answer to them may ask for more",
             )
         checked_id(session, "session")
+        number, given = deferred_message(self._parts.record, session, results)
+        stimulus = self._resumed(session, number)
+        if stimulus is None:
+            raise UsageError(
+                f"what the agent began session {session!r} with is not kept",
+                hint="say something there: the next turn tells the calls as unanswered",
+            )
+        return replace(stimulus, results=given)
+
+    def _resumed(self, session: str, number: int) -> Stimulus | None:
+        """The message whose turn goes on; or what the agent began the conversation with, None where
+        that is not kept. It blocks.
+        """
         record, inputs = self._parts.record, self._parts.inputs
-        number, given = deferred_message(record, session, results)
-        again = message_again(record, inputs, session, number)
-        return replace(again, replaces=None, inner=RESUME, resumes=number, results=given)
+        if number == OPENING:
+            again = opening_again(record, inputs, session)
+        else:
+            again = message_again(record, inputs, session, number)
+        return again and replace(again, replaces=None, inner=RESUME, resumes=number)
 
     async def _checked(self, message: str | Stimulus) -> Stimulus:
         if isinstance(message, Stimulus) and message.attachments:

@@ -22,13 +22,12 @@ from mentis.values.digest import digest
 from mentis.values.entry import Entry
 from mentis.values.output import OutputSchema
 from mentis.values.part import MediaPart, TextPart
-from mentis.values.recalled import Stimulus
+from mentis.values.recalled import FIRST, OPENING, Stimulus
 from mentis.values.session import Session
 from mentis.values.trust import Trust
 from mentis.values.turn import Turn
 from mentis.values.turn_writes import TurnWrites
 
-FIRST = "first_message"
 TITLE = "title"
 _FIRST_BLOCK = "auto_first_message"
 _LONGEST_TITLE = 120
@@ -90,6 +89,14 @@ def message_again(
         trust=row.trust if theirs else Trust.OWNER,
         output=inputs.part(OutputSchema, row.output) if row.output else None,
     )
+
+
+def opening_again(record: AgentRecord, inputs: TurnInputStore, session: str) -> Stimulus | None:
+    """What made the agent begin this session, as it was; None where that is not kept any more. It
+    blocks.
+    """
+    row = stored_inputs_of(record, inputs, session, OPENING)
+    return None if row is None else Stimulus(row.text, inner=FIRST)
 
 
 def check_unbegun(record: AgentRecord, session: str) -> None:

@@ -14,11 +14,11 @@ from mentis.record.agent_record import AgentRecord
 from mentis.record.inputs import ConversationHistory
 from mentis.record.late_outcomes import waiting_keys, with_late_outcomes
 from mentis.record.stored_turns import acts, result_turn
-from mentis.record.threads import is_message, told_numbers
+from mentis.record.threads import is_message, standing_numbers, told_numbers
 from mentis.render.pairing import pair
 from mentis.values.action import Action, Outcome
 from mentis.values.part import ToolCallPart, ToolResultPart
-from mentis.values.recalled import Stimulus
+from mentis.values.recalled import OPENING, Stimulus
 from mentis.values.turn import Turn
 
 
@@ -146,7 +146,10 @@ def result_turns(stimulus: Stimulus) -> tuple[Turn, ...]:
 
 
 def _last_message(turns: Sequence[Turn]) -> int | None:
+    """Its number, or OPENING where nobody but the agent has said anything."""
     numbers = [n for n in told_numbers(turns) if is_message(turns[n])]
+    if not numbers and not any(is_message(turns[n]) for n in standing_numbers(turns)):
+        return OPENING if turns else None
     return numbers[-1] if numbers and turns[numbers[-1]].state == "complete" else None
 
 

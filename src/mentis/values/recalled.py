@@ -21,6 +21,8 @@ from .value import LATE, Value
 
 _NOTHING_KNOWN = RuntimeContext()
 RESUME = "resume"  # the task of a turn that goes on, as its entry names it
+FIRST = "first_message"  # that of one in which the agent begins
+OPENING = -1  # in the place of a message's number: what made the agent begin, which nobody said
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +45,8 @@ class Stimulus(Value):
     such a turn only the answer is kept. `delivers` is the key of the act whose outcome it tells.
     `unnamed`: it is not told who says it, as in the turns of an older Mentis. `resumes` is the
     number of the message whose turn goes on: nobody says it again, and what followed it is told
-    after it, with the `results` that the caller brings. `output` is the form of the answer;
-    `caller`: another agent asks.
+    after it, with the `results` that the caller brings; OPENING where the agent began. `output` is
+    the form of the answer; `caller`: another agent asks.
     """
 
     text: str
@@ -76,7 +78,7 @@ class Stimulus(Value):
 
     @property
     def _by_itself(self) -> bool:
-        return bool(self.inner) and self.resumes is None
+        return bool(self.inner) and self.resumes in (None, OPENING)
 
 
 @dataclass(frozen=True, slots=True)

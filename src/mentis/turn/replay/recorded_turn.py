@@ -31,7 +31,7 @@ from mentis.values.entry import Entry
 from mentis.values.json import JsonObject
 from mentis.values.output import OutputSchema
 from mentis.values.part import MediaPart
-from mentis.values.recalled import RESUME, RecalledContext, Stimulus
+from mentis.values.recalled import FIRST, OPENING, RESUME, RecalledContext, Stimulus
 from mentis.values.request import RuntimeContext
 from mentis.values.span import Span
 from mentis.values.surroundings import NOWHERE
@@ -89,12 +89,15 @@ def find_entry(record: AgentRecord, segments: SegmentFolder, index: int) -> Entr
 def stored_inputs_of(
     record: AgentRecord, inputs: TurnInputStore, session: str, number: int
 ) -> TurnInputs | None:
-    """What is kept of the message of that number; None where nothing is any more. It blocks."""
+    """What is kept of the message of that number, or of the OPENING; None where nothing is any
+    more. It blocks.
+    """
     newest = reversed(record.latest(_LOOKED_BACK, kind="turn"))
     for entry in chain(newest, record.ledger.entries(record.agent)):
         turn = cast("JsonObject", entry.body.get("turn") or {})
-        asked = (turn.get("session"), turn.get("number")) == (session, number)
-        if not asked or "inner" in turn or "inputs" not in entry.body:
+        said = turn.get("inner", ""), OPENING if turn.get("inner") else turn.get("number")
+        wanted = (FIRST, OPENING) if number == OPENING else ("", number)
+        if turn.get("session") != session or said != wanted or "inputs" not in entry.body:
             continue
         found = inputs.row(str(entry.body["inputs"]))
         if found is not None and found[0].version == VERSION:
@@ -312,7 +315,7 @@ class _Reading:
         row = self.row
         resumes = row.resumes if row.inner == RESUME else None
         number = row.number if resumes is None else resumes
-        silent = row.inner and resumes is None
+        silent = row.inner and resumes in (None, OPENING)
         asked = () if silent else self._talk(row.session)[number : number + 1]
         parts = asked[0].parts if asked else ()
         return Stimulus(
