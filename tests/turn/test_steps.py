@@ -25,6 +25,7 @@ from tests.rounds import (
     calls,
     opened,
     says,
+    temperature,
 )
 from tests.turn.test_wrong_clock import NOON, WallClock
 
@@ -125,6 +126,31 @@ async def test_a_step_can_be_forked(home: Path) -> None:
         assert agent.replay(forked.entry.index).identical
     assert "17 degrees in Berlin" in fork.shown.rendering.body().decode()
     assert forked.text == "Seventeen."
+
+
+async def test_steps_that_fell_back_to_another_route_are_replayed_and_forked(home: Path) -> None:
+    with (home / "mentis.toml").open("a", encoding="utf-8") as file:
+        file.write('\n[routes.first]\nurl = "http://127.0.0.1:9/v1"\nmodel = "m"\n')
+        file.write('fallback = ["second"]\n[routes.second]\nurl = "http://127.0.0.1:9/v1"\n')
+        file.write('model = "another"\nvariant = "compact"\n')
+    gone = ProviderUnreachable("gone")
+    answers = (calls(BERLIN), gone, calls(PARIS), says("Both are mild."), says("Bye."))
+    provider = Rounds(*answers)
+    tools = [temperature]
+    async with Agent.open(home, route="first", tools=tools, provider=provider) as agent:
+        result = await agent.chat("Compare Berlin and Paris.")
+        index = result.entry.index
+        await agent.chat("Thanks.")
+        replays = [agent.replay(index, step=step) for step in (1, 2, 3)]
+        blocks = [block.block for block in replays[1].composed.trace.blocks if block.included]
+        fork = agent.fork(index, {blocks[0]: "Be brief."}, step=3, force=True)
+        assert agent.verify().intact
+    assert [call.route.name for call in result.model_calls] == ["first", "second", "second"]
+    assert [one.identical for one in replays] == [True, True, True]
+    sent = [provider.sent[place] for place in (0, 2, 3)]
+    assert [json.loads(one.rendering.body()) for one in replays] == sent
+    assert "Be brief." in fork.shown.rendering.body().decode()
+    assert "17 degrees in Paris" in fork.shown.rendering.body().decode()
 
 
 async def test_the_limit_of_steps_ends_the_turn_and_the_next_one_is_told_the_result(

@@ -34,7 +34,7 @@ from mentis.values.surroundings import Surroundings
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trace import Degradation
 from mentis.values.trust import Trust
-from mentis.values.value import Value
+from mentis.values.value import LATE, Value
 from mentis.values.written import dump
 
 # The kinds of marks. A part is shared by many turns, a row belongs to one.
@@ -111,10 +111,14 @@ class Prints(Value):
 
 @dataclass(frozen=True, slots=True)
 class StepInputs(Value):
-    """Of a step after the first: the marks around the results it was told, the cache it was on."""
+    """Of a step after the first: the marks around the results it was told, the cache it was on.
+    Where its prompt was made anew, for another route, `own` is the row of all that it was made
+    from, and the steps after it go on from there.
+    """
 
     nonces: tuple[str, ...] = ()
     cached: str = ""
+    own: JsonObject | None = field(default=None, metadata=LATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +183,11 @@ class TurnInputs(Value):
 def write_row(row: TurnInputs) -> JsonObject:
     """Without what is empty, which is most of it."""
     return {name: told for name, told in to_object(row).items() if told not in _EMPTY}
+
+
+def read_row(written: JsonObject) -> TurnInputs:
+    """A row that stands in another, which its digest binds."""
+    return from_json(TurnInputs, dump(dict(written)))
 
 
 def runs_of(numbers: Sequence[int]) -> tuple[int, ...]:

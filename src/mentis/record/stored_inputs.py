@@ -60,6 +60,15 @@ V = TypeVar("V", bound=Value)
 
 
 @dataclass(frozen=True, slots=True)
+class StepPrompt:
+    """The prompt of a step: what it was made from, as it was told and sent."""
+
+    inputs: PromptInputs | None
+    rendering: Rendering
+    request: PromptRequest
+
+
+@dataclass(frozen=True, slots=True)
 class StoredInputs:
     """What the entry binds, and the marks that are set together with it."""
 
@@ -84,10 +93,46 @@ class TurnInputStore:
         request: PromptRequest,
         *,
         place: TurnPlace,
-        steps: Sequence[StepInputs] = (),
+        steps: Sequence[StepPrompt] = (),
     ) -> StoredInputs:
-        """Of the first step; what the others had besides is in `steps`."""
+        """Of the first step; of the others what they had besides."""
         parts: dict[str, JsonObject] = {}
+        first = StepPrompt(inputs, rendering, request)
+        row = self._row(inputs, first, place, parts)
+        row = replace(row, steps=self._steps(first, steps, place, parts))
+        written = write_row(row)
+        key = key_of(written)
+        told = (_told(one.recalled) for one in (inputs, *(step.inputs for step in steps)) if one)
+        news = dict(item for listed in told for item in listed)
+        marks = [Mark(PART, name, value) for name, value in parts.items()]
+        marks += [Mark(TOLD, name, value) for name, value in news.items()]
+        # The prints are not bound: in another home the same turn would have others.
+        prints = to_object(prints_of(place.body, self._secret))
+        return StoredInputs(key, (Mark(ROW, key, {"inputs": written, "prints": prints}), *marks))
+
+    def _steps(
+        self,
+        base: StepPrompt,
+        steps: Sequence[StepPrompt],
+        place: TurnPlace,
+        parts: dict[str, JsonObject],
+    ) -> tuple[StepInputs, ...]:
+        made: list[StepInputs] = []
+        for step in steps:
+            if step.inputs is None or _is_continued(base.inputs, step.inputs):
+                made.append(_beyond(base.request, step))
+                continue
+            base, row = step, self._row(step.inputs, step, place, parts)
+            made.append(StepInputs(own=write_row(row)))
+        return tuple(made)
+
+    def _row(
+        self,
+        inputs: PromptInputs,
+        prompt: StepPrompt,
+        place: TurnPlace,
+        parts: dict[str, JsonObject],
+    ) -> TurnInputs:
         recalled = inputs.recalled
         row = TurnInputs(
             VERSION,
@@ -102,20 +147,14 @@ class TurnInputStore:
             revealed=self._part("revealed", ToolList(recalled.revealed), parts),
             variables=self._part("variables", _variables(inputs.variables), parts),
             given=_given(inputs.variables),
-            nonces=nonces_in(request),
-            cached=cache_of(rendering),
+            nonces=nonces_in(prompt.request),
+            cached=cache_of(prompt.rendering),
             opened=len(inputs.continuation),
-            steps=tuple(steps),
             output=self._part("output", recalled.stimulus.output, parts),
         )
-        row = _with_recalled(_with_history(_with_message(row, recalled.stimulus), inputs), recalled)
-        written = write_row(row)
-        key = key_of(written)
-        marks = [Mark(PART, name, value) for name, value in parts.items()]
-        marks += [Mark(TOLD, name, value) for name, value in _told(recalled)]
-        # The prints are not bound: in another home the same turn would have others.
-        prints = to_object(prints_of(place.body, self._secret))
-        return StoredInputs(key, (Mark(ROW, key, {"inputs": written, "prints": prints}), *marks))
+        return _with_recalled(
+            _with_history(_with_message(row, recalled.stimulus), inputs), recalled
+        )
 
     def mark_written(self, kept: StoredInputs) -> None:
         """The entry is there, and so are the parts."""
@@ -191,10 +230,16 @@ def nonces_in(request: PromptRequest) -> tuple[str, ...]:
     return (*(mark[1] for mark in marks if mark), *before, *_result_nonces(request.continuation))
 
 
-def step_inputs(request: PromptRequest, rendering: Rendering, first: PromptRequest) -> StepInputs:
-    """Of a step after the `first` one of its turn."""
-    known = len(_result_nonces(first.continuation))
-    return StepInputs(_result_nonces(request.continuation)[known:], cache_of(rendering))
+def _is_continued(base: PromptInputs | None, inputs: PromptInputs) -> bool:
+    """Whether a prompt is that one with more steps after it."""
+    return base is not None and replace(inputs, continuation=base.continuation) == base
+
+
+def _beyond(base: PromptRequest, step: StepPrompt) -> StepInputs:
+    """What a step had besides that request, which it goes on with."""
+    known = len(_result_nonces(base.continuation))
+    nonces = _result_nonces(step.request.continuation)[known:]
+    return StepInputs(nonces, cache_of(step.rendering))
 
 
 def cache_of(rendering: Rendering) -> str:

@@ -14,10 +14,9 @@ from mentis.codec.forms import to_json, to_object
 from mentis.compose.compose import Composition
 from mentis.errors import BadInput, MentisError, NotCanonical
 from mentis.record.agent_record import AgentRecord
-from mentis.record.input_rows import StepInputs
 from mentis.record.inputs import PromptInputs
 from mentis.record.media_digest import media_digest
-from mentis.record.stored_inputs import TurnInputStore, TurnPlace, step_inputs
+from mentis.record.stored_inputs import StepPrompt, TurnInputStore, TurnPlace
 from mentis.record.stored_turns import (
     BROKEN,
     asked_text,
@@ -193,10 +192,9 @@ class TurnRecorder:
         keeping.mark_written(kept)
         return entry
 
-    def _later_steps(self) -> list[StepInputs]:
-        first = self.composed.request
+    def _later_steps(self) -> list[StepPrompt]:
         calls = (step.calls[0] for step in self.steps[1:])
-        return [step_inputs(call.composed.request, call.rendering, first) for call in calls]
+        return [StepPrompt(call.inputs, call.rendering, call.composed.request) for call in calls]
 
     def _record(
         self,

@@ -8,18 +8,20 @@ from datetime import datetime
 from itertools import chain, islice
 from typing import TypeVar, cast
 
-from mentis.errors import LedgerError, NotCanonical, ReplayError, UsageError
+from mentis.errors import BadInput, LedgerError, NotCanonical, ReplayError, UsageError
 from mentis.ledger.chain import derives, hash_entry
 from mentis.record.agent_record import AgentRecord
 from mentis.record.input_rows import (
     VERSION,
     Prints,
     Recollection,
+    StepInputs,
     ToolList,
     TurnInputs,
     TurnSetting,
     Variables,
     numbers_in,
+    read_row,
 )
 from mentis.record.inputs import ConversationHistory, PromptInputs
 from mentis.record.late_outcomes import with_late_outcomes
@@ -217,9 +219,11 @@ class _Reading:
 
     def at_step(self, first: RecordedTurn, step: int) -> RecordedTurn:
         """The same turn, with what had followed the message when that step began."""
-        row, stepped = self.row, _steps(self.entry)
-        self._check_route(stepped, step)
-        known = sum(cast("int", one["turns"]) for one in stepped[: step - 1])
+        stepped, kept = _steps(self.entry), self.row.steps
+        base, first = self._prompt_of(first, kept[: step - 1])
+        row = first.row
+        self._check_route(stepped, base, step)
+        known = sum(cast("int", one["turns"]) for one in stepped[base - 1 : step - 1])
         own = self._followed()[row.opened : row.opened + known]
         history, talk = first.inputs.history, self._talk(row.session)
         history = replace(
@@ -228,10 +232,10 @@ class _Reading:
             thread_numbers=(*history.thread_numbers, *own),
             fenced=True,  # as long as there are steps, results stand between marks
         )
-        later, bound = row.steps[: step - 1], stepped[step - 1]
+        later, bound = kept[base - 1 : step - 1], stepped[step - 1]
         digests = {**first.digests, **{name: str(bound[name]) for name in ("request", "payload")}}
         nonces = (*row.nonces, *(later[-1].nonces if later else ()))
-        cached = later[-1].cached if later else ""
+        cached = later[-1].cached if later else row.cached
         return replace(
             first,
             digests=digests,
@@ -241,10 +245,25 @@ class _Reading:
             step=step,
         )
 
-    def _check_route(self, stepped: Sequence[JsonObject], step: int) -> None:
+    def _prompt_of(
+        self, first: RecordedTurn, later: Sequence[StepInputs]
+    ) -> tuple[int, RecordedTurn]:
+        """The step whose prompt the last of these goes on with, and that prompt."""
+        made = [(step, one.own) for step, one in enumerate(later, 2) if one.own is not None]
+        if not made:
+            return 1, first
+        step, written = made[-1]
+        try:
+            row = read_row(written)
+        except BadInput as error:
+            raise _gone(self.entry, f"the inputs of step {step} cannot be read") from error
+        return step, replace(self, row=row).turn(first.digests, None)
+
+    def _check_route(self, stepped: Sequence[JsonObject], base: int, step: int) -> None:
+        """The turns of an older Mentis have the inputs for one route alone."""
         calls = cast("list[JsonObject]", self.entry.body.get("calls") or [])
-        place = sum(cast("int", one["calls"]) for one in stepped[: step - 1])
-        asked = [cast("JsonObject", calls[n]["route"])["name"] for n in (0, place)]
+        places = (sum(cast("int", one["calls"]) for one in stepped[: n - 1]) for n in (base, step))
+        asked = [cast("JsonObject", calls[place]["route"])["name"] for place in places]
         if asked[0] != asked[1]:
             raise ReplayError(
                 f"step {step} of entry {self.entry.index} was asked of route {asked[1]!r}, and the"
