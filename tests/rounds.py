@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -66,7 +66,7 @@ def says(text: str, used: object = USED) -> list[object]:
 
 
 def calls(
-    *asked: tuple[str, str, dict[str, str]], text: str = "", used: object = USED
+    *asked: tuple[str, str, Mapping[str, object]], text: str = "", used: object = USED
 ) -> list[object]:
     listed = [
         {"index": n, "id": call, "function": {"name": name, "arguments": json.dumps(given)}}

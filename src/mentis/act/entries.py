@@ -27,7 +27,9 @@ from mentis.values.value import Value
 KIND = "act"  # of the entries
 SOURCE = "act"
 OPEN, WAITING, APPROVED, NEWS = "act", "waiting", "approved", "news"  # kinds of marks
-Stage: TypeAlias = Literal["intent", "waiting", "approved", "denied", "expired", "outcome"]
+Stage: TypeAlias = Literal[
+    "intent", "waiting", "approved", "denied", "expired", "outcome", "released"
+]
 DECIDED: tuple[Stage, ...] = ("denied", "expired", "approved")  # a yes can be taken back
 _SHOWN = ("act", "payload", "tainted")
 T = TypeVar("T", bound=Value)
@@ -107,18 +109,29 @@ def outcome_draft(
     if decision is not None:
         extra |= _judged(decision)
     extra |= {"state": outcome.state, "reason": outcome.reason}
-    result: dict[str, object] = {
+    if outcome.turn is not None:
+        extra |= {"turn": to_object(outcome.turn)}
+    body: dict[str, object] = {"act": _head(call, "outcome", **extra), "result": _result(outcome)}
+    body |= _tainted(decision.tainted if decision else ())
+    return _draft(body, delivery(call.key, "outcome", call.attempt))
+
+
+def _result(outcome: Outcome) -> dict[str, object]:
+    return {
         "text": outcome.text,
         "size": outcome.size,
         "blob": outcome.blob,
         **verdict_fields(outcome),
         **media_fields(outcome),
     }
-    if outcome.turn is not None:
-        extra |= {"turn": to_object(outcome.turn)}
-    body: dict[str, object] = {"act": _head(call, "outcome", **extra), "result": result}
-    body |= _tainted(decision.tainted if decision else ())
-    return _draft(body, delivery(call.key, "outcome", call.attempt))
+
+
+def released_draft(ended: Entry, outcome: Outcome, decided: ApprovalDecision) -> Draft:
+    """What was withheld of the act that `ended` so, and who lets it be told."""
+    came = cast("JsonObject", ended.body["act"])
+    head: dict[str, object] = {**came, "stage": "released", "reason": outcome.reason}
+    body = {"act": head, "decided": to_object(decided), "result": _result(outcome)}
+    return _draft(body, delivery(outcome.key, "released"))
 
 
 def recorded_outcome(entry: Entry, action: Action) -> Outcome | None:

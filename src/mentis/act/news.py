@@ -23,11 +23,12 @@ from .briefs import clean, short
 Find: TypeAlias = Callable[[str], Entry | None]
 _ERASED = "the owner erased what is known of it"
 _MOST_ATTEMPTS = 1000
+ENDS: tuple[entries.Stage, ...] = ("outcome", "denied", "expired", "released")
 
 
 def bound_news(mark: Mark, find: Find) -> Outcome:
     """StoreDamaged unless the record says the same of the act. Nobody vouches for its text."""
-    outcome, act = entries.news(mark), _find_act(mark.key, find)
+    outcome, act = entries.news(mark), find_act(mark.key, find)
     if act is None:
         raise _unbound(mark.key, "no entry says that anything came of it")
     if outcome.key != mark.key or not act.is_of(outcome.action.type):
@@ -51,7 +52,7 @@ def is_blank(outcome: Outcome) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Act:
+class RecordedAct:
     """All that stands in the record of an act that came to something; `ended` says to what."""
 
     steps: Sequence[Entry]
@@ -65,6 +66,20 @@ class _Act:
     def state(self) -> str:
         head = _head(self.ended)
         return str(head.get("state") or ("refused" if head else ""))
+
+    @property
+    def stage(self) -> str:
+        return str(_head(self.ended).get("stage", ""))
+
+    @property
+    def type(self) -> str:
+        return str(_head(self.ended).get("type", ""))
+
+    @property
+    def payload(self) -> JsonObject:
+        """What it was asked for with; nothing, where that was not recorded."""
+        payloads = [step.body["payload"] for step in self.steps if "payload" in step.body]
+        return _object(payloads[0]) if payloads else {}
 
     def is_of(self, name: str) -> bool:
         known = {str(head["type"]) for head in map(_head, self.steps) if "type" in head}
@@ -86,7 +101,7 @@ class _Act:
 
     def _reasons(self) -> Sequence[str]:
         head = _head(self.ended)
-        if head.get("stage") == "outcome":
+        if head.get("stage") in ("outcome", "released"):
             return (str(head.get("reason", "")),)
         decided = _object(self.ended.body.get("decided"))
         words = f": {decided['words']}" if decided.get("words") else ""
@@ -103,16 +118,17 @@ class _Act:
         )
 
 
-def _find_act(key: str, find: Find) -> _Act | None:
+def find_act(key: str, find: Find) -> RecordedAct | None:
+    """What the record says of an act; None where it says of nothing that came of it."""
     steps = [*_steps(key, find)]
     ended = [entry for entry in steps if ends(entry)]
-    return _Act(steps, ended[-1]) if ended else None
+    return RecordedAct(steps, ended[-1]) if ended else None
 
 
 def ends(entry: Entry) -> bool:
     """Whether what came of an act stands in it; not known of one whose delivery was erased."""
     parts = (entry.delivery or "").split("/")
-    return parts[0] == "act" and parts[2:3] in (["outcome"], ["denied"], ["expired"])
+    return parts[0] == "act" and parts[2:3] in ([stage] for stage in ENDS)
 
 
 def _steps(key: str, find: Find) -> Iterator[Entry]:
@@ -126,7 +142,9 @@ def _steps(key: str, find: Find) -> Iterator[Entry]:
         ended = find(entries.delivery(key, "outcome", attempt))
         yield from filter(None, (begun, ended))
         if begun is None:
-            return
+            break
+    if released := find(entries.delivery(key, "released")):
+        yield released
 
 
 def _unbound(key: str, why: str) -> StoreDamaged:

@@ -7,6 +7,7 @@ there is something, in words of ours alone.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -18,6 +19,10 @@ from mentis.values.digest import Digest
 from mentis.values.trust import Trust
 
 NOBODY = "nobody could look at it: there is no screener"
+_LOOK = "mentis acts result "
+_WITHHELD = re.compile(
+    rf'^\{{"withheld": "screening".*"owner": "{_LOOK}(\S{{1,200}})"\}}\Z', re.MULTILINE
+)
 
 
 def is_outside(outcome: Outcome) -> bool:
@@ -48,8 +53,14 @@ def withheld_text(outcome: Outcome, size: int, blob: Digest) -> str:
     """One line of JSON, which a model reads in any language; nothing in it is the tool's."""
     category = "" if outcome.screening is None else outcome.screening.category
     told: dict[str, object] = {"withheld": "screening", "category": category, "bytes": size}
-    look = f"mentis acts result {outcome.key}" if blob and outcome.key else ""
+    look = f"{_LOOK}{outcome.key}" if blob and outcome.key else ""
     return json.dumps({name: one for name, one in {**told, "owner": look}.items() if one != ""})
+
+
+def withheld_key(text: str) -> str:
+    """The key of the act whose result this text of ours stands for; nothing, if it does not."""
+    found = _WITHHELD.search(text)
+    return found[1] if found else ""
 
 
 def is_withheld(outcome: Outcome) -> bool:

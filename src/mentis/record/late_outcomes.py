@@ -1,4 +1,4 @@
-"""Late outcomes of acts, told where the conversation still says that they wait.
+"""Late outcomes of acts, told where the conversation still says that they wait, or were withheld.
 
 The kept turns are bound by the record and stay as they are: what is read from them is brought up to
 date with what the ledger says of the act by now.
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from mentis.act import entries
+from mentis.act.screening import withheld_key
 from mentis.ports.entries import Entries
 from mentis.values.entry import Entry
 from mentis.values.part import Part, ToolResultPart
@@ -19,6 +20,7 @@ from mentis.values.turn import Turn
 
 from .act_stories import ActStory, act_stories
 
+_RELEASED = '{"released": "owner"}'
 _WAITING = re.compile(r"waiting: .*\nact: (\S{1,200})", re.DOTALL)
 
 
@@ -38,17 +40,24 @@ def outcome_text(state: str, reason: str, text: str) -> str:
 def with_late_outcomes(
     turns: Sequence[Turn], ledger: Entries, agent: str, *, before: int | None = None
 ) -> tuple[Turn, ...]:
-    """The same turns, with the outcomes of acts that wait no more; only those that stood in the
-    record `before` an entry, if given. It blocks.
+    """The same turns, with the outcomes of acts that wait no more, and with withheld results that
+    the owner released; only what stood in the record `before` an entry, if given. It blocks.
     """
     return tuple(_turn(turn, ledger, agent, before) for turn in turns)
 
 
 def waiting_keys(turns: Iterable[Turn]) -> frozenset[str]:
-    """The acts of which these turns say that they wait."""
+    """The acts of which these turns say that they wait, or that what came of them was withheld."""
     parts = (part for turn in turns if turn.role == "user" for part in turn.parts)
-    found = (_WAITING.fullmatch(p.text) for p in parts if isinstance(p, ToolResultPart))
-    return frozenset(waited[1] for waited in found if waited)
+    found = (_keys(part) for part in parts if isinstance(part, ToolResultPart))
+    return frozenset(key for keys in found for key in keys if key)
+
+
+def _keys(part: ToolResultPart) -> tuple[str, str]:
+    """Of the act that it says waits, and of the one whose result it says is withheld."""
+    waited = _WAITING.fullmatch(part.text)
+    # The verdict is ours: a text that says so by itself is anybody's.
+    return waited[1] if waited else "", withheld_key(part.text) if part.verdict == "dropped" else ""
 
 
 def _turn(turn: Turn, ledger: Entries, agent: str, before: int | None) -> Turn:
@@ -59,10 +68,14 @@ def _turn(turn: Turn, ledger: Entries, agent: str, before: int | None) -> Turn:
 
 
 def _part(part: Part, ledger: Entries, agent: str, before: int | None) -> Part:
-    waited = _WAITING.fullmatch(part.text) if isinstance(part, ToolResultPart) else None
-    if not isinstance(part, ToolResultPart) or waited is None:
+    if not isinstance(part, ToolResultPart):
         return part
-    known = _entries(ledger, agent, waited[1])
+    waited, withheld = _keys(part)
+    if withheld:
+        return _released(part, withheld, ledger, agent, before=before)
+    if not waited:
+        return part
+    known = _entries(ledger, agent, waited)
     then = (entry for entry in known if before is None or entry.index < before)
     story = next(iter(act_stories(then)), None)
     if story is None or story.type != part.name:
@@ -72,7 +85,25 @@ def _part(part: Part, ledger: Entries, agent: str, before: int | None) -> Part:
         return part
     text = outcome_text(state, reason, story.text)
     # The record does not say who vouches for it, so nobody does.
-    return replace(part, text=text, failed=state != "done", trust=Trust.UNTRUSTED)
+    told = replace(part, text=text, failed=state != "done", trust=Trust.UNTRUSTED)
+    held = bool(withheld_key(story.text))
+    return _released(told, waited, ledger, agent, before=before) if held else told
+
+
+def _released(
+    part: ToolResultPart, key: str, ledger: Entries, agent: str, *, before: int | None
+) -> ToolResultPart:
+    """With what was withheld, if the owner had it told by then; it stays the words of somebody
+    else.
+    """
+    entry = ledger.find_delivery(agent, entries.delivery(key, "released"))
+    if entry is None or (before is not None and entry.index >= before):
+        return part
+    (story,) = act_stories([entry])
+    if story.type != part.name:
+        return part
+    text = f"{_RELEASED}\n{story.text}"
+    return replace(part, text=text, trust=Trust.UNTRUSTED, verdict="released")
 
 
 def _entries(ledger: Entries, agent: str, key: str) -> Iterator[Entry]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import cast
 
 from mentis.act import entries
-from mentis.act.news import bound_news, is_blank
+from mentis.act.news import ENDS, bound_news, is_blank
 from mentis.errors import StoreDamaged
 from mentis.ports.ledger_store import LedgerStore
 from mentis.values.entry import Entry, Finding
 from mentis.values.mark import Mark
 
 COLUMN = "news"
-_ENDS = ("outcome", "denied", "expired")
 
 
 class NewsCheck:
@@ -54,11 +53,16 @@ class NewsCheck:
                 else:
                     findings[mark.key] = Finding(0, COLUMN, fault.message, "forged")
                 continue
-            if mark.key in self._told:
-                index = self._told[mark.key]
+            index = self._told.get(mark.key, -1)
+            if index > self._released_at(mark.key):
                 message = f"what came of act {mark.key} is to be told, and was told already"
                 findings[mark.key] = Finding(index, COLUMN, message, "replayed")
         return findings, notes
+
+    def _released_at(self, key: str) -> int:
+        """What was told before the owner released it was that it is withheld."""
+        entry = self._find(entries.delivery(key, "released"))
+        return -1 if entry is None else entry.index
 
     def _marks(self) -> tuple[Mark, ...]:
         return self._ledger.marks(self._agent, entries.NEWS)
@@ -75,5 +79,5 @@ class NewsCheck:
             return False
         own = f"{entries.KIND}/{mark.key}/"
         gone = self._ledger.dropped_deliveries(self._agent)
-        ended = any((name or "").startswith(f"{own}{stage}") for name in gone for stage in _ENDS)
+        ended = any((name or "").startswith(f"{own}{stage}") for name in gone for stage in ENDS)
         return ended and not any(name.startswith(own) for name in self._acts)

@@ -15,7 +15,8 @@ from anyio import to_thread
 
 from mentis.act import entries
 from mentis.act.approvals import Approvals
-from mentis.act.entries import OpenAct
+from mentis.act.entries import ApprovalDecision, OpenAct
+from mentis.act.releases import release_result, withheld_result
 from mentis.errors import BadInput, HomeError, StoreDamaged, UsageError
 from mentis.home.closing import Closeable
 from mentis.home.parts import Parts
@@ -30,6 +31,7 @@ from mentis.stores.files.key_folder import config_folder
 from mentis.stores.files.owners import Owners
 from mentis.values.act import WaitingAct
 from mentis.values.action import Outcome
+from mentis.values.entry import Entry
 from mentis.values.value import Value
 
 from .acting import open_act_runner
@@ -181,6 +183,34 @@ class Acts(Closeable):
                 key=story.key,
             )
         return content.decode(errors="replace")
+
+    def withheld(self, key: str) -> ActStory:
+        """The act with this key, or with one that begins like this, if screening withheld what came
+        of it and nobody has released that; else UsageError.
+        """
+        story = self.story(key)
+        withheld_result(story.key, self._genuine)
+        return story
+
+    def release(self, key: str, *, by: str, words: str = "") -> Outcome:
+        """Let a result be told that screening withheld, once you have looked at it (`result`): the
+        next turn is told, between marks and as released, or the turn that asked, with
+        `agent.resume`. UsageError where nothing was withheld.
+        """
+        record, withheld = self._record, withheld_result(self.story(key).key, self._genuine)
+        decided = ApprovalDecision(record.ids.new_id(), _name(by), _words(words))
+        return release_result(
+            self._ledger,
+            record.stamp(),
+            self._blobs,
+            withheld,
+            decided=decided,
+            limit=record.settings.model.acts.inline_bytes,
+        )
+
+    def _genuine(self, delivery: str) -> Entry | None:
+        entry = self._ledger.find_delivery(self.agent, delivery)
+        return entry if entry is not None and holds(entry) else None
 
     async def run(self, keys: Collection[str] | None = None) -> ActRun:
         """Do what was approved, and look after what expired or was left open; of `keys` only those.

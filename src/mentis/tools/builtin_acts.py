@@ -144,7 +144,8 @@ def _blob(entry: Entry) -> str:
     if not isinstance(result, Mapping):
         return ""
     told = cast("JsonObject", result)
-    said = told.get("screening")
-    if isinstance(said, Mapping) and cast("JsonObject", said).get("outcome") == "dropped":
-        return ""  # withheld: for the owner alone
+    said, head = told.get("screening"), cast("JsonObject", entry.body.get("act") or {})
+    dropped = isinstance(said, Mapping) and cast("JsonObject", said).get("outcome") == "dropped"
+    if dropped and head.get("stage") != "released":
+        return ""  # withheld: for the owner alone, until it is released
     return str(told.get("blob", ""))

@@ -138,7 +138,10 @@ def why_undeliverable(
 
 
 def _was_tried(record: AgentRecord, outcome: Outcome, attempts: int) -> str:
-    turns = record.latest(_LOOKED_BACK, kind="turn")
+    release = entries.delivery(outcome.key, "released")
+    released = record.ledger.find_delivery(record.agent, release)
+    since = -1 if released is None else released.index  # before, it was told as withheld
+    turns = [one for one in record.latest(_LOOKED_BACK, kind="turn") if one.index > since]
     for entry in turns:
         if outcome.key in cast("list[str]", entry.body.get("told") or []):
             return f"entry {entry.index} says that it was told already"

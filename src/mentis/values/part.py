@@ -58,7 +58,8 @@ class ToolCallPart(Value):
     raw: str = field(default="", metadata=LATE)
 
 
-Verdict: TypeAlias = Literal["", "clean", "suspicious", "dropped"]  # "": nobody had to look
+# "": nobody had to look; "released": it was dropped, and the owner lets it be told.
+Verdict: TypeAlias = Literal["", "clean", "suspicious", "dropped", "released"]
 
 
 @dataclass(frozen=True, slots=True)

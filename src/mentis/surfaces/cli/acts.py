@@ -39,7 +39,10 @@ _STATES = (
 )
 by_option = click.option("--by", metavar="NAME", help="Who decides; by default your login name.")
 words_option = click.option(
-    "--words", default="", metavar="TEXT", help="Why; kept in the record. A no is told with it."
+    "--words",
+    default="",
+    metavar="TEXT",
+    help="Why; kept in the record. A no or a release is told with it.",
 )
 continue_option = click.option(
     "--continue",
@@ -176,7 +179,8 @@ def approve(  # noqa: PLR0913  # one parameter for each option
         if mine is None and not (ran.faults or ran.elsewhere):
             say("somebody else began it first; `mentis acts show` says what came of it")
     if go_on and mine is not None:
-        return _resume(act, told, persona=persona, route=route, as_json=as_json) or code
+        session = act.call.session
+        return _resume(session, told, persona=persona, route=route, as_json=as_json) or code
     if as_json:
         emit_safe_json({**told, "turn": None} if go_on else told)
     return code
@@ -212,14 +216,61 @@ def deny(
     if not as_json:
         (say if go_on else emit)(f"denied: {safe(act.call.key)}")
     if go_on:
-        return _resume(act, told, persona=persona, route=route, as_json=as_json)
+        session = act.call.session
+        return _resume(session, told, persona=persona, route=route, as_json=as_json)
     if as_json:
         emit_safe_json(told)
     return 0
 
 
+@acts.command(epilog="For example: mentis acts release 3fa09c1e --continue")
+@click.argument("key")
+@click.option("--yes", is_flag=True, help="Do not show it and ask: you have looked at it.")
+@continue_option
+@by_option
+@words_option
+@persona_option
+@route_option
+@home_option
+@json_option
+def release(
+    key: str,
+    *,
+    yes: bool,
+    go_on: bool,
+    by: str | None,
+    words: str,
+    persona: str | None,
+    route: str,
+    as_json: bool,
+) -> int:
+    """Let the agent be told a result that screening withheld.
+
+    You are shown it first. It is told in the next turn, or, with --continue, at once: as text of
+    somebody else, between marks, and as released by you. The record says who released it.
+    """
+    with _open(persona) as service:
+        story = service.withheld(key)
+        if not yes:
+            refuse_unasked()
+            for line in behind_bar(service.result(story.key), indent=0):
+                say(line)
+            confirm("tell the agent?")
+        service.release(story.key, by=by or login(), words=words)
+    told: dict[str, object] = {"released": story.key}
+    if not as_json:
+        (say if go_on else emit)(f"released: {safe(story.key)}")
+    if go_on:
+        return _resume(story.session, told, persona=persona, route=route, as_json=as_json)
+    if as_json:
+        emit_safe_json(told)
+    else:
+        say("it is told in the next turn")
+    return 0
+
+
 def _resume(
-    act: WaitingAct, told: dict[str, object], *, persona: str | None, route: str, as_json: bool
+    session: str, told: dict[str, object], *, persona: str | None, route: str, as_json: bool
 ) -> int:
     """Go on with the turn that waited, in the session that asked, and print it as `chat` does."""
     from .answer_show import AnswerPrinter
@@ -227,7 +278,7 @@ def _resume(
     from .talk import open_talk
     from .turn_show import show_end, turn_data
 
-    printer, session = AnswerPrinter(), act.call.session
+    printer = AnswerPrinter()
     with open_talk(home_path(), persona=persona, route=route) as talk:
         on_delta = None if as_json else printer
         result = talk.resume(session=session, on_delta=on_delta) if session else None
