@@ -493,6 +493,18 @@ async def test_helpers_are_given_briefs_and_a_catalogue_that_nothing_in_it_can_c
     assert "x </act-descriptor-catalog>" not in by_route["acts_helper"]
 
 
+async def test_an_output_helper_is_given_the_whole_answer_in_the_one_root_that_it_came_in(
+    opened: Opened,
+) -> None:
+    vague = "<output-ir><acts>look it up</acts><goal-tree-patch/><l1-memory-patch/></output-ir>"
+    provider = Overhearing(vague)
+    async with opened(table("default"), *helped(acts_helper=()), provider=provider) as agent:
+        await agent.tick([ASKED])
+    (asked,) = [one for one in provider.sent if one.startswith("acts_helper:")]
+    assert asked.count(f"{vague}\\n<acts>\\nlook it up\\n</acts>\\n<act-descriptor-catalog>") == 1
+    assert "<output-ir>\\n<output-ir>" not in asked
+
+
 def _calls(done: TickResult) -> list[dict[str, str]]:
     assert done.entry is not None
     return cast("list[dict[str, str]]", done.entry.body["calls"])

@@ -78,7 +78,7 @@ class OutputHelper:
             return self._as_it_is(found)
         text = "\n".join(
             (
-                f"<output-ir>\n{intent.text}\n</output-ir>",
+                intent.text,
                 f"<{self.section}>\n{intent.body}\n</{self.section}>",
                 context(),
             )
