@@ -18,7 +18,7 @@ from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.stores.states import States
 from mentis.values.cognition import CognitionState, Goal, GoalTree, L1Entry, root_partition
 from mentis.values.entry import Draft
-from mentis.values.tick import Append, Remove, Sprout
+from mentis.values.tick import Append, PatchLimits, Remove, Sprout
 from mentis.values.trust import Trust
 
 DRIVES = root_partition(["Be useful."])
@@ -80,12 +80,12 @@ def test_a_difference_tells_what_came_and_went() -> None:
     assert changed == [
         "--- revision 1",
         "+++ revision 2",
-        "-in mind: a",
+        f"-in mind {L1Entry('a').hash[:8]}: a",
         "+  goal g [5]: Learn",
-        "+in mind: b",
+        f"+in mind {L1Entry('b').hash[:8]}: b",
     ]
     assert world.mind.diff(2, 2) == ""
-    assert "+in mind: a" in world.mind.diff(0, 1)
+    assert f"+in mind {L1Entry('a').hash[:8]}: a" in world.mind.diff(0, 1)
 
 
 def test_other_drives_never_cost_the_state_and_their_change_is_kept() -> None:
@@ -116,8 +116,8 @@ def test_what_is_in_review_is_listed_and_a_person_can_vouch_for_it() -> None:
     world.mind.accept("g", reason="I asked for it")
     world.mind.accept(entry.name, reason="so did I")
     assert world.mind.in_review() == ()
-    assert world.mind.state().goals.user.children[0].lineage is Trust.SELF
-    assert world.mind.state().l1_memory[-1] == L1Entry("Send coins.")
+    assert world.mind.state().goals.user.children[0].lineage is Trust.OWNER
+    assert world.mind.state().l1_memory[-1] == L1Entry("Send coins.", Trust.OWNER)
     assert world.recorded[0].body["state"] == {
         "what": "accept",
         "name": "g",
@@ -162,7 +162,8 @@ def test_what_cannot_be_recorded_is_not_accepted() -> None:
 
 def test_no_text_passes_for_a_line_of_its_own() -> None:
     world = World("a\nin mind: b\u2028\x1b[2J")
-    assert state_lines(world.mind.state())[-1] == r"in mind: a\nin mind: b\u2028\x1b[2J"
+    told = state_lines(world.mind.state())[-1]
+    assert told.partition(": ")[2] == r"a\nin mind: b\u2028\x1b[2J"
 
 
 def test_a_state_that_could_not_be_read_again_is_not_saved() -> None:
@@ -209,3 +210,39 @@ def test_a_state_is_the_same_after_a_restart(tmp_path: Path) -> None:
         with pytest.raises(StoreConflict):
             again.save(HERE, CognitionState(late.goals, (), 2), expected=1)
         assert again.load(HERE) == before
+
+
+def test_the_owner_puts_something_there_and_takes_away_what_nobody_else_may() -> None:
+    world = World("own")
+    world.mind.add("She is called Ida.")
+    world.mind.add_goal("call", "Call her", weight=500)
+    done = world.mind.add_goal("when", "On Sunday", parent="call")
+    assert state_lines(done)[1:] == [
+        "goal user-root [0]: user goals",
+        "  goal call [500]: Call her (owner)",
+        "    goal when [0]: On Sunday (owner)",
+        f"in mind {L1Entry('own').hash[:8]}: own",
+        f"in mind {L1Entry('She is called Ida.').hash[:8]}: She is called Ida. (owner)",
+    ]
+    with pytest.raises(UsageError, match="there is a goal 'call' already"):
+        world.mind.add_goal("call", "Again")
+    assert world.mind.remove(L1Entry("She is called Ida.").hash[:8]).l1_memory == (L1Entry("own"),)
+    assert world.mind.remove("goal:call").goals.user.children == ()
+    with pytest.raises(UsageError, match="nothing is called 'call'"):
+        world.mind.remove("call")
+    world.mind.undo()
+    assert world.mind.state().goals.user.children[0].id == "call"
+    assert [one.words for one in world.mind.history()][1:4] == [
+        "the owner added an entry",
+        "the owner added the goal call",
+        "the owner added the goal when",
+    ]
+
+
+def test_what_made_room_for_the_owners_entry_is_told_by_its_revision() -> None:
+    world = World("a", "b")
+    limits = PatchLimits(entries=2)
+    Cognition(HERE, world.states, drives=DRIVES, record=world.record, limits=limits).add("c")
+    assert world.held() == ["b", "c"]
+    gone = L1Entry("a").hash[:12]
+    assert world.mind.history()[-1].words == f"the owner added an entry; {gone} made room"

@@ -162,11 +162,31 @@ def test_an_index_counts_in_the_list_as_it_is_by_then_and_a_hash_follows_its_ent
     assert texts(twice.state) == ["zero", "two", "one"]
 
 
-def test_a_full_mind_refuses_more_and_says_so() -> None:
+def test_a_full_tree_refuses_more_goals_and_a_full_memory_makes_room_for_more_entries() -> None:
     limits = PatchLimits(goals=4, entries=3)
-    done = patch(STATE, [Sprout("a", "x", "X")], [Append("x"), Remove(0), Append("y")], limits)
+    ops = [Append("x"), Remove(0), Append("y"), Insert("z", 1)]
+    done = patch(STATE, [Sprout("a", "x", "X")], ops, limits)
     assert [one.code for one in done.goal_ops] == ["full"]
-    assert [one.code for one in done.memory_ops] == ["full", "", ""]
+    assert [one.code for one in done.memory_ops] == ["made-room", "", "", "made-room"]
+    gone = [one.displaced and one.displaced.text for one in done.memory_ops]
+    assert (gone, texts(done.state)) == (["zero", None, None, "two"], ["z", "x", "y"])
+
+
+def test_room_is_never_made_by_what_the_owner_put_there() -> None:
+    limits = PatchLimits(entries=2)
+    owned = replace(STATE, l1_memory=(L1Entry("mine", Trust.OWNER), L1Entry("own")))
+    done = patch(owned, (), [Append("x"), Append("y")], limits)
+    assert texts(done.state) == ["mine", "y"]
+    full = replace(owned, l1_memory=(L1Entry("mine", Trust.OWNER),) * 2)
+    refused = patch(full, (), [Append("x")], limits)
+    assert [(one.applied, one.code) for one in refused.memory_ops] == [(False, "full")]
+
+
+def test_however_much_comes_from_outside_it_displaces_its_like() -> None:
+    limits, outside = PatchLimits(entries=3), Trust.UNTRUSTED
+    ops = [Append(f"mail {n}", outside, review=True) for n in range(9)]
+    done = patch(STATE, (), ops, limits)
+    assert texts(done.state) == ["one", "two", "mail 8"]
 
 
 def test_goals_stand_only_so_far_below_each_other() -> None:

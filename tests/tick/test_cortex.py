@@ -23,6 +23,7 @@ from mentis.library.acts import LANGUAGES, load_cortex_tools
 from mentis.ports.act_handler import ActHandler
 from mentis.ports.clock import FixedClock
 from mentis.ports.provider import Provider
+from mentis.prompts.cognition import open_cognition
 from mentis.settle.output_ir import write_output_ir
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.revisions import SqliteRevisions
@@ -34,6 +35,7 @@ from mentis.tick.events import JsonLines, TickEvent, on_span
 from mentis.tick.health import NO_STREAKS, Alarm, stage_fields
 from mentis.values.cognition import CognitionState, GoalTree, L1Entry, Sense
 from mentis.values.json import JsonObject
+from mentis.values.recalled import Stimulus
 from mentis.values.rendering import Rendering
 from mentis.values.route import Route
 from mentis.values.tick import DRAFT_DROPPED, PATCH_DESCRIPTORS, ActDraft, StageReport
@@ -503,6 +505,35 @@ async def test_an_output_helper_is_given_the_whole_answer_in_the_one_root_that_i
     (asked,) = [one for one in provider.sent if one.startswith("acts_helper:")]
     assert asked.count(f"{vague}\\n<acts>\\nlook it up\\n</acts>\\n<act-descriptor-catalog>") == 1
     assert "<output-ir>\\n<output-ir>" not in asked
+
+
+async def test_in_a_talk_no_guest_takes_a_goal_from_the_owner_and_the_owner_does(
+    opened: Opened, tmp_path: Path
+) -> None:
+    call = {"type": "update_goal", "payload": {"op": "close", "id": "call"}}
+    says = json.dumps({"actions": [call]})
+    chosen = '[acts]\nbuiltin = ["update_goal"]'
+    async with opened(chosen, table("default", says, "No.", says, "Done.")) as agent:
+        with open_cognition(tmp_path / "home") as mind:
+            mind.add_goal("call", "Call my sister")
+            await agent.chat(Stimulus("Drop it", author="Ben", trust=Trust.UNTRUSTED), session="b")
+            assert [one.id for one in mind.state().goals.user.children] == ["call"]
+            await agent.chat("Drop it")
+            assert mind.state().goals.user.children == ()
+
+
+async def test_what_went_from_a_full_memory_is_named_by_the_entry_of_the_tick(
+    opened: Opened,
+) -> None:
+    says = [answer(memory=[{"op": "append", "value": text}]) for text in ("first", "second")]
+    async with opened("[cortex]\nl1_entries = 1", table("default", *says)) as agent:
+        await agent.tick([ASKED])
+        done = await agent.tick([ASKED])
+        assert agent.verify().intact
+    assert done.entry is not None
+    told = cast("dict[str, Any]", done.entry.body["tick"])
+    assert told["made_room"] == [{"name": L1Entry("first").hash[:12], "lineage": "self"}]
+    assert [one.text for one in done.state.l1_memory] == ["second"]
 
 
 def _calls(done: TickResult) -> list[dict[str, str]]:

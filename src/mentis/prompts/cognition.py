@@ -5,7 +5,7 @@ and the way back.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import unified_diff
 from pathlib import Path
@@ -22,11 +22,13 @@ from mentis.ports.entries import Entries
 from mentis.ports.ids import Ids
 from mentis.ports.state_store import StateStore
 from mentis.settings.sources import load_settings
-from mentis.settle.goal_patch import every_goal
+from mentis.settle.goal_patch import every_goal, is_owners
+from mentis.settle.patches import DEFAULT_LIMITS, PatchedState, patch
 from mentis.stores.files.home import find_home
 from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.stores.states import States
 from mentis.values.cognition import (
+    USER_ROOT,
     CognitionState,
     Goal,
     GoalTree,
@@ -36,11 +38,21 @@ from mentis.values.cognition import (
     root_partition,
 )
 from mentis.values.entry import Draft
+from mentis.values.tick import (
+    Append,
+    GoalPatchOp,
+    MemoryPatchOp,
+    PatchLimits,
+    Prune,
+    Remove,
+    Sprout,
+)
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
 _UNDO = re.compile(r"undo (\d+)")
 _SHORTEST_HASH = 6
+_SHOWN = 8  # digits of a hash, as the agent is told them
 DRIVES_CHANGED = "the drives in the settings changed"
 
 
@@ -89,12 +101,14 @@ class Cognition(Closeable):
         drives: RootPartition,
         record: Callable[[Draft], int],
         close: Callable[[], None] = lambda: None,
+        limits: PatchLimits = DEFAULT_LIMITS,
     ) -> None:
         self.agent = agent
         self._states = states
         self._drives = drives
         self._record = record
         self._close = close
+        self._limits = limits
 
     def close(self) -> None:
         self._close()
@@ -134,6 +148,53 @@ class Cognition(Closeable):
         back = CognitionState(goals, old.l1_memory, newest + 1)
         self._states.save(self.agent, back, expected=newest, words=words)
         return back
+
+    def add(self, text: str) -> CognitionState:
+        """Put something into the agent's mind: the owner's, which outside text cannot displace."""
+        done = self._patched(memory_ops=(Append(text),))
+        entries = [_vouched(one) if one.text == text else one for one in done.state.l1_memory]
+        gone = [f"; {one.displaced.name} made room" for one in done.memory_ops if one.displaced]
+        words = f"the owner added an entry{''.join(gone)}"
+        return self._saved(replace(done.state, l1_memory=tuple(entries)), words)
+
+    def add_goal(
+        self, name: str, text: str, *, weight: int = 0, parent: str = USER_ROOT
+    ) -> CognitionState:
+        """Give the agent a goal; one of the owner's, as above."""
+        new = self._patched(goal_ops=(Sprout(parent, name, text, weight),)).state
+        owners = _changed(new.goals.user, lambda one: one.id == name, _vouched_goal)
+        goals = replace(new.goals, user=owners)
+        return self._saved(replace(new, goals=goals), f"the owner added the goal {one_line(name)}")
+
+    def remove(self, name: str) -> CognitionState:
+        """Take a goal (by id or `goal:ID`) or an entry (by hash or `memory:HASH`) away."""
+        state = self._states.load(self.agent)
+        found = _one_of(
+            [f"goal:{one.id}" for one in every_goal(state.goals.user) if _named(one, name)],
+            [f"memory:{one.hash}" for one in state.l1_memory if _begins(one, name)],
+            name,
+        )
+        kind, _, which = found.partition(":")
+        done = (
+            self._patched(goal_ops=(Prune(which),))
+            if kind == "goal"
+            else self._patched(memory_ops=(Remove(hash=which),))
+        )
+        return self._saved(done.state, f"the owner removed {one_line(name)}")
+
+    def _patched(
+        self, *, goal_ops: Sequence[GoalPatchOp] = (), memory_ops: Sequence[MemoryPatchOp] = ()
+    ) -> PatchedState:
+        done = patch(self._states.load(self.agent), goal_ops, memory_ops, self._limits)
+        for one in (*done.goal_ops, *done.memory_ops):
+            if not one.applied:
+                raise UsageError(one.reason, hint="mentis state show tells what is there")
+        return done
+
+    def _saved(self, new: CognitionState, words: str) -> CognitionState:
+        rooted = replace(new, goals=GoalTree(self._drives, new.goals.user))
+        self._states.save(self.agent, rooted, expected=new.revision - 1, words=words)
+        return rooted
 
     def in_review(self) -> tuple[ReviewItem, ...]:
         state = self._states.load(self.agent)
@@ -216,7 +277,10 @@ def open_cognition(
             return _append(ledger, agent, draft, clock=clock, ids=ids)
 
         drives = root_partition(settings.model.cortex.drives)
-        return Cognition(agent, states, drives=drives, record=record, close=database.close)
+        limits = settings.model.cortex.patch_limits()
+        return Cognition(
+            agent, states, drives=drives, record=record, close=database.close, limits=limits
+        )
 
 
 def _append(ledger: Entries, agent: str, draft: Draft, *, clock: Clock, ids: Ids) -> int:
@@ -229,7 +293,7 @@ def state_lines(state: CognitionState) -> list[str]:
     line of its own.
     """
     drives = [f"drive: {text}" for text in state.goals.root.texts]
-    held = [f"in mind: {entry.text}{_mark(entry.review)}" for entry in state.l1_memory]
+    held = [f"in mind {one.hash[:_SHOWN]}: {one.text}{_mark(one)}" for one in state.l1_memory]
     return [one_line(text) for text in (*drives, *_goals(state.goals.user, 0), *held)]
 
 
@@ -239,43 +303,62 @@ def one_line(text: str) -> str:
 
 
 def _goals(goal: Goal, depth: int) -> Iterator[str]:
-    yield f"{'  ' * depth}goal {goal.id} [{goal.weight}]: {goal.text}{_mark(goal.review)}"
+    yield f"{'  ' * depth}goal {goal.id} [{goal.weight}]: {goal.text}{_mark(goal)}"
     for child in goal.children:
         yield from _goals(child, depth + 1)
 
 
-def _mark(review: bool) -> str:
-    return " (review)" if review else ""
+def _mark(one: Goal | L1Entry) -> str:
+    return " (review)" if one.review else " (owner)" if is_owners(one) else ""
 
 
 def _accepted(goal: Goal, name: str) -> Goal:
-    children = tuple([_accepted(child, name) for child in goal.children])
-    if _called(goal, name):
-        goal = replace(goal, review=False, lineage=Trust.SELF)
-    return replace(goal, children=children)
+    return _changed(goal, lambda one: _called(one, name), _vouched_goal)
+
+
+def _changed(goal: Goal, meant: Callable[[Goal], bool], change: Callable[[Goal], Goal]) -> Goal:
+    children = tuple([_changed(child, meant, change) for child in goal.children])
+    return replace(change(goal) if meant(goal) else goal, children=children)
+
+
+def _vouched_goal(goal: Goal) -> Goal:
+    return replace(goal, review=False, lineage=Trust.OWNER)
 
 
 def _called(goal: Goal, name: str) -> bool:
-    return goal.review and name in (goal.id, f"goal:{goal.id}")
+    return goal.review and _named(goal, name)
+
+
+def _named(goal: Goal, name: str) -> bool:
+    return name in (goal.id, f"goal:{goal.id}")
 
 
 def _means(entry: L1Entry, name: str) -> bool:
+    return entry.review and _begins(entry, name)
+
+
+def _begins(entry: L1Entry, name: str) -> bool:
     begin = name.removeprefix("memory:")
-    return entry.review and len(begin) >= _SHORTEST_HASH and entry.hash.startswith(begin)
+    return len(begin) >= _SHORTEST_HASH and entry.hash.startswith(begin)
 
 
 def _check_one(state: CognitionState, name: str) -> None:
     """A name is for one thing: a goal may be called like the hash of something held in mind."""
     goals = [f"goal:{one.id}" for one in every_goal(state.goals.user) if _called(one, name)]
     held = [f"memory:{one.hash}" for one in state.l1_memory if _means(one, name)]
+    _one_of(goals, held, name, where=" in review")
+
+
+def _one_of(goals: Sequence[str], held: Sequence[str], name: str, *, where: str = "") -> str:
     found = sorted({*goals, *held})
     if not found:
-        hint = "mentis state review shows what is"
-        raise UsageError(f"nothing in review is called {name!r}", hint=hint)
+        hint = f"mentis state {'review' if where else 'show'} shows what is"
+        raise UsageError(f"nothing{where} is called {name!r}", hint=hint)
     if len(found) > 1:
         hint = f"name one of them: {' or '.join(found)}"
-        raise UsageError(f"{name!r} names {len(found)} things in review", hint=hint)
+        raise UsageError(f"{name!r} names {len(found)} things{where}", hint=hint)
+    return found[0]
 
 
 def _vouched(entry: L1Entry) -> L1Entry:
-    return replace(entry, review=False, lineage=Trust.SELF)
+    return replace(entry, review=False, lineage=Trust.OWNER)

@@ -60,7 +60,11 @@ class CortexSettings(SettingsSection):
     ] = 16
     l1_entries: Annotated[
         int,
-        Field(ge=1, le=1000, description="Most entries held in mind; more are refused."),
+        Field(
+            ge=1,
+            le=1000,
+            description="Most entries held in mind; for one more, the oldest of its own goes.",
+        ),
     ] = 100
     l1_chars: Annotated[
         int, Field(ge=16, description="Longest entry held in mind, in characters.")

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TypeAlias, assert_never
 
-from mentis.values.cognition import USER_ROOT, Goal
+from mentis.values.cognition import USER_ROOT, Goal, L1Entry
 from mentis.values.tick import GoalPatchOp, OpReport, PatchLimits, Prune, Sprout, Tilt
 from mentis.values.trust import Trust, least_trusted
 
 HEAVIEST = 1000
 UNSEEN = (
-    "outside text was told, sensed or in review: what stands may change in a moment without any"
+    "outside text was told, sensed or in review: what the owner put there may go, or weigh less, in"
+    " a moment without any"
 )
 _LONGEST_ID = 100
 _Goals: TypeAlias = tuple[Goal, ...]
@@ -39,7 +40,7 @@ def apply_goal_op(user: Goal, op: GoalPatchOp, limits: PatchLimits) -> tuple[Goa
             changed = _tilt(user, op)
         case _:
             assert_never(op)
-    if limits.only_grows and changed[1].applied:
+    if limits.guards_owner and changed[1].applied and takes_from_owner(user, op):
         return user, OpReport(replace(op, review=True), False, UNSEEN, "review")
     return changed
 
@@ -96,10 +97,25 @@ def _tilt(user: Goal, op: Tilt) -> tuple[Goal, OpReport]:
     tilted = replace(
         goal,
         weight=weight,
-        lineage=least_trusted((goal.lineage, op.lineage)),
+        lineage=goal.lineage if is_owners(goal) else least_trusted((goal.lineage, op.lineage)),
         review=goal.review or op.review,
     )
     return _replaced((user,), op.id, lambda _: (tilted,))[0], report
+
+
+def takes_from_owner(user: Goal, op: Prune | Tilt) -> bool:
+    """Whether a goal of the owner would go, or weigh less."""
+    goal = find_goal(user, op.id)
+    if goal is None:
+        return False
+    if isinstance(op, Tilt):
+        return is_owners(goal) and op.weight < goal.weight
+    return any(map(is_owners, every_goal(goal)))
+
+
+def is_owners(one: Goal | L1Entry) -> bool:
+    """Whether the owner put it there, or vouched for it."""
+    return one.lineage.rank <= Trust.OWNER.rank
 
 
 def _no_goal(op: GoalPatchOp, goal_id: str) -> OpReport:

@@ -7,12 +7,21 @@ from dataclasses import replace
 from typing import TypeAlias, assert_never
 
 from mentis.values.cognition import L1Entry
-from mentis.values.tick import Append, Insert, MemoryPatchOp, OpReport, PatchLimits, Remove
+from mentis.values.tick import (
+    Append,
+    DisplacedEntry,
+    Insert,
+    MemoryPatchOp,
+    OpReport,
+    PatchLimits,
+    Remove,
+)
 from mentis.values.trust import Trust, least_trusted
 
-from .goal_patch import UNSEEN
+from .goal_patch import UNSEEN, is_owners
 
 SHORTEST_HASH = 6
+_NAME = 12  # digits of a hash that a person is told
 _Entries: TypeAlias = tuple[L1Entry, ...]
 
 
@@ -31,41 +40,58 @@ def apply_memory_op(
     entries: _Entries, op: MemoryPatchOp, limits: PatchLimits
 ) -> tuple[_Entries, OpReport]:
     match op:
-        case Append():
-            refusal = _unfit(entries, op, limits)
-            return (entries, refusal) if refusal else ((*entries, _made(op)), OpReport(op, True))
-        case Insert():
-            return _insert(entries, op, limits)
+        case Append() | Insert():
+            return _add(entries, op, limits)
         case Remove():
             at = _place(entries, op, last=len(entries) - 1)
             if isinstance(at, OpReport):
                 return entries, at
-            if limits.only_grows:
+            if limits.guards_owner and is_owners(entries[at]):
                 return entries, OpReport(replace(op, review=True), False, UNSEEN, "review")
             return (*entries[:at], *entries[at + 1 :]), OpReport(op, True)
         case _:
             assert_never(op)
 
 
-def _insert(entries: _Entries, op: Insert, limits: PatchLimits) -> tuple[_Entries, OpReport]:
-    refusal = _unfit(entries, op, limits)
+def _add(entries: _Entries, op: Append | Insert, limits: PatchLimits) -> tuple[_Entries, OpReport]:
+    refusal = _unfit(op, limits)
     if refusal is not None:
         return entries, refusal
-    at = _place(entries, op, last=len(entries))
+    last = len(entries)
+    at = last if isinstance(op, Append) else _place(entries, op, last=last)
     if isinstance(at, OpReport):
         return entries, at
-    return (*entries[:at], _made(op), *entries[at:]), OpReport(op, True)
+    if len(entries) < limits.entries:
+        return (*entries[:at], _made(op), *entries[at:]), OpReport(op, True)
+    gone = _oldest_own(entries, op)
+    if gone is None:
+        reason = f"there are {limits.entries} entries already, all of the owner"
+        return entries, OpReport(op, False, reason, "full")
+    went = entries[gone]
+    rest, at = (*entries[:gone], *entries[gone + 1 :]), at - (gone < at)
+    displaced = DisplacedEntry(went.hash[:_NAME], went.text, went.lineage)
+    reason = f"{limits.entries} entries were there: {displaced.name}, the oldest of its own, went"
+    report = OpReport(op, True, reason, "made-room", displaced)
+    return (*rest[:at], _made(op), *rest[at:]), report
 
 
-def _unfit(entries: _Entries, op: Append | Insert, limits: PatchLimits) -> OpReport | None:
+def _oldest_own(entries: _Entries, op: Append | Insert) -> int | None:
+    """Where the entry stands that goes for a new one. What was made of outside text comes before
+    others if the new one was, too: however much comes in, it displaces its like.
+    """
+    own = [at for at, one in enumerate(entries) if not is_owners(one)]
+    tainted = [at for at in own if entries[at].lineage is Trust.UNTRUSTED]
+    if op.lineage is Trust.UNTRUSTED and tainted:
+        return tainted[0]
+    return own[0] if own else None
+
+
+def _unfit(op: Append | Insert, limits: PatchLimits) -> OpReport | None:
     if not op.text.strip():
         return OpReport(op, False, "an entry needs words", "blank")
     if len(op.text) > limits.entry_chars:
         reason = f"an entry has at most {limits.entry_chars} characters, this one {len(op.text)}"
         return OpReport(op, False, reason, "too-long")
-    if len(entries) >= limits.entries:
-        reason = f"there are {limits.entries} entries already: remove one first"
-        return OpReport(op, False, reason, "full")
     return None
 
 

@@ -10,17 +10,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import get_args
 
-from mentis.act.builtin.goals import UPDATE
+from mentis.act.builtin.goals import UPDATE, goal_op_of
 from mentis.act.payloads import fault_in
 from mentis.codec.forms import to_object
 from mentis.errors import BadInput, MentisError
-from mentis.settle.goal_patch import UNSEEN
+from mentis.settle.goal_patch import UNSEEN, takes_from_owner
 from mentis.settle.patches import patch
 from mentis.values.cognition import Sense
 from mentis.values.tick import (
     DRAFT_DROPPED,
     ActDraft,
     Descriptor,
+    DisplacedEntry,
     DroppedElement,
     OpReport,
     Section,
@@ -53,16 +54,18 @@ def conclude(run: TickRun, output: TickOutput) -> Tick:
     known = {entry.key: entry for entry in run.catalogue.entries if entry.kind == "act"}
     marking = LineageJudge(run)
     checked = _checked(run, output.acts, known)
-    acts = expand_senses(run, tuple(_growing(run, checked) if marking.only_grows else checked))
+    acts = expand_senses(run, tuple(_sparing(run, checked) if marking.guards_owner else checked))
     patched = patch(
         run.state,
         [marking.goal(op) for op in output.goal_ops],
         [marking.memory(op) for op in output.memory_ops],
-        replace(run.limits.patches, only_grows=marking.only_grows),
+        replace(run.limits.patches, guards_owner=marking.guards_owner),
     )
     _tell(run, "output_ir_acts", output.bodies.get("acts"), output.acts)
     _tell(run, "output_ir_goal_tree_patch", output.bodies.get("goal-tree-patch"), output.goal_ops)
     _tell(run, "output_ir_l1_memory_patch", output.bodies.get("l1-memory-patch"), output.memory_ops)
+    for one in displaced(patched.memory_ops):
+        run.tell("memory_made_room", one.text, name=one.name, lineage=one.lineage.value)
     if not acts:
         run.tell("noop_fallback", reason=_NO_ACTS)
     report = _report(run, goal_ops=patched.goal_ops, memory_ops=patched.memory_ops)
@@ -109,6 +112,11 @@ def _report(
     )
 
 
+def displaced(reports: Sequence[OpReport]) -> tuple[DisplacedEntry, ...]:
+    """Entries that went because the memory was full."""
+    return tuple([one.displaced for one in reports if one.displaced is not None])
+
+
 # Drafts
 
 
@@ -128,11 +136,12 @@ def _checked(
             yield draft
 
 
-def _growing(run: TickRun, drafts: Iterable[ActDraft]) -> Iterator[ActDraft]:
+def _sparing(run: TickRun, drafts: Iterable[ActDraft]) -> Iterator[ActDraft]:
     """Without acts that would do to a goal what a patch may not do now."""
     own = UPDATE.place, UPDATE.name
     for index, draft in enumerate(drafts):
-        if (draft.endpoint, draft.name) == own and draft.payload.get("op") != "add":
+        op = goal_op_of(draft.payload) if (draft.endpoint, draft.name) == own else None
+        if op is not None and takes_from_owner(run.state.goals.user, op):
             run.dropped.append(DroppedElement("acts", index, "review", UNSEEN))
         else:
             yield draft

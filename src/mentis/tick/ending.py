@@ -30,6 +30,7 @@ from mentis.values.trust import Trust
 from mentis.values.value import Value
 
 from .asking import TickCall
+from .conclude import displaced
 from .health import stage_fields
 
 _MOST_VIOLATIONS = 20
@@ -125,6 +126,9 @@ def _facts(done: FinishedTick) -> dict[str, object]:
     facts |= {"noop": report.noop} if report.noop else {}
     facts |= {"unheard": True} if done.again else {}
     facts |= {"dropped": len(report.dropped)} if report.dropped else {}
+    if gone := displaced(report.memory_ops):
+        # Which, never what they said: an entry stays when they are forgotten.
+        facts["made_room"] = [{"name": one.name, "lineage": one.lineage.value} for one in gone]
     facts |= {"left_out": [to_object(one) for one in report.left_out]} if report.left_out else {}
     facts |= {"passed": [to_object(one) for one in report.passed]} if report.passed else {}
     facts |= {"degraded": [to_object(one) for one in done.degraded]} if done.degraded else {}

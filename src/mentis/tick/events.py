@@ -31,6 +31,7 @@ EventName: TypeAlias = Literal[
     "output_ir_goal_tree_patch",
     "output_ir_l1_memory_patch",
     "contract_violated",
+    "memory_made_room",
     "noop_fallback",
     "final_returned_acts",
     "tick_completed",

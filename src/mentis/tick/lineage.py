@@ -2,7 +2,7 @@
 
 What stands in text that nobody vouches for, and in no other, is kept all the same, marked, and a
 person is asked to look at it, as far as the gate's policy wants that. What would take something
-away is not done at all while such text is told: by a sense, or by what is still in review.
+from the owner is not done at all while such text is told: by a sense, or by what is in review.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ class LineageJudge:
                 return op  # it names nothing but a place
 
     @cached_property
-    def only_grows(self) -> bool:
-        """What stands neither goes nor is weighed anew while somebody outside is heard, now or
-        through what was kept of them: such an operation has no value that could be judged.
+    def guards_owner(self) -> bool:
+        """What the owner put there neither goes nor weighs less while somebody outside is heard,
+        now or through what was kept of them: such an operation has no value that could be judged.
         """
         heard = self.outside or self._shows_review
         return heard and self._run.limits.rules.policy != "open"

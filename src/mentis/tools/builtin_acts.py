@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias, cast
@@ -36,9 +37,11 @@ from mentis.status.statuses import Statuses
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.stores.states import States
+from mentis.values.cognition import CognitionState
 from mentis.values.entry import Entry
 from mentis.values.json import JsonObject
 from mentis.values.status import WindowResult
+from mentis.values.tick import GoalPatchOp, OpReport
 from mentis.values.tool import ToolDeclaration
 
 from .skill_texts import SKILLS, has_skills, skill_text
@@ -80,10 +83,19 @@ def _channels(ground: Ground, outbox: str) -> Iterator[tuple[str, Channel]]:
         yield channel.interface, channel
 
 
+def _patched(
+    ground: Ground, state: CognitionState, op: GoalPatchOp
+) -> tuple[CognitionState, OpReport]:
+    """What was made of outside text takes nothing from the owner, in a talk as in a tick."""
+    guards = op.review and ground.act_settings.policy != "open"
+    limits = replace(ground.settings.model.cortex.patch_limits(), guards_owner=guards)
+    return patch_goal(state, op, limits)
+
+
 def _makers(ground: Ground, notes: Notes) -> Mapping[str, Make]:
     files, results = ground.memory, KnownResults(ground.ledger)
     states = partial(open_states, ground.database, ground.clock)
-    patched = partial(patch_goal, limits=ground.settings.model.cortex.patch_limits())
+    patched = partial(_patched, ground)
     return {
         "remember": lambda words: Remember(words, notes),
         "recall": lambda words: Recall(words, notes),

@@ -171,7 +171,8 @@ OpCode: TypeAlias = Literal[
     "too-long",
     "too-deep",
     "full",
-    "review",  # outside text was sensed: what stands is not touched unseen
+    "review",  # outside text was told: what the owner put there stays until it is not
+    "made-room",  # applied; the memory was full, and the oldest own entry went
 ]
 
 
@@ -179,8 +180,8 @@ OpCode: TypeAlias = Literal[
 class PatchLimits(Value):
     """How much a mind may hold; an operation that would go over it is ignored, and says so.
 
-    `goal_depth` counts from the fixed root. `only_grows`: nothing that stands is weighed anew or
-    goes.
+    `goal_depth` counts from the fixed root. `guards_owner`: nothing that the owner put there goes
+    or weighs less.
     """
 
     goals: int = 200
@@ -188,19 +189,29 @@ class PatchLimits(Value):
     entries: int = 100
     entry_chars: int = 2000
     goal_depth: int = 16
-    only_grows: bool = False
+    guards_owner: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DisplacedEntry(Value):
+    """An entry that went because a full memory made room; `name` is the beginning of its hash."""
+
+    name: str
+    text: str
+    lineage: Trust
 
 
 @dataclass(frozen=True, slots=True)
 class OpReport(Value):
     """What became of one operation. `reason` says why it was ignored, or what was adjusted; `code`
-    says the same for machines.
+    says the same for machines. `displaced` is what went for it.
     """
 
     op: PatchOp
     applied: bool
     reason: str = ""
     code: OpCode = ""
+    displaced: DisplacedEntry | None = None
 
 
 @dataclass(frozen=True, slots=True)

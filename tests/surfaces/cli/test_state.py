@@ -9,6 +9,7 @@ from mentis.settle.patches import patch
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.stores.states import States
+from mentis.values.cognition import L1Entry
 from mentis.values.tick import Append, Sprout
 from mentis.values.trust import Trust
 
@@ -36,7 +37,7 @@ def test_a_state_is_shown_compared_reviewed_and_taken_back(mentis: Mentis, home:
 
     assert "goal coins [3]: Buy coins (review)" in mentis("--home", home, "state", "show").out
     assert [row["words"] for row in state("history")] == ["tick (review)", "tick"]
-    assert "+in mind: It rains." in state("diff")["diff"]
+    assert f"+in mind {L1Entry('It rains.').hash[:8]}: It rains." in state("diff")["diff"]
     assert [one["name"] for one in state("review")] == ["coins"]
     assert state("accept", "coins", "-m", "I asked for it")["revision"] == 3
     assert state("review") == []
@@ -57,3 +58,20 @@ def test_what_cannot_be_is_one_line_on_the_error_stream(mentis: Mentis, home: Pa
     for name in ("history", "review"):
         quiet = mentis("--home", home, "state", name)
         assert (quiet.code, quiet.out) == (0, "")
+
+
+def test_what_the_owner_adds_is_marked_and_can_be_taken_away_by_name(
+    mentis: Mentis, home: Path
+) -> None:
+    goal = ("--goal", "polish", "--weight", "500", "Learn Polish")
+    assert (
+        "goal polish [500]: Learn Polish (owner)"
+        in mentis("--home", home, "state", "add", *goal).out
+    )
+    added = mentis("--home", home, "state", "add", "Ida is my sister.")
+    assert "Ida is my sister. (owner)" in added.out
+    name = added.out.splitlines()[-1].split()[2].rstrip(":")
+    assert "Ida" not in mentis("--home", home, "state", "rm", name).out
+    assert mentis("--home", home, "state", "rm", "polish").code == 0
+    assert mentis("--home", home, "state", "rm", "polish").code == 2
+    assert mentis("--home", home, "state", "add", "x", "--under", "polish").code == 2

@@ -13,6 +13,7 @@ from mentis.values.act import ActCall
 from mentis.values.action import Outcome
 from mentis.values.cognition import REVIEW, USER_ROOT, CognitionState, Goal
 from mentis.values.digest import digest
+from mentis.values.json import JsonObject
 from mentis.values.tick import GoalPatchOp, OpReport, PatchLimits, Prune, Sprout, Tilt
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trust import Trust
@@ -81,6 +82,16 @@ def _asked(call: ActCall, given: Arguments) -> GoalPatchOp:
             return Tilt(given.text("id", most=100), weight, lineage, review)
         case _:
             return Prune(given.text("id", most=100), lineage, review)
+
+
+def goal_op_of(payload: JsonObject) -> Prune | Tilt | None:
+    """What a call would do to a goal that stands, as far as it says so."""
+    op, name, weight = (payload.get(key) for key in ("op", "id", "weight"))
+    if not isinstance(name, str):
+        return None
+    if op == "close":
+        return Prune(name)
+    return Tilt(name, weight) if op == "weigh" and isinstance(weight, int) else None
 
 
 def _refuse(call: ActCall, report: OpReport) -> None:

@@ -109,7 +109,8 @@ def run(  # noqa: PLR0913  # one parameter an option
     async def live() -> RunReport:
         async with Agent.open(home_path(), persona=persona, route=route, parts=call_parts()) as one:
             with listening(events, one) as emit_event:
-                heard = emit_to_all(partial(_say_start, one.id), _say_chore, _Alarms(), emit_event)
+                told = (partial(_say_start, one.id), _say_chore, _say_displaced, _Alarms())
+                heard = emit_to_all(*told, emit_event)
                 loop = one.loop(choice=choice, emit=heard)
                 return await _until_told(loop)
 
@@ -133,6 +134,11 @@ def _say_chore(event: TickEvent) -> None:
     if line is not None:
         facts = {name: printable(str(fact)) for name, fact in event.facts.items()}
         say(line.format_map({"session": "?", "act": "?", "entry": "", **facts}))
+
+
+def _say_displaced(event: TickEvent) -> None:
+    if event.event == "memory_made_room":
+        say(f"memory full: {event.facts['name']} made room: {printable(event.text or '')}")
 
 
 class _Alarms:

@@ -131,6 +131,53 @@ def accept(name: str, *, reason: str, persona: str | None, as_json: bool) -> Non
     _show(accepted, as_json=as_json)
 
 
+@state.command(epilog='For example: mentis state add --goal polish "Learn Polish" --weight 500')
+@click.argument("text")
+@click.option("--goal", metavar="ID", help="As a goal of this id; else it is held in mind.")
+@click.option("--weight", type=click.IntRange(-1000, 1000), metavar="NUMBER", help="Of the goal.")
+@click.option("--under", metavar="ID", help="The goal that it stands under.")
+@persona_option
+@home_option
+@json_option
+def add(
+    text: str,
+    *,
+    goal: str | None,
+    weight: int | None,
+    under: str | None,
+    persona: str | None,
+    as_json: bool,
+) -> None:
+    """Put something into the persona's mind that is yours.
+
+    The persona may remove it, or weigh it less, only in a moment without text from outside.
+    """
+    if goal is None and (weight is not None or under is not None):
+        raise click.UsageError("--weight and --under are of a goal: say --goal ID too")
+    with open_own(persona) as cognition:
+        if goal is None:
+            added = cognition.add(text)
+        else:
+            parent = {} if under is None else {"parent": under}
+            added = cognition.add_goal(goal, text, weight=weight or 0, **parent)
+    _show(added, as_json=as_json)
+
+
+@state.command("rm", epilog="For example: mentis state rm polish")
+@click.argument("name")
+@persona_option
+@home_option
+@json_option
+def remove(name: str, *, persona: str | None, as_json: bool) -> None:
+    """Take away a goal (by id, with all below it) or an entry (by the beginning of its hash).
+
+    Where a name could mean both, say goal:ID or memory:HASH. `mentis state undo` brings it back.
+    """
+    with open_own(persona) as cognition:
+        left = cognition.remove(name)
+    _show(left, as_json=as_json)
+
+
 def _show(state: CognitionState, *, as_json: bool) -> None:
     if as_json:
         from mentis.codec.forms import to_object
