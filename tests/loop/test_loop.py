@@ -57,6 +57,23 @@ async def test_with_open_goals_it_thinks_by_itself_every_so_many_ticks(tmp_path:
         assert report.patches == 1
 
 
+async def test_drives_alone_start_thoughts_every_so_many_ticks(tmp_path: Path) -> None:
+    where = made(tmp_path, '[cortex]\ndrives = ["Learn."]\n[run]\nproactive = 4\n')
+    async with where.live(QUIET, QUIET) as life:
+        report = await life.loop(ticks=11).run()
+        assert (report.thought, report.idle, life.asked) == (2, 9, 2)
+        assert "Learn." in life.told()
+
+
+async def test_drives_start_nothing_where_the_owner_wants_no_thoughts_of_its_own(
+    tmp_path: Path,
+) -> None:
+    where = made(tmp_path, '[cortex]\ndrives = ["Learn."]\n[run]\nproactive = 0\n')
+    async with where.live() as life:
+        assert (await life.loop(ticks=100).run()).idle == 100
+        assert life.asked == 0
+
+
 async def test_without_the_gate_every_tick_thinks(tmp_path: Path) -> None:
     where = made(tmp_path, "[run]\nidle_gate = false\n")
     async with where.live(QUIET, QUIET, QUIET) as life:

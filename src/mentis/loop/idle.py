@@ -9,8 +9,8 @@ from mentis.tick.cortex import Backlog
 
 @dataclass(slots=True)
 class IdleGate:
-    """`every`: with open goals it thinks at least every so many ticks; 0 is never. A gate that is
-    not `on` lets every tick think.
+    """`every`: with drives or open goals it thinks at least every so many ticks; 0 is never. A gate
+    that is not `on` lets every tick think.
     """
 
     on: bool = True
@@ -33,4 +33,6 @@ class IdleGate:
         if not self.on:
             return "always"
         due = self.every and self.still + 1 >= self.every
-        return "goals" if due and waiting.goals else ""
+        if not due:
+            return ""
+        return "goals" if waiting.goals else "drives" if waiting.drives else ""

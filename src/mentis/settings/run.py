@@ -57,7 +57,11 @@ class RunSettings(SettingsSection):
     ] = True
     proactive: Annotated[
         int,
-        Field(ge=0, description="With open goals it thinks at least every so many ticks; 0: never"),
+        Field(
+            ge=0,
+            description="With drives or open goals it thinks at least every so many ticks; 0: never"
+            " by itself.",
+        ),
     ] = 60
     poll: Annotated[
         float, Field(gt=0, le=3600, description="Seconds between looks for a sense while asleep.")

@@ -178,6 +178,7 @@ class Cortex:
             left=len(left),
             news=len(news.told),
             goals=len(open_goals),
+            drives=len(drives.texts),
             owed=len(news.owed),
             carried=tuple([one.id for one in (*left, *map(sense_of, news.told))]),
         )
@@ -415,13 +416,14 @@ def _tell_end(span: LiveSpan, result: TickResult) -> TickResult:
 @dataclass(frozen=True, slots=True)
 class Backlog(Value):
     """What an agent has to think about by itself: senses that a tick left, outcomes of acts that
-    nobody told it of, goals. `owed` are outcomes to be told to whoever asked, not to a tick;
+    nobody told it of, goals, drives. `owed` are outcomes to be told to whoever asked, not to a tick;
     `carried` are the ids of those senses and outcomes.
     """
 
     left: int = 0
     news: int = 0
     goals: int = 0
+    drives: int = 0
     owed: int = 0
     carried: tuple[str, ...] = ()
 

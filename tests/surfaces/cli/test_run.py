@@ -69,6 +69,14 @@ def test_what_is_added_is_taken_and_goals_are_thought_of_every_so_many_ticks(
     assert shown.out.splitlines()[0] == "ticks    1: 0 thought, 1 idle"
 
 
+def test_an_agent_with_drives_and_no_goals_starts_by_itself(mentis: Mentis, living: Path) -> None:
+    toml = living / "mentis.toml"
+    told = toml.read_text(encoding="utf-8").replace("proactive = 5", "proactive = 1")
+    toml.write_text(f'{told}\n[cortex]\ndrives = ["Learn."]\n', encoding="utf-8")
+    done = mentis("--home", living, "run", "--interval", "0", "--ticks", "4")
+    assert done.out.splitlines()[0] == "ticks    4: 4 thought, 0 idle"
+
+
 def test_a_budget_ends_it_with_exit_code_1_and_says_which(mentis: Mentis, living: Path) -> None:
     mentis("--home", living, "sense", "add", "It rains.")
     with (living / "mentis.toml").open("a", encoding="utf-8") as toml:
