@@ -375,6 +375,27 @@ async def test_tool_calls_of_a_route_that_binds_answers_become_the_same_drafts(
     assert states["acts_helper"] == "skipped"
 
 
+@pytest.mark.parametrize("facts", ["", "facts = {native_tools = false, bound_answers = true}"])
+async def test_the_owner_may_have_an_output_ir_of_a_route_that_has_tools(
+    opened: Opened, facts: str
+) -> None:
+    provider = Overhearing(WEATHER)
+    chosen = '[cortex]\nformat = "output-ir"'
+    async with opened(chosen, table("default", extra=facts), provider=provider) as agent:
+        done = await agent.tick([ASKED])
+    assert [one.text for one in done.outcomes] == ["Sunny in Rome."]
+    assert [entry.text for entry in done.state.l1_memory] == ["Somebody asked."]
+    assert done.tick.report.violations == ()
+    states = {one.stage: one.state for one in done.tick.report.stages}
+    assert states["acts_helper"] == "read"
+    (asked,) = provider.sent
+    assert ("<output-ir>" in asked, "sprout_goal" in asked) == (True, False)
+    by_tools = Overhearing(WEATHER)
+    async with opened(table("default", extra=facts), provider=by_tools) as agent:
+        await agent.tick([ASKED])
+    assert "sprout_goal" in by_tools.sent[0]
+
+
 # Helpers that are models
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -41,9 +41,20 @@ class CortexSettings(SettingsSection):
     helper_tokens: Annotated[
         int, Field(ge=16, description="The same for a helper that is a model.")
     ] = 768
+    format: Annotated[
+        Literal["tools", "output-ir"],
+        Field(
+            description="How the primary says what it wants: by tool calls where its route has"
+            " them, or always by one `<output-ir>` with its three sections."
+        ),
+    ] = "tools"
     strict: Annotated[
         bool,
-        Field(description="Whether any breach of the output contract makes the tick come to none."),
+        Field(
+            description="Whether any breach of the output contract (text around it, a section that"
+            " is missing, unknown or there twice) makes the tick come to nothing. By default such a"
+            " breach is recorded, and what can be read of the answer counts."
+        ),
     ] = False
     cached_texts: Annotated[
         int, Field(ge=0, description="Most texts of helpers that are kept to be used again.")

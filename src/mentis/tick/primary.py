@@ -59,7 +59,7 @@ MEMORY_TOOLS: Mapping[str, str] = {
 @dataclass(frozen=True, slots=True)
 class PrimaryModel:
     """`patches` are the tools for the two patches, in the words of the library, as is that of the
-    window. `correction` is the route that is asked again, if not the one that answered.
+    window; without any, the answer is an `<output-ir>`. `correction` is the route that is asked again, if not the one that answered.
     """
 
     asking: TickAsker
@@ -70,7 +70,7 @@ class PrimaryModel:
 
     @property
     def by_tools(self) -> bool:
-        """The abilities of the route decide."""
+        """The abilities of the route decide, where the settings let it have tools."""
         return bool(self.patches) and abilities(self.routes[0]).calls != "text"
 
     async def think(self, occasion: PrimaryInput) -> PrimaryAnswer:

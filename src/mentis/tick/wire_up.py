@@ -46,11 +46,11 @@ class StageBuilder:
         senses, acts = self._input("sense_helper"), self._input("act_descriptor_helper")
         goals = self._input("goal_tree_helper")
         routes = self.routes()
-        again = self.models.correction
+        again, by_text = self.models.correction, self.settings.model.cortex.format == "output-ir"
         primary = PrimaryModel(
             self.asking,
             routes,
-            _patches(words, small=_is_small(routes[0])),
+            () if by_text else _patches(words, small=_is_small(routes[0])),
             replace(words[TOOL], strict=False),  # nobody knows here what a window of tomorrow has
             correction=again and _bounded(again, self._most()),
         )
