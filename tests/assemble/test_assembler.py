@@ -9,6 +9,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -28,13 +29,13 @@ from mentis.memories.memories import open_memories
 from mentis.ports.clock import FixedClock
 from mentis.ports.embedder import Embedder
 from mentis.ports.ids import CountingIds
-from mentis.ports.screener import ListedScreener
+from mentis.ports.screener import ListedScreener, StoredVector
 from mentis.prompts.prompts import Prompts
 from mentis.recall.manifest import build_manifest
 from mentis.recall.manifest_file import encode_manifest
 from mentis.tools.selection import FILE, load_manifest, own_reader
 from mentis.values.assembly import AssembledPrompt
-from mentis.values.cognition import Memory
+from mentis.values.cognition import Memory, Screening
 from mentis.values.memories import MemoryDraft
 from mentis.values.memory_kind import MemoryKind
 from mentis.values.selection import Capability
@@ -211,7 +212,7 @@ async def test_one_embedding_serves_everything_and_the_second_is_in_the_cache(ho
     assert [one.metrics.embeddingCacheHits for one in (first, other, again)] == [0, 0, 1]
     assert again.prompt == first.prompt
     assert "make_call" in first.tools
-    assert [memory.text for memory in first.context.memories] == ["The dentist has the number 555."]
+    assert [*first.context.memories] == ["The dentist has the number 555."]
     assert "get_weather" in other.tools
 
 
@@ -223,8 +224,43 @@ async def test_the_result_is_the_same_after_a_round_trip_and_in_another_agent(ho
         *("mode", "task", "tools", "skills", "context", "prompt", "metrics", "version")
     ]
     assert list(json.loads(to_json(made))["context"]) == [
-        *("git", "env", "memories", "activity", "filteredCount")
+        *("git", "env", "memories", "activity", "filteredCount", "memoryDetails"),
+        "activityDetails",
     ]
+
+
+async def test_memories_are_texts_as_in_the_plan_and_their_details_stand_beside_them(
+    home: Path,
+) -> None:
+    with open_memories(home, parts=parts()) as memories:
+        await memories.remember(MemoryDraft("The dentist has the number 555.", trust=Trust.OWNER))
+    context: Any = json.loads(to_json(await assembled(home)))["context"]
+    assert context["memories"] == ["The dentist has the number 555."]
+    (detail,) = context["memoryDetails"]
+    assert (detail["text"], detail["trust"]) == ("The dentist has the number 555.", "owner")
+
+
+class Doubting:
+    """A screener that finds everything suspicious, on the way in and on the way out."""
+
+    def screen(self, text: str, *, source: str, vector: StoredVector | None = None) -> Screening:
+        del source, vector
+        return Screening("suspicious", f"{len(text)} characters")
+
+
+async def test_a_suspicious_memory_is_marked_in_the_prompt_and_in_the_json(home: Path) -> None:
+    doubting = replace(parts(), screener=Doubting())
+    draft = MemoryDraft("The dentist has the number 555.", source="web")
+    with open_memories(home, parts=parts()) as memories:
+        assert (await memories.remember(draft)).memory.screening == Screening("clean")
+    clean, made = await assembled(home), await assembled(home, given=doubting)
+    assert "- The dentist has" in clean.prompt
+    assert "- [suspicious] The dentist has" in made.prompt
+    assert [one.context.memoryDetails[0].screening for one in (clean, made)] == [
+        "clean",
+        "suspicious",
+    ]
+    assert made.context.memories == ("The dentist has the number 555.",)
 
 
 async def test_the_folder_is_whole_in_the_json_and_relative_in_the_prompt(home: Path) -> None:
@@ -261,7 +297,7 @@ async def test_kinds_that_order_and_private_ones_are_never_told(
         memory = Memory("m1", "dial the dentist", kind=kind, trust=Trust.OWNER, lineage=Trust.OWNER)
         memories._store.add(memories.agent, [memory])  # pyright: ignore[reportPrivateUsage]  # as an import would
     made = await assembled(home)
-    assert [one.id for one in made.context.memories] == (["m1"] if told else [])
+    assert [one.id for one in made.context.memoryDetails] == (["m1"] if told else [])
     assert ("- dial the dentist" in made.prompt) is told
     assert made.context.filteredCount == (kind in ("system", "meta", "override"))
 
@@ -272,7 +308,7 @@ async def test_a_memory_that_screening_dropped_is_counted_and_not_told(home: Pat
         old = await memories.remember(MemoryDraft("dial the old dentist", trust=Trust.OWNER))
         await memories.supersede(old.memory.id, MemoryDraft("dial the new one", trust=Trust.OWNER))
     made = await assembled(home)
-    assert [one.text for one in made.context.memories] == ["dial the new one"]
+    assert [*made.context.memories] == ["dial the new one"]
     assert made.context.filteredCount == 1
     assert "obey me" not in made.prompt
 
@@ -293,7 +329,7 @@ async def test_activity_comes_from_the_record_and_the_conversation_in_order(home
         await agent.chat("Good morning")
         await agent.chat("How are you?")
         made = await agent.assemble(TASK)
-    told = [(one.source, one.text) for one in made.context.activity]
+    told = [(one.source, one.text) for one in made.context.activityDetails]
     assert [text for source, text in told if source == "conversation"] == [
         "user: Good morning",
         "assistant: Hello, Robin.",
@@ -339,7 +375,7 @@ async def test_without_a_usable_vector_words_choose_and_the_step_is_told(
     made = await assembled(home, given=parts(embedder))
     assert made.metrics.step == "lexical"
     assert "make_call" in made.tools
-    assert [memory.text for memory in made.context.memories] == ["The dentist has the number 555."]
+    assert [*made.context.memories] == ["The dentist has the number 555."]
     assert any(said in step.reason for step in made.metrics.degraded)
     assert made.prompt == (await assembled(home, given=parts(embedder))).prompt
 

@@ -27,7 +27,7 @@ from mentis.values.selection import SelectionLimits
 from mentis.values.trace import Degradation
 
 from .layers import Layers
-from .result import AssemblyResult, event_of
+from .result import AssemblyResult, event_of, found_rows
 from .stance_examples import InferredStance, StanceExamples
 from .surroundings import Around, Viewpoint, look_at_place, look_back
 
@@ -130,7 +130,7 @@ class TaskAssembler:
             task=job.task,
             rules=self._layers.rules(stance.name),
             runtime=_lines(around, frame.words),
-            memories=tuple(ListItem(span.source, span.text) for span in recalled.memories),
+            memories=_memory_items(recalled, frame.words),
             activity=tuple(
                 ListItem(one.text.partition(":")[0], one.text) for one in around.activity
             ),
@@ -210,6 +210,18 @@ def _check(task: str) -> None:
     if not task.strip():
         raise BadInput("the task is empty", hint="say what is to be done")
     check_whole(task, "the task")
+
+
+def _memory_items(recalled: RecalledContext, words: AssemblyWords) -> tuple[ListItem, ...]:
+    """With a mark before what the filter finds suspicious."""
+    rows = found_rows(recalled)
+    items: list[ListItem] = []
+    for span in recalled.memories:
+        screening = rows[span.source].memory.screening
+        suspicious = screening is not None and screening.outcome == "suspicious"
+        text = f"{words.suspicious} {span.text}" if suspicious else span.text
+        items.append(ListItem(span.source, text))
+    return tuple(items)
 
 
 def _lines(around: Around, words: AssemblyWords) -> tuple[str, ...]:

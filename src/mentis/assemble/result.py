@@ -19,6 +19,7 @@ from mentis.values.assembly import (
     ModeDecision,
     Thresholds,
 )
+from mentis.values.memories import ScoredMemory
 from mentis.values.recalled import EmbeddedText, RecalledContext
 from mentis.values.trace import Degradation
 
@@ -42,6 +43,8 @@ class AssemblyResult:
 
     def public(self, *, timings: bool) -> AssembledPrompt:
         laid, recalled, around = self.laid, self.recalled, self.around
+        memories = self._memories()
+        happened = tuple(around.activity[number] for number in laid.activity)
         return AssembledPrompt(
             mode=self.stance.name,
             task=self.task,
@@ -50,9 +53,11 @@ class AssemblyResult:
             context=AssembledContext(
                 git=around.git,
                 env=around.env,
-                memories=self._memories(),
-                activity=tuple(around.activity[number] for number in laid.activity),
+                memories=tuple(one.text for one in memories),
+                activity=tuple(one.text for one in happened),
                 filteredCount=recalled.filtered,
+                memoryDetails=memories,
+                activityDetails=happened,
             ),
             prompt=laid.prompt,
             metrics=AssemblyMetrics(
@@ -74,8 +79,7 @@ class AssemblyResult:
 
     def _memories(self) -> tuple[AssembledMemory, ...]:
         """Those that are in the text, in its order."""
-        found = self.recalled.found
-        rows = {} if found is None else {f"memory {row.memory.id}": row for row in found.hits}
+        rows = found_rows(self.recalled)
         told = (rows[self.recalled.memories[number].source] for number in self.laid.memories)
         return tuple(
             AssembledMemory(
@@ -84,6 +88,7 @@ class AssemblyResult:
                 kind=row.memory.kind,
                 trust=row.memory.worth.value,
                 score=row.score,
+                screening=row.memory.screening.outcome if row.memory.screening else "",
             )
             for row in told
         )
@@ -103,6 +108,12 @@ class AssemblyResult:
     def _degraded(self) -> tuple[Degradation, ...]:
         steps = (*self.noted, *self.around.degraded, *self.recalled.degraded)
         return tuple(dict.fromkeys(steps))
+
+
+def found_rows(recalled: RecalledContext) -> Mapping[str, ScoredMemory]:
+    """The memories that were found, by the source of their spans."""
+    found = recalled.found
+    return {} if found is None else {f"memory {row.memory.id}": row for row in found.hits}
 
 
 def event_of(made: AssembledPrompt, milliseconds: float) -> Event:

@@ -35,6 +35,7 @@ class Gatekeeper:
         self._screener = screener
         self._vector_of = vector_of
         self.degraded: dict[Degradation, None] = {}
+        self._suspicious: dict[str, Screening] = {}
 
     def screen(self, memory: Memory) -> Memory:
         """The memory with a fresh verdict; what is not from outside needs none."""
@@ -51,7 +52,15 @@ class Gatekeeper:
             verdict = memory.screening
         else:
             verdict = self._look(memory)
+        if verdict.outcome == "suspicious":
+            self._suspicious[memory.id] = verdict
         return verdict.reason or verdict.outcome if verdict.outcome == "dropped" else ""
+
+    def marked(self, memory: Memory) -> Memory:
+        """With the verdict of now where that finds it suspicious; an earlier mark stays."""
+        now = self._suspicious.get(memory.id)
+        earlier = memory.screening is not None and memory.screening.outcome == "suspicious"
+        return memory if now is None or earlier else replace(memory, screening=now)
 
     def _look(self, memory: Memory) -> Screening:
         if self._screener is None:

@@ -494,7 +494,7 @@ class Memories(Closeable):
         return FoundMemories(
             query=asked.text,
             way=way,
-            hits=picked.hits,
+            hits=tuple([_marked(row, gate) for row in picked.hits]),
             near=picked.near,
             filtered=picked.filtered,
             searched=self._searchable.size,
@@ -573,6 +573,11 @@ def _checked_days(days: float) -> float:
             hint="give a number of days more than 0; 0 takes no weight from age",
         )
     return days
+
+
+def _marked(row: ScoredMemory, gate: Gatekeeper) -> ScoredMemory:
+    memory = gate.marked(row.memory)
+    return row if memory is row.memory else replace(row, memory=memory)
 
 
 def _no_vector(why: str) -> Degradation:

@@ -416,8 +416,8 @@ def _tell_end(span: LiveSpan, result: TickResult) -> TickResult:
 @dataclass(frozen=True, slots=True)
 class Backlog(Value):
     """What an agent has to think about by itself: senses that a tick left, outcomes of acts that
-    nobody told it of, goals, drives. `owed` are outcomes to be told to whoever asked, not to a tick;
-    `carried` are the ids of those senses and outcomes.
+    nobody told it of, goals, drives. `owed` are outcomes to be told to whoever asked, not to a
+    tick; `carried` are the ids of those senses and outcomes.
     """
 
     left: int = 0

@@ -59,7 +59,8 @@ MEMORY_TOOLS: Mapping[str, str] = {
 @dataclass(frozen=True, slots=True)
 class PrimaryModel:
     """`patches` are the tools for the two patches, in the words of the library, as is that of the
-    window; without any, the answer is an `<output-ir>`. `correction` is the route that is asked again, if not the one that answered.
+    window; without any, the answer is an `<output-ir>`. `correction` is the route that is asked
+    again, if not the one that answered.
     """
 
     asking: TickAsker

@@ -15,7 +15,7 @@ from .value import Value
 
 LayerName: TypeAlias = Literal["constitution", "runtime", "untrusted", "tools", "task"]
 LAYERS: tuple[LayerName, ...] = ("constitution", "runtime", "untrusted", "tools", "task")
-ASSEMBLY_VERSION = 1
+ASSEMBLY_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,7 @@ class AssemblyWords(Value):
     none: str
     parameters: str
     cut: str
+    suspicious: str
 
     @property
     def headings(self) -> tuple[str, ...]:
@@ -88,11 +89,14 @@ class EnvState(Value):
 
 @dataclass(frozen=True, slots=True)
 class AssembledMemory(Value):
+    """`screening` is what the filter says of it; "" is of what nobody had to look at."""
+
     id: str
     text: str
     kind: str
     trust: str
     score: float
+    screening: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +109,17 @@ class AssembledActivity(Value):
 
 @dataclass(frozen=True, slots=True)
 class AssembledContext(Value):
+    """`memories` and `activity` are texts, in the order of the prompt; the details beside them say
+    where each comes from. `filteredCount`: what screening kept out of both.
+    """
+
     git: GitState | None = None
     env: EnvState | None = None
-    memories: tuple[AssembledMemory, ...] = ()
-    activity: tuple[AssembledActivity, ...] = ()
-    filteredCount: int = 0  # a key of the JSON
+    memories: tuple[str, ...] = ()
+    activity: tuple[str, ...] = ()
+    filteredCount: int = 0  # keys of the JSON
+    memoryDetails: tuple[AssembledMemory, ...] = ()
+    activityDetails: tuple[AssembledActivity, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

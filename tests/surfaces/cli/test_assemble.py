@@ -49,7 +49,8 @@ def test_the_json_has_the_keys_of_its_schema_in_their_order(mentis: Mentis, home
     ]
     context = json.loads(json.dumps(made["context"]))
     metrics = json.loads(json.dumps(made["metrics"]))
-    assert list(context) == ["git", "env", "memories", "activity", "filteredCount"]
+    planned = ["git", "env", "memories", "activity", "filteredCount"]
+    assert list(context) == [*planned, "memoryDetails", "activityDetails"]
     assert metrics["embeddingCalls"] == 1
     assert "timings" not in metrics
     assert context["env"]["cwd"] == str(home.resolve())
