@@ -15,17 +15,19 @@ from mentis.engines.estimate import EstimatingCounter
 from mentis.errors import BadInput
 from mentis.home.events import OnEvent, emit_event
 from mentis.memories.draft import check_whole
+from mentis.memories.parts import HomeScreener
 from mentis.recall.embedding import Patience
-from mentis.recall.recall import RecallAim
+from mentis.recall.recall import RecallAim, memory_floor
 from mentis.recall.stance import NO_HINTS, Hints, Stance, checked_mode, infer_stance, load_stances
 from mentis.settings.assembly import AssemblySettings
 from mentis.turn.agent_parts import AgentParts
 from mentis.turn.recall_sources import RecallCatalogue, RecallSources
-from mentis.values.assembly import AssembledPrompt, AssemblyWords
+from mentis.values.assembly import AssembledActivity, AssembledPrompt, AssemblyWords
 from mentis.values.recalled import EmbeddedText, RecalledContext, Stimulus
 from mentis.values.selection import SelectionLimits
 from mentis.values.trace import Degradation
 
+from .activity import ActivityChooser
 from .layers import Layers
 from .result import AssemblyResult, event_of, found_rows
 from .stance_examples import InferredStance, StanceExamples
@@ -43,6 +45,8 @@ class TaskAssembler:
         self._on_event = on_event
         self._layers = Layers(parts.who, parts.sources.shelf, EstimatingCounter())
         self._examples = StanceExamples()
+        ground = parts.acting.ground
+        self._activity = ActivityChooser(ground.screener or HomeScreener(ground.home.path))
         # Its own: what turns have embedded so far must not decide what a task finds.
         self._recalling = RecallSources(parts.who.home.path, parts.acting.tools.notes)
 
@@ -68,7 +72,8 @@ class TaskAssembler:
         stance = infer_stance(task, asked=asked, hints=hints)
         inferred = await self._inferred(job, stance, embedded, patience)
         recalled, there = await self._recalled(job, inferred.stance, embedded, patience)
-        around.degraded += (*around.outside, *inferred.degraded)
+        await self._choose_activity(job, inferred.stance, embedded, patience)
+        around.degraded += (*around.outside, *inferred.degraded, *around.chosen.degraded)
         made = self._laid(job, inferred, embedded, recalled, there=there)
         around.took("total", begun)
         public = made.public(timings=timings)
@@ -108,6 +113,20 @@ class TaskAssembler:
         job.recalling.check_width(embedded)
         return await to_thread.run_sync(job.recall, embedded, stance, there), there
 
+    async def _choose_activity(
+        self, job: _Job, stance: Stance, embedded: EmbeddedText, patience: Patience
+    ) -> None:
+        begun, limits = perf_counter(), job.settings.limits(stance.name)
+        job.around.chosen = await self._activity.choose(
+            job.around.candidates,
+            embedded,
+            embedder=await job.recalling.embedder(),
+            patience=patience,
+            floor=memory_floor(embedded, job.settings.selection(limits)),
+            most=limits.max_activity,
+        )
+        job.around.took("choosing", begun)
+
     def _settings(self, around: Around) -> AssemblySettings:
         settings, fault = self._parts.sources.settings.current()
         if fault is not None:
@@ -131,9 +150,7 @@ class TaskAssembler:
             rules=self._layers.rules(stance.name),
             runtime=_lines(around, frame.words),
             memories=_memory_items(recalled, frame.words),
-            activity=tuple(
-                ListItem(one.text.partition(":")[0], one.text) for one in around.activity
-            ),
+            activity=tuple(_activity_item(one, frame.words) for one in around.activity),
             tools=recalled.tools,
             skills=recalled.skills,
         )
@@ -218,10 +235,17 @@ def _memory_items(recalled: RecalledContext, words: AssemblyWords) -> tuple[List
     items: list[ListItem] = []
     for span in recalled.memories:
         screening = rows[span.source].memory.screening
-        suspicious = screening is not None and screening.outcome == "suspicious"
-        text = f"{words.suspicious} {span.text}" if suspicious else span.text
-        items.append(ListItem(span.source, text))
+        outcome = "" if screening is None else screening.outcome
+        items.append(ListItem(span.source, _marked(span.text, outcome, words)))
     return tuple(items)
+
+
+def _activity_item(one: AssembledActivity, words: AssemblyWords) -> ListItem:
+    return ListItem(one.text.partition(":")[0], _marked(one.text, one.screening, words))
+
+
+def _marked(text: str, outcome: str, words: AssemblyWords) -> str:
+    return f"{words.suspicious} {text}" if outcome == "suspicious" else text
 
 
 def _lines(around: Around, words: AssemblyWords) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ class AssemblyResult:
                 env=around.env,
                 memories=tuple(one.text for one in memories),
                 activity=tuple(one.text for one in happened),
-                filteredCount=recalled.filtered,
+                filteredCount=recalled.filtered + around.chosen.filtered,
                 memoryDetails=memories,
                 activityDetails=happened,
             ),

@@ -19,7 +19,7 @@ from mentis.settings.assembly import AssemblySettings
 from mentis.values.assembly import AssembledActivity, EnvState, GitState
 from mentis.values.trace import Degradation
 
-from .activity import activity_of
+from .activity import POOL, ChosenActivity, activity_of
 from .git import read_git, read_place
 
 _SYSTEMS = {"darwin": "macos", "win32": "windows"}
@@ -36,10 +36,16 @@ class Around:
     git: GitState | None = None
     env: EnvState | None = None
     place: str = "."
-    activity: tuple[AssembledActivity, ...] = ()
+    candidates: tuple[AssembledActivity, ...] = ()
+    chosen: ChosenActivity = field(default_factory=ChosenActivity)
     degraded: list[Degradation] = field(default_factory=list[Degradation])
     outside: list[Degradation] = field(default_factory=list[Degradation])
     timings: dict[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def activity(self) -> tuple[AssembledActivity, ...]:
+        """What is told of what happened."""
+        return self.chosen.activity
 
     def took(self, part: str, since: float) -> None:
         self.timings[part] = round((perf_counter() - since) * 1000, 3)
@@ -79,10 +85,10 @@ def look_back(view: Viewpoint, settings: AssemblySettings, around: Around) -> No
         return
     begun = perf_counter()
     try:
-        entries = view.record.latest(most)
+        entries = view.record.latest(POOL * most)
         turns = told_turns(view.record.turns(view.session))
         said = [turn for turn in turns if turn.kind == "said"]
-        around.activity = activity_of(entries, said, most=most)
+        around.candidates = activity_of(entries, said, most=most)
     except StoreError as error:
         reason = seen_from(view.home, error.message)
         around.degraded.append(Degradation("ledger", f"{reason}: no activity is told"))

@@ -50,7 +50,7 @@ class AssemblySettings(SettingsSection):
     ] = 5
     max_activity: Annotated[
         int,
-        Field(ge=0, le=100, description="Most entries of the record, and turns, that are told."),
+        Field(ge=0, le=100, description="Most entries of the record, and turns, that fit the task and are told."),
     ] = 5
     runtime_tokens: Annotated[
         int, Field(ge=20, description="Most tokens of the runtime context.")
@@ -77,7 +77,7 @@ class AssemblySettings(SettingsSection):
     include_git: Annotated[bool, Field(description="Tell the state of git.")] = True
     include_env: Annotated[bool, Field(description="Tell the folder and the system.")] = True
     include_memory_summary: Annotated[bool, Field(description="Tell memories that fit.")] = True
-    include_activity: Annotated[bool, Field(description="Tell what happened lately.")] = True
+    include_activity: Annotated[bool, Field(description="Tell what happened lately and fits the task.")] = True
     include_skills: Annotated[bool, Field(description="Tell skills that fit.")] = True
     semantic_mode: Annotated[
         bool,

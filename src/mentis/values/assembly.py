@@ -101,10 +101,14 @@ class AssembledMemory(Value):
 
 @dataclass(frozen=True, slots=True)
 class AssembledActivity(Value):
-    """Something that happened: `source` is `ledger` or `conversation`."""
+    """Something that happened: `source` is `ledger` or `conversation`. `score` is its cosine to the
+    task, 0 where words chose it.
+    """
 
     source: str
     text: str
+    score: float = 0.0
+    screening: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,15 +77,25 @@ def unmeasured_note(model: str, floor: Floor) -> tuple[Degradation, ...]:
     return (Degradation("memories", f"{reason}, or enough of the same words"),)
 
 
+def fits(text: str, task: str, cosine: float | None, floor: Floor) -> bool:
+    """Whether a text is near enough to a task. Without a cosine its words decide, and also where
+    the floor of the embedder is only planned.
+    """
+    if cosine is not None and floor.cosine is not None:
+        if cosine >= floor.cosine:
+            return True
+        if floor.origin != "planned":
+            return False
+    return _share(_words(task), _words(text)) >= floor.share
+
+
 def _too_far(row: ScoredMemory, floor: Floor, task: str) -> str:
     """Why it is not told; empty when it may be. What has no vector is judged by its words."""
     compared = row.semantic_rank > 0 and floor.cosine is not None
-    if compared and floor.cosine is not None and row.semantic >= floor.cosine:
+    if fits(row.memory.text, task, row.semantic if compared else None, floor):
         return ""
     if compared and floor.origin != "planned":
         return f"below {floor.cosine:g}, too far from the task"
-    if _share(_words(task), _words(row.memory.text)) >= floor.share:
-        return ""
     few = f"shares less than {floor.share:g} of the words"
     return f"below {floor.cosine:g}, and {few}" if compared else few
 
