@@ -571,6 +571,25 @@ async def test_memories_that_cannot_be_reached_are_told_and_the_rest_is_there(ho
     assert "make_call" in made.tools
 
 
+def write_skill(home: Path, name: str, description: str) -> None:
+    folder = home / "skills" / name
+    folder.mkdir(parents=True)
+    front = f"---\nname: {name}\ndescription: {description}\n---\nDo it.\n"
+    (folder / "SKILL.md").write_text(front, encoding="utf-8")
+
+
+async def test_a_stance_has_skills_of_its_own_before_those_that_fit_the_task(home: Path) -> None:
+    write_skill(home, "phoning", "Dial a telephone number.")
+    write_skill(home, "judging", "How a wine is tasted.")
+    settings(home, '[assembly.review]\nskills = ["judging", "gone"]\nmax_skills = 1')
+    acting, reviewing = await assembled(home, mode="act"), await assembled(home, mode="review")
+    assert (acting.skills, reviewing.skills) == (("phoning",), ("judging",))
+    assert "- judging: How a wine" in reviewing.prompt
+    assert "there is no skill 'gone'" in [one.reason for one in reviewing.metrics.degraded]
+    settings(home, '[assembly.plan]\nskills = ["judging"]')
+    assert (await assembled(home, mode="plan")).skills == ("judging", "phoning")
+
+
 async def test_a_loop_of_links_in_the_skills_is_walked_once(home: Path) -> None:
     skill = home / "skills/phoning"
     skill.mkdir(parents=True)

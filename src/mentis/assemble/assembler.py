@@ -203,6 +203,7 @@ class _Job:
         aim = RecallAim(
             stance=stance.name,
             base=load_stances().base[stance.name] if base is None else base,
+            skills=settings.stance(stance.name).skills,
             limits=settings.selection(settings.limits(stance.name)),
         )
         stimulus = Stimulus(self.task)

@@ -102,6 +102,10 @@ class Ranking:
         self._named: NDArray[np.intp] | None = None  # the same, for numpy
         self._nothing = [None] * len(self._names)
 
+    @property
+    def skill_names(self) -> frozenset[str]:
+        return frozenset(self._skills)
+
     def skill(self, name: str) -> Capability:
         """The skill of this name; KeyError when there is none."""
         return self._skills[name]

@@ -12,6 +12,7 @@ from mentis.values.recalled import EmbeddedText, RecalledContext, Stimulus
 from mentis.values.selection import Capability, SelectionLimits
 from mentis.values.span import Span
 from mentis.values.tool import ToolDeclaration
+from mentis.values.trace import Degradation
 from mentis.values.value import Value
 
 from .memory.choosing import Mode
@@ -27,10 +28,13 @@ _LIMITS = SelectionLimits()
 
 @dataclass(frozen=True, slots=True)
 class RecallAim(Value):
-    """What recall is for. `base` are the tools that are there whatever the task, by name."""
+    """What recall is for. `base` are the tools and `skills` the skills that are there whatever the
+    task, by name.
+    """
 
     stance: str = ""
     base: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
     mode: Mode = "chat"
     limits: SelectionLimits = _LIMITS
 
@@ -54,7 +58,10 @@ def recall(
     """
     base = tuple(name for name in aim.base if name in tools)
     sight = see(embedded, ranking)
-    chosen = choose(sight, ranking=ranking, base=base, stance=aim.stance, limits=aim.limits)
+    skills, unknown = _known_skills(ranking, aim)
+    chosen = choose(
+        sight, ranking=ranking, base=base, skills=skills, stance=aim.stance, limits=aim.limits
+    )
     found, later = None, ()
     if search is not None and aim.limits.max_memories:
         floor = memory_floor(embedded, aim.limits)
@@ -70,7 +77,7 @@ def recall(
         memories=memories,
         filtered=filtered,
         embedding_calls=embedded.calls,
-        degraded=tuple(dict.fromkeys((*chosen.degraded, *later))),
+        degraded=tuple(dict.fromkeys((*unknown, *chosen.degraded, *later))),
         skills=_skills(ranking, chosen.skills),
         candidates=chosen.candidates,
         found=found,
@@ -96,6 +103,15 @@ def _told(found: FoundMemories | None, aim: RecallAim) -> tuple[tuple[Span, ...]
     passed = (row.memory for row in found.near if not row.chosen)
     kinds = sum(memory.quarantined or memory.kind in INSTRUCTION_KINDS for memory in passed)
     return spans, kept_out + kinds
+
+
+def _known_skills(
+    ranking: Ranking | None, aim: RecallAim
+) -> tuple[tuple[str, ...], tuple[Degradation, ...]]:
+    there = frozenset[str]() if ranking is None else ranking.skill_names
+    unknown = [name for name in aim.skills if name not in there]
+    notes = [Degradation("skills", f"there is no skill {name!r}") for name in unknown]
+    return tuple(name for name in aim.skills if name in there), tuple(notes)
 
 
 def _skills(ranking: Ranking | None, names: tuple[str, ...]) -> tuple[Capability, ...]:

@@ -96,12 +96,13 @@ def choose(
     *,
     ranking: Ranking | None,
     base: Sequence[str] = (),
+    skills: Sequence[str] = (),
     stance: str = "",
     limits: SelectionLimits = _LIMITS,
 ) -> Selection:
     """The pure part: the same sight and the same manifest give the same selection."""
     if ranking is None or not ranking.manifest.entries or not sight.reading:
-        return _base_alone(sight, base, limits)
+        return _base_alone(sight, base, skills, limits)
     step: Step
     if sight.vector is not None:
         step, scored = "hybrid", ranking.by_both(sight.reading, sight.vector)
@@ -115,13 +116,13 @@ def choose(
     tools = _judged(
         _for_stance(scored, ranking, "tool", stance), "tool", cut, base=base, limits=limits
     )
-    skills = _judged(
-        _for_stance(scored, ranking, "skill", stance), "skill", cut, base=(), limits=limits
+    fitting = _judged(
+        _for_stance(scored, ranking, "skill", stance), "skill", cut, base=skills, limits=limits
     )
     return Selection(
         tools=(*base, *_names(tools, base))[: limits.max_tools],
-        skills=tuple(_names(skills, ())),
-        candidates=(*tools, *skills),
+        skills=(*skills, *_names(fitting, skills))[: limits.max_skills],
+        candidates=(*tools, *fitting),
         step=step,
         embedding_calls=sight.calls,
         degraded=(*sight.degraded, *unmeasured),
@@ -141,9 +142,12 @@ def _cut(
     return cut, (Degradation("cut", reason),)
 
 
-def _base_alone(sight: Sight, base: Sequence[str], limits: SelectionLimits) -> Selection:
+def _base_alone(
+    sight: Sight, base: Sequence[str], skills: Sequence[str], limits: SelectionLimits
+) -> Selection:
     return Selection(
         tools=tuple(base)[: limits.max_tools],
+        skills=tuple(skills)[: limits.max_skills],
         embedding_calls=sight.calls,
         degraded=sight.degraded,
     )
@@ -171,9 +175,8 @@ def _judged(
     limits: SelectionLimits,
 ) -> list[Candidate]:
     """Those chosen and the near misses, best first; without a cut nothing is asked for."""
-    room = limits.max_results if kind == "tool" else min(limits.max_results, limits.max_skills)
-    if kind == "tool":
-        room = min(room, max(0, limits.max_tools - len(base)))
+    most = limits.max_tools if kind == "tool" else limits.max_skills
+    room = min(limits.max_results, max(0, most - len(base)))
     best: float | None = None
     judged: list[Candidate] = []
     misses = taken = 0

@@ -29,6 +29,10 @@ class StanceSettings(SettingsSection):
         tuple[str, ...] | None,
         Field(description="Tools that are there whatever the task; left out: those that ship."),
     ] = None
+    skills: Annotated[
+        tuple[str, ...],
+        Field(description="Skills that are told whatever the task, before those that fit it."),
+    ] = ()
 
 
 class AssemblySettings(SettingsSection):
@@ -50,7 +54,11 @@ class AssemblySettings(SettingsSection):
     ] = 5
     max_activity: Annotated[
         int,
-        Field(ge=0, le=100, description="Most entries of the record, and turns, that fit the task and are told."),
+        Field(
+            ge=0,
+            le=100,
+            description="Most entries of the record, and turns, that fit the task and are told.",
+        ),
     ] = 5
     runtime_tokens: Annotated[
         int, Field(ge=20, description="Most tokens of the runtime context.")
@@ -77,7 +85,9 @@ class AssemblySettings(SettingsSection):
     include_git: Annotated[bool, Field(description="Tell the state of git.")] = True
     include_env: Annotated[bool, Field(description="Tell the folder and the system.")] = True
     include_memory_summary: Annotated[bool, Field(description="Tell memories that fit.")] = True
-    include_activity: Annotated[bool, Field(description="Tell what happened lately and fits the task.")] = True
+    include_activity: Annotated[
+        bool, Field(description="Tell what happened lately and fits the task.")
+    ] = True
     include_skills: Annotated[bool, Field(description="Tell skills that fit.")] = True
     semantic_mode: Annotated[
         bool,
