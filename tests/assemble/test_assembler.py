@@ -208,7 +208,8 @@ async def test_one_embedding_serves_everything_and_the_second_is_in_the_cache(ho
         other = await agent.assemble("What is the weather like in Ulm?")
         again = await agent.assemble(TASK)
     assert embedder.asked == [["What is the weather like in Ulm?"]]
-    assert [one.metrics.embeddingCalls for one in (first, other, again)] == [1, 1, 1]
+    assert [one.metrics.taskEmbedded for one in (first, other, again)] == [1, 1, 1]
+    assert [one.metrics.embeddingCalls for one in (other, again)] == [1, 1]
     assert [one.metrics.embeddingCacheHits for one in (first, other, again)] == [0, 0, 1]
     assert again.prompt == first.prompt
     assert "make_call" in first.tools
@@ -495,7 +496,7 @@ async def test_what_is_embedded_besides_the_task_is_counted_apart(home: Path) ->
         made = await agent.assemble(VAGUE)
         again = await agent.assemble(VAGUE)
     counted = made.metrics.manifestEmbedded + made.metrics.examplesEmbedded
-    assert made.metrics.embeddingCalls == again.metrics.embeddingCalls == 1
+    assert (made.metrics.embeddingCalls, again.metrics.embeddingCalls) == (1 + counted, 1)
     assert sum(map(len, embedder.asked)) == 1 + counted
     assert made.metrics.examplesEmbedded > 0
     reason = f"{made.metrics.manifestEmbedded} texts were embedded"
@@ -576,6 +577,25 @@ def write_skill(home: Path, name: str, description: str) -> None:
     folder.mkdir(parents=True)
     front = f"---\nname: {name}\ndescription: {description}\n---\nDo it.\n"
     (folder / "SKILL.md").write_text(front, encoding="utf-8")
+
+
+async def test_what_happened_is_embedded_once_and_counted(home: Path) -> None:
+    given = replace(parts(), provider=ScriptedProvider(["No."]))
+    async with Agent.open(home, parts=given) as agent:
+        await agent.chat("the dentist has a number to dial")
+        made, again = await agent.assemble(TASK), await agent.assemble(TASK)
+    assert (made.metrics.activityEmbedded, again.metrics.activityEmbedded) == (3, 0)
+    assert again.metrics.embeddingCalls == 1
+
+
+async def test_the_tokens_of_everything_are_told_beside_those_of_this_task(home: Path) -> None:
+    write_skill(home, "judging", "How a wine is tasted.")
+    few = await assembled(home)
+    settings(home, "[assembly]\nmax_tools = 0\nmax_skills = 0")
+    none = await assembled(home)
+    assert none.metrics.monolithicTokens > none.metrics.estimatedTokens
+    assert abs(none.metrics.monolithicTokens - few.metrics.monolithicTokens) < 10
+    assert few.metrics.estimatedTokens > none.metrics.estimatedTokens
 
 
 async def test_a_stance_has_skills_of_its_own_before_those_that_fit_the_task(home: Path) -> None:
@@ -690,7 +710,7 @@ async def test_odd_tasks_are_bounded_and_stay_in_their_layer(home: Path, task: s
         "# TOOLS & SKILLS",
         "# TASK",
     ]
-    assert made.metrics.embeddingCalls == 1
+    assert made.metrics.taskEmbedded == 1
 
 
 async def test_hints_and_the_rule_that_decided_are_told(home: Path) -> None:
@@ -700,7 +720,7 @@ async def test_hints_and_the_rule_that_decided_are_told(home: Path) -> None:
     settings(home, "[assembly]\nsemantic_mode = true")
     meant = await assembled(home, "Is this work correct and complete?")
     assert (meant.mode, meant.metrics.decided.rule) == ("review", "meaning")
-    assert meant.metrics.embeddingCalls == 1
+    assert meant.metrics.embeddingCalls > meant.metrics.examplesEmbedded > 0
 
 
 async def test_an_event_with_numbers_and_no_text_is_emitted(home: Path) -> None:

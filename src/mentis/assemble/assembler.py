@@ -10,7 +10,7 @@ from time import perf_counter
 import anyio
 from anyio import to_thread
 
-from mentis.compose.assembly import AssemblyInputs, ListItem, lay_layers
+from mentis.compose.assembly import AssemblyInputs, Frame, LaidLayers, ListItem, lay_layers
 from mentis.engines.estimate import EstimatingCounter
 from mentis.errors import BadInput
 from mentis.home.events import OnEvent, emit_event
@@ -165,7 +165,8 @@ class TaskAssembler:
             around=around,
             settings=job.settings,
             cuts=there.cuts,
-            embedded_also=(there.embedded, inferred.embedded),
+            embedded_also=(there.embedded, inferred.embedded, around.chosen.embedded),
+            whole_tokens=_whole_tokens(laid, there, frame),
             noted=(*self._parts.sources.noted, *self._parts.acting.notes(), *noted),
         )
 
@@ -228,6 +229,16 @@ def _check(task: str) -> None:
     if not task.strip():
         raise BadInput("the task is empty", hint="say what is to be done")
     check_whole(task, "the task")
+
+
+def _whole_tokens(laid: LaidLayers, there: RecallCatalogue, frame: Frame) -> int:
+    """What the text would have with every tool and skill there is, with all their parameters."""
+    if "tools" not in laid.layers:
+        return laid.tokens
+    tools = sum(frame.tool(one)[0].tokens for one in there.tools.values())
+    skills = sum(frame.skill(one).tokens for one in there.skills.skills)
+    head = frame.count(frame.words.heading_tools + frame.words.tools + frame.words.skills)
+    return max(laid.tokens, laid.tokens - laid.layers["tools"] + head + tools + skills)
 
 
 def _memory_items(recalled: RecalledContext, words: AssemblyWords) -> tuple[ListItem, ...]:

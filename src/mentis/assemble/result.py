@@ -38,7 +38,9 @@ class AssemblyResult:
     around: Around
     settings: AssemblySettings
     cuts: Mapping[str, SelectionCut]
-    embedded_also: tuple[int, int] = (0, 0)  # texts of the manifest, examples of stances
+    # Texts of the manifest, examples of stances, what happened.
+    embedded_also: tuple[int, int, int] = (0, 0, 0)
+    whole_tokens: int = 0  # with every tool and skill
     noted: tuple[Degradation, ...] = ()
 
     def public(self, *, timings: bool) -> AssembledPrompt:
@@ -62,10 +64,13 @@ class AssemblyResult:
             prompt=laid.prompt,
             metrics=AssemblyMetrics(
                 estimatedTokens=laid.tokens,
-                embeddingCalls=recalled.embedding_calls,
+                embeddingCalls=recalled.embedding_calls + sum(self.embedded_also),
                 embeddingCacheHits=recalled.cache_hits,
+                taskEmbedded=recalled.embedding_calls,
                 manifestEmbedded=self.embedded_also[0],
                 examplesEmbedded=self.embedded_also[1],
+                activityEmbedded=self.embedded_also[2],
+                monolithicTokens=self.whole_tokens,
                 step=recalled.step,
                 decided=ModeDecision(self.stance.rule, self.stance.why),
                 thresholds=self._thresholds(),
@@ -125,6 +130,7 @@ def event_of(made: AssembledPrompt, milliseconds: float) -> Event:
             "rule": metrics.decided.rule,
             "step": metrics.step,
             "tokens": metrics.estimatedTokens,
+            "monolithic_tokens": metrics.monolithicTokens,
             "tools": len(made.tools),
             "skills": len(made.skills),
             "memories": len(made.context.memories),
@@ -133,6 +139,7 @@ def event_of(made: AssembledPrompt, milliseconds: float) -> Event:
             "embedding_cache_hits": metrics.embeddingCacheHits,
             "manifest_embedded": metrics.manifestEmbedded,
             "examples_embedded": metrics.examplesEmbedded,
+            "activity_embedded": metrics.activityEmbedded,
             "degraded": len(metrics.degraded),
             "cuts": len(metrics.cuts),
             "milliseconds": milliseconds,

@@ -161,11 +161,12 @@ class Thresholds(Value):
 
 @dataclass(frozen=True, slots=True)
 class AssemblyMetrics(Value):
-    """`embeddingCalls` is of the task, in this assembly alone; a cache may have answered it.
-
-    `manifestEmbedded` texts of tools and skills had to be embedded besides, since no manifest has
-    them, and `examplesEmbedded` of the stances: both once for an agent that stays open.
-    `timings` are milliseconds, and there only when they were asked for.
+    """`embeddingCalls` are all texts that this assembly had embedded: the task (`taskEmbedded`; a
+    cache may have answered it), `manifestEmbedded` texts of tools and skills that no manifest has,
+    `examplesEmbedded` of the stances, and `activityEmbedded` of what happened. All but the task
+    are embedded once for an agent that stays open. `monolithicTokens` is what the text would have
+    with every tool and every skill in it, whole. `timings` are milliseconds, and there only when
+    they were asked for.
     """
 
     # ruff: noqa: N815  # keys of the JSON
@@ -176,8 +177,11 @@ class AssemblyMetrics(Value):
     decided: ModeDecision
     thresholds: Thresholds
     layers: Mapping[str, int]
+    taskEmbedded: int = 0
     manifestEmbedded: int = 0
     examplesEmbedded: int = 0
+    activityEmbedded: int = 0
+    monolithicTokens: int = 0
     cuts: tuple[AssemblyCut, ...] = ()
     degraded: tuple[Degradation, ...] = ()
     candidates: tuple[Candidate, ...] = ()

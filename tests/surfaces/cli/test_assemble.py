@@ -39,6 +39,7 @@ def test_the_prompt_goes_to_stdout_and_the_talk_to_stderr(mentis: Mentis, home: 
     event = json.loads(first)
     assert (event["event"], event["mode"]) == ("prompt_assembled", "plan")
     assert second.startswith("mode plan (keyword: investigate (english)), ")
+    assert " with every tool and skill" in second
     assert any(note.startswith("note: git: ") for note in notes)
 
 
@@ -51,7 +52,8 @@ def test_the_json_has_the_keys_of_its_schema_in_their_order(mentis: Mentis, home
     metrics = json.loads(json.dumps(made["metrics"]))
     planned = ["git", "env", "memories", "activity", "filteredCount"]
     assert list(context) == [*planned, "memoryDetails", "activityDetails"]
-    assert metrics["embeddingCalls"] == 1
+    assert metrics["taskEmbedded"] == 1
+    assert metrics["embeddingCalls"] == 1 + metrics["manifestEmbedded"]
     assert "timings" not in metrics
     assert context["env"]["cwd"] == str(home.resolve())
     timed = mentis("assemble", TASK, "--home", home, "--root", home, "--json", "--timings")

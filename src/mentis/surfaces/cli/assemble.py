@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
+from mentis.values.words import quantity
+
 from .files import read_bytes
 from .options import home_option, home_path, persona_option, session_option
 from .output import emit, emit_json, json_option, say
@@ -121,7 +123,12 @@ def assembled_json(made: AssembledPrompt) -> dict[str, object]:
 def _show(made: AssembledPrompt) -> None:
     metrics = made.metrics
     why = f": {metrics.decided.why}" if metrics.decided.why else ""
-    say(f"mode {made.mode} ({metrics.decided.rule}{why}), {metrics.estimatedTokens} tokens")
+    tokens, whole = metrics.estimatedTokens, metrics.monolithicTokens
+    fewer = f", {1 - tokens / whole:.0%} fewer" if whole > tokens else ""
+    say(
+        f"mode {made.mode} ({metrics.decided.rule}{why}), {tokens} tokens of {whole} with every"
+        f" tool and skill{fewer}; {quantity(metrics.embeddingCalls, 'text', 'texts')} embedded"
+    )
     for cut in metrics.cuts:
         say(f"cut: {cut.layer}: {cut.what}, {cut.tokens} tokens ({cut.reason})")
     for step in metrics.degraded:
