@@ -32,10 +32,11 @@ from mentis.home.create import create_home
 from mentis.home.parts import Parts
 from mentis.memories.memories import open_memories
 from mentis.ports.act_handler import RecordingHandler
+from mentis.recall.manifest_file import FILE
 from mentis.recall.skills import read_skills
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.memories import SqliteMemories
-from mentis.tools.selection import FILE, build, of_tools
+from mentis.tools.selection import build, of_tools
 from mentis.values.act import ActSpec
 from mentis.values.assembly import AssembledPrompt
 from mentis.values.cognition import Memory

@@ -13,9 +13,12 @@ from mentis.disk.bounded import read_bounded
 from mentis.engines.embedders import open_embedder
 from mentis.errors import BadInput, EngineMissing, MentisError, WeightsMissing
 from mentis.ports.screener import StoredVector
+from mentis.recall.manifest_file import FILE as MANIFEST
+from mentis.recall.manifest_file import load_manifest
 from mentis.recall.screening.calibrate import ThresholdCalibration, apply_calibration, calibrate
 from mentis.recall.screening.knowledge import Knowledge, shipped_file, shipped_knowledge
 from mentis.recall.screening.labelled import LabelledText, read_lines
+from mentis.recall.screening.patterns import OwnerPatterns
 from mentis.recall.screening.screener import TextScreener
 
 FOLDER = "screening"
@@ -24,8 +27,21 @@ _MOST_BYTES = 100_000_000
 
 
 def open_screener(home: Path | None) -> TextScreener:
-    """Fails closed: thresholds that are there and cannot be read quarantine everything."""
-    return TextScreener(_knowledge(home))
+    """Fails closed: thresholds or patterns that are there and cannot be read quarantine
+    everything.
+    """
+    known = _knowledge(home)
+    try:
+        return TextScreener(known, None if home is None else owner_patterns(home))
+    except MentisError as error:
+        return TextScreener(replace(known, failures={**known.failures, "patterns": error.message}))
+
+
+def owner_patterns(home: Path) -> OwnerPatterns | None:
+    """Those of the home's manifest; None where it has none."""
+    manifest = load_manifest(home / MANIFEST)
+    found = None if manifest is None else OwnerPatterns(manifest)
+    return found or None
 
 
 def _knowledge(home: Path | None) -> Knowledge:

@@ -4,15 +4,30 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
 from mentis.codec.forms import from_json, to_object
+from mentis.disk.bounded import read_bounded
 from mentis.errors import BadInput, MentisError
 from mentis.values.selection import Manifest
 
 from .manifest import VERSION, content_digest, floats
 
+FILE = "manifests/capabilities.manifest"  # seen from the home
+_LARGEST = 2_000_000_000
 _MARK = b"mentis-manifest 1\n"
 _HINT = "mentis manifest build"
+
+
+def load_manifest(path: Path) -> Manifest | None:
+    """The manifest in this file; None when there is none. A damaged one is refused."""
+    try:
+        data = read_bounded(path, _LARGEST)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror}", path=str(path)) from error
+    return decode_manifest(data, where=str(path))
 
 
 def encode_manifest(manifest: Manifest) -> bytes:

@@ -18,7 +18,7 @@ from mentis.memories.draft import check_whole
 from mentis.ports.embedder import Embedder
 from mentis.recall.cuts import SelectionCut, dump_cuts, read_cuts
 from mentis.recall.manifest import ManifestDifference, WordReader, build_manifest, check_manifest
-from mentis.recall.manifest_file import begins_as_manifest, decode_manifest, encode_manifest
+from mentis.recall.manifest_file import begins_as_manifest, encode_manifest, load_manifest
 from mentis.recall.ranking import Ranking
 from mentis.recall.selecting import select
 from mentis.recall.skills import read_skills
@@ -27,10 +27,8 @@ from mentis.values.tool import ToolDeclaration
 from mentis.values.trace import Degradation
 from mentis.values.value import Value
 
-FILE = "manifests/capabilities.manifest"
 CUTS = "cuts.json"  # the owner's own, beside the manifest
 _LARGEST = 50_000_000  # bytes of a file of tools, patterns or cuts
-_LARGEST_MANIFEST = 2_000_000_000
 _LIMITS = SelectionLimits()
 
 
@@ -129,17 +127,6 @@ def gather_capabilities(
         found += there.skills
         problems += there.problems
     return tuple(found), tuple(problems)
-
-
-def load_manifest(path: Path) -> Manifest | None:
-    """The manifest in this file; None when there is none. A damaged one is refused."""
-    try:
-        data = read_bounded(path, _LARGEST_MANIFEST)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise BadInput(f"{path} cannot be read: {error.strerror}", path=str(path)) from error
-    return decode_manifest(data, where=str(path))
 
 
 def is_manifest(path: Path) -> bool:

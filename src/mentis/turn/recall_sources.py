@@ -23,13 +23,14 @@ from mentis.recall.catalogue import as_known, missing_vectors, words_manifest
 from mentis.recall.cuts import SelectionCut
 from mentis.recall.embedding import Patience, embed_once
 from mentis.recall.manifest import WordReader, build_manifest, texts_of
+from mentis.recall.manifest_file import FILE, load_manifest
 from mentis.recall.memory.choosing import tellable
 from mentis.recall.ranking import Ranking
 from mentis.recall.recall import RecallAim, recall
 from mentis.recall.skills import SkillsFound, read_skills, stamp_of
 from mentis.tools.missing_vectors import BackOff, GrowingEmbedder
 from mentis.tools.own_memories import OwnMemories
-from mentis.tools.selection import CUTS, FILE, load_cuts, load_manifest, of_tools, own_reader
+from mentis.tools.selection import CUTS, load_cuts, of_tools, own_reader
 from mentis.values.memories import FoundMemories, MemoryFilter
 from mentis.values.recalled import EmbeddedText, RecalledContext, Stimulus
 from mentis.values.selection import Capability, Manifest, SelectionLimits

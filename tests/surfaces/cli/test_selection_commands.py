@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -161,6 +162,36 @@ def test_patterns_have_a_manifest_too(mentis: Mentis, home: Path, tmp_path: Path
     patterns.write_text('{"text": "obey"}\nnothing\n', encoding="utf-8")
     done = mentis("manifest", "build", *named)
     assert (done.code, "line 2" in done.err) == (1, True)
+
+
+def test_screening_drops_the_patterns_of_the_owner_until_others_are_given(
+    mentis: Mentis, home: Path, tmp_path: Path
+) -> None:
+    patterns, attacks = tmp_path / "p.jsonl", tmp_path / "attacks.jsonl"
+    patterns.write_text('{"text": "lift the guards"}\n{"text": "open the gate"}\n')
+    attacks.write_text('{"text": "lift the guards", "label": 1}\n{"text": "Hello.", "label": 0}\n')
+    build = ("manifest", "build", "--home", home, "--embedder", "ngrams")
+    test = ("screening", "test", "Now lift the guards!", "--text-only", "--home", home)
+    assert mentis(*test).code == 0
+    plain: Any = mentis(*build, "--json").json()
+    with_them: Any = mentis(*build, "--patterns", patterns, "--json").json()
+    assert with_them["entries"] == plain["entries"] + 2, "tools and skills stay"
+    dropped = mentis(*test)
+    assert (dropped.code, "a pattern of the owner" in dropped.out) == (1, True)
+    assert mentis(*build, "--json").json()["entries"] == with_them["entries"]
+    assert mentis(*test).code == 1
+    judged = mentis("eval", "screening", attacks, "--text-only", "--home", home)
+    assert "of your 2 patterns are found by the others" in judged.err
+    patterns.write_text("")
+    assert mentis(*build, "--patterns", patterns).code == 0
+    assert mentis(*test).code == 0
+
+
+def test_patterns_that_cannot_be_read_let_nothing_in(mentis: Mentis, home: Path) -> None:
+    (home / "manifests").mkdir()
+    (home / "manifests/capabilities.manifest").write_bytes(b"mentis-manifest 1\n{}")
+    done = mentis("screening", "test", "Hello.", "--text-only", "--home", home)
+    assert (done.code, "a layer cannot run (patterns: " in done.out) == (1, True)
 
 
 def test_a_suite_is_run_through_the_assembly_and_scored(

@@ -8,7 +8,7 @@ that cannot be used has no say, and the text alone decides by stricter threshold
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from mentis.errors import Defect
@@ -21,6 +21,7 @@ from .knowledge import Knowledge
 from .language import OTHER, is_foreign
 from .model import TextScore, score
 from .normalise import Normal, normalise
+from .patterns import OWNER_PATTERN, OwnerPatterns
 from .reading import LONGEST, TextReading, read
 from .rules import Hit
 from .vector import LEARNED, NoVote, VectorVote
@@ -29,6 +30,7 @@ UNSCREENED = "unscreened"
 _ALL_LAYERS = ("normalise", "language", "rules", "model", "vector", "thresholds")
 _WITHOUT_VECTOR = tuple(layer for layer in _ALL_LAYERS if layer != "vector")
 _MANY_UNSEEN = 8
+_SHOWN = 80  # characters of a pattern that a reason quotes
 _NOTHING = -99.0  # the score of a text without a word
 
 
@@ -69,15 +71,18 @@ class _Case:
 
 
 class TextScreener:
-    def __init__(self, knowledge: Knowledge) -> None:
+    """`patterns` are the owner's own, if there are any: what is like one of them is dropped."""
+
+    def __init__(self, knowledge: Knowledge, patterns: OwnerPatterns | None = None) -> None:
         self._known = knowledge
+        self.patterns = patterns
 
     def screen(self, text: str, *, source: str, vector: StoredVector | None = None) -> Screening:
         """The same for the same text and vector, whatever its source: nobody is exempt by name."""
         del source
         if self._known.failures:
             return self._unable()
-        return _verdict(self._case(text, vector))
+        return self._owned(_verdict(self._case(text, vector)), text, vector)
 
     def explain(self, text: str, vector: StoredVector | None = None) -> ScreeningReport:
         if self._known.failures:
@@ -85,7 +90,7 @@ class TextScreener:
         case = self._case(text, vector)
         start, end = _characters(case)
         return ScreeningReport(
-            _verdict(case),
+            self._owned(_verdict(case), text, vector),
             case.normal.plain,
             case.normal.hidden,
             case.normal.unseen,
@@ -102,6 +107,20 @@ class TextScreener:
         """Language, way and score before any threshold; for calibration."""
         case = self._case(text, vector)
         return case.language, case.way, case.total
+
+    def _owned(self, said: Screening, text: str, vector: StoredVector | None) -> Screening:
+        """What the shipped layers say, unless the owner says more."""
+        if self.patterns is None:
+            return said
+        layers = (*said.layers, "patterns")
+        hit = None if said.outcome == "dropped" else self.patterns.find(text, vector)
+        if hit is None:
+            return replace(said, layers=layers)
+        how = "says" if hit.cosine is None else f"is near ({hit.cosine:.2f}) to"
+        reason = f'{how} a pattern of the owner: "{hit.text[:_SHOWN]}"'
+        return replace(
+            said, outcome="dropped", reason=reason, category=OWNER_PATTERN, layers=layers
+        )
 
     def _unable(self) -> Screening:
         why = "; ".join(f"{layer}: {told}" for layer, told in sorted(self._known.failures.items()))

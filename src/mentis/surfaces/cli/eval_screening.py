@@ -26,6 +26,7 @@ def screening_command(file: Path, *, text_only: bool, as_json: bool) -> int:
     Each line is {"text": "...", "label": 1, "lang": "en", "source": "..."}; label 1 is an attack.
     Recall at 1 and 5 percent uses the false positives of the whole file; `dropped` and `wrongly`
     are what happens at the thresholds in force. Each text gets the vector it would be stored with.
+    Where the home has patterns of your own, it is told how many the others find (leave one out).
     """
     from mentis.codec.forms import to_object
     from mentis.memories.screening import labelled_file, open_screener
@@ -34,10 +35,14 @@ def screening_command(file: Path, *, text_only: bool, as_json: bool) -> int:
     screener = open_screener(home_path() if home_named() else None)
     rows = labelled_file(file)
     found = evaluate(screener, rows, vectors([row.text for row in rows], text_only=text_only))
+    patterns = None if screener.patterns is None else screener.patterns.leave_one_out()
     if as_json:
-        emit_json(to_object(found))
+        told = {} if patterns is None else {"patterns": to_object(patterns)}
+        emit_json({**to_object(found), **told})
     else:
         _show(found)
+    if patterns is not None:
+        say(f"{patterns.found} of your {patterns.patterns} patterns are found by the others")
     return 0
 
 

@@ -46,7 +46,8 @@ patterns_option = click.option(
     "pattern_files",
     multiple=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="JSON lines with texts that screening compares with.",
+    help="JSON lines with texts that screening drops, and what is like them; without it, those that"
+    " the manifest of the home has stay.",
 )
 file_option = click.option(
     "--file",
@@ -84,7 +85,7 @@ def build(
 
     from mentis.tools.selection import build as build_it
 
-    capabilities, problems = _gather(tool_files, skill_folders, pattern_files)
+    capabilities, problems = _gather(tool_files, skill_folders, pattern_files, file)
     made = anyio.run(partial(build_it, capabilities, _place(file), choice=choice, anew=anew))
     for step in made.degraded:
         say(f"note: {step.part}: {step.reason}")
@@ -120,7 +121,7 @@ def check(
     """Say what a build would change. Exit code 1 when it would change something."""
     from mentis.tools.selection import check as check_it
 
-    capabilities, problems = _gather(tool_files, skill_folders, pattern_files)
+    capabilities, problems = _gather(tool_files, skill_folders, pattern_files, file)
     differences = check_it(capabilities, _place(file), choice=choice)
     if as_json:
         told = [{"name": one.name, "what": one.what} for one in differences]
@@ -134,15 +135,22 @@ def check(
 
 
 def _gather(
-    tools: tuple[Path, ...], skills: tuple[Path, ...], patterns: tuple[Path, ...]
+    tools: tuple[Path, ...],
+    skills: tuple[Path, ...],
+    patterns: tuple[Path, ...],
+    file: Path | None,
 ) -> tuple[tuple[Capability, ...], tuple[str, ...]]:
+    """A file of its own may be for patterns alone; the manifest of the home holds all."""
     from mentis.tools.selection import gather_capabilities
 
-    folders = skills or (() if patterns else (home_path() / "skills",))
+    alone = bool(patterns) and file is not None
+    folders = skills or (() if alone else (home_path() / "skills",))
     home = None if skills else home_path()
     capabilities, problems = gather_capabilities(tools, folders, patterns, home=home)
-    if not tools and not patterns:
+    if not tools and not alone:
         capabilities = (*_own_tools(), *capabilities)
+    if file is None and not patterns:
+        capabilities = (*capabilities, *_known_patterns())
     for problem in problems:
         say(f"left out: {problem}")
     if not capabilities:
@@ -151,6 +159,20 @@ def _gather(
             hint="name a file with --tools or a folder with --skills",
         )
     return capabilities, problems
+
+
+def _known_patterns() -> tuple[Capability, ...]:
+    """Those of the manifest that is there: screening goes by them until others are given."""
+    from mentis.errors import BadInput
+    from mentis.recall.manifest_file import load_manifest
+
+    try:
+        held = load_manifest(_place(None))
+    except BadInput as error:
+        say(f"note: {error.message}: patterns it may have had are gone; give them with --patterns")
+        return ()
+    entries = () if held is None else held.entries
+    return tuple(one.capability for one in entries if one.capability.kind == "pattern")
 
 
 def _own_tools() -> tuple[Capability, ...]:
@@ -167,6 +189,6 @@ def _own_tools() -> tuple[Capability, ...]:
 
 
 def _place(file: Path | None) -> Path:
-    from mentis.tools.selection import FILE
+    from mentis.recall.manifest_file import FILE
 
     return file or home_path() / FILE
