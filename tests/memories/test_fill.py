@@ -13,7 +13,9 @@ import pytest
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
 from mentis.memories.memories import open_memories
-from mentis.ports.screener import ListedScreener
+from mentis.ports.screener import ListedScreener, StoredVector
+from mentis.values.cognition import Screening
+from mentis.values.memories import MemoryDraft
 
 pytestmark = pytest.mark.anyio
 LINES = "\n".join(json.dumps({"id": f"m{n:02}", "text": f"note {n}"}) for n in range(20)).encode()
@@ -77,3 +79,36 @@ async def test_killed_in_the_middle_of_an_import_it_goes_on_and_makes_no_vector_
         assert (done.made, done.total, done.complete) == (12, 12, True)
         assert embedder.asked == [f"note {number}" for number in range(8, 20)]
         assert (await memories.search("note", vector=[1.0, 6.0])).degraded == ()
+
+
+class ByMeaning:
+    """A screener to which only a vector tells that notes are orders."""
+
+    def __init__(self, *, skipped: tuple[str, ...] = ()) -> None:
+        self._skipped = skipped
+
+    def screen(self, text: str, *, source: str, vector: StoredVector | None = None) -> Screening:
+        bad = vector is not None and text.endswith("7")
+        return Screening("dropped" if bad else "clean", source, skipped=self._skipped)
+
+
+async def test_what_is_imported_is_screened_by_its_vector_as_what_is_added_is(
+    tmp_path: Path,
+) -> None:
+    home = create_home(tmp_path / "home")
+    with open_memories(home, parts=Parts(embedder=Counting(), screener=ByMeaning())) as memories:
+        added = await memories.remember(MemoryDraft("order 7", source="web"))
+        assert (added.memory.quarantined, "in quarantine: web" in added.notes) == (True, True)
+        done = memories.import_lines(LINES)
+        filled = await memories.fill(batch=4)
+        assert (done.quarantined, filled.quarantined) == ((), ("m07", "m17"))
+        waiting = sorted(one.text for one in memories.quarantine())
+        assert waiting == ["note 17", "note 7", "order 7"]
+
+
+async def test_a_vector_that_has_no_say_leaves_the_verdict_of_the_words(tmp_path: Path) -> None:
+    home = create_home(tmp_path / "home")
+    screener = ByMeaning(skipped=("vector: of another embedder",))
+    with open_memories(home, parts=Parts(embedder=Counting(), screener=screener)) as memories:
+        memories.import_lines(LINES)
+        assert (await memories.fill()).quarantined == ()

@@ -7,11 +7,13 @@ from dataclasses import replace
 
 from mentis.errors import MentisError
 from mentis.ports.screener import Screener, StoredVector
+from mentis.recall.screening.patterns import OWNER_PATTERN
 from mentis.values.cognition import Memory, Screening
 from mentis.values.trace import Degradation
 from mentis.values.trust import Trust
 
 PART = "screening"
+_SEVERITY = ("clean", "suspicious", "dropped")
 NOBODY = "nobody could look at it: there is no screener"
 _NO_SCREENER = Degradation(PART, "there is no screener: text from outside goes into quarantine")
 
@@ -42,6 +44,18 @@ class Gatekeeper:
         if not is_outside(memory):
             return memory
         return replace(memory, screening=self._look(memory))
+
+    def screen_again(self, memory: Memory) -> Memory:
+        """With the verdict that its vector leads to, where that is worse than what words said. A
+        vector that has no say changes nothing, unless the owner's own patterns do.
+        """
+        if not is_outside(memory) or memory.released or memory.screening is None:
+            return memory
+        said = self._look(memory)
+        if said.skipped and said.category != OWNER_PATTERN:
+            return memory
+        worse = _SEVERITY.index(said.outcome) > _SEVERITY.index(memory.screening.outcome)
+        return replace(memory, screening=said) if worse else memory
 
     def why_not(self, memory: Memory) -> str:
         """What speaks against telling of it now; empty when nothing does."""

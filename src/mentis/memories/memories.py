@@ -168,7 +168,9 @@ class Memories(Closeable):
         memory = gate.screen(memory_from(checked, self._tools.ids.new_id(), now=self._now()))
         (kept,) = await to_thread.run_sync(self._store.add, self.agent, [memory])
         known = kept.id != memory.id
-        missing = () if known else await self._embed_new(kept)
+        missing: tuple[Degradation, ...] = ()
+        if not known:
+            kept, missing = await self._embed_new(kept)
         degraded = (*gate.degraded, *missing)
         return StoredMemory(kept, known, _notes(kept, memory, known=known), degraded)
 
@@ -338,7 +340,9 @@ class Memories(Closeable):
         return write_lines(kept if private else public(kept))
 
     def import_lines(self, data: bytes) -> ImportedMemories:
-        """All lines or none. What comes in is untrusted, and screened; `fill` makes its vectors."""
+        """All lines or none. What comes in is untrusted, and screened by its words; `fill` makes
+        its vectors, and screens by those too.
+        """
         settings = self._tools.settings
         lines = read_lines(data, most_bytes=settings.import_bytes)
         there = {memory.id: memory for memory in self._store.memories(self.agent)}
@@ -503,23 +507,24 @@ class Memories(Closeable):
             degraded=(*degraded, *gate.degraded),
         )
 
-    async def _embed_new(self, memory: Memory) -> tuple[Degradation, ...]:
-        """A memory is kept whether or not there is a vector of it."""
+    async def _embed_new(self, memory: Memory) -> tuple[Memory, tuple[Degradation, ...]]:
+        """A memory is kept whether or not there is a vector of it; with one, it is judged by it."""
         if self._tools.embedder is None:
-            return ()
+            return memory, ()
         try:
-            await self._filler().embed([memory])
+            _, judged = await self._filler().embed([memory])
         except MentisError as error:
-            return (Degradation("embedder", f"{error.message}: it has no vector yet"),)
-        return self._tools.stepped_down()
+            return memory, (Degradation("embedder", f"{error.message}: it has no vector yet"),)
+        return (judged[0] if judged else memory), self._tools.stepped_down()
 
     def _filler(self) -> VectorFiller:
-        if self._tools.embedder is None:
+        embedder = self._tools.embedder
+        if embedder is None:
             raise EngineMissing(
                 "no embedder is configured, so there is nothing to make vectors with",
                 hint="memories are found by their words until there is one",
             )
-        return VectorFiller(self.agent, self._store, self._tools.embedder)
+        return VectorFiller(self.agent, self._store, embedder, self._tools.screener)
 
     def _change(self, before: Memory, after: Memory, *, given: Sequence[Memory] = ()) -> Memory:
         """One of two who change a memory at once wins; the other is told."""

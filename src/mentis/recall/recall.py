@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from mentis.values.memories import FoundMemories
+from mentis.values.memories import FoundMemories, ScoredMemory
 from mentis.values.memory_kind import INSTRUCTION_KINDS
 from mentis.values.recalled import EmbeddedText, RecalledContext, Stimulus
 from mentis.values.selection import Capability, SelectionLimits
@@ -62,15 +62,14 @@ def recall(
     chosen = choose(
         sight, ranking=ranking, base=base, skills=skills, stance=aim.stance, limits=aim.limits
     )
-    found, later = None, ()
+    found, later, floor = None, (), memory_floor(embedded, aim.limits)
     if search is not None and aim.limits.max_memories:
-        floor = memory_floor(embedded, aim.limits)
         found = near_enough(search(embedded), floor)
         later = (
             *found.degraded,
             *(unmeasured_note(embedded.model, floor) if found.searched else ()),
         )
-    memories, filtered = _told(found, aim)
+    memories, filtered = _told(found, aim, floor)
     return RecalledContext(
         stimulus,
         tools=tuple(tools[name] for name in chosen.tools if name in tools),
@@ -94,15 +93,22 @@ def memory_floor(embedded: EmbeddedText, limits: SelectionLimits) -> Floor:
     return replace(floor, cosine=limits.memory_min_score, origin="settings")
 
 
-def _told(found: FoundMemories | None, aim: RecallAim) -> tuple[tuple[Span, ...], int]:
+def _told(
+    found: FoundMemories | None, aim: RecallAim, floor: Floor
+) -> tuple[tuple[Span, ...], int]:
     """The memories that a model may be told, and how many that fitted were kept from it."""
     if found is None:
         return (), 0
     spans, kept_out = memory_spans(found, mode=aim.mode, most=aim.limits.max_memories)
     # What a search passes over by itself was kept out all the same.
-    passed = (row.memory for row in found.near if not row.chosen)
+    passed = (row.memory for row in found.near if not row.chosen and _near(row, floor))
     kinds = sum(memory.quarantined or memory.kind in INSTRUCTION_KINDS for memory in passed)
     return spans, kept_out + kinds
+
+
+def _near(row: ScoredMemory, floor: Floor) -> bool:
+    """By its words, or by its meaning."""
+    return row.lexical > 0 or (floor.cosine is not None and row.semantic >= floor.cosine)
 
 
 def _known_skills(

@@ -170,13 +170,16 @@ class ImportedMemories(Value):
 
 @dataclass(frozen=True, slots=True)
 class VectorRebuild(Value):
-    """`made` vectors are new; `complete` says that no memory is without one now."""
+    """`made` vectors are new; `complete` says that no memory is without one now. `quarantined` are
+    memories from outside that screening dropped once it had their vectors.
+    """
 
     fingerprint: str
     made: int
     total: int
     complete: bool
     dropped: int = 0
+    quarantined: tuple[str, ...] = ()
 
 
 def normal_text(text: str) -> str:

@@ -31,6 +31,7 @@ from .matrix import Matrix
 
 _FILTERS = 8  # how many are kept worked out
 _LEFT_OUT = 10
+_LOOKED_AT = 1000  # in quarantine
 _DAY = 86_400.0
 
 
@@ -86,6 +87,7 @@ class MemoryIndex:
         self.standing = standing
         self.memories: dict[str, Memory] = {}
         self._kinds: defaultdict[MemoryKind, dict[str, Memory]] = defaultdict(dict)
+        self._quarantined: dict[str, None] = {}
         self._words = Bm25()
         self.matrix: Matrix | None = None
         self.cells: Cells | None = None
@@ -104,6 +106,10 @@ class MemoryIndex:
             if before is not None and before.kind != memory.kind:
                 del self._kinds[before.kind][memory.id]
             self._kinds[memory.kind][memory.id] = memory
+            if memory.quarantined:
+                self._quarantined[memory.id] = None
+            else:
+                self._quarantined.pop(memory.id, None)
             for allowed in self._allowed.values():
                 allowed.put(memory)
 
@@ -183,22 +189,36 @@ class MemoryIndex:
         return found, VectorSearch("index", looked_at, self.cells.plan.recall)
 
     def _left_out(self, query: Query, allowed: AllowedMemories) -> list[ScoredMemory]:
-        """What says the words of the query but was not allowed, with the reason."""
+        """What says the words of the query but was not allowed, with the reason; and what is in
+        quarantine and nearest to its meaning.
+        """
         if allowed.everything or not query.lexical:
             return []
         mask = None if self.matrix is None else allowed.mask(self._words)
         others = None if mask is None else ~mask
         out = self._words.rank(query.text, among=allowed.refused, count=_LEFT_OUT, mask=others)
+        said, meant = dict(out), self._quarantined_near(query)
+        names = dict.fromkeys((*said, *meant))
         return [
             ScoredMemory(
                 memory=self.memories[name],
                 score=0.0,
                 chosen=False,
                 reason=allowed.refused[name],
-                lexical=score,
+                semantic=meant.get(name, 0.0),
+                lexical=said.get(name, 0.0),
             )
-            for name, score in out
+            for name in names
         ]
+
+    def _quarantined_near(self, query: Query) -> dict[str, float]:
+        """The cosines of those nearest to the query, of the newest that are in quarantine."""
+        if query.vector is None or self.matrix is None:
+            return {}
+        newest = list(self._quarantined)[-_LOOKED_AT:]
+        found = self.matrix.cosines(query.vector, newest)
+        best = sorted(found, key=lambda name: (-found[name], name))[:_LEFT_OUT]
+        return {name: found[name] for name in best}
 
     def _allowed_for(self, query: Query) -> AllowedMemories:
         known = self._allowed.get(query.wanted)

@@ -156,6 +156,15 @@ class Matrix:
         close = rough > cut if cut == -math.inf else rough >= cut
         return close.nonzero()[0]
 
+    def cosines(self, query: Sequence[float], names: Sequence[str]) -> dict[str, float]:
+        """Of those that have a row here."""
+        placed = [(name, place) for name in names if (place := self.place(name)) is not None]
+        if not placed:
+            return {}
+        places = self._np.array([place for _, place in placed], dtype=self._np.intp)
+        scores = self._exact(places, self.unit(query))
+        return {name: score for (name, _), score in zip(placed, scores, strict=True)}
+
     def _exact(self, places: NDArray[np.intp], wanted: Floats) -> list[float]:
         np, scores = self._np, list[float]()
         precise = wanted.astype(np.float64)

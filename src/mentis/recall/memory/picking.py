@@ -48,7 +48,7 @@ def pick(
     mode = "beat" if asks_for_private(wanted) else "chat"
     left_out = (_untold(row) if why_untold(row.memory, mode) else row for row in ranked.left_out)
     near = (*dropped, *later, *left_out)
-    return PickedMemories(tuple(hits), near[: _NEAR * 2], len(dropped))
+    return PickedMemories(tuple(hits), near[: _NEAR * 4], len(dropped))
 
 
 def _untold(row: ScoredMemory) -> ScoredMemory:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,7 +49,8 @@ def export(file: str | None, *, private: bool, persona: str | None, as_json: boo
 def import_(file: Path, *, later: bool, persona: str | None, as_json: bool) -> None:
     """Take memories from lines of JSON: all or none. They are untrusted until you promote them.
 
-    Their vectors are made when all are in. Stop that whenever you like: `rebuild` goes on.
+    Each is screened by its words, then by its vector. Vectors are made when all are in. Stop that
+    whenever you like: `rebuild` goes on, and screens too.
     """
     from mentis.codec.forms import to_object
     from mentis.memories.transfer import read_file
@@ -60,6 +62,9 @@ def import_(file: Path, *, later: bool, persona: str | None, as_json: bool) -> N
         for note in done.notes:
             say(note)
         made = None if later or not done.waiting else _fill(memories)
+    if made is not None and made.quarantined:
+        say(f"{len(made.quarantined)} more in quarantine: their vectors say so")
+        done = replace(done, quarantined=(*done.quarantined, *made.quarantined))
     if as_json:
         emit_json({**to_object(done), "vectors": None if made is None else to_object(made)})
     if done.waiting and (made is None or not made.complete):
@@ -93,6 +98,8 @@ def rebuild(*, persona: str | None, as_json: bool) -> None:
         emit_json(to_object(done))
     else:
         say(f"{done.made} vectors made, {done.dropped} of other embedders dropped")
+        if done.quarantined:
+            say(f"{len(done.quarantined)} in quarantine: their vectors say so")
 
 
 def _say_progress(made: int, total: int) -> None:
