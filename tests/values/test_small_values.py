@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mentis.values.block import Block, Variant, pick_variant
 from mentis.values.digest import digest
 from mentis.values.entry import Finding, Verdict
@@ -26,6 +28,14 @@ def test_a_variant_is_looked_up_with_its_language_first_and_the_default_last() -
     assert picked(block_with("default@de", "default"), "compact", "de") == "default@de"
     assert picked(block_with("default"), "compact", "de") == "default"
     assert picked(block_with("other"), "compact", "de") is None
+
+
+def test_a_wording_of_the_owners_is_told_before_every_shipped_one() -> None:
+    everything = block_with("compact@de", "compact", "default@de", "default")
+    assert picked(replace(everything, owned=("default",)), "compact", "de") == "default"
+    assert picked(replace(everything, owned=("default", "default@de")), "x", "de") == "default@de"
+    assert picked(replace(everything, owned=("compact", "default")), "compact", "de") == "compact"
+    assert picked(replace(everything, owned=("compact",)), "default", "de") == "default@de"
 
 
 def test_a_block_is_found_in_the_library_by_its_id() -> None:

@@ -111,6 +111,7 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
         embedding_calls=recalled.embedding_calls,
         filtered=recalled.filtered,
         placements=recalled.placements,
+        fallbacks=layout.fallbacks,
     )
     request = _opened(_request(scene, matter, plan, kept, profile=profile), opening)
     request = replace(request, words=_words(memo, facts))

@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from mentis.values.block import Block, variant_name
+from mentis.values.block import Block, Variant, variant_name
 from mentis.values.stability import Stability
 from mentis.values.trace import BlockTrace
 
 from .conditions import elsewhere, required_keys, why_in, why_out
 from .fate import EMPTY, Fate, choose_in_groups
-from .fill import fill
+from .fill import FilledText, fill
 from .layers import region_of
 from .placeholders import Values
 from .purposes import Occasion
@@ -92,7 +92,13 @@ class Judge:
     def _parts(self, wordings: Iterable[Wording]) -> list[Stability]:
         return [self.values.stability(key) for wording in wordings for key in wording.keys]
 
+    def fill_variant(self, block: Block, variant: Variant) -> tuple[FilledText, ...]:
+        """One wording of a block with its values, whether it is the one that is told or not."""
+        return self._texts(block, wordings_of(block, variant))
+
     def _fill(self, fate: Fate) -> Fate:
-        policy = self.occasion.policies.of(fate.block.target)
-        texts = tuple([fill(wording, self.values, policy) for wording in fate.wordings])
-        return replace(fate, texts=texts)
+        return replace(fate, texts=self._texts(fate.block, fate.wordings))
+
+    def _texts(self, block: Block, wordings: Iterable[Wording]) -> tuple[FilledText, ...]:
+        policy = self.occasion.policies.of(block.target)
+        return tuple([fill(wording, self.values, policy) for wording in wordings])

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from mentis.errors import ComposeError
 from mentis.ports.token_counter import TokenCounter
-from mentis.values.block import Block
+from mentis.values.block import Block, passed_over
 from mentis.values.library import Library
 from mentis.values.span import join_spans
 from mentis.values.stability import Stability
-from mentis.values.trace import BlockTrace, Cut, Degradation, TokenCount, UnresolvedPlaceholder
+from mentis.values.trace import (
+    BlockTrace,
+    Cut,
+    Degradation,
+    TokenCount,
+    UnresolvedPlaceholder,
+    WordingFallback,
+)
 from mentis.values.trust import Trust
 
 from .fate import Fate, join_blocks
@@ -90,7 +97,27 @@ def _lay_out(fates: tuple[Fate, ...], judge: Judge, counter: TokenCounter) -> La
         unresolved=open_keys(told, judge.occasion),
         degraded=stand_ins(told),
         cuts=cuts,
+        fallbacks=tuple(_fallbacks(told, judge, counter)),
     )
+
+
+def _fallbacks(
+    told: Iterable[Fate], judge: Judge, counter: TokenCounter
+) -> Iterator[WordingFallback]:
+    """Where the owner's text for any variant stands in for a shipped one made for this one."""
+    wanted, language = judge.occasion.variant, judge.occasion.language
+    for fate in told:
+        shipped = passed_over(fate.block, wanted, language)
+        if shipped is not None:
+            texts = judge.fill_variant(fate.block, fate.block.variants[shipped])
+            yield WordingFallback(
+                block=fate.block.id,
+                wanted=wanted,
+                told=fate.trace.variant,
+                tokens=_cost(fate, judge.memo, counter),
+                shipped=shipped,
+                shipped_tokens=counter.count("".join(text.text for text in texts)),
+            )
 
 
 def _within_limits(

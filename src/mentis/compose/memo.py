@@ -12,7 +12,14 @@ from functools import lru_cache
 
 from mentis.values.block import Block
 from mentis.values.span import Span
-from mentis.values.trace import BlockTrace, Cut, Degradation, TokenCount, UnresolvedPlaceholder
+from mentis.values.trace import (
+    BlockTrace,
+    Cut,
+    Degradation,
+    TokenCount,
+    UnresolvedPlaceholder,
+    WordingFallback,
+)
 
 from .fate import Fate
 from .fill import FilledText
@@ -43,6 +50,7 @@ class Layout:
     degraded: tuple[Degradation, ...]
     cuts: tuple[Cut, ...] = ()
     notes: tuple[Degradation, ...] = ()
+    fallbacks: tuple[WordingFallback, ...] = ()
 
 
 class Memo:

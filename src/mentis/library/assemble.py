@@ -145,7 +145,7 @@ class Assembly:
         """The digest of everything that decides a prompt, independent of files and key order."""
         used = (self._merged[block.id] for block in blocks)
         matter = {
-            "blocks": [[merged.id, merged.meta, merged.content] for merged in used],
+            "blocks": [_matter(merged) for merged in used],
             "placeholders": placeholders,
             "words": self._shipped.words,
         }
@@ -166,3 +166,9 @@ class Assembly:
             language: {topic: tuple(said) for topic, said in topics.items()}
             for language, topics in words.root.items()
         }
+
+
+def _matter(merged: MergedBlock) -> list[object]:
+    """Whose a wording is decides where there are several; without the owner's, nothing is said."""
+    owned = [list(merged.owned)] if merged.owned else []
+    return [merged.id, merged.meta, merged.content, *owned]

@@ -14,6 +14,7 @@ from mentis.values.value import Value
 
 from .layer import Base, Layer
 from .overlay import (
+    VARIANTS,
     digest_of,
     domain_file,
     merge_content,
@@ -51,7 +52,9 @@ def domain_of(block_id: str, meta: JsonObject, shipped: Layer) -> str:
 
 def normalise_layer(block_id: str, layer: BlockLayer, shipped: Layer) -> BlockLayer | None:
     """As it is stored: plain JSON, no field that equals the shipped one, a base for each field
-    that replaces a shipped one, and `placeholders_used` in step with the texts."""
+    that replaces a shipped one, and `placeholders_used` in step with the texts.
+
+    Beside a changed wording one that equals the shipped one stays: it is told before the other."""
     to_json(layer)  # refuses what JSON or UTF-8 cannot say
     plain = to_object(layer)
     meta, content = (
@@ -63,7 +66,7 @@ def normalise_layer(block_id: str, layer: BlockLayer, shipped: Layer) -> BlockLa
         return BlockLayer(meta, {**content, "placeholders_used": keys_used(content)})
     fields = owner_fields(meta, content)
     fields.pop(USED, None)
-    kept = {path: value for path, value in fields.items() if not _same(path, value, below)}
+    kept = _differing(fields, below)
     if any(not path.startswith("meta.") for path in kept):
         under = shipped_content(block_id, shipped)
         used = keys_used(merge_content(under, _content(kept)))
@@ -126,6 +129,16 @@ def _told(layer: BlockLayer | None) -> dict[str, object]:
     return {path: [value, told.bases.get(path)] for path, value in fields_of(layer).items()}
 
 
+def _differing(fields: JsonObject, below: JsonObject) -> dict[str, object]:
+    differing = {path for path, value in fields.items() if not _same(path, value, below)}
+    worded = any(path.startswith(VARIANTS) for path in differing)
+    return {
+        path: value
+        for path, value in fields.items()
+        if path in differing or (worded and path.startswith(VARIANTS))
+    }
+
+
 def _same(path: str, value: object, below: JsonObject) -> bool:
     return path in below and digest_of(value) == digest_of(below[path])
 
@@ -135,7 +148,7 @@ def _meta(fields: JsonObject) -> JsonObject:
 
 
 def _content(fields: JsonObject) -> JsonObject:
-    variants = {path[9:]: value for path, value in fields.items() if path.startswith("variants.")}
+    variants = {path[9:]: value for path, value in fields.items() if path.startswith(VARIANTS)}
     content: dict[str, object] = {"variants": variants} if variants else {}
     for path, value in fields.items():
         if path.startswith("content."):

@@ -27,6 +27,7 @@ def build_block(
     content: ContentEntry,
     *,
     origin: Literal["shipped", "owner"],
+    owned: tuple[str, ...] = (),
 ) -> Block:
     return Block(
         id=block_id,
@@ -55,6 +56,7 @@ def build_block(
         origin=origin,
         file=entry.domain_file,
         extra=_extra(entry, content),
+        owned=owned,
     )
 
 

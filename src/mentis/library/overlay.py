@@ -16,6 +16,7 @@ from mentis.values.value import Value
 
 from .layer import Layer
 
+VARIANTS = "variants."  # before the name of a wording, in a path
 # What the merged view of the origin system adds to an entry; it is never stored.
 NEVER_STORED = frozenset({"source", "_origin"})
 
@@ -29,6 +30,12 @@ class MergedBlock:
     meta: JsonObject
     content: JsonObject
     overridden: tuple[str, ...] = ()
+
+    @property
+    def owned(self) -> tuple[str, ...]:
+        """The wordings of a shipped block that are the owner's."""
+        paths = (path for path in self.overridden if path.startswith(VARIANTS))
+        return tuple(sorted(path.removeprefix(VARIANTS) for path in paths))
 
 
 @dataclass(frozen=True, slots=True)

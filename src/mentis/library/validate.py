@@ -61,7 +61,7 @@ def make_block(merged: MergedBlock, domains: Collection[str] = ()) -> Block | li
     except ValidationError as error:
         return _faults(error, "domain", (merged.id,))
     return _unworded(merged.id, entry, content) or build_block(
-        merged.id, entry, content, origin=merged.origin
+        merged.id, entry, content, origin=merged.origin, owned=merged.owned
     )
 
 

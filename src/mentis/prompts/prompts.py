@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Self, TypeVar, cast
 
 from mentis.compose.builders import Builder
 from mentis.compose.compose import Composition, compose
@@ -18,7 +18,8 @@ from mentis.home.parts import Parts
 from mentis.home.persona import open_memory, read_persona, read_profile
 from mentis.home.prompts import open_shelf
 from mentis.home.system import SystemClock
-from mentis.library.edit import Editor
+from mentis.library.block_layer import shipped_content
+from mentis.library.edit import Edit, Editor
 from mentis.library.load import LoadedLibrary
 from mentis.library.overlay import merge_blocks
 from mentis.settings.sources import load_settings
@@ -27,30 +28,16 @@ from mentis.stores.files.secret import read_secret
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.revisions import SqliteRevisions
 from mentis.values.block import Block, Mode
+from mentis.values.json import JsonObject
 from mentis.values.library import Library
 from mentis.values.persona import Persona, Profile
 from mentis.values.recalled import RecalledContext, Stimulus
-from mentis.values.request import PromptRequest
-from mentis.values.span import Span
-from mentis.values.trace import TokenCount
-from mentis.values.value import Value
+
+from .effects import EditEffect, WordingInForce, effect_of, wording_in_force
 
 T = TypeVar("T")
 _SAMPLE = Stimulus("Hello!")
 _ROOMY = 1_000_000  # a preview shows the whole prompt, whatever the route could take
-
-
-@dataclass(frozen=True, slots=True)
-class EditEffect(Value):
-    """What a change does to a persona's prompt; `first_byte` is None when it does nothing."""
-
-    persona: str
-    tokens_before: TokenCount
-    tokens_after: TokenCount
-    bytes_before: int
-    bytes_after: int
-    first_byte: int | None = None
-    block: str = ""
 
 
 class Prompts(DatabaseHolder):
@@ -155,27 +142,46 @@ class Prompts(DatabaseHolder):
         tellers = list(self._tellers(persona))
         result = do(self.editor)
         after = self.loaded_library.library
-        effects = (self._effect(before, after, teller) for teller in tellers)
+        edits = [edit for edit in _several(result) if isinstance(edit, Edit)]
+        effects = (self._effect(before, after, teller, edits) for teller in tellers)
         return result, tuple(effect for effect in effects if effect)
 
-    def _effect(self, before: Library, after: Library, teller: _Teller) -> EditEffect | None:
-        """The difference between two libraries, as it would reach the model."""
+    def wordings_in_force(
+        self, block_id: str, *, persona: str | None = None
+    ) -> tuple[WordingInForce, ...]:
+        """Which wording of a block is told to each persona, or to this one, on each route."""
+        block, routes = self.block(block_id), self._settings.every_route()
+        return tuple(
+            wording_in_force(block, teller.persona, route)
+            for teller in self._tellers(persona)
+            for route in routes
+        )
+
+    def wording_told(self, block_id: str, *, persona: str | None = None) -> WordingInForce:
+        """Which wording of a block is told to one persona on the route this was opened for."""
+        teller = self._teller(self._home.pick_persona(persona))
+        return wording_in_force(self.block(block_id), teller.persona, self.route)
+
+    def shipped_wording(self, block_id: str, variant: str) -> JsonObject:
+        """A wording as it is shipped, whatever the owner made of it."""
+        self.block(block_id)
+        wordings = shipped_content(block_id, self.loaded_library.shipped).get("variants")
+        known: JsonObject = cast("JsonObject", wordings) if isinstance(wordings, dict) else {}
+        found = known.get(variant)
+        if not isinstance(found, dict):
+            hint = f"shipped are: {', '.join(known)}" if known else "it is a block of your own"
+            message = f"no wording {variant!r} of {block_id!r} is shipped"
+            raise LibraryError(message, hint=hint, block=block_id)
+        return cast("JsonObject", found)
+
+    def _effect(
+        self, before: Library, after: Library, teller: _Teller, edits: Sequence[Edit]
+    ) -> EditEffect | None:
         try:
-            composed = [self._compose(library, teller) for library in (before, after)]
+            old, new = (self._compose(library, teller) for library in (before, after))
         except MentisError:
             return None
-        old, new = (_spans(each.request) for each in composed)
-        old_bytes, new_bytes = (b"".join(_bytes(span) for span in spans) for spans in (old, new))
-        first = _first_difference(old_bytes, new_bytes)
-        return EditEffect(
-            persona=teller.persona.id,
-            tokens_before=composed[0].trace.tokens["system"],
-            tokens_after=composed[1].trace.tokens["system"],
-            bytes_before=len(old_bytes),
-            bytes_after=len(new_bytes),
-            first_byte=first,
-            block="" if first is None else _block_at(new, first) or _block_at(old, first),
-        )
+        return effect_of(teller.persona.id, old, new, edits)
 
     def _tellers(self, persona: str | None) -> Iterator[_Teller]:
         chosen = self._home.personas() if persona is None else (self._home.pick_persona(persona),)
@@ -231,26 +237,5 @@ class _Teller:
     remembered: Mapping[str, object]
 
 
-def _spans(request: PromptRequest) -> tuple[Span, ...]:
-    return (*request.system_instruction, *request.runtime_ctx.spans)
-
-
-def _bytes(span: Span) -> bytes:
-    return span.text.encode()
-
-
-def _first_difference(old: bytes, new: bytes) -> int | None:
-    if old == new:
-        return None
-    pairs = enumerate(zip(old, new, strict=False))
-    shorter = min(len(old), len(new))
-    return next((index for index, (left, right) in pairs if left != right), shorter)
-
-
-def _block_at(spans: tuple[Span, ...], offset: int) -> str:
-    end = 0
-    for span in spans:
-        end += len(_bytes(span))
-        if end > offset and span.block:  # what stands between blocks belongs to the next one
-            return span.block
-    return ""
+def _several(result: object) -> tuple[object, ...]:
+    return cast("tuple[object, ...]", result) if isinstance(result, tuple) else (result,)

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from .stability import Stability
 from .trust import Trust
-from .value import Value
+from .value import LATE, Value
 
 Category: TypeAlias = Literal[
     "system",
@@ -57,7 +57,8 @@ class Block(Value):
     """Content and conditions of one block, as merged from the shipped and the owner's layer.
 
     Where room is short: a `required` block is never cut, and blocks that name each other in
-    `keep_with` stay or go together.
+    `keep_with` stay or go together. `owned` names the wordings of a shipped block that its owner
+    wrote: they are told before the shipped ones.
     """
 
     id: str
@@ -86,14 +87,22 @@ class Block(Value):
     origin: Literal["shipped", "owner"] = "shipped"
     file: str = ""
     extra: Mapping[str, object] = field(default_factory=dict[str, object])
+    owned: tuple[str, ...] = field(default=(), metadata=LATE)
 
 
 def variant_name(block: Block, variant: str, language: str) -> str | None:
-    """Which of a block's wordings serves a variant and a language."""
-    for name in (f"{variant}@{language}", variant, f"default@{language}", "default"):
-        if name in block.variants:
-            return name
-    return None
+    """Which of a block's wordings serves a variant and a language: the owner's before shipped."""
+    names = (f"{variant}@{language}", variant, f"default@{language}", "default")
+    own = next((name for name in names if name in block.owned), None) if block.owned else None
+    return own or next((name for name in names if name in block.variants), None)
+
+
+def passed_over(block: Block, variant: str, language: str) -> str | None:
+    """The shipped wording made for this variant, where one of the owner's for any is told."""
+    if variant_name(block, variant, language) not in {"default", f"default@{language}"}:
+        return None
+    names = (f"{variant}@{language}", variant) if variant != "default" and block.owned else ()
+    return next((name for name in names if name in block.variants), None)
 
 
 def pick_variant(block: Block, variant: str, language: str) -> Variant | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from .residency import Placement
 from .stability import Stability
 from .trust import Trust
-from .value import Value
+from .value import LATE, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,20 @@ class Degradation(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class WordingFallback(Value):
+    """A block of which the owner wrote no wording for the variant a route wants: `told` is told,
+    for `tokens`, in place of the `shipped` one that would take `shipped_tokens`.
+    """
+
+    block: str
+    wanted: str
+    told: str
+    tokens: TokenCount
+    shipped: str
+    shipped_tokens: TokenCount
+
+
+@dataclass(frozen=True, slots=True)
 class Attempt(Value):
     """One answered call of a turn. `failed` says what was wrong with the answer.
 
@@ -83,7 +97,8 @@ class Trace(Value):
     """Why a prompt is as it is: every block with its fate, what was cut, what stepped down.
 
     `filtered` counts memories that were kept out. `placements` say what of tools and memories
-    stays in the lasting part of the prompt, and what changing that would cost."""
+    stays in the lasting part of the prompt, and what changing that would cost. `fallbacks` are
+    texts of the owner's told where a shipped one was made for the variant."""
 
     library: str
     variant: str
@@ -98,3 +113,4 @@ class Trace(Value):
     attempts: tuple[Attempt, ...] = ()
     filtered: int = 0
     placements: tuple[Placement, ...] = ()
+    fallbacks: tuple[WordingFallback, ...] = field(default=(), metadata=LATE)

@@ -73,6 +73,86 @@ def test_an_edit_of_a_wording_the_route_does_not_use_says_so(mentis: Mentis, hom
     assert "the prompt stays as it was" in done.err
 
 
+def edit(mentis: Mentis, home: Home, *options: str) -> str:
+    done = mentis("--home", home, "prompts", "edit", "style", *options)
+    assert done.code == 0, done.err
+    return done.err
+
+
+def speak_german(home: Home) -> None:
+    persona = home / "personas" / "ada" / "persona.toml"
+    text = persona.read_text(encoding="utf-8")
+    persona.write_text(text.replace('"english"', '"german"'), encoding="utf-8")
+
+
+def add_compact_route(home: Home) -> None:
+    with (home / "mentis.toml").open("a", encoding="utf-8") as file:
+        file.write('[routes.small]\nbackend = "scripted"\nvariant = "compact"\n')
+
+
+def test_what_the_owner_wrote_is_told_in_every_language_and_variant(
+    mentis: Mentis, home: Home
+) -> None:
+    speak_german(home)
+    said = edit(mentis, home, "--text", "Rhyme, always.")
+    assert "it changes from byte" in said
+    for variant in ("default", "experimental", "compact"):
+        assert "Rhyme, always." in told(mentis, home, variant)
+
+
+def test_an_edit_says_which_wording_is_told_to_whom_and_can_change_that_one(
+    mentis: Mentis, home: Home
+) -> None:
+    add_compact_route(home)
+    said = edit(mentis, home, "--text", "Rhyme.")
+    assert "told is default (yours instead of the shipped compact): ada on small" in said
+    edit(mentis, home, "--variant", "compact", "--text", "Brief.")
+    said = edit(mentis, home, "--text", "Rhyme, always.")
+    assert "told is default (yours): ada on default" in said
+    assert "told is compact (yours): ada on small" in said
+    assert "prompts edit style --in-force --persona ada --route small" in said
+    said = edit(mentis, home, "--in-force", "--route", "small", "--text", "Briefer.")
+    assert "changed: variants.compact" in said
+    assert "Briefer." in told(mentis, home, "compact")
+    assert mentis(
+        "--home", home, "prompts", "edit", "style", "--in-force", "--variant", "x", "--text", "y"
+    ).code == 2  # fmt: skip
+
+
+def test_an_edit_that_does_not_show_says_why(mentis: Mentis, home: Home) -> None:
+    said = edit(mentis, home, "--variant", "compact", "--text", "Brief.")
+    assert "what is told of style here is its wording default" in said
+    mentis("--home", home, "prompts", "toggle", "style", "--off")
+    assert "style is not told here: switched off" in edit(mentis, home, "--text", "Loud.")
+
+
+def test_a_compact_route_without_an_own_compact_text_says_what_the_long_one_costs(
+    mentis: Mentis, home: Home
+) -> None:
+    text = "Rhyme, always, and never stop rhyming, whatever anybody says about it. " * 5
+    edit(mentis, home, "--text", text)
+    shown = mentis("--home", home, "prompts", "preview", "--variant", "compact")
+    assert "style: you wrote no compact text, so your default one is told: ~" in shown.err
+    preview = ("prompts", "preview", "--variant", "compact", "--json")
+    found: Any = mentis("--home", home, *preview).json()
+    (note,) = found["trace"]["fallbacks"]
+    assert (note["block"], note["told"], note["shipped"]) == ("style", "default", "compact")
+    assert note["tokens"]["tokens"] > note["shipped_tokens"]["tokens"] > 0
+
+
+def test_the_owner_can_let_a_shipped_wording_stand_beside_their_own(
+    mentis: Mentis, home: Home
+) -> None:
+    shipped = told(mentis, home, "compact")
+    edit(mentis, home, "--text", "Rhyme, always.")
+    edit(mentis, home, "--variant", "compact", "--from-shipped")
+    assert told(mentis, home, "compact") == shipped
+    assert "Rhyme, always." in told(mentis, home)
+    done = mentis("--home", home, "prompts", "edit", "style", "--variant", "nope", "--from-shipped")
+    assert done.code == 1
+    assert "no wording 'nope' of 'style' is shipped" in done.err
+
+
 def test_the_constitution_needs_force(mentis: Mentis, home: Home) -> None:
     refused = mentis("--home", home, "prompts", "toggle", "constitution", "--off")
     assert refused.code == 1

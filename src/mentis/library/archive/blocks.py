@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from mentis.library.block_layer import (
     BlockLayer,
@@ -14,9 +16,16 @@ from mentis.library.block_layer import (
     normalise_layer,
 )
 from mentis.library.constitution import needs_force
-from mentis.library.layer import Layer, as_problem
+from mentis.library.layer import Base, Layer, as_problem
 from mentis.library.load import LoadedLibrary
-from mentis.library.overlay import digest_of, domain_file, merge_block, owner_fields, shipped_fields
+from mentis.library.overlay import (
+    VARIANTS,
+    digest_of,
+    domain_file,
+    merge_block,
+    owner_fields,
+    shipped_fields,
+)
 from mentis.library.problems import SourceFile
 from mentis.library.validate import EntryFault, make_block
 from mentis.values.json import JsonObject
@@ -82,21 +91,40 @@ class Arrivals:
 
     def _layer(self, block_id: str, meta: JsonObject, content: JsonObject) -> BlockLayer | None:
         """With the bases the archive tells; else those of the same change, made here earlier."""
+        told = self._archive.bases(block_id)
+        if self._archive.is_ours:
+            content = self._own_wordings(block_id, content, told)
         now, fields = self.present(block_id), owner_fields(meta, content)
         bases = {
             path: base
             for path, base in (now.bases.items() if now else ())
             if path in fields and digest_of(fields[path]) == digest_of(fields_of(now)[path])
         }
-        told = self._archive.bases(block_id).items()
-        bases.update((path, base_entry(base)) for path, base in told if path in fields)
+        bases.update((path, base_entry(base)) for path, base in told.items() if path in fields)
         return normalise_layer(block_id, BlockLayer(meta, content, bases), self._shipped)
+
+    def _own_wordings(
+        self, block_id: str, content: JsonObject, bases: Mapping[str, Base]
+    ) -> JsonObject:
+        """Without those that are as shipped here, unless their owner wanted them so."""
+        below = shipped_fields(block_id, self._shipped)
+        variants = content.get("variants")
+        if not below or not isinstance(variants, dict):
+            return content
+        own = {
+            name: wording
+            for name, wording in cast("JsonObject", variants).items()
+            if (path := f"{VARIANTS}{name}") in bases
+            or path not in below
+            or digest_of(wording) != digest_of(below[path])
+        }
+        return {**content, "variants": own}
 
     def _note(self, block_id: str, content: JsonObject) -> str:
         """Shipped variants the archive has not, such as other languages, stay as they are."""
         ours, below = owner_fields({}, content), shipped_fields(block_id, self._shipped)
-        kept = [path for path in below if path.startswith("variants.") and path not in ours]
-        names = ", ".join(path.removeprefix("variants.") for path in kept)
+        kept = [path for path in below if path.startswith(VARIANTS) and path not in ours]
+        names = ", ".join(path.removeprefix(VARIANTS) for path in kept)
         return f"the shipped wording stays for {names}" if kept else ""
 
     def _problem(self, fault: EntryFault, member: str, meta: JsonObject) -> Problem:

@@ -31,6 +31,12 @@ def show_blocks(trace: Trace, *, every: bool = False) -> None:
         say(f"left out: {cut.what} ({cut.tokens} tokens): {cut.reason}")
     for gap in trace.unresolved:
         say(f"no value for {{{{{gap.placeholder}}}}} in {gap.block}: {gap.policy}")
+    for fallback in trace.fallbacks:
+        say(
+            f"{fallback.block}: you wrote no {fallback.wanted} text, so your {fallback.told} one is"
+            f" told: {token_text(fallback.tokens)} tokens, the shipped {fallback.shipped} one has"
+            f" {token_text(fallback.shipped_tokens)}"
+        )
     for step in trace.degraded:
         say(f"without {step.part}: {step.reason}")
 

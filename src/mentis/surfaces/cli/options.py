@@ -146,8 +146,8 @@ def call_parts() -> Parts:
     return Parts(on_loading=say, on_retry=say)
 
 
-def open_prompts() -> Prompts:
-    """The prompts of the home that was asked for."""
+def open_prompts(route: str = "default") -> Prompts:
+    """The prompts of the home that was asked for, as `route` is told them."""
     from mentis.prompts.prompts import Prompts
 
-    return Prompts.open(home_path())
+    return Prompts.open(home_path(), route=route)

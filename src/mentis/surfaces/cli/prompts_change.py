@@ -11,12 +11,13 @@ import click
 
 from mentis.values.block import Block, Variant
 
-from .options import given_text, home_option, open_prompts, persona_option
+from .options import given_text, home_option, open_prompts, persona_option, route_option
 from .output import emit_json, json_option, say
 
 if TYPE_CHECKING:
     from mentis.library.edit import Edit, Editor
-    from mentis.prompts.prompts import EditEffect, Prompts
+    from mentis.prompts.effects import EditEffect, WordingInForce
+    from mentis.prompts.prompts import Prompts
 
 words_option = click.option(
     "-m", "--words", default="", metavar="TEXT", help="Why: kept with the revision."
@@ -31,15 +32,21 @@ def apply(
     *,
     persona: str | None = None,
     as_json: bool,
+    worded: str | None = None,
 ) -> None:
-    """Make one change and tell what it did: to the block, and to the prompts it is part of."""
+    """Make one change and tell what it did: to the block, and to the prompts it is part of.
+
+    `worded` is a block whose wordings are worth a word, as one of them was changed.
+    """
     from mentis.codec.forms import to_object
 
     done, effects = prompts.change(do, persona=persona)
     edits = done if isinstance(done, tuple) else (done,)
     if as_json:
         told = [to_object(effect) for effect in effects]
-        emit_json({"edits": [to_object(e) for e in edits], "effects": told})
+        in_force = _in_force(prompts, worded)
+        found = {"in_force": [to_object(one) for one in in_force]} if worded else {}
+        emit_json({"edits": [to_object(e) for e in edits], "effects": told, **found})
         return
     for each in edits:
         fields = ", ".join(each.changed) or "nothing"
@@ -50,13 +57,38 @@ def apply(
         say(_told(effect, several=len(effects) > 1))
     if not effects:
         say("there is no persona whose prompt could be shown for comparison")
+    _tell_in_force(_in_force(prompts, worded), edits)
+
+
+def _in_force(prompts: Prompts, worded: str | None) -> tuple[WordingInForce, ...]:
+    return prompts.wordings_in_force(worded) if worded else ()
+
+
+def _tell_in_force(in_force: tuple[WordingInForce, ...], edits: tuple[Edit, ...]) -> None:
+    """Who is told which wording, and how to change one that the edit did not."""
+    told: dict[str, list[WordingInForce]] = {}
+    for one in in_force:
+        over = f" instead of the shipped {one.instead_of}" if one.instead_of else ""
+        name = f"{one.variant} ({one.whose}{over})" if one.variant else "nothing"
+        told.setdefault(name, []).append(one)
+    for name, listeners in told.items():
+        whom = ", ".join(f"{one.persona} on {one.route}" for one in listeners)
+        say(f"told is {name}: {whom}")
+    changed = {path for edit in edits for path in edit.changed}
+    for other in (one for one in in_force if changed and f"variants.{one.variant}" not in changed):
+        say(
+            f"hint: to change what {other.persona} is told on {other.route}: mentis prompts edit"
+            f" {edits[0].block} --in-force --persona {other.persona} --route {other.route}"
+        )
+        return
 
 
 def _told(effect: EditEffect, *, several: bool) -> str:
     before, after = effect.tokens_before.tokens, effect.tokens_after.tokens
     whose = f"the prompt of {effect.persona}" if several else "the prompt"
     if effect.first_byte is None:
-        return f"{whose} stays as it was: ~{after} tokens, {effect.bytes_after} bytes"
+        because = f"; {effect.reason}" if effect.reason else ""
+        return f"{whose} stays as it was: ~{after} tokens, {effect.bytes_after} bytes{because}"
     return (
         f"{whose} goes from ~{before} to ~{after} tokens, "
         f"{effect.bytes_before} to {effect.bytes_after} bytes; "
@@ -66,8 +98,10 @@ def _told(effect: EditEffect, *, several: bool) -> str:
 
 @click.command(epilog='For example: mentis prompts edit style --text "Be brief." -m "too long"')
 @id_argument
-@click.option("--variant", default="default", show_default=True, metavar="NAME", help="Wording.")
+@click.option("--variant", metavar="NAME", help="Which wording; by default `default`.")
+@click.option("--in-force", is_flag=True, help="The wording told to --persona on --route.")
 @click.option("--text", metavar="TEXT", help="The new text.")
+@click.option("--from-shipped", is_flag=True, help="Take the wording as it is shipped.")
 @click.option("--from-file", type=click.File(encoding="utf-8"), help="Take the text from a file.")
 @click.option("--set", "given", multiple=True, metavar="FIELD=JSON", help="Change a setting.")
 @click.option("--rename", metavar="ID", help="Give a block of yours another id.")
@@ -76,12 +110,16 @@ def _told(effect: EditEffect, *, several: bool) -> str:
 @force_option
 @words_option
 @persona_option
+@route_option
 @home_option
 @json_option
 def edit(  # noqa: PLR0913  # one parameter an option
     block_id: str,
     *,
-    variant: str,
+    variant: str | None,
+    in_force: bool,
+    from_shipped: bool,
+    route: str,
     text: str | None,
     from_file: TextIO | None,
     given: tuple[str, ...],
@@ -97,11 +135,21 @@ def edit(  # noqa: PLR0913  # one parameter an option
 
     Without --text, --from-file or a setting, the text opens in your editor. `--from-file -` reads
     standard input. The shipped text is kept: `mentis prompts reset ID` brings it back.
+
+    A wording of yours is told before every shipped one: `VARIANT@LANGUAGE`, `VARIANT`,
+    `default@LANGUAGE`, `default`, first among yours, then among the shipped ones. With
+    `--variant compact --from-shipped` the shipped text stays in force for that variant.
     """
-    with open_prompts() as prompts:
+    if in_force and variant:
+        raise click.UsageError("--in-force finds the wording itself: leave --variant out")
+    with open_prompts(route) as prompts:
         block = prompts.block(block_id)
+        if in_force:
+            variant = prompts.wording_told(block_id, persona=persona).variant
+        variant = variant or "default"
         meta = dict(_setting(item) for item in given)
-        wording = given_text(text, from_file)
+        wording = _shipped_text(prompts, block, variant) if from_shipped else None
+        wording = given_text(text, from_file) if wording is None else wording
         if rename or move:
             if (rename and move) or meta or wording is not None:
                 raise click.UsageError("--rename and --move stand alone: make one change at a time")
@@ -118,7 +166,15 @@ def edit(  # noqa: PLR0913  # one parameter an option
             ),
             persona=persona,
             as_json=as_json,
+            worded=None if variants is None else block_id,
         )
+
+
+def _shipped_text(prompts: Prompts, block: Block, variant: str) -> str:
+    found = prompts.shipped_wording(block.id, variant)
+    if block.type == "text":
+        return str(found.get("content", ""))
+    return json.dumps(found.get("messages", []), ensure_ascii=False)
 
 
 def _relocate(
