@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mentis.errors import UsageError
+from mentis.errors import LibraryError, UsageError
 from mentis.library.archive import (
     MODES,
     Archive,
@@ -65,6 +65,9 @@ class Home:
 
     def ids(self) -> set[str]:
         return {block.id for block in self.shelf.current().library.blocks}
+
+    def on(self) -> set[str]:
+        return {block.id for block in self.shelf.current().library.blocks if block.enabled}
 
     def export(self) -> bytes:
         return export_set(self.shelf.current())
@@ -246,13 +249,37 @@ def test_replace_makes_the_owners_layer_that_of_the_archive(home: Home, other: H
     assert home.export() == other.export()
 
 
-def test_a_shipped_block_the_archive_has_not_goes_back_to_what_is_shipped(home: Home) -> None:
+def test_a_shipped_block_the_archive_has_not_is_off_and_as_it_is_shipped(home: Home) -> None:
     home.editor.save("style", variants={"default": "Mine."})
     plan = home.plan(origin_export(), "replace")
-    assert row(plan, "style") == ImportRow("style", "removed", row(plan, "style").fields)
-    assert "variants.default" in row(plan, "style").fields
+    found = row(plan, "style")
+    assert (found.what, found.note) == ("off", "the file has none")
+    assert set(found.fields) == {"variants.default", "meta.enabled"}
     home.apply(plan)
     assert home.text("style") != "Mine."
+
+
+def test_after_replace_exactly_the_blocks_of_the_archive_are_on(home: Home) -> None:
+    home.apply(home.plan(origin_export(), "replace"))
+    assert home.on() == {
+        "constitution", "impersonation", "house_guard", "house_prefill", "my_rule"
+    }  # fmt: skip
+    assert row(home.plan(origin_export(), "replace"), "constitution").what == "skipped"
+    plan = home.plan(origin_export(), "replace", force=True)
+    home.apply(plan, force=True)
+    assert "constitution" not in home.on()
+
+
+def test_an_import_is_taken_back_in_one_step(home: Home) -> None:
+    home.editor.save("style", variants={"default": "Mine."})
+    home.editor.create("old", meta={"name": "Old"}, variants={"default": "o"})
+    before = home.shelf.current().library.revision
+    home.apply(home.plan(origin_export(), "replace"))
+    assert home.shelf.current().library.revision != before
+    home.editor.undo_write()
+    assert home.shelf.current().library.revision == before
+    with pytest.raises(LibraryError, match="no import to undo"):
+        home.editor.undo_write()
 
 
 def test_what_an_import_replaced_can_be_had_back(home: Home) -> None:

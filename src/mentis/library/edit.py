@@ -42,7 +42,7 @@ from .history import (
 from .overlay import Conflict, find_conflicts
 from .problems import did_you_mean
 from .readable import readable_block, readable_entry, unified_diff
-from .reset import Scope, factory_reset, undo_reset
+from .reset import Scope, factory_reset, undo_reset, undo_write, write_many
 from .session import EditSession, EditStep, open_session
 from .shelf import Shelf
 from .states import PLACEHOLDER, Edit, content, key_of, parse_state, state_in
@@ -295,7 +295,10 @@ class Editor:
         words: str,
         force: bool = False,
     ) -> tuple[Edit, ...]:
-        """Set the owner's layer of many blocks and placeholders at once; None takes it away."""
+        """Set the owner's layer of many blocks and placeholders at once; None takes it away.
+
+        `undo_write` takes all of it back.
+        """
         for name in blocks:
             if not name or ":" in name:
                 hint = "name it without a colon"
@@ -307,7 +310,12 @@ class Editor:
         for key, entry in (placeholders or {}).items():
             steps[f"{PLACEHOLDER}{key}"] = EditStep(entry, revision_words("write", words))
         with self._open() as session:
-            return session.commit(steps, force=force)
+            return write_many(session, steps, words=revision_words("write", words), force=force)
+
+    def undo_write(self) -> tuple[Edit, ...]:
+        """Take back the last `write` that still stands, such as an import, in one step."""
+        with self._open() as session:
+            return undo_write(session)
 
     def _open(self) -> AbstractContextManager[EditSession]:
         return open_session(self._shelf, self._history, seconds=self._busy_seconds)

@@ -1,7 +1,8 @@
-"""Back to what is shipped, all at once, and back again.
+"""Back to what is shipped, all at once, and back again; and back from a change of many blocks.
 
 A reset keeps the owner's files, byte for byte, in a revision under `prompts:reset`. A file that
-cannot be read as text is copied aside, and the revision names the copy.
+cannot be read as text is copied aside, and the revision names the copy. A change of many blocks
+keeps their former states under `prompts:write`.
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ from mentis.errors import LibraryError, MentisError, UserError
 from mentis.values.json import JsonObject
 
 from .files import parse_members
-from .history import undo_target
+from .history import same, undo_target
 from .integrity import broken_files, keep_aside
 from .layer import Layer, make_layer
 from .session import EditSession, EditStep
-from .states import BLOCK, PLACEHOLDER, Edit, content, state_in
+from .states import BLOCK, PLACEHOLDER, Edit, content, parse_state, state_in
 
 Scope: TypeAlias = Literal["system", "full"]
 KEY = "prompts:reset"
+WRITES = "prompts:write"
 _Kept: TypeAlias = Mapping[str, Mapping[Literal["text", "aside"], str]]
 
 
@@ -63,6 +65,38 @@ def undo_reset(session: EditSession) -> tuple[Edit, ...]:
     files: dict[str, bytes | None] = {**dict.fromkeys(now), **data}
     edits = session.commit(steps, force=True, files=files)
     session.history.append(KEY, json.dumps(now, ensure_ascii=False), f"undo {target.number}")
+    return edits
+
+
+def write_many(
+    session: EditSession, steps: Mapping[str, EditStep], *, words: str, force: bool
+) -> tuple[Edit, ...]:
+    """One change of many blocks, that `undo_write` takes back as one."""
+    former = {key: content(session.state(key)) for key in steps}
+    if all(same(former[key], content(step.state)) for key, step in steps.items()):
+        return session.commit(steps, force=force)
+    number = session.history.append(WRITES, json.dumps(former, ensure_ascii=False), words)
+    try:
+        return session.commit(steps, force=force)
+    except MentisError:
+        session.history.append(WRITES, number.content, f"undo {number.number}")
+        raise
+
+
+def undo_write(session: EditSession) -> tuple[Edit, ...]:
+    """Everything the last change of many blocks touched, as it was before."""
+    revisions = session.history.of(WRITES)
+    target = undo_target(revisions)
+    if target is None:
+        raise LibraryError("there is no import to undo", hint="nothing was changed")
+    former = cast("Mapping[str, str]", json.loads(revisions[target.number - 1].content))
+    steps = {
+        key: EditStep(parse_state(key, text), "undo import", checked=False)
+        for key, text in former.items()
+        if not same(text, content(session.state(key)))
+    }
+    edits = session.commit(steps, force=True)
+    session.history.append(WRITES, revisions[target.number - 1].content, f"undo {target.number}")
     return edits
 
 

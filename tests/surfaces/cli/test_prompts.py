@@ -5,12 +5,57 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
 from .conftest import Mentis
 
+ORIGIN_BLOCK: dict[str, object] = {
+    "description": "",
+    "category": "system",
+    "type": "text",
+    "target": "system_prompt",
+    "position": "system_prompt",
+    "enabled": True,
+    "tags": [],
+}
+
 Home = Path
+
+
+def origin_set(folder: Path) -> Path:
+    """A small set as the origin system keeps it: a manifest, a registry, a file for each block."""
+    texts = {"impersonation": "You are {{char_name}}.", "time_sense": "It is {{current_time}}."}
+    prompts = {
+        name: {**ORIGIN_BLOCK, "name": name, "order": order, "domain_file": f"{name}.json"}
+        for order, name in enumerate(texts, 100)
+    }
+    registry = {"weather": {"name": "Weather", "source": "static", "default": "fair"}}
+    registry["weather"]["resolve_phase"] = "static"
+    files: dict[str, object] = {
+        "_meta/prompt_manifest.json": {"version": "2.0", "prompts": prompts},
+        "_meta/placeholder_registry.json": {"version": "1.0", "placeholders": registry},
+    }
+    for block_id, text in texts.items():
+        variants = {"default": {"content": text}}
+        files[f"{block_id}.json"] = {block_id: {"variants": variants, "placeholders_used": []}}
+    for name, document in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(document), encoding="utf-8")
+    return folder
+
+
+def origin_zip(folder: Path) -> Path:
+    """The same set as the origin system exports it."""
+    origin_set(folder / "set")
+    path = folder / "set.zip"
+    with ZipFile(path, "w") as archive:
+        for file in sorted((folder / "set").rglob("*.json")):
+            name = file.relative_to(folder / "set").as_posix()
+            archive.write(file, name if name.startswith("_meta/") else f"prompts/{name}")
+    return path
 
 
 def told(mentis: Mentis, home: Home, variant: str = "default") -> str:
@@ -256,6 +301,23 @@ def test_reset_brings_the_shipped_text_back_and_can_be_undone(mentis: Mentis, ho
     assert mentis("--home", home, "prompts", "undo", "--reset").code == 0
     assert "mine" in blocks(mentis, home)
     assert mentis("--home", home, "prompts", "reset").code == 2
+
+
+def test_replace_leaves_exactly_the_blocks_of_the_file_on_and_is_undone_in_one_step(
+    mentis: Mentis, home: Home, tmp_path: Path
+) -> None:
+    before = told(mentis, home)
+    done = mentis("--home", home, "prompts", "import", origin_zip(tmp_path), "--mode", "replace")
+    assert done.code == 0, done.err
+    on = {block_id for block_id, block in blocks(mentis, home).items() if block["enabled"]}
+    assert on == {"constitution", "impersonation", "time_sense"}
+    assert "shipped blocks that set.zip has not are off:" in done.err
+    assert "integrity_shield" in done.err
+    assert "You are Ada." in told(mentis, home)
+    assert mentis("--home", home, "prompts", "undo", "--import").code == 0
+    assert told(mentis, home) == before
+    assert mentis("--home", home, "prompts", "undo", "--import").code == 1
+    assert mentis("--home", home, "prompts", "undo", "style", "--import").code == 2
 
 
 def test_export_and_import_carry_everything(mentis: Mentis, home: Home, tmp_path: Path) -> None:

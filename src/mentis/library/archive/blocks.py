@@ -11,6 +11,7 @@ from mentis.library.block_layer import (
     BlockLayer,
     base_entry,
     changed_fields,
+    effective,
     fields_of,
     layer_of,
     normalise_layer,
@@ -86,8 +87,15 @@ class Arrivals:
         layer = layer_of(block_id, self._shipped, self._owner)
         return layer and normalise_layer(block_id, layer, self._shipped)
 
-    def removal_needs_force(self, block_id: str) -> bool:
-        return needs_force(block_id, self.present(block_id), None, self._shipped)
+    def needs_force(self, block_id: str, layer: BlockLayer | None) -> bool:
+        return needs_force(block_id, self.present(block_id), layer, self._shipped)
+
+    def switched_off(self, block_id: str) -> BlockLayer | None:
+        """A shipped block as it is shipped, but off."""
+        return normalise_layer(block_id, BlockLayer({"enabled": False}), self._shipped)
+
+    def is_off(self, block_id: str, layer: BlockLayer | None) -> bool:
+        return effective(block_id, layer, self._shipped)[0].get("enabled") is False
 
     def _layer(self, block_id: str, meta: JsonObject, content: JsonObject) -> BlockLayer | None:
         """With the bases the archive tells; else those of the same change, made here earlier."""

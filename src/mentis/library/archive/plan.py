@@ -1,8 +1,8 @@
 """The plan of an import, block by block, before anything is written.
 
 A shipped block becomes an override of exactly the fields that differ; any other block becomes the
-owner's. `merge` adds what is missing, `overwrite` also replaces, `replace` makes the owner's layer
-equal to the archive's.
+owner's. `merge` adds what is missing, `overwrite` also replaces, `replace` makes the set that of
+the archive: own blocks it has not are removed, shipped ones switched off, the constitution aside.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from mentis.errors import UsageError
-from mentis.library.block_layer import BlockLayer, fields_of
+from mentis.library.block_layer import BlockLayer, changed_fields, fields_of
 from mentis.library.load import LoadedLibrary
 from mentis.values.json import JsonObject
 from mentis.values.location import Location, Problem
@@ -23,10 +23,11 @@ from .placeholders import IncomingPlaceholder, incoming_placeholders
 from .read import Archive
 
 Mode: TypeAlias = Literal["replace", "merge", "overwrite"]
-What: TypeAlias = Literal["added", "changed", "same", "skipped", "removed"]
+What: TypeAlias = Literal["added", "changed", "same", "skipped", "removed", "off"]
 MODES: tuple[Mode, ...] = ("replace", "merge", "overwrite")
 _THERE = "there is one already"
 _CONSTITUTION = "it is constitution"
+_ABSENT = "the file has none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,7 @@ def plan_import(
         _plan_block(draft, arrivals.block(block_id), force=force)
     if mode == "replace":
         _remove_blocks(draft, arrivals, loaded, force=force)
+        _switch_off(draft, arrivals, loaded, force=force)
     _plan_placeholders(draft, archive, loaded)
     return ImportPlan(
         mode, draft.blocks, draft.placeholders, tuple(draft.rows), tuple(draft.problems)
@@ -108,15 +110,32 @@ def _remove_blocks(
     draft: _Draft, arrivals: Arrivals, loaded: LoadedLibrary, *, force: bool
 ) -> None:
     for block_id in _owners_blocks(loaded):
-        if block_id in arrivals.entries:
+        if block_id in arrivals.entries or block_id in loaded.shipped.prompts:
             continue
         fields = tuple(fields_of(arrivals.present(block_id)))
-        if arrivals.removal_needs_force(block_id) and not force:
+        if arrivals.needs_force(block_id, None) and not force:
             draft.problems.append(_constitution(block_id, None))
             draft.rows.append(ImportRow(block_id, "skipped", fields, _CONSTITUTION))
             continue
         draft.blocks[block_id] = None
         draft.rows.append(ImportRow(block_id, "removed", fields))
+
+
+def _switch_off(draft: _Draft, arrivals: Arrivals, loaded: LoadedLibrary, *, force: bool) -> None:
+    """Shipped blocks the archive has not: as they are shipped, and off."""
+    for block_id in loaded.shipped.prompts:
+        if block_id in arrivals.entries:
+            continue
+        present, off = arrivals.present(block_id), arrivals.switched_off(block_id)
+        if arrivals.needs_force(block_id, off) and not force:
+            off = None  # the constitution stays on, as it is shipped
+        fields = changed_fields(present, off)
+        is_off = arrivals.is_off(block_id, off)
+        what: What = "skipped" if not is_off else "off" if fields else "same"
+        note = _ABSENT if is_off else f"{_CONSTITUTION}, and stays on"
+        if fields:
+            draft.blocks[block_id] = off
+        draft.rows.append(ImportRow(block_id, what, fields, note))
 
 
 def _owners_blocks(loaded: LoadedLibrary) -> dict[str, None]:

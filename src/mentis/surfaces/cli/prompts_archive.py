@@ -46,14 +46,19 @@ def export(file: Path, *, no_date: bool, as_json: bool) -> None:
     type=click.Choice(["merge", "overwrite", "replace"]),
     default="merge",
     show_default=True,
-    help="Add what is missing; also replace what differs; or become exactly what is in the file.",
+    help="Add what is missing; also replace what differs; or have exactly the file's blocks on.",
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would happen.")
 @click.option("--force", is_flag=True, help="Also where it touches the constitution.")
 @home_option
 @json_option
 def import_(file: Path, mode: str, *, dry_run: bool, force: bool, as_json: bool) -> int:
-    """Take blocks from a zip file, block by block. Every change is a revision you can undo."""
+    """Take blocks from a zip file, block by block. Every change is a revision you can undo.
+
+    With `--mode replace` exactly the blocks of the file are on afterwards: blocks of yours that it
+    has not are removed, shipped ones switched off (the constitution only with --force).
+    `mentis prompts undo --import` takes the whole import back.
+    """
     from mentis.codec.forms import to_object
     from mentis.library.archive import plan_import, read_archive
 
@@ -79,6 +84,11 @@ def import_(file: Path, mode: str, *, dry_run: bool, force: bool, as_json: bool)
             ),
             as_json=as_json,
         )
+    off = [row.block for row in plan.rows if row.what == "off"]
+    if off and not as_json:
+        say(f"{len(off)} shipped blocks that {file.name} has not are off: {', '.join(off)}")
+    if not as_json:
+        say("to take all of it back: mentis prompts undo --import")
     return 0
 
 

@@ -56,16 +56,30 @@ def diff(block_id: str, older: int | None, newer: int | None, *, as_json: bool) 
 @click.option("--redo", is_flag=True, help="Take back the last undo instead.")
 @click.option("--to", type=int, metavar="N", help="Go to revision N; 0 is before the first.")
 @click.option("--reset", "of_reset", is_flag=True, help="Undo the last factory reset.")
+@click.option("--import", "of_import", is_flag=True, help="Undo the last import, all of it.")
 @force_option
 @home_option
 @json_option
 def undo(  # one parameter an option
-    block_id: str | None, *, redo: bool, to: int | None, of_reset: bool, force: bool, as_json: bool
+    block_id: str | None,
+    *,
+    redo: bool,
+    to: int | None,
+    of_reset: bool,
+    of_import: bool,
+    force: bool,
+    as_json: bool,
 ) -> None:
-    """Take back the last change of a block, or the last factory reset."""
-    if (block_id is None) is not of_reset or (redo and to is not None):
-        raise click.UsageError("name a block, or say --reset; --redo and --to exclude each other")
+    """Take back the last change of a block, the last factory reset, or the last import."""
+    whole = of_reset or of_import
+    if (block_id is None) is not whole or (of_reset and of_import) or (redo and to is not None):
+        raise click.UsageError(
+            "name a block, or say --reset or --import; --redo and --to exclude each other"
+        )
     with open_prompts() as prompts:
+        if of_import:
+            apply(prompts, lambda editor: editor.undo_write(), as_json=as_json)
+            return
         apply(prompts, _way_back(block_id, redo=redo, to=to, force=force), as_json=as_json)
 
 
