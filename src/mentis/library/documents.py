@@ -13,7 +13,15 @@ from mentis.errors import BadInput, LibraryError
 from mentis.values.json import JsonObject
 
 from .block_layer import BlockLayer, domain_of
-from .layer import ENTRIES, MANIFESTS, OVERRIDES, REGISTRIES, Layer
+from .layer import (
+    ENTRIES,
+    MANIFESTS,
+    ORIGIN_MANIFEST,
+    ORIGIN_REGISTRY,
+    OVERRIDES,
+    REGISTRIES,
+    Layer,
+)
 
 MANIFEST, REGISTRY = MANIFESTS["owner"], REGISTRIES["owner"]
 _VERSIONS: Mapping[str, str] = {MANIFEST: "2.0", REGISTRY: "2.0", OVERRIDES: "1.0"}
@@ -40,10 +48,12 @@ class Documents:
                     block=block_id,
                 )
             self._put(after, block_id, new.content if new else {})
+        self._put(ORIGIN_MANIFEST, block_id, {})  # what is edited is ours from then on
         self._put(MANIFEST, block_id, new.meta if new else {})
         self._put(OVERRIDES, block_id, cast("JsonObject", new.bases) if new else {})
 
     def put_placeholder(self, key: str, entry: JsonObject | None) -> None:
+        self._put(ORIGIN_REGISTRY, key, {})
         self._put(REGISTRY, key, entry or {})
 
     @property

@@ -57,10 +57,10 @@ def _entry(
     match fault.part:
         case "manifest":
             entry = layer.prompts.get(str(fault.path[1]))
-            return layer.files.get(layer.manifest_file), entry
+            return layer.manifest_of(str(fault.path[1])), entry
         case "registry":
             entry = layer.placeholders.get(str(fault.path[1]))
-            return layer.files.get(layer.registry_file), entry
+            return layer.registry_of(str(fault.path[1])), entry
         case "domain":
             block_id = str(fault.path[0])
             meta = {**shipped.prompts.get(block_id, {}), **layer.prompts.get(block_id, {})}

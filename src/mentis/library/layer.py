@@ -6,7 +6,7 @@ read is a problem of this layer; what is in the other files still counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -31,6 +31,9 @@ REGISTRIES: Mapping[LayerName, str] = {
     "shipped": "_meta/placeholder_registry.json",
     "owner": "_meta/user_placeholder_registry.json",
 }
+# What the origin system calls its own manifest and registry: in the owner's folder they are the
+# owner's, below those that have our names.
+ORIGIN_MANIFEST, ORIGIN_REGISTRY = MANIFESTS["shipped"], REGISTRIES["shipped"]
 # Which member of a file holds its entries; a domain file is nothing but entries.
 ENTRIES: Mapping[str, str] = {
     MANIFESTS["shipped"]: "prompts",
@@ -79,6 +82,19 @@ class Layer:
     def registry_file(self) -> str:
         return REGISTRIES[self.name]
 
+    def manifest_of(self, block_id: str) -> SourceFile | None:
+        """The manifest that holds the entry of a block."""
+        return self._holder(self.manifest_file, ORIGIN_MANIFEST, block_id)
+
+    def registry_of(self, key: str) -> SourceFile | None:
+        """The registry that holds a placeholder."""
+        return self._holder(self.registry_file, ORIGIN_REGISTRY, key)
+
+    def _holder(self, own: str, origin: str, key: str) -> SourceFile | None:
+        entries = self.documents.get(own, {}).get(ENTRIES[own])
+        elsewhere = origin in self.files and not (isinstance(entries, dict) and key in entries)
+        return self.files.get(origin if elsewhere else own)
+
 
 def read_layer(root: Folder, name: LayerName) -> Layer:
     """Read every file of a layer. A shipped layer must have its three files in `_meta`."""
@@ -99,14 +115,25 @@ def make_layer(
     documents: Mapping[str, JsonObject],
     files: Mapping[str, SourceFile],
     broken: Mapping[str, Problem],
+    *,
+    known_keys: Collection[str] = (),
 ) -> Layer:
-    """A layer out of files that are parsed already, by their names."""
+    """A layer out of files that are parsed already, by their names.
+
+    Of a registry of the origin system placeholders with `known_keys` stay out: Mentis has its own.
+    """
     reader = _Reader(documents, files, dict(broken))
     top = {MANIFESTS[name], REGISTRIES[name], OVERRIDES if name == "owner" else WORDS}
+    prompts, placeholders = reader.entries(MANIFESTS[name]), reader.entries(REGISTRIES[name])
+    if name == "owner":
+        top |= {ORIGIN_MANIFEST, ORIGIN_REGISTRY}
+        theirs = reader.entries(ORIGIN_REGISTRY).items()
+        prompts = {**reader.entries(ORIGIN_MANIFEST), **prompts}
+        placeholders = {**{k: v for k, v in theirs if k not in known_keys}, **placeholders}
     return Layer(
         name=name,
-        prompts=reader.entries(MANIFESTS[name]),
-        placeholders=reader.entries(REGISTRIES[name]),
+        prompts=prompts,
+        placeholders=placeholders,
         domains={file: reader.entries(file) for file in documents if file not in top},
         words=documents.get(WORDS, {}),
         bases=reader.bases(),
@@ -190,7 +217,8 @@ def _present(root: Folder, name: LayerName) -> Iterator[str]:
     yield from sorted(file for file in _names(root) if domain_name(file))
     if name == "owner":
         meta = {f"_meta/{file}" for file in _names(root.joinpath("_meta"))}
-        yield from sorted(meta & {MANIFESTS[name], REGISTRIES[name], OVERRIDES})
+        known = {*MANIFESTS.values(), *REGISTRIES.values(), OVERRIDES}
+        yield from sorted(meta & known)
 
 
 def _names(folder: Folder) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -24,7 +24,7 @@ from .problems import SourceFile
 
 PENDING = "_meta/pending.json"  # the journal of a change to several files
 LOCK = ".lock"
-_META = (MANIFESTS["owner"], REGISTRIES["owner"], OVERRIDES, PENDING)
+_META = (*MANIFESTS.values(), *REGISTRIES.values(), OVERRIDES, PENDING)
 # File systems count time in steps: a file written this shortly before it was read may be written
 # again and look the same from outside.
 _STEP = 50_000_000
@@ -92,7 +92,7 @@ def reread(root: Path, name: str, known: OwnerFile, *, limit: int) -> OwnerFile:
     return replace(known, key=now.key, settled=now.settled)
 
 
-def layer_of_files(files: Mapping[str, OwnerFile]) -> Layer:
+def layer_of_files(files: Mapping[str, OwnerFile], known_keys: Collection[str]) -> Layer:
     """The owner's layer, with a problem for each file that cannot be used."""
     ordered = sorted(files.items())
     return make_layer(
@@ -100,6 +100,7 @@ def layer_of_files(files: Mapping[str, OwnerFile]) -> Layer:
         {name: file.members for name, file in ordered if file.members is not None},
         {name: file.source for name, file in ordered if file.source is not None},
         {name: file.problem for name, file in ordered if file.problem is not None},
+        known_keys=known_keys,
     )
 
 

@@ -54,7 +54,7 @@ def undo_reset(session: EditSession) -> tuple[Edit, ...]:
     now = _keep(session)
     former = cast("_Kept", json.loads(revisions[target.number - 1].content))
     data = {name: _content(session.root, entry) for name, entry in former.items()}
-    restored = _layer(data)
+    restored = _layer(data, session.shipped)
     keys = dict.fromkeys((*_keys(session.owner), *_keys(restored)))
     states = {key: state_in(key, session.shipped, restored) for key in keys}
     steps = {
@@ -121,14 +121,14 @@ def _content(root: Path, entry: Mapping[Literal["text", "aside"], str]) -> bytes
         raise LibraryError(f"{path}: cannot be read: {error.strerror}", hint=hint) from error
 
 
-def _layer(data: Mapping[str, bytes]) -> Layer:
+def _layer(data: Mapping[str, bytes], shipped: Layer) -> Layer:
     documents: dict[str, JsonObject] = {}
     for name, content_ in data.items():
         try:
             documents[name] = parse_members(content_, name)[1]
         except UserError:  # it was broken before the reset, and is again
             continue
-    return make_layer("owner", documents, {}, {})
+    return make_layer("owner", documents, {}, {}, known_keys=shipped.placeholders)
 
 
 def _keys(owner: Layer) -> Iterable[str]:

@@ -116,7 +116,8 @@ class EditSession:
             else:
                 entry = cast("JsonObject | None", step.state)
                 documents.put_placeholder(key.removeprefix(PLACEHOLDER), entry)
-        after = make_layer("owner", documents.documents, {}, {})
+        known = self.shipped.placeholders
+        after = make_layer("owner", documents.documents, {}, {}, known_keys=known)
         for key, step in steps.items():
             if step.checked and step.state is not None:
                 _require_good(key, self.shipped, after)

@@ -79,9 +79,9 @@ class Shelf:
         if same and self._loaded is not None and PENDING not in files:
             return self._loaded
         shipped = shipped_layer() if self._shipped is None else self._shipped
-        return load_layers(shipped, self._owner(effective))
+        return load_layers(shipped, self._owner(effective, shipped))
 
-    def _owner(self, files: Mapping[str, OwnerFile]) -> Layer:
+    def _owner(self, files: Mapping[str, OwnerFile], shipped: Layer) -> Layer:
         try:
             inside(self.root.parent, self.root.name)
         except OutsideHome as error:
@@ -89,7 +89,7 @@ class Shelf:
             place = Location(str(self.root))
             problem = Problem(LibraryError.code, message, place, error.hint)
             return Layer("owner", broken={".": problem})
-        return layer_of_files(files)
+        return layer_of_files(files, shipped.placeholders)
 
     def _with_pending(self, files: Mapping[str, OwnerFile]) -> Mapping[str, OwnerFile] | None:
         """The files as they are once the change under way is done; None if it just moved on."""

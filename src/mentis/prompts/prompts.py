@@ -10,14 +10,18 @@ from typing import Self, TypeVar, cast
 
 from mentis.compose.builders import Builder
 from mentis.compose.compose import Composition, compose
+from mentis.disk.bounded import read_bounded
 from mentis.engines.estimate import EstimatingCounter
-from mentis.errors import LibraryError, MentisError
+from mentis.errors import BadInput, LibraryError, MentisError
 from mentis.home.closing import DatabaseHolder
 from mentis.home.database import open_database
 from mentis.home.parts import Parts
 from mentis.home.persona import open_memory, read_persona, read_profile
 from mentis.home.prompts import open_shelf
 from mentis.home.system import SystemClock
+from mentis.library.archive import Limits, plan_import, read_archive, read_folder
+from mentis.library.archive.plan import ImportPlan
+from mentis.library.archive.plan import Mode as ImportMode
 from mentis.library.block_layer import shipped_content
 from mentis.library.edit import Edit, Editor
 from mentis.library.load import LoadedLibrary
@@ -146,6 +150,22 @@ class Prompts(DatabaseHolder):
         effects = (self._effect(before, after, teller, edits) for teller in tellers)
         return result, tuple(effect for effect in effects if effect)
 
+    def plan_import(
+        self, source: str | Path, mode: ImportMode = "merge", *, force: bool = False
+    ) -> ImportPlan:
+        """What importing a zip or a folder would do; `import_set` does it."""
+        path = Path(source)
+        archive = read_folder(path) if path.is_dir() else read_archive(_bytes_of(path))
+        return plan_import(self.loaded_library, archive, mode, force=force)
+
+    def import_set(
+        self, plan: ImportPlan, *, words: str = "imported", force: bool = False
+    ) -> tuple[Edit, ...]:
+        """Make a planned import true; `editor.undo_write` takes it back as a whole."""
+        return self.editor.write(
+            plan.blocks, placeholders=plan.placeholders, words=words, force=force
+        )
+
     def wordings_in_force(
         self, block_id: str, *, persona: str | None = None
     ) -> tuple[WordingInForce, ...]:
@@ -235,6 +255,14 @@ class _Teller:
     persona: Persona
     profile: Profile
     remembered: Mapping[str, object]
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        return read_bounded(path, Limits().archive_bytes)
+    except OSError as error:
+        hint = "name a zip or a folder that is there"
+        raise BadInput(f"{path}: cannot be read: {error.strerror}", hint=hint) from error
 
 
 def _several(result: object) -> tuple[object, ...]:

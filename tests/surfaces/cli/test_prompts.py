@@ -320,6 +320,56 @@ def test_replace_leaves_exactly_the_blocks_of_the_file_on_and_is_undone_in_one_s
     assert mentis("--home", home, "prompts", "undo", "style", "--import").code == 2
 
 
+def test_the_folder_of_an_origin_set_is_imported(
+    mentis: Mentis, home: Home, tmp_path: Path
+) -> None:
+    instructions = tmp_path / "instructions"
+    for given in (origin_set(instructions / "prompts"), instructions):
+        dry = mentis("--home", home, "prompts", "import", given, "--mode", "replace", "--dry-run")
+        assert "time_sense" in dry.out
+    done = mentis("--home", home, "prompts", "import", instructions, "--mode", "overwrite")
+    assert done.code == 0, done.err
+    assert "You are Ada." in told(mentis, home)
+    empty = mentis("--home", home, "prompts", "import", tmp_path)
+    assert empty.code == 1
+    assert "holds no prompt set" in empty.err
+
+
+def test_an_origin_set_copied_into_the_home_is_read_in_place_and_can_be_edited(
+    mentis: Mentis, home: Home
+) -> None:
+    origin_set(home / "prompts")
+    assert mentis("--home", home, "prompts", "check").code == 0
+    shown = told(mentis, home)
+    assert "You are Ada." in shown
+    assert "It is " in shown
+    found = blocks(mentis, home)
+    assert found["time_sense"]["origin"] == "owner"
+    done = mentis("--home", home, "prompts", "edit", "time_sense", "--text", "Tick {{weather}}.")
+    assert done.code == 0, done.err
+    assert "Tick fair." in told(mentis, home)
+    assert mentis("--home", home, "prompts", "rm", "time_sense").code == 0
+    assert "time_sense" not in blocks(mentis, home)
+    assert mentis("--home", home, "prompts", "undo", "time_sense").code == 0
+    assert "Tick fair." in told(mentis, home)
+    assert mentis("--home", home, "prompts", "reset", "--factory", "full").code == 0
+    assert "time_sense" not in blocks(mentis, home)
+    assert mentis("--home", home, "prompts", "undo", "--reset").code == 0
+    assert "Tick fair." in told(mentis, home)
+
+
+def test_a_fault_in_a_manifest_copied_in_place_is_named_with_its_file(
+    mentis: Mentis, home: Home
+) -> None:
+    manifest = origin_set(home / "prompts") / "_meta" / "prompt_manifest.json"
+    document = json.loads(manifest.read_text(encoding="utf-8"))
+    document["prompts"]["time_sense"]["target"] = "nowhere"
+    manifest.write_text(json.dumps(document), encoding="utf-8")
+    done = mentis("--home", home, "prompts", "check")
+    assert done.code == 1
+    assert "prompt_manifest.json:1:" in done.out
+
+
 def test_export_and_import_carry_everything(mentis: Mentis, home: Home, tmp_path: Path) -> None:
     edit = ("prompts", "edit", "style", "--variant", "default", "--text", "Rhyme.")
     mentis("--home", home, *edit)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .plan import MODES, ImportPlan, ImportRow, plan_import
-from .read import Archive, read_archive
+from .read import Archive, read_archive, read_folder
 from .write import export_set
 from .zip import Limits
 
@@ -16,4 +16,5 @@ __all__ = [
     "export_set",
     "plan_import",
     "read_archive",
+    "read_folder",
 ]

@@ -1,4 +1,4 @@
-"""Reads the zip of a prompt set: ours, or one that the origin system exported."""
+"""Reads a prompt set: a zip of ours, one that the origin system exported, or its folder."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
+from mentis.disk.bounded import read_bounded
+from mentis.disk.inside import inside
 from mentis.errors import BadInput
 from mentis.library.files import parse_members
 from mentis.library.layer import MANIFESTS, OVERRIDES, REGISTRIES, Base
@@ -70,7 +73,40 @@ class Archive:
 
 def read_archive(data: bytes, *, limits: Limits = _DEFAULT) -> Archive:
     """An archive that can be trusted to be well formed; what its blocks say is another matter."""
-    members, ignored = unpack(data, limits, _is_known)
+    return _archive(*unpack(data, limits, _is_known))
+
+
+def read_folder(folder: Path, *, limits: Limits = _DEFAULT) -> Archive:
+    """The folder in which the origin system keeps its prompts, the one above it, or an archive
+    that somebody unpacked.
+    """
+    above = folder / DOMAINS
+    root = above if (above / MANIFESTS["shipped"]).is_file() else folder
+    if not (root / MANIFESTS["shipped"]).is_file():
+        hint = f"a prompt set has a file {MANIFESTS['shipped']}"
+        raise BadInput(f"{folder} holds no prompt set", hint=hint)
+    domains = root / DOMAINS if (root / DOMAINS).is_dir() else root
+    places = {f"{DOMAINS}{path.name}": path for path in sorted(domains.glob("*.json"))}
+    places.pop(f"{DOMAINS}{METADATA}", None)
+    places |= {name: root / name for name in sorted(_KNOWN) if (root / name).is_file()}
+    wanted = {name: path for name, path in places.items() if _is_known(name)}
+    members: dict[str, bytes] = {}
+    left = limits.total_bytes
+    for name, path in wanted.items():
+        members[name] = _content(root, path, min(limits.member_bytes, left))
+        left -= len(members[name])
+    return _archive(members, tuple(name for name in places if name not in wanted))
+
+
+def _content(root: Path, path: Path, most_bytes: int) -> bytes:
+    try:
+        return read_bounded(inside(root, path.relative_to(root).as_posix()), most_bytes)
+    except OSError as error:
+        hint = "check what it is, and its permissions"
+        raise BadInput(f"{path}: cannot be read: {error.strerror}", hint=hint) from error
+
+
+def _archive(members: Mapping[str, bytes], ignored: tuple[str, ...]) -> Archive:
     _require_hashes(members)
     documents: dict[str, JsonObject] = {}
     sources: dict[str, SourceFile] = {}

@@ -63,7 +63,7 @@ class CheckDesk:
     def meta(self, block_id: str, field: str) -> FilePlace:
         own = field in self._owner.prompts.get(block_id, {})
         layer = self._owner if own or block_id not in self._shipped.prompts else self._shipped
-        return FilePlace(layer.files.get(layer.manifest_file), ("prompts", block_id, field))
+        return FilePlace(layer.manifest_of(block_id), ("prompts", block_id, field))
 
     def wording(self, block_id: str, variant: str) -> FilePlace:
         own = self.is_owners(block_id, variant)
@@ -77,7 +77,7 @@ class CheckDesk:
         own = field in self._owner.placeholders.get(key, {})
         layer = self._owner if own or key not in self._shipped.placeholders else self._shipped
         path = ("placeholders", key, field) if field else ("placeholders", key)
-        return FilePlace(layer.files.get(layer.registry_file), path, key=not field)
+        return FilePlace(layer.registry_of(key), path, key=not field)
 
     def is_owners(self, block_id: str, variant: str) -> bool:
         return variant in _variants(self._content(self._owner, block_id))

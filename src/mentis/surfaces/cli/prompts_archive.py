@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import click
 
-from .files import read_bytes
 from .options import home_option, open_prompts
 from .output import emit_json, json_option, say, table
 from .prompts_change import apply
@@ -40,7 +39,7 @@ def export(file: Path, *, no_date: bool, as_json: bool) -> None:
 
 
 @click.command("import", epilog="For example: mentis prompts import theirs.zip --dry-run")
-@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("file", type=click.Path(path_type=Path, exists=True))
 @click.option(
     "--mode",
     type=click.Choice(["merge", "overwrite", "replace"]),
@@ -53,19 +52,19 @@ def export(file: Path, *, no_date: bool, as_json: bool) -> None:
 @home_option
 @json_option
 def import_(file: Path, mode: str, *, dry_run: bool, force: bool, as_json: bool) -> int:
-    """Take blocks from a zip file, block by block. Every change is a revision you can undo.
+    """Take blocks from a zip file or from the folder of another prompt set, block by block.
+
+    A folder is one with `_meta/prompt_manifest.json`. Every change is a revision you can undo.
 
     With `--mode replace` exactly the blocks of the file are on afterwards: blocks of yours that it
     has not are removed, shipped ones switched off (the constitution only with --force).
     `mentis prompts undo --import` takes the whole import back.
     """
     from mentis.codec.forms import to_object
-    from mentis.library.archive import plan_import, read_archive
 
-    archive = read_archive(read_bytes(str(file)))
     with open_prompts() as prompts:
         chosen = cast("Literal['merge', 'overwrite', 'replace']", mode)
-        plan = plan_import(prompts.loaded_library, archive, chosen, force=force)
+        plan = prompts.plan_import(file, chosen, force=force)
         refused = any(problem.severity == "error" for problem in plan.problems)
         if not as_json:
             table(("block", "what", "fields", "note"), [_row(row) for row in plan.rows])
@@ -76,12 +75,10 @@ def import_(file: Path, mode: str, *, dry_run: bool, force: bool, as_json: bool)
             emit_json({"rows": [to_object(row) for row in plan.rows], "problems": problems})
         if dry_run or refused:
             return 1 if refused else 0
-        words = f"imported from {file.name} ({mode})"
+        words = f"imported from {file.resolve().name} ({mode})"
         apply(
             prompts,
-            lambda editor: editor.write(
-                plan.blocks, placeholders=plan.placeholders, words=words, force=force
-            ),
+            lambda _: prompts.import_set(plan, words=words, force=force),
             as_json=as_json,
         )
     off = [row.block for row in plan.rows if row.what == "off"]
