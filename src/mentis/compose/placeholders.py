@@ -29,7 +29,8 @@ LASTING_TYPES = frozenset({str, int, float, bool, type(None), GivenText})
 @dataclass(frozen=True, slots=True)
 class Filling(Value):
     """`reason` says why it is not the value it should have been; mostly there is none. `head` is a
-    line of ours above it; `bare` text is told as it is, whoever wrote it.
+    line of ours above it; `bare` text is told as it is, whoever wrote it. `assumed` text stands for
+    one that nobody gave, so that no condition counts on it.
     """
 
     text: str
@@ -39,6 +40,7 @@ class Filling(Value):
     reason: str = ""
     head: str = ""
     bare: bool = False
+    assumed: bool = False
 
 
 class PlaceholderCache:
@@ -90,9 +92,9 @@ class Values:
         return lasting[key]
 
     def has_text(self, key: str) -> bool:
-        """Whether the key has a value that is more than white space."""
+        """Whether somebody gave the key a value that is more than white space."""
         filling = self.get(key)
-        return filling is not None and bool(filling.text.strip())
+        return filling is not None and not filling.assumed and bool(filling.text.strip())
 
     def is_clocked(self, key: str) -> bool:
         """Whether the key's value, if no variable gives it, is worked out anew each time."""
@@ -197,12 +199,14 @@ def _filling(
     placeholder: Placeholder, value: object, source: str, *, reason: str = ""
 ) -> Filling | None:
     """The value, else the registered default, else nothing."""
-    if value is None:
+    assumed = placeholder.default_when_empty and isinstance(value, str) and not value.strip()
+    if value is None or assumed:
         value, source = placeholder.default, "registry"
     if value is None:
         return None
     text = as_text(value, placeholder.join_separator)
-    return Filling(text, source, stability=placeholder.stability, reason=reason)
+    stability = placeholder.stability
+    return Filling(text, source, stability=stability, reason=reason, assumed=assumed)
 
 
 def _of_persona(persona: Persona, path: str) -> object:

@@ -85,4 +85,5 @@ def build_placeholder(key: str, entry: PlaceholderEntry) -> Placeholder:
         default=tuple(entry.default) if isinstance(entry.default, list) else entry.default,
         compute_function=entry.compute_function,
         join_separator=entry.join_separator,
+        default_when_empty=entry.default_when_empty,
     )

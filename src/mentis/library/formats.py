@@ -101,6 +101,7 @@ class PlaceholderEntry(FileEntry):
     source_path: str = ""
     type: Literal["string", "number", "list", "message_array"] = "string"
     default: str | int | float | list[str] | None = None
+    default_when_empty: bool = False
     compute_function: str = ""
     join_separator: str = ", "
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from .stability import Stability
-from .value import Value
+from .value import LATE, Value
 
 
 @dataclass(frozen=True, slots=True)
 class Placeholder(Value):
+    """`default_when_empty` says that the default is also told where the source has an empty text."""
+
     key: str
     phase: Literal["static", "computed", "runtime"]
     source: Literal[
@@ -25,3 +27,4 @@ class Placeholder(Value):
     default: str | int | float | tuple[str, ...] | None = None
     compute_function: str = ""
     join_separator: str = ", "
+    default_when_empty: bool = field(default=False, metadata=LATE)

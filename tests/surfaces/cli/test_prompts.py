@@ -252,6 +252,28 @@ def test_placeholders_of_your_own(mentis: Mentis, home: Home) -> None:
     assert mentis("--home", home, "prompts", "placeholder", "rm", "char_name").code == 1
 
 
+def test_a_home_whose_profile_has_no_name_greets_by_the_registered_default(
+    mentis: Mentis, home: Home
+) -> None:
+    mentis("--home", home, "prompts", "new", "hello", "--text", "Hello {{user_name}}, come in.")
+    given = ("prompts", "new", "known", "--text", "A name is known.")
+    mentis("--home", home, *given, "--set", 'requires_any=["user_name"]')
+    shown = told(mentis, home)
+    assert "Hello User, come in." in shown
+    assert "A name is known." not in shown
+    assert "The person you talk with" not in shown
+    profile = home / "profile.toml"
+    text = profile.read_text(encoding="utf-8")
+    profile.write_text(text.replace('info = ""', 'info = "Likes tea."'), encoding="utf-8")
+    assert "The person you talk with\n\nLikes tea." in told(mentis, home)
+    text = profile.read_text(encoding="utf-8")
+    profile.write_text(text.replace('name = ""', 'name = "Lena"'), encoding="utf-8")
+    shown = told(mentis, home)
+    assert "Hello Lena, come in." in shown
+    assert "A name is known." in shown
+    assert "The person you talk with\n\nLena" in shown
+
+
 def test_search_finds_and_says_when_it_does_not(mentis: Mentis, home: Home) -> None:
     assert "constitution" in mentis("--home", home, "prompts", "search", "constitution").out
     nothing = mentis("--home", home, "prompts", "search", "xyzzy-plugh")
