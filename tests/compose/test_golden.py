@@ -253,7 +253,7 @@ def test_persona_memory_is_told_when_one_file_holds_something() -> None:
 def test_a_person_without_a_name_is_not_told_of() -> None:
     trace = told(Case("compact", profile=Profile(name=""))).trace
     reasons = {block.block: block.reason for block in trace.blocks}
-    assert reasons["user_info"] == "needs user_name or user_info; nothing given"
+    assert reasons["user_info"] == "needs profile_name or user_info; nothing given"
 
 
 @pytest.mark.parametrize("name", CASES)

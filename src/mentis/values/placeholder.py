@@ -11,7 +11,7 @@ from .value import LATE, Value
 
 @dataclass(frozen=True, slots=True)
 class Placeholder(Value):
-    """`default_when_empty` says that the default is also told where the source has an empty text."""
+    """`default_when_empty` says that the default is also told where the source has no text."""
 
     key: str
     phase: Literal["static", "computed", "runtime"]
