@@ -471,3 +471,13 @@ def test_the_clock_is_told_anew_by_each_builder() -> None:
     for minute in range(3):
         made = Builder(library, DESK.persona, DESK.profile, NOON.replace(minute=minute))
         assert made.build_system_prompt().text == f"at 12:0{minute} sharp"
+
+
+def test_no_runtime_variables_are_none_at_all_and_what_is_no_mapping_is_refused() -> None:
+    nothing: Any = None
+    wrong: Any = ["input"]
+    made = builder(block("a", "It is {{elapsed_time}}."))
+    assert made.build_system_prompt("default", nothing).text == "It is {{elapsed_time}}."
+    assert made.resolve_prompt_by_id("a", "default", nothing).text == "It is {{elapsed_time}}."
+    with pytest.raises(ComposeError, match="must be values by their keys, not list"):
+        made.build_system_prompt("default", wrong)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import get_close_matches
-from typing import NoReturn, TypeAlias
+from typing import NoReturn, TypeAlias, cast
 
 from mentis.errors import ComposeError
 from mentis.ports.token_counter import TokenCounter
@@ -52,16 +52,20 @@ class BuilderBase:
         default_factory=dict[object, _Desk], init=False, repr=False, compare=False
     )
 
-    def tokens(self, built: BuiltText) -> dict[str, TokenCount]:
-        """What each told block costs, by its id."""
+    def count(self, text: str) -> TokenCount:
+        """What a text costs."""
         if self.counter is None:
             hint = "pass counter= to the builder"
             raise ComposeError("there is no counter to count tokens with", hint=hint)
+        return count(text, self.counter)
+
+    def tokens(self, built: BuiltText) -> dict[str, TokenCount]:
+        """What each told block costs, by its id."""
         texts = {
             trace.block: join_spans(span for span in built.spans if span.block == trace.block)
             for trace in built.told
         }
-        return {block: count(text, self.counter) for block, text in texts.items()}
+        return {block: self.count(text) for block, text in texts.items()}
 
     def _build(
         self,
@@ -88,6 +92,7 @@ class BuilderBase:
         variables: Variables,
         category: Category | None = None,
     ) -> Judge:
+        variables = given_variables(variables)
         desk = self._desks.get((purpose, variant, category))
         if desk is None:
             language = self.persona.language.strip().casefold()
@@ -129,6 +134,17 @@ class BuilderBase:
         close = get_close_matches(block_id, [block.id for block in self.library.blocks], n=1)
         hint = f"did you mean {close[0]!r}?" if close else "`mentis prompts list` shows them all"
         raise ComposeError(f"there is no block {block_id!r}", hint=hint, block=block_id)
+
+
+def given_variables(told: object) -> Variables:
+    """Values by their keys; None is none, as callers of the origin system are used to."""
+    if told is None:
+        return NO_VARIABLES
+    if not isinstance(told, Mapping):
+        kind = type(told).__name__
+        hint = "pass a dict, or leave it out"
+        raise ComposeError(f"runtime_vars must be values by their keys, not {kind}", hint=hint)
+    return cast("Variables", told)
 
 
 def _built(fates: Iterable[Fate], occasion: Occasion) -> BuiltText:

@@ -11,11 +11,19 @@ from typing import Literal, TypeAlias
 from mentis.values.block import Category
 from mentis.values.given import GivenText
 
-from .assembler import NO_VARIABLES, BuilderBase, Variables, built_messages
+from .assembler import (
+    NO_VARIABLES,
+    BuilderBase,
+    Variables,
+    built_messages,
+    given_variables,
+)
 from .built import BuiltMessages, BuiltText, PlanStep, StepPlan, SummaryPrompt
 from .fate import Fate, choose_in_groups
 from .input_ir import InputIr
+from .placeholders import Filling
 from .purposes import (
+    ALONE,
     ALONE_MESSAGES,
     APPEND,
     FIRST_ASSISTANT,
@@ -141,6 +149,16 @@ class Builder(BuilderBase):
         self._block(block_id)
         return self.resolve_prompt(block_id, variant, runtime_vars) or BuiltText()
 
+    def get_current_values(
+        self, variant: str = "default", runtime_vars: Variables = NO_VARIABLES
+    ) -> dict[str, Filling | None]:
+        """What every registered placeholder stands for now, and those that are given; None for
+        one that only an occasion gives.
+        """
+        given = given_variables(runtime_vars)
+        values = self._judge(ALONE, variant, given).values
+        return {key: values.get(key) for key in (*self.library.placeholders, *given)}
+
     def resolve_messages(
         self,
         block_id: str,
@@ -164,7 +182,7 @@ class Builder(BuilderBase):
         """All that asks for a summary of a talk; the word limit is registered with its key."""
         limit = self.library.placeholders.get("max_words")
         words = limit.default if max_words is None and limit else max_words
-        given = {**runtime_vars, "chat_text": chat_text, "max_words": words}
+        given = {**given_variables(runtime_vars), "chat_text": chat_text, "max_words": words}
         return SummaryPrompt(
             system=self.build_system_prompt(variant, given, "summary"),
             user=self._named("summary_user_prompt", variant, given),
@@ -201,9 +219,9 @@ class Builder(BuilderBase):
         """The system prompt of one stage of a tick; nothing where the owner has switched it off.
         With `status_window` given, what asks for the window comes after it.
         """
-        given = {**runtime_vars, block_id: "on"}
+        given = {**given_variables(runtime_vars), block_id: "on"}
         stage = self._named(block_id, variant, given)
-        if "status_window" not in runtime_vars or not stage.told:
+        if "status_window" not in given or not stage.told:
             return stage
         return self._several((block_id, *_TICK_WINDOW), variant, given)
 
@@ -221,4 +239,4 @@ class Builder(BuilderBase):
     ) -> BuiltText:
         """What asks for a field of a persona, made out of a few words."""
         block = self._block(f"spec_autofill_{spec_type}")
-        return self._named(block.id, variant, {**runtime_vars, "input": input})
+        return self._named(block.id, variant, {**given_variables(runtime_vars), "input": input})

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Self, TypeVar, cast
 
 from mentis.compose.builders import Builder
+from mentis.compose.built import BuiltMessages, BuiltText
 from mentis.compose.compose import Composition, compose
+from mentis.compose.history import add
 from mentis.disk.bounded import read_bounded
 from mentis.engines.estimate import EstimatingCounter
 from mentis.errors import BadInput, LibraryError, MentisError
@@ -26,18 +29,21 @@ from mentis.library.block_layer import shipped_content
 from mentis.library.edit import Edit, Editor
 from mentis.library.load import LoadedLibrary
 from mentis.library.overlay import merge_blocks
+from mentis.library.search import PLACEHOLDER, usages
 from mentis.settings.sources import load_settings
 from mentis.stores.files.home import Home, find_home
 from mentis.stores.files.secret import read_secret
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.revisions import SqliteRevisions
-from mentis.values.block import Block, Mode
+from mentis.values.block import Block, Category, Mode
 from mentis.values.json import JsonObject
 from mentis.values.library import Library
 from mentis.values.persona import Persona, Profile
 from mentis.values.recalled import RecalledContext, Stimulus
 
 from .effects import EditEffect, WordingInForce, effect_of, wording_in_force
+from .kinds import MODES, PARTS, BuiltPart, RequestKind, build_part, part_kind
+from .placeholders import PlaceholderUse, placeholder_use
 
 T = TypeVar("T")
 _SAMPLE = Stimulus("Hello!")
@@ -107,7 +113,7 @@ class Prompts(DatabaseHolder):
             block_id: block.overridden for block_id, block in merged.items() if block.overridden
         }
 
-    def builder(self, *, persona: str | None = None) -> Builder:
+    def builder(self, *, persona: str | None = None, mode: Mode = "chat") -> Builder:
         """The builders of single prompts, for one persona, now."""
         teller = self._teller(self._home.pick_persona(persona))
         return Builder(
@@ -116,9 +122,92 @@ class Prompts(DatabaseHolder):
             profile=teller.profile,
             now=self._clock.now(),
             counter=self._counter,
+            mode=mode,
             policies=self._settings.policies,
             secret=self._secret,
         )
+
+    def resolve(
+        self,
+        block_id: str,
+        *,
+        persona: str | None = None,
+        variant: str | None = None,
+        mode: Mode = "chat",
+        runtime_vars: Mapping[str, object] | None = None,
+    ) -> BuiltText | BuiltMessages:
+        """One block with its values, whatever its conditions say; `skipped` says what they do."""
+        block, builder = self.block(block_id), self.builder(persona=persona, mode=mode)
+        given = {**self._remembered(persona), **(runtime_vars or {})}
+        build = builder.resolve_prompt_by_id if block.type == "text" else builder.resolve_messages
+        return build(block.id, variant or self.route.variant, given)
+
+    def resolve_category(
+        self,
+        category: Category,
+        *,
+        persona: str | None = None,
+        variant: str | None = None,
+        mode: Mode = "chat",
+        runtime_vars: Mapping[str, object] | None = None,
+    ) -> dict[str, BuiltText | BuiltMessages]:
+        """Every block of a category with its values, by its id."""
+        ids = (one.id for one in self.loaded_library.library.blocks if one.category == category)
+        resolve = partial(self.resolve, persona=persona, variant=variant, mode=mode)
+        return {block_id: resolve(block_id, runtime_vars=runtime_vars) for block_id in ids}
+
+    def part(
+        self,
+        name: str,
+        *,
+        persona: str | None = None,
+        variant: str | None = None,
+        mode: Mode = "chat",
+        runtime_vars: Mapping[str, object] | None = None,
+    ) -> BuiltPart:
+        """Another prompt than the system prompt: one of `PARTS`, such as `summary`."""
+        given = {**self._remembered(persona), **(runtime_vars or {})}
+        builder = self.builder(persona=persona, mode=mode)
+        return build_part(builder, name, variant or self.route.variant, given)
+
+    def kinds(
+        self, *, persona: str | None = None, variant: str | None = None
+    ) -> tuple[RequestKind, ...]:
+        """Every kind of request side by side: the four modes of a turn, then the parts."""
+        chosen, builder = variant or self.route.variant, self.builder(persona=persona)
+        given = self._remembered(persona)
+        modes = (
+            _mode_kind(mode, self.preview(persona=persona, variant=chosen, mode=mode))
+            for mode in MODES
+        )
+        parts = (
+            part_kind(name, builder, build_part(builder, name, chosen, given)) for name in PARTS
+        )
+        return (*modes, *parts)
+
+    def placeholders(
+        self, *, persona: str | None = None, runtime_vars: Mapping[str, object] | None = None
+    ) -> tuple[PlaceholderUse, ...]:
+        """Every placeholder with what it stands for now and which blocks use it."""
+        library, owner = self.loaded_library.library, self.loaded_library.owner
+        given = {**self._remembered(persona), **(runtime_vars or {})}
+        values = self.builder(persona=persona).get_current_values(self.route.variant, given)
+        used = usages(library).by_key
+        return tuple(
+            placeholder_use(
+                key, library.placeholders.get(key), values.get(key), used.get(key, ()),
+                own=key in owner.placeholders,
+            )
+            for key in sorted({*library.placeholders, *used, *given})
+        )  # fmt: skip
+
+    def unknown_placeholders(self, text: str) -> tuple[str, ...]:
+        """Keys in a text that nothing registers: they are told as they stand."""
+        known = self.loaded_library.library.placeholders
+        return tuple(dict.fromkeys(k for k in PLACEHOLDER.findall(text) if k not in known))
+
+    def _remembered(self, persona: str | None) -> Mapping[str, object]:
+        return self._teller(self._home.pick_persona(persona)).remembered
 
     def preview(
         self,
@@ -267,3 +356,9 @@ def _bytes_of(path: Path) -> bytes:
 
 def _several(result: object) -> tuple[object, ...]:
     return cast("tuple[object, ...]", result) if isinstance(result, tuple) else (result,)
+
+
+def _mode_kind(mode: Mode, composed: Composition) -> RequestKind:
+    told = [trace for trace in composed.trace.blocks if trace.included]
+    total = add(*(trace.tokens for trace in told))
+    return RequestKind(mode, tuple(trace.block for trace in told), total)

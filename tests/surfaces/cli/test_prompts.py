@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
 import pytest
+
+from mentis.values.block import Block
 
 from .conftest import Mentis
 
@@ -274,6 +277,100 @@ def test_a_home_whose_profile_has_no_name_greets_by_the_registered_default(
     assert "The person you talk with\n\nLena" in shown
 
 
+def test_show_prints_every_field(mentis: Mentis, home: Home) -> None:
+    done = mentis("--home", home, "prompts", "show", "cortex_context")
+    assert "requires_any      cortex_memory, cortex_soul, cortex_relationship" in done.err
+    for field in fields(Block):
+        assert f"\n{field.name} " in f"\n{done.err}", field.name
+
+
+def test_one_block_is_shown_with_its_values(mentis: Mentis, home: Home) -> None:
+    show = ("prompts", "show", "--resolved", "--variant", "default")
+    done = mentis("--home", home, *show, "impersonation")
+    assert "You are Ada." in done.out
+    assert "{{char_name}}" not in done.out
+    given = mentis("--home", home, *show, "afterthought_followup", "--set", "elapsed_time=a day")
+    assert "(a day)" in given.out
+    assert "no value for {{inner_dialogue}}" in given.err
+    kept_out = mentis("--home", home, *show, "cortex_context")
+    assert "cortex_context: needs cortex_memory or cortex_soul" in kept_out.err
+
+
+def test_a_category_is_previewed_block_by_block(mentis: Mentis, home: Home) -> None:
+    done = mentis("--home", home, "prompts", "preview", "--category", "summary", "--variant", "x")
+    assert "--- summary_system_prompt ---" in done.out
+    assert "Ada and User" in done.out
+    assert mentis("--home", home, "prompts", "preview", "--category", "nope").code == 2
+    both = ("prompts", "preview", "--category", "summary", "--kinds")
+    assert mentis("--home", home, *both).code == 2
+
+
+def test_every_kind_of_request_stands_side_by_side_with_its_tokens(
+    mentis: Mentis, home: Home
+) -> None:
+    found: Any = mentis("--home", home, "prompts", "preview", "--kinds", "--json").json()
+    kinds = {kind["name"]: kind for kind in found}
+    assert {"chat", "beat", "delivery", "live", "summary", "title", "followup"} <= kinds.keys()
+    assert {f"autofill_{kind}" for kind in ("persona_type", "core_trait", "knowledge")} <= set(
+        kinds
+    )
+    assert kinds["title"]["blocks"] == ["session_title"]
+    assert kinds["beat"]["tokens"]["tokens"] > kinds["title"]["tokens"]["tokens"] > 50
+    assert "live" in kinds["live"]["blocks"]
+    assert "live" not in kinds["chat"]["blocks"]
+    shown = mentis("--home", home, "prompts", "preview", "--kinds")
+    assert "made of" in shown.out
+
+
+def test_any_kind_of_request_is_composed_and_rendered(mentis: Mentis, home: Home) -> None:
+    beat = mentis("--home", home, "compose", "Think.", "--mode", "beat")
+    assert "A moment of your own" in beat.out or "moment" in beat.out
+    part = mentis("--home", home, "compose", "--part", "autofill_scenario")
+    assert "{{input}}" in part.out
+    rendered: Any = mentis(
+        "--home", home, "render", "--part", "summary", "--provider", "openai-chat"
+    ).json()
+    assert [one["role"] for one in rendered["messages"]][:2] == ["system", "user"]
+    live: Any = mentis(
+        "--home", home, "render", "Hi", "--mode", "live", "--provider", "openai-chat"
+    ).json()
+    assert "spoken" in live["messages"][0]["content"]
+    wrong = mentis("--home", home, "compose", "--part", "sumary")
+    assert wrong.code == 2
+    assert "did you mean 'summary'?" in wrong.err
+    assert mentis("--home", home, "render", "--part", "sequence").code == 2
+
+
+def test_placeholders_are_listed_with_their_values_and_usages(mentis: Mentis, home: Home) -> None:
+    listed = ("prompts", "placeholder", "list")
+    found: Any = mentis("--home", home, *listed, "--json").json()
+    by_key = {one["key"]: one for one in found}
+    name = by_key["char_name"]
+    assert (name["value"], name["source"], name["origin"]) == ("Ada", "persona", "shipped")
+    assert "impersonation" in name["used_by"]
+    assert by_key["chat_text"]["value"] is None
+    given: Any = mentis("--home", home, *listed, "chat_text", "--set", "chat_text=x", "--json")
+    assert given.json()[0]["value"] == "x"
+    shown = mentis("--home", home, *listed)
+    assert "(given by its occasion)" in shown.out
+    assert mentis("--home", home, *listed, "nope").code == 2
+
+
+def test_a_placeholder_nobody_knows_needs_a_yes(mentis: Mentis, home: Home) -> None:
+    text = ("prompts", "edit", "style", "--text", "Hello {{chr_name}}.")
+    refused = mentis("--home", home, *text)
+    assert refused.code == 1
+    assert "{{chr_name}} is not registered" in refused.err
+    assert "did you mean 'char_name'?" in refused.err
+    assert "Hello" not in told(mentis, home)
+    assert mentis("--home", home, *text, "--yes").code == 0
+    assert "Hello {{chr_name}}." in told(mentis, home)
+    again = ("prompts", "edit", "style", "--text", "Bye {{chr_name}}.")
+    assert mentis("--home", home, *again).code == 0
+    new = ("prompts", "new", "mine", "--text", "Hello {{chr_nam}}.")
+    assert mentis("--home", home, *new).code == 1
+
+
 def test_search_finds_and_says_when_it_does_not(mentis: Mentis, home: Home) -> None:
     assert "constitution" in mentis("--home", home, "prompts", "search", "constitution").out
     nothing = mentis("--home", home, "prompts", "search", "xyzzy-plugh")
@@ -283,7 +380,7 @@ def test_search_finds_and_says_when_it_does_not(mentis: Mentis, home: Home) -> N
 def test_check_is_clean_as_shipped_and_reads_like_a_compiler(mentis: Mentis, home: Home) -> None:
     clean = mentis("--home", home, "prompts", "check")
     assert clean.code == 0, clean.out
-    mentis("--home", home, "prompts", "new", "typo", "--text", "Hello {{chr_name}}.")
+    mentis("--home", home, "prompts", "new", "typo", "--text", "Hello {{chr_name}}.", "--yes")
     warned = mentis("--home", home, "prompts", "check")
     assert f"{home}/prompts/typo.json:" in warned.out
     assert "did you mean 'char_name'?" in warned.out

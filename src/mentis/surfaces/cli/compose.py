@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
+from mentis.values.block import Mode
 from mentis.values.span import join_spans
 
 from .blocks import show_blocks, token_text
@@ -13,18 +16,22 @@ from .options import (
     given_message,
     home_option,
     home_path,
+    open_prompts,
     persona_option,
     reply_to_option,
     route_option,
     session_option,
 )
 from .output import emit, emit_json, json_option
+from .prompts_parts import mode_option, part_option, show_part
 
 
 @click.command(epilog='For example: mentis compose "Good morning!"')
 @click.argument("text", default="Hello!")
 @click.option("--all", "every", is_flag=True, help="List blocks of other prompts, too.")
 @click.option("--explain", is_flag=True, help="Show what of tools and memories stays, and why.")
+@mode_option
+@part_option
 @attach_option
 @reply_to_option
 @persona_option
@@ -42,20 +49,28 @@ def compose(  # noqa: PLR0913  # each flag has its own name
     session: str,
     every: bool,
     explain: bool,
+    mode: Mode,
+    part: str | None,
     as_json: bool,
 ) -> None:
     """Show what the model would be told, block by block, and why.
 
     Nothing is sent. TEXT stands for the message; the conversation so far is taken into account.
     With --explain: which tools are declared and which only told of, which memories keep their
-    place, what changing that would cost and gain, and the scores behind it.
+    place, what changing that would cost and gain, and the scores behind it. With --part: a prompt
+    for another occasion; `mentis prompts preview --kinds` lists them.
     """
     from mentis.app.agent import Agent
     from mentis.codec.forms import to_object
 
+    if part is not None:
+        with open_prompts(route) as prompts:
+            show_part(prompts.part(part, persona=persona, mode=mode), as_json=as_json)
+        return
     agent = Agent.open(home_path(), persona=persona, route=route)
     try:
-        composed = agent.compose(given_message(text, attached, reply_to), session=session)
+        message = replace(given_message(text, attached, reply_to), mode=mode)
+        composed = agent.compose(message, session=session)
     finally:
         agent.close()
     if as_json:

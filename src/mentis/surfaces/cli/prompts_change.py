@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from mentis.errors import BadInput
+from mentis.library.problems import did_you_mean
+from mentis.library.search import block_keys
 from mentis.values.block import Block, Variant
 
 from .options import given_text, home_option, open_prompts, persona_option, route_option
-from .output import emit_json, json_option, say
+from .output import emit_json, json_option, say, table
 
 if TYPE_CHECKING:
     from mentis.library.edit import Edit, Editor
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 words_option = click.option(
     "-m", "--words", default="", metavar="TEXT", help="Why: kept with the revision."
 )
+yes_option = click.option("--yes", is_flag=True, help="Also with placeholders nobody knows.")
 force_option = click.option("--force", is_flag=True, help="Also where it touches the constitution.")
 id_argument = click.argument("block_id", metavar="ID")
 
@@ -107,6 +111,7 @@ def _told(effect: EditEffect, *, several: bool) -> str:
 @click.option("--rename", metavar="ID", help="Give a block of yours another id.")
 @click.option("--move", metavar="FILE", help="Keep it in another domain file.")
 @click.option("--expected", type=int, metavar="N", help="Only if this is the newest revision.")
+@yes_option
 @force_option
 @words_option
 @persona_option
@@ -126,6 +131,7 @@ def edit(  # noqa: PLR0913  # one parameter an option
     rename: str | None,
     move: str | None,
     expected: int | None,
+    yes: bool,
     force: bool,
     words: str,
     persona: str | None,
@@ -158,6 +164,7 @@ def edit(  # noqa: PLR0913  # one parameter an option
             # Whoever saves while the editor is open is not overwritten.
             expected = len(prompts.editor.history(block_id)) if expected is None else expected
             wording = _in_editor(block, variant)
+        _confirm_unknown(prompts, wording, block, yes=yes)
         variants = None if wording is None else {variant: _wording(block.type, wording)}
         return apply(
             prompts,
@@ -167,6 +174,26 @@ def edit(  # noqa: PLR0913  # one parameter an option
             persona=persona,
             as_json=as_json,
             worded=None if variants is None else block_id,
+        )
+
+
+def _confirm_unknown(
+    prompts: Prompts, wording: str | None, block: Block | None, *, yes: bool
+) -> None:
+    """A key that nothing registers is more often a slip than meant: it needs a yes."""
+    before = set(block_keys(block)) if block else set[str]()
+    unknown = [key for key in prompts.unknown_placeholders(wording or "") if key not in before]
+    if not unknown or yes:
+        return
+    known = prompts.loaded_library.library.placeholders
+    named = ", ".join(f"{{{{{key}}}}}" for key in unknown)
+    meant = " ".join(filter(None, (did_you_mean(key, known) for key in unknown)))
+    if sys.stdin.isatty() and not click.confirm(f"{named} is not registered; save all the same?"):
+        raise click.Abort
+    if not sys.stdin.isatty():
+        raise BadInput(
+            f"{named} is not registered, and would be told as it stands; nothing was saved",
+            hint=f"{meant} or say --yes".strip() if meant else "correct it, or say --yes",
         )
 
 
@@ -230,6 +257,7 @@ def _in_editor(block: Block, variant: str) -> str:
 @click.option("--position", metavar="NAME", help="Where in the target; by default the target.")
 @click.option("--order", default=9999, show_default=True, type=float, help="Its place.")
 @click.option("--set", "given", multiple=True, metavar="FIELD=JSON", help="Any other setting.")
+@yes_option
 @force_option
 @words_option
 @home_option
@@ -245,6 +273,7 @@ def new(  # noqa: PLR0913  # one parameter an option
     position: str | None,
     order: float,
     given: tuple[str, ...],
+    yes: bool,
     force: bool,
     words: str,
     as_json: bool,
@@ -260,8 +289,10 @@ def new(  # noqa: PLR0913  # one parameter an option
         "enabled": True,
         **dict(_setting(item) for item in given),
     }
-    wording = _wording(meta["type"], given_text(text, from_file) or "")
+    said = given_text(text, from_file) or ""
+    wording = _wording(meta["type"], said)
     with open_prompts() as prompts:
+        _confirm_unknown(prompts, said, None, yes=yes)
         apply(
             prompts,
             lambda editor: editor.create(
@@ -335,7 +366,47 @@ def _place(item: str) -> tuple[str, float]:
 
 @click.group()
 def placeholder() -> None:
-    """Make and remove placeholders of your own."""
+    """See what placeholders stand for; make and remove placeholders of your own."""
+
+
+@placeholder.command("list", epilog="For example: mentis prompts placeholder list --set input=hi")
+@click.argument("key", required=False)
+@click.option("--set", "given", multiple=True, metavar="KEY=VALUE", help="A runtime value.")
+@persona_option
+@route_option
+@home_option
+@json_option
+def list_placeholders(
+    key: str | None, *, given: tuple[str, ...], persona: str | None, route: str, as_json: bool
+) -> None:
+    """List every placeholder: its value now, where that comes from, and the blocks that use it.
+
+    One without a value is given by its occasion, such as the talk a summary is made of.
+    """
+    from mentis.codec.forms import to_object
+
+    values = {name: str(value) for name, value in map(_setting, given)}
+    with open_prompts(route) as prompts:
+        found = prompts.placeholders(persona=persona, runtime_vars=values)
+    found = tuple(one for one in found if key in (None, one.key))
+    if not found:
+        raise click.BadParameter(f"there is no placeholder {key!r}", param_hint="KEY")
+    if as_json:
+        emit_json([to_object(one) for one in found])
+        return
+    rows = [
+        (one.key, _brief(one.value), one.source or one.phase or "-", one.origin, one.used_by)
+        for one in found
+    ]
+    names = ("placeholder", "value now", "from", "whose", "used by")
+    table(names, [(*row[:4], " ".join(row[4]) or "-") for row in rows])
+
+
+def _brief(value: str | None) -> str:
+    if value is None:
+        return "(given by its occasion)"
+    line = " ".join(value.split())
+    return f"{line[:59]}…" if len(line) > 60 else line or "(empty)"
 
 
 @placeholder.command(

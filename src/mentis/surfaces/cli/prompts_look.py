@@ -2,22 +2,49 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast, get_args
 
 import click
 
-from mentis.values.block import Block, pick_variant
+from mentis.values.block import Block, Category, Mode, pick_variant
 from mentis.values.span import Span
 
 from .blocks import show_blocks, token_text
-from .options import home_option, open_prompts, persona_option
+from .options import home_option, open_prompts, persona_option, route_option
 from .output import emit, emit_json, json_option, say, table
-from .prompts_parts import PARTS, show_part
+from .prompts_parts import mode_option, part_option, show_category, show_kinds, show_part
 
 if TYPE_CHECKING:
     from mentis.values.location import Problem
 
-_MODES = click.Choice(["chat", "beat", "delivery", "live"])
+_SHOWN = (
+    "id",
+    "name",
+    "description",
+    "category",
+    "type",
+    "target",
+    "position",
+    "order",
+    "enabled",
+    "tags",
+    "variant_condition",
+    "requires_any",
+    "requires_all",
+    "requires_none",
+    "modes",
+    "group",
+    "stability",
+    "trust",
+    "priority",
+    "max_tokens",
+    "required",
+    "keep_with",
+    "origin",
+    "file",
+    "extra",
+    "owned",
+)
 
 
 @click.command("list", epilog="For example: mentis prompts list --category persona")
@@ -70,29 +97,64 @@ def _tell_problems(problems: tuple[Problem, ...]) -> None:
 
 @click.command(epilog="For example: mentis prompts show constitution --variant compact")
 @click.argument("block_id", metavar="ID")
-@click.option("--variant", default="default", show_default=True, metavar="NAME", help="Wording.")
+@click.option("--variant", metavar="NAME", help="Wording; `default`, or resolved the route's.")
 @click.option("--language", default="english", show_default=True, metavar="NAME", help="Language.")
+@click.option("--resolved", is_flag=True, help="The text with its values, for the persona.")
+@click.option("--set", "given", multiple=True, metavar="KEY=VALUE", help="A runtime value.")
+@mode_option
+@persona_option
+@route_option
 @home_option
 @json_option
-def show(block_id: str, variant: str, language: str, *, as_json: bool) -> None:
-    """Show one block: its settings and its text as it stands, placeholders included."""
-    from mentis.codec.forms import to_object
+def show(  # noqa: PLR0913  # one parameter an option
+    block_id: str,
+    *,
+    variant: str | None,
+    language: str,
+    resolved: bool,
+    given: tuple[str, ...],
+    mode: Mode,
+    persona: str | None,
+    route: str,
+    as_json: bool,
+) -> None:
+    """Show one block: its settings and its text as it stands, placeholders included.
 
-    with open_prompts() as prompts:
+    With --resolved: the text alone, as it would be told to the persona on the route, whatever its
+    conditions say; what would keep it out, and which placeholders have no value, is told beside.
+    """
+    from mentis.codec.forms import to_object
+    from mentis.library.search import block_keys
+
+    with open_prompts(route) as prompts:
+        if resolved:
+            values = dict(_pair(item) for item in given)
+            choice = {"persona": persona, "variant": variant}
+            made = prompts.resolve(block_id, **choice, mode=mode, runtime_vars=values)
+            show_part(made, as_json=as_json)
+            return
         block = prompts.block(block_id)
         changed = prompts.overridden_fields().get(block_id, ())
     if as_json:
         emit_json({**to_object(block), "overridden": changed})
         return
+    variant = variant or "default"
     wording = pick_variant(block, variant, language)
-    for name in ("name", "description", "category", "target", "position", "order", "enabled"):
-        say(f"{name:12} {getattr(block, name)}")
-    say(f"{'variants':12} {', '.join(block.variants)}")
-    say(f"{'changed':12} {', '.join(changed) or 'nothing'}\n")
+    for name in _SHOWN:
+        say(f"{name:17} {_value(getattr(block, name))}")
+    say(f"{'placeholders':17} {', '.join(block_keys(block)) or '-'}")
+    say(f"{'variants':17} {', '.join(block.variants)}")
+    say(f"{'changed':17} {', '.join(changed) or 'nothing'}\n")
     if wording is None:
         say(f"(no wording for variant {variant})")
         return
     emit(wording.content or "\n".join(f"[{m.role}] {m.content}" for m in wording.messages))
+
+
+def _value(value: object) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(str, cast("tuple[object, ...]", value))) or "-"
+    return "-" if value in (None, "", {}) else str(value)
 
 
 @click.command(epilog="For example: mentis prompts search honest")
@@ -161,41 +223,53 @@ def check(*, as_json: bool) -> int:
 
 @click.command(epilog="For example: mentis prompts preview --variant default --mode chat")
 @click.option("--variant", metavar="NAME", help="Wording; by default the one the route wants.")
-@click.option("--mode", type=_MODES, default="chat", show_default=True, help="What it is for.")
+@mode_option
 @click.option("--set", "given", multiple=True, metavar="KEY=VALUE", help="A runtime value.")
-@click.option("--part", type=click.Choice(PARTS), help="Another prompt than the system prompt.")
+@part_option
+@click.option("--category", metavar="NAME", help="Every block of this category, resolved.")
+@click.option("--kinds", is_flag=True, help="Every kind of request side by side, with tokens.")
 @persona_option
+@route_option
 @home_option
 @json_option
-def preview(  # one parameter an option
-    variant: str | None,
-    mode: str,
-    persona: str | None,
+def preview(  # noqa: PLR0913  # one parameter an option
     *,
+    variant: str | None,
+    mode: Mode,
+    persona: str | None,
+    route: str,
     given: tuple[str, ...],
     part: str | None,
+    category: str | None,
+    kinds: bool,
     as_json: bool,
 ) -> None:
     """Show the assembled prompt with its block boundaries, tokens and what is absent and why.
 
     It is what a turn would tell now, persona memory included. --part shows what is made for other
     occasions: what is appended, the first message, injected dialogue, the order of messages, the
-    prefill, the prompts of a summary, an afterthought and an autofill.
+    prefill, the prompts of a summary, an afterthought and an autofill. --kinds lists them all.
     """
     from mentis.codec.forms import to_object
 
+    if sum((part is not None, category is not None, kinds)) > 1:
+        raise click.UsageError("--part, --category and --kinds exclude each other")
     values = dict(_pair(item) for item in given)
-    with open_prompts() as prompts:
-        if part is not None:
-            builder = prompts.builder(persona=persona)
-            show_part(builder, part, variant or prompts.route.variant, values, as_json=as_json)
+    choice = {"persona": persona, "variant": variant}
+    with open_prompts(route) as prompts:
+        if kinds:
+            show_kinds(prompts.kinds(**choice), as_json=as_json)
             return
-        composed = prompts.preview(
-            persona=persona,
-            variant=variant,
-            mode=mode,  # pyright: ignore[reportArgumentType]  # one of _MODES
-            runtime_vars=values,
-        )
+        if part is not None:
+            made = prompts.part(part, **choice, mode=mode, runtime_vars=values)
+            show_part(made, as_json=as_json)
+            return
+        if category is not None:
+            known = require_category(category)
+            found = prompts.resolve_category(known, **choice, mode=mode, runtime_vars=values)
+            show_category(found, as_json=as_json)
+            return
+        composed = prompts.preview(**choice, mode=mode, runtime_vars=values)
     if as_json:
         emit_json(to_object(composed))
         return
@@ -205,6 +279,13 @@ def preview(  # one parameter an option
     show_blocks(composed.trace)
     total = composed.trace.tokens["system"]
     say(f"{token_text(total)} tokens in the lasting part, variant {composed.trace.variant}")
+
+
+def require_category(name: str) -> Category:
+    known = get_args(Category)
+    if name not in known:
+        raise click.BadParameter(f"{name!r} is none of {', '.join(known)}", param_hint="--category")
+    return cast("Category", name)
 
 
 def _pair(item: str) -> tuple[str, str]:

@@ -1,40 +1,35 @@
-"""Prompts for other occasions than a turn's system prompt, shown one at a time."""
+"""Prompts for other occasions than a turn's system prompt, shown one at a time or side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
-from .output import emit, emit_json, say
+import click
+
+from mentis.values.block import Mode
+
+from .blocks import token_text
+from .output import emit, emit_json, say, table
 
 if TYPE_CHECKING:
-    from mentis.compose.builders import Builder
+    from collections.abc import Mapping
+
+    from mentis.compose.built import BuiltMessages, BuiltText
+    from mentis.prompts.kinds import RequestKind
     from mentis.values.value import Value
 
-Given = Mapping[str, object]
-
-_MAKERS: dict[str, Callable[[Builder, str, Given], Value]] = {
-    "append": lambda b, variant, given: b.get_system_prompt_append(variant, given),
-    "prefill": lambda b, variant, given: b.build_prefill(variant, given),
-    "first": lambda b, variant, given: b.get_first_assistant_content(variant, given),
-    "dialog": lambda b, variant, given: b.get_dialog_injections(variant, given),
-    "sequence": lambda b, variant, given: b.get_chat_message_sequence(variant, given),
-    "summary": lambda b, variant, given: b.build_summary(
-        str(given.get("chat_text", "{{chat_text}}")), variant=variant
-    ),
-    "afterthought": lambda b, variant, given: b.build_afterthought_inner_dialogue(variant, given),
-    "followup": lambda b, variant, given: b.build_afterthought_followup(variant, given),
-    "autofill": lambda b, variant, given: b.build_spec_autofill_prompt(
-        "core_trait", str(given.get("input", "{{input}}")), variant
-    ),
-}
-PARTS = tuple(_MAKERS)
+MODES: tuple[Mode, ...] = ("chat", "beat", "delivery", "live")
+mode_option = click.option(
+    "--mode", type=click.Choice(MODES), default="chat", show_default=True, help="What it is for."
+)
+part_option = click.option(
+    "--part", metavar="NAME", help="Another prompt than the system prompt: summary, title, ..."
+)
 
 
-def show_part(builder: Builder, part: str, variant: str, given: Given, *, as_json: bool) -> None:
+def show_part(made: Value, *, as_json: bool) -> None:
     from mentis.codec.forms import to_object
 
-    made = _MAKERS[part](builder, variant, given)
     told = to_object(made)
     if as_json:
         emit_json(told)
@@ -50,3 +45,29 @@ def show_part(builder: Builder, part: str, variant: str, given: Given, *, as_jso
         emit(f"{step.order:g} {step.id} ({step.position})")
     for block in getattr(made, "skipped", ()):
         say(f"{block.block}: {block.reason}")
+    for gap in getattr(made, "unresolved", ()):
+        say(f"no value for {{{{{gap.placeholder}}}}} in {gap.block}: {gap.policy}")
+
+
+def show_category(found: Mapping[str, BuiltText | BuiltMessages], *, as_json: bool) -> None:
+    from mentis.codec.forms import to_object
+
+    if as_json:
+        emit_json({block_id: to_object(made) for block_id, made in found.items()})
+        return
+    for block_id, made in found.items():
+        emit(f"\n--- {block_id} ---")
+        show_part(made, as_json=False)
+
+
+def show_kinds(kinds: tuple[RequestKind, ...], *, as_json: bool) -> None:
+    from mentis.codec.forms import to_object
+
+    if as_json:
+        emit_json([to_object(kind) for kind in kinds])
+        return
+    rows = [
+        (kind.name, token_text(kind.tokens), str(len(kind.blocks)), " ".join(kind.blocks))
+        for kind in kinds
+    ]
+    table(("kind", "tokens", "blocks", "made of"), rows, right=("tokens", "blocks"))

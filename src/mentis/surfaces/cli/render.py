@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from mentis.facts.ability import WIRES
+from mentis.values.block import Mode
 from mentis.values.rendering import Rendering
 from mentis.values.route import Backend, Route
 
@@ -17,6 +18,7 @@ from .options import (
     given_message,
     home_option,
     home_path,
+    open_prompts,
     persona_option,
     reply_to_option,
     route_option,
@@ -25,10 +27,12 @@ from .options import (
 )
 from .output import emit_json, json_option, table
 from .plan import show_plan
+from .prompts_parts import mode_option, part_option
 
 if TYPE_CHECKING:
     from mentis.values.caching import Forecast
     from mentis.values.options import CallOptions
+    from mentis.values.request import PromptRequest
 
 _BACKENDS: dict[str, Backend] = {
     "openai-chat": "openai",
@@ -59,6 +63,8 @@ _BACKENDS: dict[str, Backend] = {
     help="With --plan: an earlier --body or --json, to name what differs and what that costs.",
 )
 @click.option("--map", "source_map", is_flag=True, help="Print which span each byte came from.")
+@mode_option
+@part_option
 @attach_option
 @reply_to_option
 @set_option
@@ -82,12 +88,15 @@ def render(  # noqa: PLR0913  # one parameter for each option
     plan: bool,
     previous: BinaryIO | None,
     source_map: bool,
+    mode: Mode,
+    part: str | None,
     as_json: bool,
 ) -> None:
     """Show the exact payload that would be sent.
 
     Nothing is sent. --json adds the digest, the map, the losses and the cache plan, counted and
-    priced, to the payload. Tokens with a ~ are estimated.
+    priced, to the payload. Tokens with a ~ are estimated. --mode is for another turn than one of
+    a chat, --part for a prompt of its own, such as that of a summary.
     """
     from mentis.app.agent import Agent
     from mentis.facts.abilities import wire_of
@@ -98,8 +107,11 @@ def render(  # noqa: PLR0913  # one parameter for each option
         raise click.UsageError("--model needs a name")
     agent = Agent.open(home_path(), persona=persona, route=route)
     try:
-        message = given_message(text, attached, reply_to)
-        request = agent.compose(message, session=session, options=options).request
+        message = replace(given_message(text, attached, reply_to), mode=mode)
+        if part is None:
+            request = agent.compose(message, session=session, options=options).request
+        else:
+            request = _part_request(part, persona, route, mode)
         chosen = _route(agent.route, provider, model)
         chosen = chosen.calling(options) if options else chosen
         rendering = render_for(provider or wire_of(chosen), request, chosen)
@@ -118,6 +130,13 @@ def render(  # noqa: PLR0913  # one parameter for each option
         _show_map(rendering)
     else:
         emit_json(rendering.payload)
+
+
+def _part_request(part: str, persona: str | None, route: str, mode: Mode) -> PromptRequest:
+    from mentis.prompts.kinds import part_request
+
+    with open_prompts(route) as prompts:
+        return part_request(part, prompts.part(part, persona=persona, mode=mode))
 
 
 def _check_asked(*, body: bool, planned: bool, mapped: bool, json: bool) -> None:
