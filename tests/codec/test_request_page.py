@@ -7,7 +7,8 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-from mentis.codec.forms import from_json, schema_of, to_json
+from mentis.codec import from_json, to_json  # as the page says
+from mentis.codec.forms import schema_of
 from mentis.codec.request_check import check_request
 from mentis.values.request import PromptRequest
 

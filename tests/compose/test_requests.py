@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from dataclasses import replace
 from datetime import datetime
@@ -18,7 +19,7 @@ from mentis.library.load import load_shipped
 from mentis.values.part import MediaPart, TextPart
 from mentis.values.persona import Persona, Profile
 from mentis.values.recalled import RecalledContext, Stimulus
-from mentis.values.request import PromptRequest, ReplyTo, RuntimeContext
+from mentis.values.request import PromptRequest, ReplyTo, RuntimeContext, ToolChoice
 from mentis.values.span import Span, join_spans
 from mentis.values.stability import Stability
 from mentis.values.surroundings import Person, Surroundings
@@ -272,6 +273,29 @@ def test_the_old_form_warns_and_holds_the_typed_request() -> None:
     assert json.loads(json.dumps(rest)) == rest
     with pytest.raises(BadInput, match="holds no request"):
         as_request({"instructions": "x"})
+
+
+def test_the_old_form_takes_what_the_new_one_takes() -> None:
+    old, new = (
+        {name: one.default for name, one in inspect.signature(made).parameters.items()}
+        for made in (RequestBuilder.build_json_prompt, RequestBuilder.build_prompt_request)
+    )
+    assert old == new
+    picture = MediaPart("document", "text/plain", data=b"a note", name="note.txt")
+    recalled = replace(HELLO, tools=TOOLS)
+    with pytest.warns(DeprecationWarning, match="build_prompt_request"):
+        prompt = builder().build_json_prompt(
+            recalled,
+            attachments=(picture,),
+            reply_to=ReplyTo("Before", "Al"),
+            allowed_actions=(),
+            tool_choice=ToolChoice("none"),
+        )
+    request = as_request(prompt)
+    assert request.attachments == (picture,)
+    assert request.reply_to == ReplyTo("Before", "Al")
+    assert request.tool_declarations == ()
+    assert request.tool_choice == ToolChoice("none")
 
 
 def test_every_kind_of_request_comes_back_from_its_json_form() -> None:

@@ -166,7 +166,7 @@ class RequestBuilder:
         )
         return composed.request.system_instruction
 
-    def build_json_prompt(
+    def build_json_prompt(  # noqa: PLR0913  # what the new one takes
         self,
         recalled: RecalledContext,
         *,
@@ -174,6 +174,10 @@ class RequestBuilder:
         mode: Mode = "chat",
         surroundings: Surroundings = NOWHERE,
         runtime_ctx: RuntimeContext = PLAIN,
+        attachments: tuple[MediaPart, ...] = (),
+        reply_to: ReplyTo | None = None,
+        allowed_actions: Collection[str] | None = None,
+        tool_choice: ToolChoice | None = None,
     ) -> dict[str, object]:
         """Deprecated: the origin's dict around a typed request. Use `build_prompt_request`."""
         message = "build_json_prompt is deprecated; use build_prompt_request"
@@ -184,6 +188,10 @@ class RequestBuilder:
             mode=mode,
             surroundings=surroundings,
             runtime_ctx=runtime_ctx,
+            attachments=attachments,
+            reply_to=reply_to,
+            allowed_actions=allowed_actions,
+            tool_choice=tool_choice,
         )
         return as_json_prompt(composed.request)
 
