@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import warnings
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -258,6 +259,23 @@ def test_an_answered_message_without_words_is_named_as_such() -> None:
 def test_what_cannot_be_sent_is_refused() -> None:
     with pytest.raises(BadInput, match="neither"):
         builder().build_prompt_request(HELLO, attachments=(MediaPart("image", "image/png"),))
+
+
+def test_the_old_name_of_a_beat_is_taken_and_no_other() -> None:
+    old, new = (
+        builder().build_prompt_request(HELLO, mode=mode, runtime_ctx=RuntimeContext(beat_type="x"))
+        for mode in ("grillo", "beat")
+    )
+    assert old == new
+    assert old.request.mode == "beat"
+    for made in (
+        lambda: builder().build_prompt_request(HELLO, mode="cricket"),  # pyright: ignore[reportArgumentType]
+        lambda: builder().build_json_prompt(HELLO, mode="cricket"),  # pyright: ignore[reportArgumentType]
+    ):
+        with warnings.catch_warnings(), pytest.raises(BadInput, match="no mode 'cricket'") as error:
+            warnings.simplefilter("ignore")
+            made()
+        assert "grillo" in str(error.value.hint)
 
 
 def test_the_old_form_warns_and_holds_the_typed_request() -> None:

@@ -134,7 +134,7 @@ def test_each_rule_has_its_own_code_and_every_finding_a_rule() -> None:
         ({"position": "top"}, "prompt-bad-value"),
         ({"type": "texts"}, "prompt-bad-value"),
         ({"enabled": "yes"}, "prompt-bad-value"),
-        ({"modes": ["grillo"]}, "prompt-bad-value"),
+        ({"modes": ["cricket"]}, "prompt-bad-value"),
         ({"domain_file": "../own.json"}, "prompt-unsafe-file"),
         ({"domain_file": "/own.json"}, "prompt-unsafe-file"),
         ({"domain_file": "_own.json"}, "prompt-unsafe-file"),

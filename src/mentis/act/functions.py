@@ -27,7 +27,7 @@ from mentis.errors import (
 from mentis.ports.act_handler import ActHandler
 from mentis.values.act import ActCall, ActSpec, Scope
 from mentis.values.action import Outcome, OutcomeState
-from mentis.values.block import Mode
+from mentis.values.block import Mode, OldMode, mode_named
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trust import Trust
 
@@ -58,7 +58,7 @@ class ActOptions:
     timeout_seconds: float = 60.0
     concurrency: int = 0
     endpoint: str = ""
-    modes: tuple[Mode, ...] = ()
+    modes: tuple[Mode | OldMode, ...] = ()
     strict: bool | None = None
     trusted: bool = False
 
@@ -162,7 +162,7 @@ def act(
     timeout_seconds: float = 60.0,
     concurrency: int = 0,
     endpoint: str = "",
-    modes: tuple[Mode, ...] = (),
+    modes: tuple[Mode | OldMode, ...] = (),
     strict: bool | None = None,
     trusted: bool = False,
 ) -> Callable[[Callable[P, R]], FunctionAct[P, R]]: ...
@@ -240,7 +240,7 @@ def _spec(
         declaration,
         options.scope,
         endpoint=options.endpoint,
-        modes=tuple(options.modes),
+        modes=tuple([mode_named(name) for name in options.modes]),
         timeout_seconds=options.timeout_seconds,
         concurrency=options.concurrency,
         trusted=options.trusted,

@@ -112,6 +112,7 @@ from mentis.turn.turn import (
 from mentis.turn.turn_context import TurnContext
 from mentis.values.action import Outcome
 from mentis.values.assembly import AssembledPrompt
+from mentis.values.block import mode_named
 from mentis.values.caching import CacheReconciliation, Forecast
 from mentis.values.cognition import Sense
 from mentis.values.entry import Entry, Verdict
@@ -1173,6 +1174,7 @@ class Agent:
             given,
             author=given.author or ("" if given.from_guest else self._parts.who.profile.name),
             attachments=read_attachments(given.attachments, limits),
+            mode=mode_named(given.mode),
         )
         if stimulus.attachments:
             check_request(

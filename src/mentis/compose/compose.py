@@ -9,7 +9,7 @@ from functools import partial
 
 from mentis.errors import ComposeError
 from mentis.ports.token_counter import TokenCounter
-from mentis.values.block import Mode
+from mentis.values.block import Mode, OldMode, mode_named
 from mentis.values.library import Library
 from mentis.values.part import MediaPart
 from mentis.values.persona import Persona, Profile
@@ -64,7 +64,7 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     history: tuple[Turn, ...],
     now: datetime,
     variant: str,
-    mode: Mode = "chat",
+    mode: Mode | OldMode = "chat",
     runtime_vars: Mapping[str, object] = _NOTHING,
     policies: Policies = KEEP,
     computed: Mapping[str, ComputedPlaceholder] = SHIPPED,
@@ -86,6 +86,7 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     says what goes first; the steps so far, the `continuation`, never do. The home's `secret` makes
     the marks around outside text; an older Mentis told results without (`fences_results`).
     """
+    mode = mode_named(mode)
     occasion = Occasion(variant, persona.language.strip().casefold(), mode, policies=policies)
     memo = memo_for(occasion, library, persona, profile, computed, counter, secret)
     facts = Facts(persona, profile, now, occasion.language, library.words, secret)

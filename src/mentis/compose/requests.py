@@ -18,7 +18,7 @@ from typing import cast
 from mentis.codec.request_check import check_request
 from mentis.errors import BadInput, ComposeError
 from mentis.ports.token_counter import TokenCounter
-from mentis.values.block import Mode
+from mentis.values.block import Mode, OldMode, mode_named
 from mentis.values.library import Library
 from mentis.values.part import MediaPart
 from mentis.values.persona import Persona, Profile
@@ -66,7 +66,7 @@ class RequestBuilder:
         recalled: RecalledContext,
         *,
         history: Iterable[Turn | str] = (),
-        mode: Mode = "chat",
+        mode: Mode | OldMode = "chat",
         surroundings: Surroundings = NOWHERE,
         runtime_ctx: RuntimeContext = PLAIN,
         attachments: tuple[MediaPart, ...] = (),
@@ -79,6 +79,7 @@ class RequestBuilder:
         History comes as turns, or as lines of a chat log. A line that is none, a tool that is not
         allowed and whatever the mode does not get are among the cuts of the trace.
         """
+        mode = mode_named(mode)
         if mode == "chat" and runtime_ctx.beat_type:
             raise ComposeError(
                 f"beat_type is {runtime_ctx.beat_type!r}, but this is a chat",
@@ -171,7 +172,7 @@ class RequestBuilder:
         recalled: RecalledContext,
         *,
         history: Iterable[Turn | str] = (),
-        mode: Mode = "chat",
+        mode: Mode | OldMode = "chat",
         surroundings: Surroundings = NOWHERE,
         runtime_ctx: RuntimeContext = PLAIN,
         attachments: tuple[MediaPart, ...] = (),

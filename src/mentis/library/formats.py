@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel
 
-from mentis.values.block import Category, Mode, Position, Target
+from mentis.values.block import Category, Mode, Position, Target, current_mode_name
 from mentis.values.stability import Stability
 from mentis.values.trust import Trust
 
@@ -15,6 +15,7 @@ _Stability: TypeAlias = Annotated[Stability, Field(strict=False)]
 _Trust: TypeAlias = Annotated[Trust, Field(strict=False)]
 # A plain file name: no folder, no drive, not hidden, not one of the `_meta` kind.
 _FileName: TypeAlias = Annotated[str, Field(pattern=r"^[^\W_][\w.-]*\.json$")]
+_Mode: TypeAlias = Annotated[Mode, BeforeValidator(current_mode_name)]
 _Key: TypeAlias = Annotated[str, Field(pattern=r"^\w+$")]
 
 # A default that is made anew costs less than one that is copied.
@@ -44,7 +45,7 @@ class BlockEntry(FileEntry):
     requires_any: list[str] = _NONE
     requires_all: list[str] = _NONE
     requires_none: list[str] = _NONE
-    modes: list[Mode] = Field(default_factory=list[Mode])
+    modes: list[_Mode] = Field(default_factory=list[_Mode])
     group: str | None = None
     stability: _Stability | None = None
     trust: _Trust = Trust.OWNER

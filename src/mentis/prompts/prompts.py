@@ -35,7 +35,7 @@ from mentis.stores.files.home import Home, find_home
 from mentis.stores.files.secret import read_secret
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.revisions import SqliteRevisions
-from mentis.values.block import Block, Category, Mode
+from mentis.values.block import Block, Category, Mode, OldMode
 from mentis.values.json import JsonObject
 from mentis.values.library import Library
 from mentis.values.persona import Persona, Profile
@@ -214,7 +214,7 @@ class Prompts(DatabaseHolder):
         *,
         persona: str | None = None,
         variant: str | None = None,
-        mode: Mode = "chat",
+        mode: Mode | OldMode = "chat",
         runtime_vars: Mapping[str, object] | None = None,
     ) -> Composition:
         """The prompt as it would be told now, with the fate of every block. Nothing is sent."""
@@ -318,7 +318,7 @@ class Prompts(DatabaseHolder):
         teller: _Teller,
         *,
         variant: str | None = None,
-        mode: Mode = "chat",
+        mode: Mode | OldMode = "chat",
         given: Mapping[str, object] | None = None,
     ) -> Composition:
         return compose(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Literal, TypeAlias, get_args
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from mentis.act.budget import ActBudget
 from mentis.act.builtin.table import BUILT_IN
 from mentis.act.gate import GateRules
 from mentis.values.act import Policy, Scope
-from mentis.values.block import Mode
+from mentis.values.block import Mode, current_mode_name
 
 from .section import SettingsSection
 
@@ -148,7 +148,8 @@ class OverrideSettings(SettingsSection):
         bool | None, Field(description="Whether doing it twice is like doing it once.")
     ] = None
     modes: Annotated[
-        tuple[Mode, ...], Field(description="Where it may be used; empty: wherever its scope may.")
+        tuple[Annotated[Mode, BeforeValidator(current_mode_name)], ...],
+        Field(description="Where it may be used; empty: wherever its scope may."),
     ] = ()
     timeout_seconds: Annotated[
         float | None, Field(gt=0, description="Longest that one call may take.")

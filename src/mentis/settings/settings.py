@@ -60,6 +60,7 @@ Stage: TypeAlias = Literal[
     "goal_tree_patch_helper",
     "l1_memory_patch_helper",
 ]
+_OLD_STAGES: dict[Stage, str] = {"beat": "grillo"}  # what its route may be called as well
 # Those that work without a model unless they, or `helper`, have a route.
 HELPERS: tuple[Stage, ...] = (
     "sense_helper",
@@ -188,13 +189,14 @@ class Settings:
 
     def has_stage(self, stage: Stage) -> bool:
         """Whether a stage has a route of its own."""
-        return stage in self.model.routes
+        return stage in self.model.routes or _OLD_STAGES.get(stage) in self.model.routes
 
     def stage(self, stage: Stage) -> Route:
         """The route of a stage: the one that has its name, else `default`; a helper's is `helper`
         before that.
         """
-        names = (stage, "helper", "default") if stage in HELPERS else (stage, "default")
+        own = (stage, _OLD_STAGES.get(stage, stage))
+        names = (*own, "helper", "default") if stage in HELPERS else (*own, "default")
         return self.route(
             next(name for name in names if name in self.model.routes or name == "default")
         )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast, get_args
+
+from mentis.errors import BadInput
 
 from .stability import Stability
 from .trust import Trust
@@ -34,6 +36,26 @@ Position: TypeAlias = Literal[
     "history",
 ]
 Mode: TypeAlias = Literal["chat", "beat", "delivery", "live"]
+OldMode: TypeAlias = Literal["grillo"]
+_RENAMED: Mapping[str, Mode] = {"grillo": "beat"}
+
+
+def mode_named(name: str) -> Mode:
+    """The mode of that name, also of the one it had in older prompt sets; BadInput for no mode."""
+    if name in _RENAMED:
+        return _RENAMED[name]
+    if name not in get_args(Mode):
+        raise BadInput(
+            f"there is no mode {name!r}",
+            hint=f"modes are {', '.join(get_args(Mode))}; `grillo` is the old name of `beat`",
+            mode=name,
+        )
+    return cast("Mode", name)
+
+
+def current_mode_name(name: object) -> object:
+    """The name that a mode has now, for a reader that checks names itself."""
+    return _RENAMED.get(name, name) if isinstance(name, str) else name
 
 
 @dataclass(frozen=True, slots=True)

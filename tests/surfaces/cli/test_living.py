@@ -31,6 +31,26 @@ def test_a_beat_shows_its_thought_and_is_in_the_log(mentis: Mentis, home: Path) 
     assert "curiosity" in mentis("beat", "log", "--home", home).out
 
 
+def test_the_old_name_of_a_beat_works_wherever_the_new_one_does(mentis: Mentis, home: Path) -> None:
+    place = ("--target", "system_prompt", "--position", "system_prompt", "--text", "Chirp.")
+    assert mentis("prompts", "new", "chirping", *place, "--home", home).code == 0
+    manifest = home / "prompts/_meta/user_manifest.json"
+    kept = json.loads(manifest.read_text("utf-8"))
+    kept["prompts"]["chirping"]["modes"] = ["grillo"]
+    manifest.write_text(json.dumps(kept), "utf-8")
+    old, new = (
+        mentis("prompts", "preview", "--mode", mode, "--home", home) for mode in ("grillo", "beat")
+    )
+    assert (old.code, old.out) == (0, new.out)
+    assert "Chirp." in old.out
+    with (home / "mentis.toml").open("a", encoding="utf-8") as file:
+        file.write('[routes.grillo]\nreplies = ["Chirp, chirp."]\n')
+    assert mentis("grillo", "curiosity", "--home", home).out == "Chirp, chirp.\n"
+    (kept,) = json.loads(mentis("grillo", "log", "--home", home, "--json").out)
+    assert kept["kind"] == "curiosity"
+    assert mentis("prompts", "preview", "--mode", "cricket", "--home", home).code == 2
+
+
 def test_a_kind_that_there_is_not_is_wrong_usage(mentis: Mentis, home: Path) -> None:
     done = mentis("beat", "gardening", "--home", home)
     assert (done.code, done.out) == (2, "")

@@ -65,6 +65,7 @@ COMMANDS = {
     "completion": ("completion", "Print the script that completes commands in your shell."),
     "version": ("version", "Print the version of Mentis and of Python."),
 }
+_OLD_NAMES = {"grillo": "beat"}
 
 
 class LazyGroup(click.Group):
@@ -76,6 +77,7 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        cmd_name = _OLD_NAMES.get(cmd_name, cmd_name)
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"mentis.surfaces.cli.{COMMANDS[cmd_name][0]}")
@@ -84,7 +86,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        if args and args[0] not in (*COMMANDS, *_OLD_NAMES) and not args[0].startswith("-"):
             from difflib import get_close_matches
 
             close = get_close_matches(args[0], COMMANDS, n=1)

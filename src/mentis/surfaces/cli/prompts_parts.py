@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from mentis.values.block import Mode
+from mentis.values.block import mode_named
 
 from .blocks import token_text
 from .output import emit, emit_json, say, table
@@ -18,9 +18,13 @@ if TYPE_CHECKING:
     from mentis.prompts.kinds import RequestKind
     from mentis.values.value import Value
 
-MODES: tuple[Mode, ...] = ("chat", "beat", "delivery", "live")
 mode_option = click.option(
-    "--mode", type=click.Choice(MODES), default="chat", show_default=True, help="What it is for."
+    "--mode",
+    type=click.Choice(["chat", "beat", "delivery", "live", "grillo"]),
+    callback=lambda _context, _option, given: mode_named(given),
+    default="chat",
+    show_default=True,
+    help="What it is for.",
 )
 part_option = click.option(
     "--part", metavar="NAME", help="Another prompt than the system prompt: summary, title, ..."
