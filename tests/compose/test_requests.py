@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import warnings
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -17,6 +16,7 @@ from mentis.compose.modes import spoken_lines
 from mentis.compose.requests import RequestBuilder
 from mentis.errors import BadInput, ComposeError
 from mentis.library.load import load_shipped
+from mentis.render.current import facts_line
 from mentis.values.part import MediaPart, TextPart
 from mentis.values.persona import Persona, Profile
 from mentis.values.recalled import RecalledContext, Stimulus
@@ -268,14 +268,21 @@ def test_the_old_name_of_a_beat_is_taken_and_no_other() -> None:
     )
     assert old == new
     assert old.request.mode == "beat"
-    for made in (
-        lambda: builder().build_prompt_request(HELLO, mode="cricket"),  # pyright: ignore[reportArgumentType]
-        lambda: builder().build_json_prompt(HELLO, mode="cricket"),  # pyright: ignore[reportArgumentType]
+    with pytest.raises(BadInput, match="no mode 'cricket'") as error:
+        builder().build_prompt_request(HELLO, mode="cricket")  # pyright: ignore[reportArgumentType]
+    assert "grillo" in str(error.value.hint)
+
+
+def test_nobody_sends_a_beat_or_a_delivery() -> None:
+    requests, named = builder(), RuntimeContext(username="Robin")
+    for composed in (
+        requests.build_prompt_request(HELLO, mode="beat", runtime_ctx=named),
+        requests.build_delivery_request("look", [1], tools=TOOLS, runtime_ctx=named),
     ):
-        with warnings.catch_warnings(), pytest.raises(BadInput, match="no mode 'cricket'") as error:
-            warnings.simplefilter("ignore")
-            made()
-        assert "grillo" in str(error.value.hint)
+        assert composed.request.runtime_ctx.username == ""
+        assert "from:" not in facts_line(composed.request.runtime_ctx)
+    chat = requests.build_prompt_request(HELLO)
+    assert facts_line(chat.request.runtime_ctx) == "[from:Robin]"
 
 
 def test_the_old_form_warns_and_holds_the_typed_request() -> None:

@@ -34,6 +34,7 @@ from mentis.turn.replay.replay import Replay
 from mentis.values.given import GivenText
 from mentis.values.memories import MemoryDraft
 from mentis.values.part import ToolResultPart
+from mentis.values.recalled import Stimulus
 from mentis.values.rendering import Rendering
 from mentis.values.route import Route
 from mentis.values.tool import ToolDeclaration
@@ -316,6 +317,21 @@ async def test_moments_of_its_own_and_second_thoughts(tmp_path: Path) -> None:
     assert not [name for name in offered(script.sent[0]) if name.startswith("message")]
     assert PRIVATE.encode() in told[1]
     assert PRIVATE.encode() not in told[0]
+
+
+async def test_a_beat_is_from_nobody_and_one_that_an_older_mentis_signed_is_replayed_so(
+    tmp_path: Path,
+) -> None:
+    home, script = home_in(tmp_path), Script("Bees.", "Wasps.")
+    (home / "profile.toml").write_text('name = "Max"\n', encoding="utf-8")
+    async with opened(home, script) as agent:
+        await agent.beat("curiosity")
+        signed = Stimulus("What now?", inner="beat", mode="beat", signed=True)
+        await agent.chat(signed, session="beats")
+    now, then = (sent.body().decode() for sent in script.sent)
+    assert "[beat:curiosity]" in now
+    assert "[from:Max | beat:true]" in then
+    assert bodies(await again(home)) == [sent.body() for sent in script.sent]
 
 
 async def test_a_delivery_recalls_nothing_changes_nothing_and_goes_with_its_act(

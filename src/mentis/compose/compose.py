@@ -174,7 +174,7 @@ def _request(
         current_text=scene.current_text,
         runtime_ctx=replace(
             now,
-            username=scene.username or profile.name,
+            username="" if scene.sent_by_nobody else scene.username or profile.name,
             is_beat=scene.mode == "beat",
             spans=with_gaps(now.spans, plan.turn, plan.tail),
         ),

@@ -54,6 +54,11 @@ class Scene(Value):
         return of_guest(said.author, said.text) if self.guest else said.text
 
     @property
+    def sent_by_nobody(self) -> bool:
+        """A beat has an occasion, a delivery a result: nobody wrote either of them."""
+        return self.mode in ("beat", "delivery") and not self.recalled.stimulus.signed
+
+    @property
     def username(self) -> str:
         """Who the current message is from, as far as it says so itself."""
         said, known = self.recalled.stimulus, self.runtime_ctx.username

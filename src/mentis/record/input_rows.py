@@ -178,6 +178,7 @@ class TurnInputs(Value):
     opened: int = 0
     steps: tuple[StepInputs, ...] = ()
     output: str = ""  # the part that is the form of the answer
+    unsigned: bool = False  # a beat or delivery from nobody; an older Mentis named the owner
 
 
 def write_row(row: TurnInputs) -> JsonObject:

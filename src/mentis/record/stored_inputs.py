@@ -300,6 +300,7 @@ def _with_message(row: TurnInputs, stimulus: Stimulus) -> TurnInputs:
         delivery=delivery[0] if delivery else "",
         reply_to=stimulus.reply_to,
         runtime_ctx=None if stimulus.runtime_ctx == _PLAIN else stimulus.runtime_ctx,
+        unsigned=stimulus.mode in ("beat", "delivery") and not stimulus.signed,
         surroundings=None if stimulus.surroundings == NOWHERE else stimulus.surroundings,
     )
 

@@ -46,7 +46,8 @@ class Stimulus(Value):
     `unnamed`: it is not told who says it, as in the turns of an older Mentis. `resumes` is the
     number of the message whose turn goes on: nobody says it again, and what followed it is told
     after it, with the `results` that the caller brings; OPENING where the agent began. `output` is
-    the form of the answer; `caller`: another agent asks.
+    the form of the answer; `caller`: another agent asks. `signed`: the owner is named as the sender
+    of a beat or delivery, as an older Mentis did.
     """
 
     text: str
@@ -65,6 +66,7 @@ class Stimulus(Value):
     results: tuple[Outcome, ...] = field(default=(), metadata=LATE)
     output: OutputSchema | None = field(default=None, metadata=LATE)
     caller: TurnCaller | None = field(default=None, metadata=LATE)
+    signed: bool = field(default=False, metadata=LATE)
 
     @property
     def asked(self) -> bool:

@@ -18,10 +18,15 @@ if TYPE_CHECKING:
     from mentis.prompts.kinds import RequestKind
     from mentis.values.value import Value
 
+
+def _named(_context: click.Context, _option: click.Parameter, given: str) -> str:
+    return mode_named(given)
+
+
 mode_option = click.option(
     "--mode",
     type=click.Choice(["chat", "beat", "delivery", "live", "grillo"]),
-    callback=lambda _context, _option, given: mode_named(given),
+    callback=_named,
     default="chat",
     show_default=True,
     help="What it is for.",

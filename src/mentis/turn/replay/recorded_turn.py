@@ -351,6 +351,7 @@ class _Reading:
             unnamed=not row.named,
             resumes=resumes,
             output=self._output(),
+            signed=row.mode in ("beat", "delivery") and not row.unsigned,
         )
 
     def _output(self) -> OutputSchema | None:
