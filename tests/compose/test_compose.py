@@ -32,7 +32,8 @@ def test_the_request_carries_the_stimulus_the_person_and_the_mode(desk: Desk) ->
     request = desk.compose(desk.library(), mode="beat").request
     assert request.current_text == "Hello"
     assert request.mode == "beat"
-    assert request.runtime_ctx.username == "Robin"
+    assert request.runtime_ctx.username == ""
+    assert desk.compose(desk.library()).request.runtime_ctx.username == "Robin"
     assert request.runtime_ctx.timestamp == ""
     assert request.system_instruction == ()
 
