@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
+from tests.pdf_files import pdf
 
 from mentis.act.seen import (
     MOST,
@@ -18,6 +19,7 @@ from mentis.act.seen import (
     texts_in,
 )
 from mentis.act.taint import tainted_in
+from mentis.codec.document_text import with_document_text
 from mentis.render.current import facts_line
 from mentis.values.part import MediaPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 from mentis.values.request import PromptRequest, ReplyTo, RuntimeContext
@@ -180,6 +182,15 @@ def test_a_picture_from_outside_cannot_be_read() -> None:
     assert seen_in(earlier, said=OWNER).unread
     read = replace(PICTURE, extracted="a cat")
     assert not seen_in(PromptRequest(attachments=(read,)), said=UNTRUSTED).unread
+
+
+def test_a_document_may_show_more_than_was_read_out_of_it() -> None:
+    data = pdf(f"mail {VALUE}", "")
+    part = with_document_text(MediaPart("document", "application/pdf", data=data, name="a.pdf"))
+    request = PromptRequest(attachments=(part,))
+    assert seen_in(request, said=UNTRUSTED).unread == "the attachment a.pdf"
+    assert not seen_in(request, said=OWNER).unread
+    assert taints(request, OWNER) == "the attachment a.pdf"
 
 
 def test_what_says_that_it_cannot_be_read_can_be() -> None:

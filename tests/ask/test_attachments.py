@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.pdf_files import pdf
 
 from mentis.app.agent import Agent
 from mentis.ask.attachments import attach
@@ -46,6 +47,44 @@ def file_with(folder: Path, name: str, data: bytes) -> Path:
     path = folder / name
     path.write_bytes(data)
     return path
+
+
+async def test_a_model_that_takes_no_documents_is_told_the_words_of_a_pdf(
+    home: Path, tmp_path: Path
+) -> None:
+    path = file_with(tmp_path, "tides.pdf", pdf("The tide turns at noon.", "The boat is blue."))
+    broken = file_with(tmp_path, "broken.pdf", PDF)
+    provider = ScriptedProvider(["At noon.", "Blue."])
+    async with open_agent(home, provider, MENTIS_LIMITS__DOCUMENT_CHARS="30") as agent:
+        both = (attach(path), attach(broken))
+        first = await agent.chat(Stimulus("When?", attachments=both))
+        await agent.chat("And the boat?")
+        assert agent.replay(first.entry.index).identical
+    for sent in provider.sent:
+        body = sent.body().decode()
+        assert "The tide turns at noon." in body
+        assert "The boa …" in body
+        assert base64.b64encode(path.read_bytes()).decode() not in body
+        losses = {loss.code: loss.message for loss in sent.losses}
+        assert losses["document-as-text"] == "tides.pdf is sent as the text in it"
+        cut = "the first 30 characters, up to page 2 of 2"
+        assert losses["document-cut"] == f"of tides.pdf {cut} are sent"
+        assert losses["document-unread"].startswith("broken.pdf cannot be read: ")
+        assert losses["media-not-sent"].startswith("document broken.pdf: ")
+
+
+async def test_a_model_that_takes_documents_gets_the_pdf_itself(home: Path, tmp_path: Path) -> None:
+    settings = (home / "mentis.toml").read_text()
+    settings = settings.replace("{ vision = true }", "{ documents = true }")
+    (home / "mentis.toml").write_text(settings)
+    path = file_with(tmp_path, "tides.pdf", pdf("The tide turns at noon."))
+    provider = ScriptedProvider(["At noon."])
+    async with open_agent(home, provider) as agent:
+        await agent.chat(Stimulus("When?", attachments=(attach(path),)))
+    body = provider.sent[0].body().decode()
+    assert base64.b64encode(path.read_bytes()).decode() in body
+    assert "The tide turns at noon." not in body
+    assert not provider.sent[0].losses
 
 
 async def test_a_picture_is_read_sent_bound_and_shown_again(home: Path, tmp_path: Path) -> None:

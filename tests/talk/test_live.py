@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from tests.pdf_files import pdf
 
 from mentis.app.agent import Agent
 from mentis.call.scripted import ScriptedProvider
@@ -18,6 +19,7 @@ from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.render.wires import render_for
 from mentis.values.digest import digest
+from mentis.values.part import MediaPart
 from mentis.values.recalled import RecalledContext, Stimulus
 from mentis.values.surroundings import Person, Surroundings
 
@@ -76,6 +78,23 @@ async def test_an_update_tells_only_the_section_that_is_different(home: Path) ->
     assert moved.changes.changed == ("summary_place",)
     assert (alone.text, alone.changes.gone) == ("", ("summary_people",))
     assert alone.entry is not None
+
+
+async def test_a_voice_is_told_the_words_of_documents_and_the_rest_is_named(home: Path) -> None:
+    tides = MediaPart("document", "", data=pdf("The tide turns at noon."), name="tides.pdf")
+    note = MediaPart("document", "", data=b"Buy bread.", name="note.txt")
+    broken = MediaPart("document", "", data=b"%PDF-1.7 nothing", name="broken.pdf")
+    async with opened(home) as agent:
+        live = await agent.live(session="documents", attachments=(tides, note, broken))
+        assert not await live.update()
+    assert "tides.pdf: The tide turns at noon." in live.instructions
+    assert "note.txt: Buy bread." in live.instructions
+    losses = [loss.message for loss in live.opening.rendering.losses]
+    assert "not part of an opening: attachments" in losses
+    assert any(one.startswith("broken.pdf cannot be read: ") for one in losses)
+    async with opened(home) as agent:
+        whole = await agent.live(session="documents", attachments=(tides, note))
+    assert "attachments" not in str(whole.opening.rendering.losses)
 
 
 async def test_of_the_talk_only_the_new_lines_are_told(home: Path) -> None:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from mentis.codec.document_text import with_document_text
 from mentis.errors import MentisError
 from mentis.ports.screener import Screener
 from mentis.values.action import Outcome
@@ -32,10 +33,13 @@ def is_outside(outcome: Outcome) -> bool:
 
 
 def screen_outcome(screener: Screener | None, outcome: Outcome) -> Outcome:
-    """With the verdict on its words; as it is where nobody from outside has said any.
+    """With the verdict on its words, those of its documents too; as it is where nobody from outside
+    has said any. It blocks.
 
     A verdict that it has already is that of a built-in act on what it found.
     """
+    if outcome.media:
+        outcome = replace(outcome, media=tuple(map(with_document_text, outcome.media)))
     if not is_outside(outcome) or outcome.screening is not None:
         return outcome
     words = "\n".join(filter(None, (outcome.reason, outcome.text, *_media_words(outcome))))

@@ -15,6 +15,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TypeAlias
 
+from mentis.codec.document_text import EXTRACTOR
 from mentis.values.part import MediaPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 from mentis.values.request import PromptRequest, RuntimeContext
 from mentis.values.span import Span
@@ -232,7 +233,9 @@ def _of_media(part: MediaPart, said: Trust) -> Iterator[Told]:
     for text in (part.name, part.path, part.url, part.extracted, known):
         if text:
             yield text, Trust.UNTRUSTED, source
-    if not part.extracted.strip() and said not in _CLEARS:
+    # Where the model is shown the document itself, it sees more than was read out of it here.
+    whole = part.extracted.strip() and EXTRACTOR not in part.metadata
+    if not whole and said not in _CLEARS:
         yield UNREAD, Trust.UNTRUSTED, source
 
 

@@ -63,7 +63,7 @@ from mentis.talk.beat import SESSION as BEATS
 from mentis.talk.beat import Beat, BeatRecord, beat_log, beat_schedule_of, due_at, make_beat
 from mentis.talk.delivery import make_delivery
 from mentis.talk.idle_plan import IdleCycle, IdlePlan, Tell
-from mentis.talk.live import LiveSession
+from mentis.talk.live import LiveSession, live_stimulus
 from mentis.talk.persona_reading import progress
 from mentis.talk.persona_update import Upkeep, update_persona, updates_due
 from mentis.talk.schedule import BeatSchedule
@@ -117,7 +117,7 @@ from mentis.values.caching import CacheReconciliation, Forecast
 from mentis.values.cognition import Sense
 from mentis.values.entry import Entry, Verdict
 from mentis.values.options import CallOptions
-from mentis.values.part import ToolResultPart
+from mentis.values.part import MediaPart, ToolResultPart
 from mentis.values.persona_update import PersonaUpdate, Progress, Trigger
 from mentis.values.recalled import OPENING, RESUME, RecalledContext, Stimulus
 from mentis.values.rendering import Rendering
@@ -882,10 +882,19 @@ class Agent:
         return await to_thread.run_sync(find)
 
     async def live(
-        self, *, session: str = "main", surroundings: Surroundings = NOWHERE
+        self,
+        *,
+        session: str = "main",
+        surroundings: Surroundings = NOWHERE,
+        attachments: Sequence[MediaPart] = (),
     ) -> LiveSession:
-        """Open a spoken conversation: its instructions as one text, and updates of them."""
-        return await LiveSession.open(self._parts, checked_id(session, "session"), surroundings)
+        """Open a spoken conversation: its instructions as one text, and updates of them. Of what
+        is attached it is told the words.
+        """
+        checked_id(session, "session")
+        limits = self._settings.model.limits
+        read = await to_thread.run_sync(read_attachments, attachments, limits)
+        return await LiveSession.open(self._parts, session, live_stimulus(surroundings, read))
 
     async def tick(
         self,

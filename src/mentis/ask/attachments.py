@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, cast
 
+from mentis.codec.document_text import with_document_text
 from mentis.codec.media_types import type_by_name, type_of, type_of_text, usual_type
 from mentis.disk.inside import inside
 from mentis.errors import BadInput
@@ -131,7 +132,7 @@ def _ready(part: MediaPart, limits: LimitSettings) -> MediaPart:
         raise BadInput(f"{_named(part)} is empty", hint="attach something that has content")
     if len(data) > limits.attachment_bytes:
         raise _too_large(_named(part), limits)
-    return _typed(part, data)
+    return with_document_text(_typed(part, data), limits.document_chars)
 
 
 def _check_name(part: MediaPart) -> None:

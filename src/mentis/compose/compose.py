@@ -86,14 +86,13 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     says what goes first; the steps so far, the `continuation`, never do. The home's `secret` makes
     the marks around outside text; an older Mentis told results without (`fences_results`).
     """
-    mode = mode_named(mode)
-    occasion = Occasion(variant, persona.language.strip().casefold(), mode, policies=policies)
+    occasion = _occasion(variant, persona, mode_named(mode), policies)
     memo = memo_for(occasion, library, persona, profile, computed, counter, secret)
     facts = Facts(persona, profile, now, occasion.language, library.words, secret)
     values = Values(library, facts, runtime_vars, known=memo.known, computed=computed)
     layout = lay_out(library, Judge(occasion, values, memo), counter)
     around = (surroundings, runtime_ctx, attachments, reply_to, continuation)
-    scene = Scene(recalled, history, mode, *around)
+    scene = Scene(recalled, history, occasion.mode, *around)
     matter = gather(scene, facts, counter, fences_results=fences_results)
     builder = partial(Builder, library, persona, profile, now, counter, policies=policies)
     builder = partial(builder, computed=computed, secret=secret)
@@ -117,6 +116,10 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     request = _opened(_request(scene, matter, plan, kept, profile=profile), opening)
     request = replace(request, words=_words(memo, facts))
     return Composition(request, trace, matter.revealed, recalled.candidates)
+
+
+def _occasion(variant: str, persona: Persona, mode: Mode, policies: Policies) -> Occasion:
+    return Occasion(variant, persona.language.strip().casefold(), mode, policies=policies)
 
 
 def _plan(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 
+from mentis.codec.document_text import contained_text
 from mentis.ports.token_counter import TokenCounter
 from mentis.values.block import Mode
 from mentis.values.part import MediaPart
@@ -121,6 +122,11 @@ def told_turns(
     return tuple(fence_results(turn, facts.secret, note) for turn in named)
 
 
+def wordless(attachments: tuple[MediaPart, ...]) -> tuple[MediaPart, ...]:
+    """Those that a voice cannot be told in words."""
+    return tuple(part for part in attachments if not (contained_text(part) or "").strip())
+
+
 def in_one_text(request: PromptRequest) -> PromptRequest:
     """A voice has one place for everything: the instruction it starts with."""
     now = request.runtime_ctx
@@ -129,6 +135,7 @@ def in_one_text(request: PromptRequest) -> PromptRequest:
         request,
         system_instruction=everything,
         context_summary=(),
+        attachments=wordless(request.attachments),
         runtime_ctx=replace(now, interface_name="live", input_source="voice", spans=()),
     )
 
@@ -148,8 +155,9 @@ def _fixed(
     said, reply_to = scene.current_text, scene.reply_to
     yield "tools", count("\n".join(tool_text(tool) for tool in tools), counter)
     yield "current", count(f"{_quoted(reply_to)}{said}", counter)
-    if scene.attachments:
-        yield "attachments", add(*(media_tokens(part, counter) for part in scene.attachments))
+    attached = scene.attachments if scene.mode != "live" else wordless(scene.attachments)
+    if attached:
+        yield "attachments", add(*(media_tokens(part, counter) for part in attached))
     if scene.continuation:
         yield "continuation", continuation_tokens(scene.continuation, counter)
     if (output := scene.recalled.stimulus.output) is not None:

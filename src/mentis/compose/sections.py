@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from mentis.codec.document_text import contained_text
 from mentis.values.block import Mode
 from mentis.values.part import MediaPart
 from mentis.values.recalled import RecalledContext
@@ -240,9 +241,9 @@ def _recent(lines: Iterable[str]) -> tuple[Span, ...]:
 
 def _documents(attachments: Iterable[MediaPart]) -> Iterator[Span]:
     for part in attachments:
-        if part.extracted.strip():
+        if told := (contained_text(part) or "").strip():
             name = f"{part.name}: " if part.name else ""
-            text = f"{name}{part.extracted.strip()}"
+            text = f"{name}{told}"
             yield Span(text, source="document", trust=Trust.UNTRUSTED, stability=Stability.TURN)
 
 

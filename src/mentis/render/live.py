@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from mentis.codec.document_text import unread_reason
 from mentis.facts.abilities import abilities
 from mentis.values.rendering import Loss, Rendering
 from mentis.values.request import PromptRequest
@@ -15,6 +16,7 @@ from .declaring import DeclaredTool
 from .draft import PayloadDraft
 from .finish import finish_rendering
 from .layout import lay_out, system_text
+from .notices import label
 from .options import plain_options
 from .plan import planner
 from .writing import Page, write_tools
@@ -67,6 +69,9 @@ def _name_lost(request: PromptRequest, draft: PayloadDraft) -> None:
         "form of the answer": request.output,
         "facts of the turn": facts.spans or facts_line(facts),
     }
+    for part in request.attachments:
+        if reason := unread_reason(part):
+            draft.losses.append(Loss("document-unread", f"{label(part)} cannot be read: {reason}"))
     for name, content in lost.items():
         if content:
             draft.losses.append(Loss("not-live", f"not part of an opening: {name}"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from mentis.codec.document_text import contained_text, cut_note, unread_reason
 from mentis.codec.media_types import type_of, usual_type
 from mentis.errors import RenderError
 from mentis.facts.ability import Abilities
@@ -68,9 +69,11 @@ class MediaDesk:
         if not refusal:
             self.images += part.kind == "image"
             return Media(self._sound(part), mime)
-        told = _contained_text(part)
+        told = contained_text(part)
         if told is not None:
             self._lose("document-as-text", f"{label(part)} is sent as the text in it")
+            if note := cut_note(part):
+                self._lose("document-cut", f"of {label(part)} {note} are sent")
             return self._embedded(part, neutral(clean(told, self.losses)), stability)
         return self.not_sent(part, refusal, stability)
 
@@ -79,6 +82,8 @@ class MediaDesk:
         return part if name is part.name else replace(part, name=name)
 
     def not_sent(self, part: MediaPart, refusal: str, stability: Stability) -> Text:
+        if reason := unread_reason(part):
+            self._lose("document-unread", f"{label(part)} cannot be read: {reason}")
         refusal = clean(refusal, self.losses)
         self._lose("media-not-sent", f"{part.kind} {label(part)}: {refusal}")
         told = neutral(clean(self.notices.not_sent(part, refusal), self.losses))
@@ -175,16 +180,3 @@ def _real_mime(part: MediaPart, losses: list[Loss]) -> str:
     message = f"{label(part)} says it is {part.mime!r}, and its bytes are {are}"
     losses.append(Loss("media-type", message))
     return found
-
-
-def _contained_text(part: MediaPart) -> str | None:
-    if part.kind != "document":
-        return None
-    if part.extracted:
-        return part.extracted
-    if part.data is None or not part.mime.startswith(("text/", "application/json")):
-        return None
-    try:
-        return part.data.decode()
-    except UnicodeDecodeError:
-        return None

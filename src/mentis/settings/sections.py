@@ -215,6 +215,14 @@ class LimitSettings(SettingsSection):
     attachment_bytes: Annotated[
         int, Field(ge=1, description="Largest attachment that is read and sent, in bytes.")
     ] = 20_000_000
+    document_chars: Annotated[
+        int,
+        Field(
+            ge=1,
+            description="Most of a PDF that is told to a model that takes no documents, in"
+            " characters; needs the extra `documents`.",
+        ),
+    ] = 100_000
     memory_chars: Annotated[
         int, Field(ge=1, description="Longest a persona's memory file may get, in characters.")
     ] = 8_000

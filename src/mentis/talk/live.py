@@ -6,7 +6,7 @@ recorded: the opening, and each update that says something.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from anyio import to_thread
@@ -23,6 +23,7 @@ from mentis.turn.recaller import empty_recall
 from mentis.turn.turn import compose_turn, recall_scope, told_history
 from mentis.values.digest import digest
 from mentis.values.entry import Entry
+from mentis.values.part import MediaPart
 from mentis.values.recalled import Stimulus
 from mentis.values.rendering import Rendering
 from mentis.values.route import Route
@@ -53,7 +54,7 @@ class LiveUpdate(Value):
 class LiveInstructions(Value):
     """The one text as it was at one time, in the form that a session is opened with."""
 
-    surroundings: Surroundings
+    stimulus: Stimulus
     composed: Composition
     rendering: Rendering
 
@@ -78,10 +79,10 @@ class LiveSession:
 
     @classmethod
     async def open(
-        cls, parts: AgentParts, session: str, surroundings: Surroundings = NOWHERE
+        cls, parts: AgentParts, session: str, stimulus: Stimulus | None = None
     ) -> LiveSession:
         """Compose and record the opening."""
-        told = await to_thread.run_sync(_tell, parts, session, surroundings)
+        told = await to_thread.run_sync(_tell, parts, session, stimulus or live_stimulus())
         keep = partial(_record, parts.record, parts.models.route, session, told)
         keep = partial(keep, text=told.instructions, inner=_OPENING)
         entry = await to_thread.run_sync(keep)
@@ -97,8 +98,10 @@ class LiveSession:
 
         Left out, what is around the conversation is as it was.
         """
-        around = self._last.surroundings if surroundings is None else surroundings
-        told = await to_thread.run_sync(_tell, self._parts, self.session, around)
+        stimulus = self._last.stimulus
+        if surroundings is not None:
+            stimulus = replace(stimulus, surroundings=surroundings)
+        told = await to_thread.run_sync(_tell, self._parts, self.session, stimulus)
         before, after = self._last.composed.request, told.composed.request
         found = changes(before.system_instruction, after.system_instruction)
         self._last = told
@@ -109,13 +112,16 @@ class LiveSession:
         return LiveUpdate(found, await to_thread.run_sync(keep))
 
 
-def _stimulus(surroundings: Surroundings = NOWHERE) -> Stimulus:
-    return Stimulus("", surroundings=surroundings, mode="live")
+def live_stimulus(
+    surroundings: Surroundings = NOWHERE, attachments: tuple[MediaPart, ...] = ()
+) -> Stimulus:
+    """What a voice starts from: nobody has said anything yet."""
+    return Stimulus("", attachments=attachments, surroundings=surroundings, mode="live")
 
 
-def _tell(parts: AgentParts, session: str, surroundings: Surroundings) -> LiveInstructions:
+def _tell(parts: AgentParts, session: str, stimulus: Stimulus) -> LiveInstructions:
     """How things stand now, as one text. It blocks."""
-    present, stimulus = parts.look(), _stimulus(surroundings)
+    present = parts.look()
     history = told_history(parts.record, session)
     news = news_for_turn(
         parts.record, parts.acting, parts.sources.settings, session=session, stimulus=stimulus
@@ -128,7 +134,7 @@ def _tell(parts: AgentParts, session: str, surroundings: Surroundings) -> LiveIn
     )
     composed = made.composed
     return LiveInstructions(
-        surroundings, composed, render_for(WIRE, composed.request, route.for_rendering())
+        stimulus, composed, render_for(WIRE, composed.request, route.for_rendering())
     )
 
 
@@ -143,7 +149,7 @@ def _record(
 ) -> Entry:
     """Bind what the voice was told. It blocks."""
     number = len(record.turns(session))
-    turn = {"session": session, "number": number, "inner": inner, **mode_fields(_stimulus())}
+    turn = {"session": session, "number": number, "inner": inner, **mode_fields(told.stimulus)}
     body: dict[str, object] = {
         "turn": turn,
         "route": {"name": route.name, "backend": route.backend, "model": route.model},

@@ -79,6 +79,9 @@ def test_a_voice_session_is_opened_and_kept_up_to_date(
     told = mentis("live", "--home", home, "--json").json()
     first = plain.out.splitlines()[0]  # the last line tells the time
     assert str(told["instructions"]).splitlines()[0] == first
+    note = home / "note.txt"
+    note.write_text("Buy bread.", encoding="utf-8")
+    assert "note.txt: Buy bread." in mentis("live", "--attach", note, "--home", home).out
     monkeypatch.setattr("sys.stdin", io.StringIO('{"place": "The garden"}\n\n'))
     opening, moved, *_ = lines(mentis("live", "--updates", "--home", home).out)
     assert opening["instructions"].splitlines()[0] == first

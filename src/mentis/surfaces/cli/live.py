@@ -10,7 +10,14 @@ import click
 
 from mentis.errors import BadInput
 
-from .options import home_option, home_path, persona_option, route_option, session_option
+from .options import (
+    attach_option,
+    home_option,
+    home_path,
+    persona_option,
+    route_option,
+    session_option,
+)
 from .output import emit, emit_json, emit_line, json_option, say
 
 if TYPE_CHECKING:
@@ -24,22 +31,35 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Go on: for each line of standard input, what has changed since, as one line of JSON.",
 )
+@attach_option
 @persona_option
 @route_option
 @session_option
 @home_option
 @json_option
-def live(*, updates: bool, persona: str | None, route: str, session: str, as_json: bool) -> None:
+def live(
+    *,
+    updates: bool,
+    attached: tuple[str, ...],
+    persona: str | None,
+    route: str,
+    session: str,
+    as_json: bool,
+) -> None:
     """Print what a voice session is opened with, and what has changed since.
 
     With --updates everything is a line of JSON, the opening too. A line of input is an object that
     says what is around the conversation now (`place`, `weather`, `feeling`, `people`, `thoughts`,
-    `recent`, `voice`), or empty: look again. Nothing is sent anywhere; what was told is recorded.
+    `recent`, `voice`), or empty: look again. Of what is attached the words are told. Nothing is
+    sent anywhere; what was told is recorded.
     """
+    from mentis.ask.attachments import attach
+
     from .talk import open_talk
 
+    media = tuple(attach(source) for source in attached)
     with open_talk(home_path(), persona=persona, route=route) as talk:
-        opened = talk.wait_for(lambda: talk.agent.live(session=session))
+        opened = talk.wait_for(lambda: talk.agent.live(session=session, attachments=media))
         if not updates:
             _show(opened, as_json=as_json)
             return
