@@ -63,6 +63,7 @@ def _proved_file(profile: GuardianProfile) -> Path:
 def _rules_digest() -> str:
     """What was proved with other rules, or by another search, is not proved."""
     whole = hashlib.sha256()
-    for file in sorted(Path(prove.__file__).parent.glob("*.py")):
+    folder = Path(prove.__file__).parent
+    for file in sorted((*folder.glob("*.py"), *folder.glob("*.json"))):
         whole.update(file.name.encode() + b"\0" + file.read_bytes())
     return whole.hexdigest()

@@ -9,17 +9,12 @@ from typing import cast
 
 from mentis.values.json import JsonObject
 
-VERIFY = re.compile(r"\b(verify|test|check|validate)\b", re.IGNORECASE)
-PLAN = re.compile(r"\b(plan|design|outline)\b", re.IGNORECASE)
-AUDIT = re.compile(r"\baudit\w*", re.IGNORECASE)
-RECOVERY = re.compile(r"\brecover\w*", re.IGNORECASE)
-REPAIR = re.compile(r"\b(repair|restor)\w*", re.IGNORECASE)
-RECOVERY_PLAN = re.compile(r"\b(recover|repair|restor)\w*", re.IGNORECASE)
+from .words import Idea, says
+
 # Of each line only the first `start` is tried: a text of many would take hours otherwise.
-RESTORE_ROUTE = re.compile(
+_RESTART = re.compile(
     r"^(?>.*?\b(?:re)?start\w*\b).*\bwatcher\b|\brestor\w*", re.IGNORECASE | re.MULTILINE
 )
-OFFLINE = re.compile(r"persistence offline", re.IGNORECASE)
 SYSTEM_ERROR = re.compile(r"\bSYS_ERR\b")
 STATUSES = ("GREEN", "YELLOW", "RED")
 
@@ -62,15 +57,17 @@ def tangent(window: JsonObject) -> bool:
     return object_at(window, "rule_tangency").get("tangency_detected") is True
 
 
-def says(texts: Sequence[str], pattern: re.Pattern[str]) -> bool:
-    return any(pattern.search(text) for text in texts)
+def does(window: JsonObject, *ideas: Idea) -> bool:
+    """Whether an action says one of them."""
+    return any(says(text, *ideas) for text in texts_at(window, "actions"))
 
 
-def does(window: JsonObject, pattern: re.Pattern[str]) -> bool:
-    """Whether an action says it."""
-    return says(texts_at(window, "actions"), pattern)
+def plans(window: JsonObject, *ideas: Idea) -> bool:
+    """Whether an item of the output plan says one of them."""
+    return any(says(text, *ideas) for text in texts_at(window, "output_plan"))
 
 
-def plans(window: JsonObject, pattern: re.Pattern[str]) -> bool:
-    """Whether an item of the output plan says it."""
-    return says(texts_at(window, "output_plan"), pattern)
+def restarts(window: JsonObject) -> bool:
+    """Whether an item of the output plan starts the watcher or restores a route."""
+    plan = texts_at(window, "output_plan")
+    return any(_RESTART.search(text) for text in plan) or plans(window, "restart", "repair")

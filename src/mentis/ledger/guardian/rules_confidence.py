@@ -7,8 +7,6 @@ from dataclasses import replace
 
 from .case import Case, Check, Fault, Rule
 from .reading import (
-    PLAN,
-    VERIFY,
     array_at,
     confidence_of,
     does,
@@ -19,6 +17,7 @@ from .reading import (
     texts_at,
 )
 from .rules_health import offline_cap
+from .words import says
 
 _MANY = 2  # more risks than this and confidence is capped
 
@@ -78,7 +77,7 @@ def _verification(case: Case) -> bool:
 
 
 def _verifies(case: Case) -> Iterator[Fault]:
-    if _verification(case) and not does(case.window, VERIFY):
+    if _verification(case) and not does(case.window, "verify"):
         yield Fault("/actions", "no action says verify, test, check or validate")
 
 
@@ -110,7 +109,7 @@ def _floor(case: Case) -> Iterator[Fault]:
 
 
 def _plans(case: Case) -> Iterator[Fault]:
-    if case.window.get("window_type") == "planner" and not does(case.window, PLAN):
+    if case.window.get("window_type") == "planner" and not does(case.window, "plan"):
         yield Fault("/actions", "no action says plan, design or outline")
 
 
@@ -123,7 +122,7 @@ def _plan_length(case: Case) -> Iterator[Fault]:
 
 def _identity(case: Case) -> Iterator[Fault]:
     checked = texts_at(object_at(case.window, "rule_tangency"), "checked_rules")
-    if not any(rule.strip().lower().startswith("identity") for rule in checked):
+    if not any(says(rule, "identity") for rule in checked):
         # The token is recommended; that the agent is itself, no program can tell.
         yield Fault("/rule_tangency/checked_rules", "no item begins with `Identity:`", level="warn")
 

@@ -6,17 +6,15 @@ from collections.abc import Iterator
 
 from .case import Case, Check, Fault, Rule
 from .reading import (
-    OFFLINE,
-    RECOVERY_PLAN,
-    RESTORE_ROUTE,
     SYSTEM_ERROR,
     confidence_of,
     plans,
-    says,
+    restarts,
     status_of,
     text_at,
     texts_at,
 )
+from .words import says
 
 SPOOL = "C3"
 FOUNDATION = ("goal", "inputs", "actions", "confidence")
@@ -57,12 +55,14 @@ def _no_confidence(case: Case) -> Iterator[Fault]:
 
 
 def _offline_risk(case: Case) -> Iterator[Fault]:
-    if case.state.offline and not says(texts_at(case.window, "risk"), OFFLINE):
+    if case.state.offline and not any(
+        says(text, "offline") for text in texts_at(case.window, "risk")
+    ):
         yield Fault("/risk", "no risk says `Persistence offline`")
 
 
 def _restore_plan(case: Case) -> Iterator[Fault]:
-    if case.state.offline and not plans(case.window, RESTORE_ROUTE):
+    if case.state.offline and not restarts(case.window):
         yield Fault("/output_plan", "no item starts the watcher or restores a route")
 
 
@@ -78,7 +78,7 @@ def _doom(case: Case) -> Iterator[Fault]:
         yield Fault("/confidence", "there is no goal and the confidence is not 0.0")
     if status_of(case.window) != "RED":
         yield Fault("/critical_summary/status", "there is no goal and the status is not RED")
-    if not plans(case.window, RECOVERY_PLAN):
+    if not plans(case.window, "recovery", "repair"):
         yield Fault("/output_plan", "there is no goal and no item plans the recovery")
 
 
@@ -88,9 +88,9 @@ def _degraded(case: Case) -> Iterator[Fault]:
     cap = case.profile.limits.degraded_cap
     if (confidence_of(case.window) or 0.0) > cap:
         yield Fault("/confidence", f"a degraded window has at most {cap:g}")
-    if not says(texts_at(case.window, "risk"), SYSTEM_ERROR):
+    if not any(map(SYSTEM_ERROR.search, texts_at(case.window, "risk"))):
         yield Fault("/risk", "a degraded window names a risk `SYS_ERR`")
-    if not plans(case.window, RECOVERY_PLAN):
+    if not plans(case.window, "recovery", "repair"):
         yield Fault("/output_plan", "a degraded window plans the recovery")
 
 

@@ -8,10 +8,6 @@ from mentis.values.guardian import CYCLE_LENGTH
 
 from .case import Case, Check, Fault, Rule
 from .reading import (
-    AUDIT,
-    RECOVERY,
-    RECOVERY_PLAN,
-    REPAIR,
     array_at,
     does,
     object_at,
@@ -37,7 +33,7 @@ def _reset(case: Case) -> Iterator[Fault]:
 def _audit(case: Case) -> Iterator[Fault]:
     if not case.state.audit_due:
         return
-    if not does(case.window, AUDIT):
+    if not does(case.window, "audit"):
         yield Fault("/actions", "an audit is due and no action names it")
     if not array_at(object_at(case.window, "rule_tangency"), "checked_rules"):
         yield Fault("/rule_tangency/checked_rules", "an audit is due and no rule was checked")
@@ -49,12 +45,12 @@ def _breach_status(case: Case) -> Iterator[Fault]:
 
 
 def _breach_action(case: Case) -> Iterator[Fault]:
-    if case.state.after_breach and not does(case.window, RECOVERY):
+    if case.state.after_breach and not does(case.window, "recovery"):
         yield Fault("/actions", "after a breach an action names the recovery")
 
 
 def _breach_plan(case: Case) -> Iterator[Fault]:
-    if case.state.after_breach and not plans(case.window, REPAIR):
+    if case.state.after_breach and not plans(case.window, "repair"):
         yield Fault(
             "/output_plan", "after a breach an item repairs the chain or restores persistence"
         )
@@ -65,7 +61,7 @@ def _unsure(case: Case) -> Iterator[Fault]:
         return
     if status_of(case.window) not in ("YELLOW", "RED"):
         yield Fault("/critical_summary/status", "whether the last window was kept is unsure")
-    if not plans(case.window, RECOVERY_PLAN):
+    if not plans(case.window, "recovery", "repair"):
         yield Fault("/output_plan", "the last window may be lost, and no item recovers it")
 
 

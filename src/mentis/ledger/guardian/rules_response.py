@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from .case import Case, Fault, Rule
+from .words import find_promise
 
-_LATER = re.compile(
-    r"\b(?:(?:I|we)(?:['\u2019]ll| will)|I['\u2019]m going to)\b[^.!?\n]{0,120}?"
-    r"\b(?:later|tomorrow|soon|next time|in a while|afterwards|get back to you)\b",
-    re.IGNORECASE,
-)
+_SHOWN = 160  # characters of a promise
 
 
 def _present(case: Case) -> Iterator[Fault]:
@@ -35,10 +31,10 @@ def _first(case: Case) -> Iterator[Fault]:
 
 def _later(case: Case) -> Iterator[Fault]:
     text = case.response.after if case.response.start >= 0 else case.response.text
-    promise = None if case.state.later else _LATER.search(text)
-    if promise is not None:
-        said = " ".join(promise[0].split())
-        yield Fault("", f"a promise for later that nothing here can keep: {said!r}")
+    promise = "" if case.state.later else find_promise(text)
+    if promise:
+        shown = promise if len(promise) <= _SHOWN else f"{promise[:_SHOWN]}…"
+        yield Fault("", f"a promise for later that nothing here can keep: {shown!r}")
 
 
 def _trigger_last(case: Case) -> Iterator[Fault]:

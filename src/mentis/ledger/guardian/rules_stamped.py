@@ -11,6 +11,7 @@ from mentis.values.window import AUTO, AUTO_TIME, NO_HASH, UNKNOWN_CYCLE, UNKNOW
 
 from .case import Case, Check, Fault, Rule
 from .reading import object_at, status_of, text_at
+from .words import is_put_off
 
 # The profile lets the ledger overwrite what a draft made up; the attempt is on record.
 OVERWRITE = "forged"
@@ -19,9 +20,11 @@ _NO_PREV = (None, "", "null", AUTO, "PLACEHOLDER", NO_HASH)
 _FILLER = re.compile(
     r"(?:\.{2,}|…|AUTO|PLACEHOLDER\w*|TO(?:DO)\b.*|T\.?B\.?[ADC]\.?"
     r"|(?:to be|will be|gets?) (?:added|done|filled|determined|defined|decided)\b.*"
-    r"|(?:fill(?:ed)?|add(?:ed)?) (?:in )?later\b.*|later)",
+    r"|(?:fill(?:ed)?|add(?:ed)?) (?:in )?later\b.*)",
     re.IGNORECASE,
 )
+# What the window starts from is told in the words of others.
+_QUOTED = ("inputs",)
 _STAMPED = ("time_source", "window_hash", "prev_window_hash", "mcp_trigger")
 
 
@@ -72,19 +75,19 @@ def _prev(case: Case) -> Iterator[Fault]:
 def _placeholders(case: Case) -> Iterator[Fault]:
     for key, value in case.window.items():
         if key not in _STAMPED:
-            yield from _fillers(value, f"/{_escaped(key)}")
+            yield from _fillers(value, f"/{_escaped(key)}", quoted=key in _QUOTED)
 
 
-def _fillers(value: object, where: str) -> Iterator[Fault]:
+def _fillers(value: object, where: str, *, quoted: bool) -> Iterator[Fault]:
     match value:
-        case str() if _FILLER.fullmatch(value.strip()):
+        case str() if _FILLER.fullmatch(value.strip()) or (not quoted and is_put_off(value)):
             yield Fault(where, f"{value.strip()!r} stands where a value belongs")
         case Mapping():
             for key, inner in cast("Mapping[str, object]", value).items():
-                yield from _fillers(inner, f"{where}/{_escaped(key)}")
+                yield from _fillers(inner, f"{where}/{_escaped(key)}", quoted=quoted)
         case list() | tuple():
             for index, inner in enumerate(cast("Sequence[object]", value)):
-                yield from _fillers(inner, f"{where}/{index}")
+                yield from _fillers(inner, f"{where}/{index}", quoted=quoted)
         case _:
             pass
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from mentis.values.guardian import CYCLE_LENGTH, GuardianState, Receipt, Routes
 from mentis.values.json import JsonObject
 
-from .reading import AUDIT, RECOVERY, REPAIR, array_at, does, object_at, plans, status_of
+from .reading import array_at, does, object_at, plans, status_of
 
 
 def next_state(
@@ -45,12 +45,12 @@ def with_receipt(state: GuardianState, receipt: Receipt) -> GuardianState:
 def audits(window: JsonObject) -> bool:
     """Whether a window is an audit: an action names it and a rule was checked."""
     checked = array_at(object_at(window, "rule_tangency"), "checked_rules")
-    return does(window, AUDIT) and bool(checked)
+    return does(window, "audit") and bool(checked)
 
 
 def recovers(window: JsonObject) -> bool:
     """Whether a window answers a breach as the protocol asks."""
-    return status_of(window) == "RED" and does(window, RECOVERY) and plans(window, REPAIR)
+    return status_of(window) == "RED" and does(window, "recovery") and plans(window, "repair")
 
 
 def _remembered(window: JsonObject, state: GuardianState) -> JsonObject:

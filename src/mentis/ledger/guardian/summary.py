@@ -13,8 +13,14 @@ from mentis.values.json import JsonObject
 from mentis.values.window import Status
 
 from .reading import status_of, tangent, text_at, texts_at
+from .words import says
 
+# Also inside of a longer word.
 _GRAVE = re.compile(r"critical|fatal|breach|security", re.IGNORECASE)
+
+
+def _is_grave(risk: str) -> bool:
+    return _GRAVE.search(risk) is not None or says(risk, "grave")
 
 
 def derive_summary(window: JsonObject, state: GuardianState, *, fallen: bool = False) -> Summary:
@@ -36,13 +42,13 @@ def _alerts(window: JsonObject, state: GuardianState, *, fallen: bool) -> Iterat
         yield "a rule is touched"
     if text_at(window, "cycle") == "5/5":
         yield "the cycle is at its end"
-    yield from (f"risk: {risk}" for risk in texts_at(window, "risk") if _GRAVE.search(risk))
+    yield from (f"risk: {risk}" for risk in texts_at(window, "risk") if _is_grave(risk))
 
 
 def _warnings(window: JsonObject, state: GuardianState) -> Iterator[str]:
     if state.unsure:
         yield "whether the last window was kept is unsure"
-    yield from (f"risk: {risk}" for risk in texts_at(window, "risk") if not _GRAVE.search(risk))
+    yield from (f"risk: {risk}" for risk in texts_at(window, "risk") if not _is_grave(risk))
 
 
 def differences(window: JsonObject, state: GuardianState, derived: Summary) -> tuple[str, ...]:
