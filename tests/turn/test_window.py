@@ -127,6 +127,19 @@ async def test_a_model_that_claims_an_act_it_did_not_do_is_found_out(tmp_path: P
     assert '\\"unsupported\\":[\\"send_mail\\"]' in payload
 
 
+async def test_an_act_that_no_action_names_is_a_finding_of_the_window(tmp_path: Path) -> None:
+    model = Model((window("Say hello") + "Hello.", ["send_mail"]))
+    agent, mail = opened(tmp_path, model)
+    async with agent:
+        result = await agent.chat("Hello")
+    assert mail.handled
+    judged = body(result.entry)["judgement"]
+    (found,) = judged["findings"]
+    assert (found["rule"], found["level"]) == ("S2-W-AUTONOMY", "warn")
+    assert "send_mail" in found["what"]
+    assert "S2-W-AUTONOMY" not in judged["unjudged"]
+
+
 async def test_a_fork_does_not_hear_the_verdict_in_the_place_of_a_turn(tmp_path: Path) -> None:
     model = Model((window("`send_mail` to Lena") + "Done.", []), (window(cycle=2) + "Yes.", []))
     agent, _ = opened(tmp_path, model)

@@ -9,10 +9,12 @@ from mentis.ledger.channel.folder import StatusFolder
 from mentis.ledger.guardian.case import Operations
 from mentis.ledger.guardian.judge import judge_operations
 from mentis.ledger.guardian.profiles import MENTIS
+from mentis.values.cognition import Memory
 from mentis.values.entry import Entry, Verdict
 from mentis.values.guardian import GuardianProfile, GuardianState, Receipt, RuleFinding
 from mentis.values.health import Health
 from mentis.values.lease import Lease
+from mentis.values.memory_kind import PRIVATE_KINDS
 
 from .window_state import WINDOW
 
@@ -41,6 +43,21 @@ def judge_health(
         facts = Operations(path=str(path), pending_path=str(folder.pending))
         findings += _judged(facts, profile)
     return replace(health, findings=findings)
+
+
+def judge_memories(memories: Sequence[Memory], profile: GuardianProfile) -> tuple[RuleFinding, ...]:
+    """Texts that are kept both as something private and as something that is told."""
+    private, told = dict[str, str](), set[str]()
+    for memory in memories:
+        same = " ".join(memory.text.split()).casefold()
+        if memory.superseded_by:
+            continue
+        if memory.kind in PRIVATE_KINDS:
+            private[same] = memory.text
+        else:
+            told.add(same)
+    mixed = tuple(text for same, text in private.items() if same in told)
+    return _judged(Operations(mixed=mixed), profile)
 
 
 def judge_verdict(verdict: Verdict, unjudged: Sequence[int] | None = None) -> Verdict:

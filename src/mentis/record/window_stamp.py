@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import cast
 
@@ -9,14 +10,16 @@ from mentis.codec.forms import to_object
 from mentis.errors import Defect, WindowRefused
 from mentis.ledger.canon import canonical
 from mentis.ledger.chain import format_time, hash_entry, make_stamp
-from mentis.ledger.guardian.case import Case, Commit
+from mentis.ledger.guardian.case import NOTHING_KNOWN, Case, Commit, Operations
 from mentis.ledger.guardian.judge import judge_commit, judge_draft
-from mentis.ledger.guardian.profiles import digest_of
-from mentis.ledger.guardian.reading import object_at
+from mentis.ledger.guardian.profiles import digest_of, level_of
+from mentis.ledger.guardian.reading import object_at, texts_at
 from mentis.ledger.guardian.rules_health import missing_foundation
+from mentis.ledger.guardian.rules_protocol import PLACE, misplaced
 from mentis.ledger.guardian.rules_stamped import attempts
 from mentis.ledger.guardian.stamp import stamp_window
 from mentis.ledger.guardian.state import with_receipt, with_routes
+from mentis.ledger.guardian.table import BY_ID
 from mentis.ports.clock import Clock
 from mentis.ports.ids import Ids
 from mentis.values.digest import digest
@@ -69,7 +72,8 @@ class WindowStamp:
         if self._receipt is not None:
             state = with_receipt(state, self._receipt)
         window = cast("JsonObject", draft.body[WINDOW])
-        judgement = judged_or_refused(window, state, self._profile)
+        facts = Operations(unclaimed=_unclaimed(draft.body))
+        judgement = judged_or_refused(window, state, self._profile, facts=facts)
         time = format_time(moment)
 
         def stamp(judgement: Judgement) -> tuple[Entry, JsonObject]:
@@ -87,6 +91,7 @@ class WindowStamp:
                 time=time if head is None else max(time, head.time),
                 prev=None if head is None else head.hash,
                 digest=digest,
+                place={at[1:]: self._place(at, state) for at in self._misplaced(window, state)},
             )
             return made[0], done.window
 
@@ -117,6 +122,16 @@ class WindowStamp:
             raise Defect(f"a window was stamped wrongly: {ours[0].rule} {ours[0].what}")
         return found
 
+    def _misplaced(self, window: JsonObject, state: GuardianState) -> tuple[str, ...]:
+        """Where the ledger writes its own step and cycle; a profile may leave them as they came."""
+        if level_of(self._profile, BY_ID[PLACE]) == "off":
+            return ()
+        return misplaced(window, state)
+
+    @staticmethod
+    def _place(where: str, state: GuardianState) -> str:
+        return state.step_id if where == "/step_id" else state.cycle_text
+
     def _beside(
         self, window: JsonObject, judgement: Judgement, state: GuardianState
     ) -> dict[str, object]:
@@ -125,17 +140,29 @@ class WindowStamp:
             "judgement": to_object(judgement),
             "state": state_fields(state),
         }
-        forged = attempts(window)
-        if forged:
-            beside["attempts"] = [{"where": at, "given": _given(window, at)} for at in forged]
+        overwritten = (*self._misplaced(window, state), *attempts(window))
+        if overwritten:
+            beside["attempts"] = [{"where": at, "given": _given(window, at)} for at in overwritten]
         return beside
 
 
+def _unclaimed(body: JsonObject) -> tuple[str, ...] | None:
+    """The acts that the claims of a turn's window leave out; None where no acts are known."""
+    claims = body.get("claims")
+    if not isinstance(claims, Mapping):
+        return None
+    return texts_at(cast("JsonObject", claims), "unclaimed")
+
+
 def judged_or_refused(
-    window: JsonObject, state: GuardianState, profile: GuardianProfile
+    window: JsonObject,
+    state: GuardianState,
+    profile: GuardianProfile,
+    *,
+    facts: Operations = NOTHING_KNOWN,
 ) -> Judgement:
     """The judgement of a window that may be kept; WindowRefused with it otherwise."""
-    judgement = judge_draft(window, state, profile)
+    judgement = judge_draft(window, state, profile, facts=facts)
     if judgement.blocked:
         raise refusal(judgement, window)
     refuse_fallen(window, state, profile)

@@ -20,9 +20,11 @@ from mentis.ledger.channel.operations import OperationsLog
 from mentis.ports.clock import Clock
 from mentis.ports.ids import Ids
 from mentis.ports.ledger_store import LedgerStore
+from mentis.ports.memory_store import MemoryStore
 from mentis.record.window_state import WindowStateFollower
 from mentis.settings.settings import Settings
 from mentis.stores.files.home import Home
+from mentis.stores.sqlite.memories import SqliteMemories
 from mentis.values.checkpoint import Pin
 from mentis.values.guardian import GuardianProfile, Receipt
 
@@ -31,10 +33,13 @@ from .guardian import open_profile
 
 @dataclass(frozen=True, slots=True)
 class OpenLedger:
-    """A ledger that is open, and the conversations its turns are bound to."""
+    """A ledger that is open, the conversations its turns are bound to, and, where they lie in the
+    same database, the memories.
+    """
 
     ledger: LedgerStore
     talk: StoredTurns
+    memories: MemoryStore | None = None
     close: Callable[[], None] = field(default=lambda: None)
 
 
@@ -136,7 +141,9 @@ def open_home_store(
         ledger.close()
         database.close()
 
-    return OpenLedger(ledger, OlderTurns(ledger, database), close)
+    beside = settings.model.memories.store == "sqlite"
+    memories = SqliteMemories(database) if beside else None
+    return OpenLedger(ledger, OlderTurns(ledger, database), memories, close)
 
 
 def database_file(home: Home, settings: Settings) -> Path | None:

@@ -36,7 +36,7 @@ from mentis.ledger.origin import import_history as read_history
 from mentis.ledger.tenure import SECONDS, Tenure
 from mentis.record.evidence import gather_evidence, verified_file
 from mentis.record.verify import Progress, VerifyEvidence, verify_agent
-from mentis.record.window_operations import judge_health
+from mentis.record.window_operations import judge_health, judge_memories
 from mentis.record.window_stamp import WindowStamp
 from mentis.record.window_state import WINDOW, derive_state, latest_windows, shown_window
 from mentis.settings.sources import load_settings
@@ -283,7 +283,12 @@ class Statuses(Closeable):
             return health
         lease = store.lease(self.agent, CONSUME)
         holder = lease if lease is not None and in_force(lease, now) else None
-        return judge_health(health, desk.folder, holder, desk.profile)
+        health = judge_health(health, desk.folder, holder, desk.profile)
+        memories = desk.open_ledger().memories
+        if memories is None:
+            return health
+        mixed = judge_memories(memories.memories(self.agent), desk.profile)
+        return replace(health, findings=(*health.findings, *mixed))
 
     def backend_state(self) -> BackendState:
         """What the next window has to repeat or obey."""

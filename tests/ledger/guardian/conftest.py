@@ -44,6 +44,8 @@ def case_of(change: Change, profile: GuardianProfile, *, stage: str = "draft") -
         receipt=Receipt(LINE, 1, 2, verified=True),
         audited=True,
         overridden=(),
+        unclaimed=(),
+        mixed=(),
     )
     case = Case(
         window,

@@ -140,9 +140,9 @@ def test_a_draft_with_another_step_than_the_ledger_is_told_apart() -> None:
     assert judged.differences == ("/step_id: the draft says step-9, the ledger step-1",)
 
 
-def test_model_only_rules_are_named_as_not_judged() -> None:
+def test_what_nobody_can_judge_here_is_named() -> None:
     judged = judge_draft(good_window(), good_state(), MENTIS)
-    assert judged.unjudged == ("S2-X-CORR-CONF", "S2-TRUTH", "S2-W-AUTONOMY")
+    assert judged.unjudged == ("S2-TRUTH", "S2-W-AUTONOMY")
 
 
 def test_operations_are_judged_only_by_what_is_known() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -21,10 +22,7 @@ from .conftest import case_of
 CHECKED = [rule for rule in RULES if rule.check is not None]
 MODEL_ONLY = [
     "S2-HEALTH-NOWORK",
-    "S2-X-CORR-CONF",
     "S2-TRUTH",
-    "S2-W-FACTSPLIT",
-    "S2-W-AUTONOMY",
     "S2-W-STYLE",
 ]
 
@@ -34,16 +32,19 @@ def faults(rule: Rule, case: Case) -> list[Fault]:
     return list(rule.check(case))
 
 
-def test_there_are_67_rules_13_warnings_and_one_of_ours() -> None:
+def test_there_are_67_rules_13_warnings_and_two_of_ours() -> None:
     numbers = [rule.number for rule in RULES]
     origin = [str(n) for n in range(1, 68)] + [f"W{n}" for n in range(1, 14)]
-    assert numbers == [*origin, "M1"]
+    assert numbers == [*origin, "M1", "M2"]
     assert len(BY_ID) == len(RULES)
 
 
 def test_warnings_warn_and_the_rest_blocks_but_for_the_unsure_receipt() -> None:
     warning = {rule.id for rule in RULES if rule.level == "warn"}
-    assert warning == {r.id for r in RULES if r.number.startswith("W")} | {"S2-ACK-UNSURE"}
+    assert warning == {r.id for r in RULES if r.number.startswith("W")} | {
+        "S2-ACK-UNSURE",
+        "MENTIS-PLACE",
+    }
 
 
 def test_model_only_rules_have_a_prompt_line_and_no_check() -> None:
@@ -112,7 +113,7 @@ def test_the_window_a_model_is_shown_as_an_example_is_not_blocked(language: str)
     response, window = find_window(answer)
     assert (response.windows, response.fenced) == (1, True)
     for profile in SHIPPED.values():
-        judged = judge_draft(window, good_state(), profile)
+        judged = judge_draft(window, replace(good_state(), step=7), profile)
         blocking = {finding.rule for finding in judged.findings if finding.level == "block"}
         assert blocking <= {"S2-W-VERSIONS", "S2-W-AWARE", "S2-W-ARCH", "S2-W-RESURRECT"}
         assert judged.blocked == (profile is STRICT)

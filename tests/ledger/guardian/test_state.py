@@ -43,7 +43,7 @@ def test_after_the_fifth_the_old_step_is_refused_and_the_ledgers_passes() -> Non
     state = replay_state([good_window()] * 5)
     old = apply_changes(good_window(), {"/step_id": "step-1", "/cycle": "5/5", **AUDIT})
     broken = {finding.rule for finding in judge_draft(old, state, MENTIS).findings}
-    assert broken == {"S2-CYCLE-RESET"}
+    assert broken == {"S2-CYCLE-RESET", "MENTIS-PLACE"}
     new = apply_changes(
         good_window(), {"/step_id": state.step_id, "/cycle": state.cycle_text, **AUDIT}
     )

@@ -50,7 +50,12 @@ class Commit(Value):
 
 @dataclass(frozen=True, slots=True)
 class Operations(Value):
-    """How a draft was kept. What is None is not known, and its rules are not judged."""
+    """How a draft was kept, and what was done beside it. What is None is not known, and its rules
+    are not judged.
+
+    `unclaimed` are the acts of the turn that the window names nowhere, `mixed` the texts kept both
+    as something private (a thought, the diary) and as something that is told.
+    """
 
     path: str | None = None
     pending_path: str | None = None
@@ -62,6 +67,11 @@ class Operations(Value):
     receipt: Receipt | None = None
     audited: bool | None = None
     overridden: tuple[str, ...] | None = None
+    unclaimed: tuple[str, ...] | None = None
+    mixed: tuple[str, ...] | None = None
+
+
+NOTHING_KNOWN = Operations()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +83,7 @@ class Case:
     profile: GuardianProfile
     response: Response = Response("")
     commit: Commit = Commit("", "", "", None, "")
-    facts: Operations = Operations()
+    facts: Operations = NOTHING_KNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +93,6 @@ class Fault:
     where: str
     what: str
     yields: str = ""
-    level: Level | None = None
     hint: str = ""
 
 

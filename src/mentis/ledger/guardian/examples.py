@@ -99,6 +99,7 @@ _PLANNING = {"/window_type": "planner", "/actions": ["Plan the answer"]}
 _OFFLINE = {"routes": _OFF}
 _BREACH = {"after_breach": True}
 _ENDED = {"previous": {"step_id": "step-1", "cycle": "5/5"}, "step": 2, "cycle": 1}
+_SURE = {"previous": {"step_id": "step-1", "cycle": "1/5", "confidence": 0.8}}
 _AUDIT = {"since_audit": 5}
 _RED = {"/critical_summary": {"status": "RED"}}
 
@@ -178,6 +179,10 @@ EXAMPLES: Mapping[str, Example] = {
         Change(state=_OFFLINE), Change({"/output_plan": ["Start the watcher"]}, _OFFLINE)
     ),
     "S2-FOUNDATION": _without("/confidence"),
+    "S2-X-CORR-CONF": Example(
+        Change({"/reflection_curve/correction": "Count anew"}, _SURE),
+        Change({"/reflection_curve/correction": "Count anew", "/confidence": 0.7}, _SURE),
+    ),
     "S2-X-LOWCONF": Example(
         Change({"/confidence": 0.4}),
         Change({"/confidence": 0.4, "/reflection_curve/correction": "Ask first"}),
@@ -243,6 +248,8 @@ EXAMPLES: Mapping[str, Example] = {
     "S2-W-AWARE": _as("/project_awareness", {}),
     "S2-W-ARCH": _without("/inputs/context/architecture_awareness"),
     "S2-W-RESURRECT": _without("/inputs/context/resurrection_ref"),
+    "S2-W-FACTSPLIT": Example(Change(facts={"mixed": ("She likes tea",)})),
+    "S2-W-AUTONOMY": Example(Change(facts={"unclaimed": ("send_mail",)})),
     "S2-W-WORTH": Example(Change(facts={"overridden": ("S2-TRUTH",)})),
     "S2-W-LATER": Example(
         Change(answer="{window}\nI will send you the rest later."),
@@ -253,6 +260,7 @@ EXAMPLES: Mapping[str, Example] = {
         Change(answer='{window}\nTwo.\n{"mcp_trigger": {"enabled": true}}'),
     ),
     "S2-W-CHECKED": _as("/rule_tangency/checked_rules", []),
+    "MENTIS-PLACE": _as("/cycle", "4/5"),
     "MENTIS-DEGRADED": Example(
         Change({"/window_type": "degraded"}),
         Change(

@@ -16,7 +16,7 @@ from mentis.values.guardian import (
 )
 from mentis.values.json import JsonObject
 
-from .case import Case, Commit, Fault, Operations, Rule
+from .case import NOTHING_KNOWN, Case, Commit, Fault, Operations, Rule
 from .profiles import level_of
 from .reading import STATUSES, confidence_of, status_of
 from .rules_health import missing_foundation
@@ -24,9 +24,15 @@ from .summary import derive_summary, differences
 from .table import RULES
 
 
-def judge_draft(window: JsonObject, state: GuardianState, profile: GuardianProfile) -> Judgement:
-    """What the guardian says of a draft before it is kept."""
-    return judge_case(Case(window, state, profile), draft_rules(RULES))
+def judge_draft(
+    window: JsonObject,
+    state: GuardianState,
+    profile: GuardianProfile,
+    *,
+    facts: Operations = NOTHING_KNOWN,
+) -> Judgement:
+    """What the guardian says of a draft before it is kept; `facts` as far as they are known."""
+    return judge_case(Case(window, state, profile, facts=facts), draft_rules(RULES))
 
 
 def judge_commit(
@@ -99,6 +105,6 @@ def run_rule(rule: Rule, case: Case, level: Level) -> Iterator[RuleFinding]:
     check = cast("Callable[[Case], Iterable[Fault]]", rule.check)
     for fault in check(case):
         settled = fault.yields if fault.yields in case.profile.settles else ""
-        said: Level = "warn" if settled else fault.level or level
+        said: Level = "warn" if settled else level
         hint = fault.hint or rule.fix
         yield RuleFinding(rule.id, said, fault.where, fault.what, hint, settled)

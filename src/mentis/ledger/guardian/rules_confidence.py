@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -29,6 +30,18 @@ def _risks(case: Case) -> int:
 def risk_scale(count: int) -> float:
     """1 - 0.1 * n, without the rounding noise of that product."""
     return max(0, 10 - count) / 10
+
+
+def _corrected(case: Case) -> Iterator[Fault]:
+    """Below the limit a correction is owed anyhow, and a cap may hold the number where it is."""
+    confidence = confidence_of(case.window)
+    correction = text_at(object_at(case.window, "reflection_curve"), "correction")
+    before = confidence_of(case.state.previous or {})
+    if confidence is None or confidence < case.profile.limits.low or confidence != before:
+        return
+    if re.search(r"\w", correction) and not says(correction, "none"):
+        what = f"a correction is made and the confidence is {confidence:g} as before"
+        yield Fault("/confidence", what)
 
 
 def _explained(case: Case) -> Iterator[Fault]:
@@ -123,8 +136,7 @@ def _plan_length(case: Case) -> Iterator[Fault]:
 def _identity(case: Case) -> Iterator[Fault]:
     checked = texts_at(object_at(case.window, "rule_tangency"), "checked_rules")
     if not any(says(rule, "identity") for rule in checked):
-        # The token is recommended; that the agent is itself, no program can tell.
-        yield Fault("/rule_tangency/checked_rules", "no item begins with `Identity:`", level="warn")
+        yield Fault("/rule_tangency/checked_rules", "no item begins with `Identity:`")
 
 
 def _row(number: int, name: str, what: str, check: Check, *, why: str, fix: str) -> Rule:
@@ -148,12 +160,18 @@ def _model(number: int, name: str, what: str, *, why: str, fix: str) -> Rule:
 _SURE = "confidence that ignores what the window itself says is worth nothing"
 _NAMED = "the type is a claim; the actions must bear it out"
 RULES = (
-    _model(
-        44,
-        "X-CORR-CONF",
+    Rule(
+        "S2-X-CORR-CONF",
+        "44",
+        "block",
+        "draft",
+        "state",
         "a correction shows in the confidence, with a reason",
-        why="to correct oneself and stay as sure as before is no correction",
-        fix="lower or raise the confidence and say why in the notes",
+        "to correct oneself and stay as sure as before is no correction; it is held against the"
+        " last window, and whether the reason is one, no program can tell",
+        "lower or raise the confidence and say why in the notes",
+        _corrected,
+        prompt="status_conduct",
     ),
     _row(
         45,
@@ -252,7 +270,7 @@ RULES = (
         "draft",
         "heuristic",
         "`checked_rules` has an item `Identity: ...`",
-        "the item is recommended and its absence only warns; that it is true, no program can tell",
+        "who speaks is part of what is said; that it is true, no program can tell",
         "add `Identity: ` and who you are",
         _identity,
         prompt="status_conduct",

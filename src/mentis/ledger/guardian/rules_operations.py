@@ -58,6 +58,11 @@ def _overridden(case: Case) -> Iterator[Fault]:
         yield Fault("", f"an optional module set {rule} aside")
 
 
+def _mixed(case: Case) -> Iterator[Fault]:
+    for text in case.facts.mixed or ():
+        yield Fault("", f"kept as a thought and as a fact: {text!r}")
+
+
 _SOUND = "a record that is kept carelessly proves nothing"
 
 
@@ -152,10 +157,13 @@ RULES = (
         "W5",
         "warn",
         "operations",
-        "model",
+        "heuristic",
         "facts and private thoughts are kept in separate stores",
-        "a thought that is filed as a fact comes back as one",
-        "keep what is known apart from what is felt",
+        "a thought that is filed as a fact comes back as one; kinds keep them apart here, and what"
+        " stands under both is found by `mentis status health`",
+        "keep what is known apart from what is felt: `mentis memory forget` one of them",
+        _mixed,
         prompt="status_conduct",
+        needs=("mixed",),
     ),
 )

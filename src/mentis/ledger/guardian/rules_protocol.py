@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mentis.values.guardian import CYCLE_LENGTH
+from mentis.values.guardian import CYCLE_LENGTH, GuardianState
+from mentis.values.json import JsonObject
 
 from .case import Case, Check, Fault, Rule
 from .reading import (
@@ -17,6 +18,7 @@ from .reading import (
 )
 
 LAST_CYCLE = f"{CYCLE_LENGTH}/{CYCLE_LENGTH}"
+PLACE = "MENTIS-PLACE"
 FIRST_CYCLE = f"1/{CYCLE_LENGTH}"
 
 
@@ -28,6 +30,21 @@ def _reset(case: Case) -> Iterator[Fault]:
         yield Fault("/step_id", f"the step before ended with {LAST_CYCLE}, this is the same step")
     if case.window.get("cycle") != FIRST_CYCLE:
         yield Fault("/cycle", f"after {LAST_CYCLE} comes {FIRST_CYCLE}")
+
+
+def misplaced(window: JsonObject, state: GuardianState) -> tuple[str, ...]:
+    """The places where a draft says another step or cycle than the ledger."""
+    ours = (("step_id", state.step_id), ("cycle", state.cycle_text))
+    return tuple(
+        f"/{key}" for key, value in ours if state.known and window.get(key) not in (None, value)
+    )
+
+
+def _place(case: Case) -> Iterator[Fault]:
+    for where in misplaced(case.window, case.state):
+        ours = case.state.step_id if where == "/step_id" else case.state.cycle_text
+        given = case.window.get(where[1:])
+        yield Fault(where, f"the draft says {given!r}, the ledger {ours}")
 
 
 def _audit(case: Case) -> Iterator[Fault]:
@@ -110,6 +127,17 @@ RULES = (
         _breach_plan,
         why=_BREACH,
         fix="add `Repair the chain` to output_plan",
+    ),
+    Rule(
+        PLACE,
+        "M2",
+        "warn",
+        "draft",
+        "state",
+        "step and cycle are those of the ledger",
+        "the ledger counts: its own is written, and what the draft said is kept under `attempts`",
+        "repeat step and cycle of the ledger's state",
+        _place,
     ),
     Rule(
         "S2-ACK-UNSURE",

@@ -34,6 +34,11 @@ def _unchecked(case: Case) -> Iterator[Fault]:
         yield Fault("/rule_tangency/checked_rules", "no rule was checked")
 
 
+def _unclaimed(case: Case) -> Iterator[Fault]:
+    for act in case.facts.unclaimed or ():
+        yield Fault("/actions", f"{act} was done and no action names it")
+
+
 def _row(number: str, name: str, what: str, check: Check, *, why: str, fix: str) -> Rule:
     return Rule(f"S2-W-{name}", number, "warn", "draft", "program", what, why, fix, check)
 
@@ -92,11 +97,14 @@ RULES = (
         "W8",
         "warn",
         "draft",
-        "model",
+        "heuristic",
         "what the agent does of its own accord is named in the actions",
-        "only the model knows what nobody asked for",
+        "an act that no window names comes out of nowhere; it is judged where the acts are known,"
+        " by the words of their names",
         "add it to the actions",
+        _unclaimed,
         prompt="status_conduct",
+        needs=("unclaimed",),
     ),
     _row(
         "W13",

@@ -156,7 +156,11 @@ def _state(*flags: bool) -> GuardianState:
         routes=Routes(watcher=up, cli=up),
         after_breach=on["breach"],
         head="0" * 64,
-        previous={"step_id": "step-1", "cycle": "5/5" if on["reset"] else "1/5"},
+        previous={
+            "step_id": "step-1",
+            "cycle": "5/5" if on["reset"] else "1/5",
+            "confidence": 0.7,
+        },
         receipt=Receipt() if on["unsure"] else None,
     )
 

@@ -1,4 +1,4 @@
-"""Every rule, in the order of its number; the 67 and the 13 of the origin, and one of ours."""
+"""Every rule, in the order of its number; the 67 and the 13 of the origin, and two of ours."""
 
 from __future__ import annotations
 
