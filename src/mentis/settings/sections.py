@@ -172,10 +172,18 @@ class StatusSettings(SettingsSection):
     profile: Annotated[
         str,
         Field(
-            description="Rules that windows are judged by: `mentis`, `s2-4.0`, `strict`, or one of"
-            " the home's `guardian.toml`."
+            description="Rules that the windows of this home's own agent are judged by: `mentis`,"
+            " `s2-4.0`, `strict`, `as-run`, or one of the home's `guardian.toml`."
         ),
     ] = "mentis"
+    outside: Annotated[
+        str,
+        Field(
+            description="Rules for windows that come from outside: `status add`, files, MCP"
+            " clients. Empty means `profile` where that is set, else `as-run`: findings, and"
+            " nothing refused that the origin's program kept."
+        ),
+    ] = ""
     schema_versions: Annotated[
         tuple[str, ...],
         Field(description="Versions a window may name; empty means those of the profile."),

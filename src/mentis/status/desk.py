@@ -17,6 +17,7 @@ from mentis.home.older_turns import OlderTurns, StoredTurns
 from mentis.ledger.chain import format_time
 from mentis.ledger.channel.folder import PENDING, StatusFolder
 from mentis.ledger.channel.operations import OperationsLog
+from mentis.ledger.guardian.profiles import OUTSIDE
 from mentis.ports.clock import Clock
 from mentis.ports.ids import Ids
 from mentis.ports.ledger_store import LedgerStore
@@ -101,10 +102,14 @@ class StatusWorkspace:
             opened.close()
 
 
-def rules_of(home: Home, settings: Settings) -> GuardianProfile:
-    """The profile that settings choose, proved to be one that can be obeyed."""
+def rules_of(home: Home, settings: Settings, *, outside: bool = False) -> GuardianProfile:
+    """The profile that settings choose, proved to be one that can be obeyed: for the windows of the
+    home's own agent, or for those that come from outside. Who chose rules of their own chose them
+    for both.
+    """
     chosen = settings.model.status
-    profile = open_profile(home.path, chosen.profile)
+    own = chosen.profile if "profile" in chosen.model_fields_set else OUTSIDE
+    profile = open_profile(home.path, (chosen.outside or own) if outside else chosen.profile)
     if not chosen.schema_versions:
         return profile
     # Any set that is not empty: the proof speaks of the first of them, whichever it is.

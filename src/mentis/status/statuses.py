@@ -75,7 +75,7 @@ def open_statuses(
         agent,
         folder_of(place, chosen, settings),
         open_store=lambda: open_home_store(place, settings, parts.variables, readonly=readonly),
-        open_rules=lambda: rules_of(place, settings),
+        open_rules=lambda: rules_of(place, settings, outside=True),
         clock=parts.clock or SystemClock(),
         ids=parts.ids or RandomIds(),
         pin=open_pin(settings),
@@ -89,6 +89,7 @@ def open_statuses(
         store=settings.model.ledger.store,
         file=database_file(place, settings),
         known=lambda: gather_evidence(place, settings, parts.variables, persona=chosen),
+        own_rules=lambda: rules_of(place, settings),
     )
 
 
@@ -105,6 +106,7 @@ class Statuses(Closeable):
         store: str = "memory",
         file: Path | None = None,
         known: Callable[[], VerifyEvidence] | None = None,
+        own_rules: Callable[[], GuardianProfile] | None = None,
     ) -> None:
         self._desk = desk
         self._verified = verified
@@ -112,6 +114,7 @@ class Statuses(Closeable):
         self._file = file
         self._known = known  # what the home itself has to check with
         self._lease_seconds = lease_seconds
+        self._own_rules = own_rules
         self.scan_seconds = scan_seconds
 
     @property
@@ -124,8 +127,13 @@ class Statuses(Closeable):
 
     @property
     def profile(self) -> GuardianProfile:
-        """The rules in force."""
+        """The rules in force for windows that come from outside, as all do that come this way."""
         return self._desk.profile
+
+    @property
+    def own_profile(self) -> GuardianProfile:
+        """The rules in force for the windows of the home's own agent."""
+        return self.profile if self._own_rules is None else self._own_rules()
 
     def add(
         self, data: bytes | Mapping[str, object], *, source: str, delivery: str | None = None
@@ -233,9 +241,10 @@ class Statuses(Closeable):
     ) -> Judgement:
         """What the guardian would say now of a draft or a whole answer; nothing is written.
 
-        `profile`: other rules than those in force.
+        An answer is judged by the rules for the home's own agent, a draft by those for windows from
+        outside. `profile`: other rules than those in force.
         """
-        rules = profile or self.profile
+        rules = profile or (self.own_profile if response else self.profile)
         try:
             state = with_routes(derive_state(self._desk.store, self.agent), DIRECT)
         except (WorldError, HomeError):

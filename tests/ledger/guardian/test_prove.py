@@ -10,7 +10,7 @@ import pytest
 from mentis.errors import ProfileConflict, SettingsError
 from mentis.ledger.guardian.judge import judge_draft
 from mentis.ledger.guardian.owner import read_profiles
-from mentis.ledger.guardian.profiles import MENTIS, S2, STRICT, digest_of
+from mentis.ledger.guardian.profiles import AS_RUN, MENTIS, S2, STRICT, digest_of
 from mentis.ledger.guardian.prove import ProfileProof, activate, prove
 from mentis.ledger.guardian.space import RISKS, state_at
 from mentis.status.guardian import open_profile, owner_profiles
@@ -31,6 +31,7 @@ def every_witness_passes(proof: ProfileProof, profile: GuardianProfile) -> bool:
     "profile",
     [
         pytest.param(MENTIS, id=MENTIS.name),
+        pytest.param(AS_RUN, id=AS_RUN.name),
         pytest.param(STRICT, id=STRICT.name, marks=pytest.mark.slow),
     ],
 )

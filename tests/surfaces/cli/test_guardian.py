@@ -112,7 +112,7 @@ def test_an_owners_profile_nobody_could_obey_is_shown_and_never_used(
 def test_every_rule_explains_itself(mentis: Mentis, rule: str) -> None:
     told = mentis("guardian", "explain", rule, "--json").json()
     assert told["id"] == rule
-    assert set(told["levels"]) == {"s2-4.0", "mentis", "strict"}
+    assert set(told["levels"]) == {"s2-4.0", "mentis", "strict", "as-run"}
     assert (told["breaks"] is not None) == (rule in EXAMPLES)
     assert told["prompt"] or told["breaks"]
 

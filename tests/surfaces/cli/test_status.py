@@ -44,6 +44,13 @@ def draft(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
+def chosen(home: Path) -> None:
+    """The owner chose the rules: they hold for windows from outside, too."""
+    with (home / "mentis.toml").open("a", encoding="utf-8") as file:
+        file.write('\n[status]\nprofile = "mentis"\n')
+
+
+@pytest.fixture
 def status(mentis: Mentis, home: Path) -> Mentis:
     def call(*args: str | Path) -> Done:
         return mentis("--home", home, "status", *args)
@@ -138,6 +145,7 @@ def test_add_with_a_delivery_seen_before_adds_nothing(
     assert status("stats", "--json").json()["total_entries"] == 1
 
 
+@pytest.mark.usefixtures("chosen")
 def test_a_refused_window_is_one_line_with_its_rule_and_where_it_is_kept(
     status: Mentis, home: Path, draft: Callable[..., Path]
 ) -> None:
@@ -216,6 +224,7 @@ def test_write_takes_standard_input_and_the_slot(
     assert status("health").out.startswith("GREEN")
 
 
+@pytest.mark.usefixtures("chosen")
 def test_watch_once_says_what_was_refused_and_exits_1(
     status: Mentis, draft: Callable[..., Path]
 ) -> None:
@@ -254,6 +263,7 @@ def test_latest_shows_the_last_ones_and_zero_is_none(
     assert "total:   3 (3 with a window)" in status("stats").out
 
 
+@pytest.mark.usefixtures("chosen")
 def test_check_asks_for_what_the_record_asks_for(
     status: Mentis, mentis: Mentis, home: Path, draft: Callable[..., Path]
 ) -> None:

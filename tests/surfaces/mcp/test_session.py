@@ -93,7 +93,7 @@ async def test_a_client_saves_reads_and_verifies(client: MakeClient, mode: str) 
         chain, _ = await read(session, "mentis://prompt_chain")
         assert chain["total_entries"] == 1
         ruleset, _ = await read(session, "mentis://ruleset")
-        assert ruleset["profile"] == "mentis"
+        assert ruleset["profile"] == "as-run"
         assert "S2-FIELD-GOAL" in {rule["id"] for rule in ruleset["rules"]}
 
 
@@ -102,6 +102,8 @@ def pick(ledger: Json) -> Json:
 
 
 async def test_what_goes_wrong_is_a_tool_error_with_a_hint(client: MakeClient, home: Path) -> None:
+    with (home / "mentis.toml").open("a", encoding="utf-8") as file:
+        file.write('\n[status]\noutside = "mentis"\n')
     async with client() as session:
         bad = window(confidence=7, risk=None)
         refused = await session.call_tool("save_status", {"status_window": bad})

@@ -13,9 +13,12 @@ from mentis.ledger.canon import canonical
 from mentis.values.guardian import GuardianProfile, KnownConflict, Level
 
 from .case import Rule
+from .rules_health import KEPT
+from .rules_protocol import PLACE
 from .table import RULES
 
 DEFAULT = "mentis"
+OUTSIDE = "as-run"  # for windows that come from outside, where nobody chose another one
 # What can be settled, in words.
 SETTLEMENTS: Mapping[str, str] = {
     "C1": "a cap by risks or a touched rule wins over the floor of a verification",
@@ -27,6 +30,7 @@ SETTLEMENTS: Mapping[str, str] = {
     "C7": "AUTO is taken in each of its forms",
     "C8": "`critical_summary.status` is required where a rule needs it",
     "forged": "a made-up time or hash is overwritten and recorded instead of refused",
+    KEPT: "only what is absent or null is missing, of goal, inputs, actions, confidence and type",
 }
 _TYPES = ("planner", "execution", "verification")
 
@@ -57,7 +61,7 @@ S2 = GuardianProfile(
 MENTIS = GuardianProfile(
     name=DEFAULT,
     types=(*_TYPES, "degraded"),
-    settles=tuple(SETTLEMENTS),
+    settles=tuple(name for name in SETTLEMENTS if name != KEPT),
 )
 
 
@@ -70,8 +74,29 @@ def _strict_levels() -> dict[str, Level]:
     }
 
 
+def _as_run_levels() -> dict[str, Level]:
+    """What the origin's program did not look at is told and refuses nothing; step and cycle stay
+    as they came.
+    """
+    told: dict[str, Level] = {
+        rule.id: "warn"
+        for rule in RULES
+        if rule.level == "block" and rule.stage != "commit" and rule.id != "S2-FOUNDATION"
+    }
+    return {**told, PLACE: "off"}
+
+
 STRICT = replace(MENTIS, name="strict", levels=_strict_levels())
-SHIPPED: Mapping[str, GuardianProfile] = {profile.name: profile for profile in (S2, MENTIS, STRICT)}
+AS_RUN = replace(
+    MENTIS,
+    name=OUTSIDE,
+    levels=_as_run_levels(),
+    schema_versions=("3.0", "3.2", "4.0", "5.0"),
+    settles=tuple(SETTLEMENTS),
+)
+SHIPPED: Mapping[str, GuardianProfile] = {
+    profile.name: profile for profile in (S2, MENTIS, STRICT, AS_RUN)
+}
 
 
 def level_of(profile: GuardianProfile, rule: Rule) -> Level:

@@ -17,10 +17,13 @@ from .reading import (
 from .words import says
 
 SPOOL = "C3"
+KEPT = "as-run"  # the profile keeps what the origin's program kept
 FOUNDATION = ("goal", "inputs", "actions", "confidence")
 
 
 def missing_foundation(case: Case) -> tuple[str, ...]:
+    if KEPT in case.profile.settles:
+        return tuple(k for k in (*FOUNDATION, "window_type") if case.window.get(k) is None)
     missing = [key for key in FOUNDATION if case.window.get(key) is None]
     if "goal" not in missing and not text_at(case.window, "goal").strip():
         missing.append("goal")
