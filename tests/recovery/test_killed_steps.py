@@ -13,6 +13,8 @@ from typing import cast
 import pytest
 from tests.rounds import ASK, GUEST, LETTER, Rounds, approve, asking_home, calls, opened, says
 
+from mentis.values.part import MediaPart, ToolResultPart
+
 pytestmark = pytest.mark.anyio
 
 ROOT = str(Path(__file__).parents[2])
@@ -157,3 +159,30 @@ async def main():
     told = {one["tool_call_id"]: one["content"] for one in provider.messages(0)[-2:]}
     assert "384,400 km" in told["x"]
     assert "unknown" in told["d"]
+
+
+async def test_a_picture_of_a_killed_step_is_kept_with_its_result(home: Path) -> None:
+    killed(
+        home,
+        """
+@tool
+def draw() -> list[object]:
+    \"\"\"Draws a picture.\"\"\"
+    return ["Here it is.", b"\\x89PNG\\r\\n\\x1a\\n" + bytes(100)]
+
+async def main():
+    provider = Killer(calls(("d", "draw", {})))
+    async with Agent.open(home, tools=[draw], provider=provider) as agent:
+        await agent.chat("Draw a picture.")
+""",
+    )
+    async with opened(home, Rounds(says("A picture."))) as agent:
+        await agent.chat("Well?")
+        assert agent.verify().intact
+        record = agent._parts.record  # pyright: ignore[reportPrivateUsage]  # marks are nobody's
+        assert record.ledger.marks(record.agent, "step") == ()
+        parts = [part for turn in agent.history() for part in turn.parts]
+    (picture,) = [part for part in parts if isinstance(part, MediaPart)]
+    assert (picture.mime, len(picture.data or b"")) == ("image/png", 108)
+    (result,) = [part for part in parts if isinstance(part, ToolResultPart)]
+    assert (result.text, result.media) == ("Here it is.", 1)

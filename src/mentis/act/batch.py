@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from mentis.values.act import ActCall
 from mentis.values.action import Outcome
 
+from .journal import OnMedia
+
 
 @dataclass(eq=False, slots=True)
 class Slot:
@@ -30,8 +32,11 @@ class Batch:
         slots: Sequence[Slot],
         outcomes: list[Outcome],
         on_outcome: Callable[[Outcome], None] | None = None,
+        *,
+        on_media: OnMedia | None = None,
     ) -> None:
         self.slots = slots
+        self.on_media = on_media
         self.cancel: Callable[[], None] = lambda: None
         self.interrupt: KeyboardInterrupt | None = None
         self._outcomes = outcomes

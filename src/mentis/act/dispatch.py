@@ -42,7 +42,7 @@ from .batch import Batch, Slot
 from .doing import do, failed_outcome
 from .entries import moment
 from .gate import state_of
-from .journal import ActIntent, Asked, Journal, SettledAct, note_unrecorded
+from .journal import ActIntent, Asked, Journal, OnMedia, SettledAct, note_unrecorded
 from .threads import HERE, AbandonedWork
 
 Judge: TypeAlias = Callable[[ActCall, ActSpec], Decision]
@@ -80,11 +80,13 @@ class DispatchHooks:
     """How a dispatch is tied to whoever makes it. Once somebody else has the `lease` nothing is
     begun; what was begun before is ended in the record. The marks that `on_begin` makes of the
     calls are set in the transaction that writes them down; `on_outcome` is told each as it comes.
+    Those that `on_media` makes of a result with media are set in the transaction of its outcome.
     """
 
     lease: Lease | None = None
     on_begin: OnBegin | None = None
     on_outcome: Callable[[Outcome], None] | None = None
+    on_media: OnMedia | None = None
 
 
 NO_HOOKS = DispatchHooks()
@@ -139,7 +141,8 @@ class Dispatcher:
             ActCall(action, self._ids.new_id(), self.journal.agent, session, mode)
             for action in actions
         ]
-        batch = Batch([Slot(call) for call in calls], outcomes, hooks.on_outcome)
+        slots = [Slot(call) for call in calls]
+        batch = Batch(slots, outcomes, hooks.on_outcome, on_media=hooks.on_media)
         with batch.ensure_outcomes():
             pairs = zip(calls, places or [""] * len(calls), strict=True)
             asked = [self._asked(call, judge, place) for call, place in pairs]
@@ -246,6 +249,7 @@ class Dispatcher:
             async with AsyncExitStack() as turn:
                 outcome, cancelled = await self._act(batch, slot, begun, turn=turn, whole=whole)
                 end = partial(self.journal.end, [(begun, outcome)], news=news)
+                end = partial(end, on_media=batch.on_media)
                 slot.settle(*await self.record(end))
             if cancelled is not None:
                 raise cancelled

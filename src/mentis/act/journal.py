@@ -9,7 +9,7 @@ share one sync.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -40,6 +40,8 @@ from .screening import is_withheld, screen_outcome, withheld_text
 
 _MOST_MEDIA = 16
 Written: TypeAlias = tuple[Draft, tuple[Mark, ...]]
+# The marks that keep the media of an outcome for as long as its turn has not ended.
+OnMedia: TypeAlias = Callable[[Outcome], Sequence[Mark]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +130,15 @@ class Journal:
         return faults
 
     def end(
-        self, ended: Sequence[tuple[ActIntent, Outcome]], *, news: bool = False
+        self,
+        ended: Sequence[tuple[ActIntent, Outcome]],
+        *,
+        news: bool = False,
+        on_media: OnMedia | None = None,
     ) -> tuple[Outcome, ...]:
         """The outcomes as they are recorded, all in one append; what comes from outside is
-        screened, large results are kept apart.
+        screened, large results are kept apart. With the marks that `on_media` makes of those that
+        have media.
 
         One that cannot be recorded says so; its act stays open until `catch_up` has recorded it.
         """
@@ -140,7 +147,8 @@ class Journal:
             screened = [(begun, self._apart(outcome)) for begun, outcome in screened]
         kept = [(begun, self._kept(outcome)) for begun, outcome in screened]
         endings = {begun.call.key: _ending(begun, outcome, news=news) for begun, outcome in kept}
-        fault = self._append(list(endings.values()))
+        also = [m for _, one in kept if on_media and one.media for m in on_media(one)]
+        fault = self._append(list(endings.values()), also=also)
         if fault is None:
             self.catch_up()
         elif _passes(fault) or len(endings) > 1:  # of several, one may have kept out the others

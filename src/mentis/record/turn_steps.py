@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeVar, cast
 
 from mentis.codec.forms import from_json, to_object
 from mentis.errors import BadInput
 from mentis.ports.marks import Marks
 from mentis.values.json import JsonObject
 from mentis.values.mark import Mark
+from mentis.values.part import MediaPart
 from mentis.values.turn import Turn
 from mentis.values.value import Value
 from mentis.values.written import dump
@@ -24,6 +25,8 @@ from .seals import is_ours, make_seal
 
 STEP = "step"
 _PURPOSE = b"mentis/step"
+_MEDIA = "media-"  # sorts after the numbers of steps
+T = TypeVar("T", bound=Value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +55,22 @@ class JournalledStep(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class JournalledMedia(Value):
+    """What came with the result of an act: the record has its digests alone."""
+
+    parts: tuple[MediaPart, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class JournalledTurn:
     """The steps of one turn, up to one that is not ours or cannot be read; `ends` are the marks
-    that take all of them away.
+    that take all of them away. `media` are those of its results, by the keys of their acts.
     """
 
     number: int
     steps: tuple[JournalledStep, ...]
     ends: tuple[Mark, ...]
+    media: Mapping[str, tuple[MediaPart, ...]]
 
 
 class StepJournal:
@@ -78,7 +89,15 @@ class StepJournal:
         A turn is known by its first act: what nobody said has the number of what is said next.
         """
         turn = before[0].key.split("/")[2] if before else step.calls[0].key
-        key, written = f"{session}/{number:09}/{turn}/{len(before):03}", to_object(step)
+        return self._mark(f"{session}/{number:09}/{turn}/{len(before):03}", step)
+
+    def media_mark(self, step: Mark, act: str, parts: Sequence[MediaPart]) -> Mark:
+        """For what came with the result of an act, of the turn that this step belongs to."""
+        turn = step.key.rpartition("/")[0]
+        return self._mark(f"{turn}/{_MEDIA}{act}", JournalledMedia(tuple(parts)))
+
+    def _mark(self, key: str, told: Value) -> Mark:
+        written = to_object(told)
         return Mark(STEP, key, {"step": written, "seal": self._seal(key, written)})
 
     def turns(self, session: str) -> list[JournalledTurn]:
@@ -94,13 +113,21 @@ class StepJournal:
 
     def _turn(self, number: int, marks: Sequence[Mark]) -> JournalledTurn:
         steps: list[JournalledStep] = []
+        media: dict[str, tuple[MediaPart, ...]] = {}
+        broken = False
         for mark in marks:
-            if (step := self._step(mark)) is None:
-                break
-            steps.append(step)
-        return JournalledTurn(number, tuple(steps), tuple(Mark(STEP, mark.key) for mark in marks))
+            _, is_media, act = mark.key.partition(f"/{_MEDIA}")
+            if is_media:
+                came = self._read(JournalledMedia, mark)
+                media[act] = came.parts if came is not None else ()
+            elif (step := self._read(JournalledStep, mark)) is not None and not broken:
+                steps.append(step)
+            else:
+                broken = True
+        ends = tuple(Mark(STEP, mark.key) for mark in marks)
+        return JournalledTurn(number, tuple(steps), ends, media)
 
-    def _step(self, mark: Mark) -> JournalledStep | None:
+    def _read(self, cls: type[T], mark: Mark) -> T | None:
         found = (mark.value or {}).get("step")
         if not isinstance(found, Mapping):
             return None
@@ -108,7 +135,7 @@ class StepJournal:
         if not is_ours(self._seal(mark.key, written), (mark.value or {}).get("seal")):
             return None
         try:
-            return from_json(JournalledStep, dump(written))
+            return from_json(cls, dump(written))
         except BadInput:
             return None
 

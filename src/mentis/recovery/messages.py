@@ -6,8 +6,8 @@ is closed with the steps that the journal knows; without one it becomes failed. 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from mentis.act import entries
 from mentis.record.agent_record import AgentRecord
@@ -53,6 +53,9 @@ class _Left:
     message: Turn | None = None
     steps: tuple[JournalledStep, ...] = ()
     ends: tuple[Mark, ...] = ()
+    media: Mapping[str, tuple[MediaPart, ...]] = field(
+        default_factory=dict[str, tuple[MediaPart, ...]]
+    )
 
 
 def _left(record: AgentRecord, journal: StepJournal, session: str) -> list[_Left]:
@@ -62,15 +65,17 @@ def _left(record: AgentRecord, journal: StepJournal, session: str) -> list[_Left
     for number, turn in enumerate(turns):
         if turn.state == "pending":
             own = next((one for one in journalled if _is_of(one, number, turn)), None)
-            steps, ends = ((), ()) if own is None else (own.steps, own.ends)
-            found.append(_Left(session, number, turn, steps, ends))
+            left = _Left(session, number, turn)
+            if own is not None:
+                left = replace(left, steps=own.steps, ends=own.ends, media=own.media)
+            found.append(left)
     taken = {mark.key for one in found for mark in one.ends}
     for one in journalled:
         if one.ends[0].key not in taken:
             inner = bool(one.steps) and "inner" in one.steps[0].turn
             known = inner and turn_digest(one.steps[0].said) in map(turn_digest, turns)
             steps = one.steps if inner and not known else ()
-            found.append(_Left(session, one.number, None, steps, one.ends))
+            found.append(_Left(session, one.number, None, steps, one.ends, one.media))
     return found
 
 
@@ -85,7 +90,8 @@ def _is_of(journalled: JournalledTurn, number: int, message: Turn) -> bool:
 
 def _close(record: AgentRecord, left: _Left) -> Entry:
     opening = left.steps[0].opening if left.steps else ()
-    followed = (*opening, *(turn for step in left.steps for turn in _followed(record, step)))
+    stepped = (turn for step in left.steps for turn in _followed(record, step, left.media))
+    followed = (*opening, *stepped)
     body, state = _body(left, followed), None
     if left.message is not None:
         ended = replace(left.message, state="complete" if followed else "failed")
@@ -113,8 +119,11 @@ def _body(left: _Left, followed: Sequence[Turn]) -> dict[str, object]:
     return body | ({"acted": [turn_digest(turn) for turn in followed]} if followed else {})
 
 
-def _followed(record: AgentRecord, step: JournalledStep) -> tuple[Turn, ...]:
-    came = [_outcome(record, call) for call in step.calls]
+def _followed(
+    record: AgentRecord, step: JournalledStep, media: Mapping[str, tuple[MediaPart, ...]]
+) -> tuple[Turn, ...]:
+    outcomes = [_outcome(record, call) for call in step.calls]
+    came = [replace(one, media=media.get(one.key, ())) for one in outcomes]
     results = [outcome for outcome in came if outcome.state != "deferred"]
     return (step.said, result_turn(results)) if results else (step.said,)
 

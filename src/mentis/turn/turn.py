@@ -493,6 +493,7 @@ async def act(run: TurnRun, place: Place, on_delta: OnDelta) -> AgainDelta | Non
                     run.parts.record.lease,
                     on_begin=partial(_journalled, run, place, judged.reply),
                     on_outcome=lambda outcome: on_delta(_result_delta(outcome)),
+                    on_media=partial(_journalled_media, run),
                 ),
             )
     finally:
@@ -520,6 +521,21 @@ def _journalled(
     journal = StepJournal(record.ledger, record.agent, who.secret)
     with suppress(BadInput, NotCanonical, UnicodeError):
         mark = journal.mark(place.session, place.number, run.journal, step)
+        run.journal.append(mark)
+        return (mark,)
+    return ()
+
+
+def _journalled_media(run: TurnRun, outcome: Outcome) -> tuple[Mark, ...]:
+    """What came with a result, for whoever closes the turn after a kill; nothing, where its step is
+    not journalled.
+    """
+    if not run.journal:
+        return ()
+    record = run.parts.record
+    journal = StepJournal(record.ledger, record.agent, run.parts.who.secret)
+    with suppress(BadInput, NotCanonical, UnicodeError):
+        mark = journal.media_mark(run.journal[0], outcome.key, outcome.media)
         run.journal.append(mark)
         return (mark,)
     return ()
