@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .acts_show import call_line, result_line
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from .demo import Checks
 
+QUESTION = "Which light is on now?"
 REQUESTS = ("Use lights: hall, on.", "Turn on the light in the kitchen.")
 
 
@@ -30,6 +32,13 @@ async def show_tool(agent: Agent, checks: Checks) -> None:
     if not checks.quiet:
         _show(result)
     _claim(agent, result, checks)
+    # A model this small calls again where a larger one speaks: without tools it is bound to words.
+    words = replace(short, tool_choice="none", max_tokens=48)
+    answer = await agent.chat(QUESTION, session="tools", options=words)
+    if not checks.quiet:
+        emit(f"  you: {QUESTION}\n  {answer.text}")
+    spoken = bool(answer.text) and not answer.outcomes
+    checks.claim("where no tool may be used, it answers in words", spoken, f"stop: {answer.stop}")
 
 
 def _show(result: TurnResult) -> None:
