@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .prompts.prompts import Prompts
     from .record.export import export_record
     from .record.record import open_record
+    from .settings.change import open_settings
     from .status.statuses import open_statuses
     from .tick.cortex import TickResult
     from .tools.acts import open_acts
@@ -142,6 +143,7 @@ _HOMES = {
     "open_memories": "memories.memories",
     "open_record": "record.record",
     "open_route_keys": "home.route_keys",
+    "open_settings": "settings.change",
     "open_statuses": "status.statuses",
     "open_toolbox": "tools.toolbox",
     "tool": "act.functions",
@@ -218,6 +220,7 @@ __all__ = (
     "open_memories",
     "open_record",
     "open_route_keys",
+    "open_settings",
     "open_statuses",
     "open_toolbox",
     "tool",

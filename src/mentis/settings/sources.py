@@ -35,6 +35,11 @@ def load_settings(home: Path | None, environ: Mapping[str, str]) -> Settings:
     return _load(read_text(path, error=SettingsError) if path else "", path, environ)
 
 
+def check_settings(text: str, path: Path, environ: Mapping[str, str]) -> Settings:
+    """What a file of settings would amount to, before it is written."""
+    return _load(text, path, environ)
+
+
 class LiveSettings:
     """The settings of a home as they are now: the file is looked at each time it is asked for."""
 

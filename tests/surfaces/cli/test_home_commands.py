@@ -186,3 +186,22 @@ def test_verify_of_a_file_that_is_no_ledger_says_so(mentis: Mentis, tmp_path: Pa
     assert done.code == 1
     assert "[store-damaged]" in done.err
     assert mentis("status", "verify", "--ledger", tmp_path / "none.db").code == 2
+
+
+def test_a_setting_is_set_and_unset_and_the_way_back_is_told(mentis: Mentis, home: Path) -> None:
+    before = (home / "mentis.toml").read_text(encoding="utf-8")
+    done = mentis("--home", home, "settings", "set", "limits.memory_chars", "900")
+    assert done.code == 0, done.err
+    assert "limits.memory_chars: not set -> 900" in done.err
+    assert "to go back: mentis settings unset limits.memory_chars" in done.err
+    assert "mentis.toml" in mentis("--home", home, "settings").out
+    again = mentis("--home", home, "settings", "set", "limits.memory_chars", "901")
+    assert "to go back: mentis settings set limits.memory_chars 900" in again.err
+    wrong = mentis("--home", home, "settings", "set", "limits.memory_char", "900")
+    assert wrong.code == 1
+    assert "did you mean 'memory_chars'?" in wrong.err
+    gone = mentis("--home", home, "settings", "unset", "limits.memory_chars", "--json")
+    assert gone.json() == {
+        "key": "limits.memory_chars", "before": 901, "after": None, "overridden_by": ""
+    }  # fmt: skip
+    assert before.splitlines()[0] in (home / "mentis.toml").read_text(encoding="utf-8")

