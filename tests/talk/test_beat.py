@@ -123,7 +123,9 @@ async def test_a_beat_has_an_occasion_no_history_and_nobody_to_write_to(home: Pa
     assert "note" in offered
     assert not [name for name in offered if name.startswith("message_")]
     assert [turn.text for turn in kept] == ["I wonder about bees."]
-    assert "bees" not in str(messages(provider.sent[2]))
+    assert "[Thoughts and diary entries]\n- I wonder about bees." in str(
+        messages(provider.sent[2])[0]["content"]
+    )
     assert (record.kind, record.state, record.text) == ("curiosity", "done", "I wonder about bees.")
 
 

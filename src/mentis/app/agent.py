@@ -108,6 +108,7 @@ from mentis.turn.turn import (
     run_prepared,
     run_turn,
     told_history,
+    with_others,
 )
 from mentis.turn.turn_context import TurnContext
 from mentis.values.action import Outcome
@@ -122,12 +123,13 @@ from mentis.values.persona_update import PersonaUpdate, Progress, Trigger
 from mentis.values.recalled import OPENING, RESUME, RecalledContext, Stimulus
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Delta, Usage
-from mentis.values.request import PromptRequest
+from mentis.values.request import HistoryScope, PromptRequest, RuntimeContext
 from mentis.values.route import Route
 from mentis.values.session import Session
 from mentis.values.surroundings import NOWHERE, Surroundings
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trace import Degradation
+from mentis.values.trust import Trust
 from mentis.values.turn import Turn
 
 from .agent_tool import AgentTool, AgentToolOptions
@@ -247,6 +249,7 @@ class Agent:
         stimulus = self._stimulus(message)
         parts = self._calling(options)
         history = told_history(parts.record, checked_id(session, "session"), stimulus.replaces)
+        history = with_others(parts, history, stimulus)
         present = parts.look()
         outlook = recall_scope(parts.recaller, parts.acting, present, stimulus, session=session)
         brought = self._brought(stimulus, outlook)
@@ -887,14 +890,18 @@ class Agent:
         session: str = "main",
         surroundings: Surroundings = NOWHERE,
         attachments: Sequence[MediaPart] = (),
+        scope: HistoryScope | None = None,
     ) -> LiveSession:
         """Open a spoken conversation: its instructions as one text, and updates of them. Of what
-        is attached it is told the words.
+        is attached it is told the words; `scope` says of which conversations, by default as
+        `conversations.scope` does.
         """
         checked_id(session, "session")
         limits = self._settings.model.limits
         read = await to_thread.run_sync(read_attachments, attachments, limits)
-        return await LiveSession.open(self._parts, session, live_stimulus(surroundings, read))
+        stimulus = replace(live_stimulus(surroundings, read), scope=scope)
+        stimulus = replace(stimulus, runtime_ctx=self._scoped(stimulus))
+        return await LiveSession.open(self._parts, session, stimulus)
 
     async def tick(
         self,
@@ -1184,6 +1191,7 @@ class Agent:
             author=given.author or ("" if given.from_guest else self._parts.who.profile.name),
             attachments=read_attachments(given.attachments, limits),
             mode=mode_named(given.mode),
+            runtime_ctx=self._scoped(given),
         )
         if stimulus.attachments:
             check_request(
@@ -1194,6 +1202,20 @@ class Agent:
                 )
             )
         return stimulus
+
+    def _scoped(self, given: Stimulus) -> RuntimeContext:
+        """The facts of a message, with whose past it is told: as it asks, or the settings say."""
+        facts, chosen = given.runtime_ctx, self._parts.sources.settings.current()[0].model
+        asked = given.scope or (None if facts.scope == "local" else facts.scope)
+        if given.trust is Trust.UNTRUSTED:
+            if asked not in (None, "local"):
+                raise BadInput(
+                    f"a guest is told of no other conversation, and the scope is {asked!r}",
+                    hint='leave the scope out, or ask with scope="local"',
+                )
+            return facts
+        scope = asked or chosen.conversations.scope
+        return facts if scope == facts.scope else replace(facts, scope=scope)
 
 
 def _ignore(_delta: Delta) -> None:

@@ -114,7 +114,9 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
         fallbacks=layout.fallbacks,
     )
     request = _opened(_request(scene, matter, plan, kept, profile=profile), opening)
-    return Composition(replace(request, words=_words(memo, facts)), trace, matter.revealed, recalled.candidates)
+    return Composition(
+        replace(request, words=_words(memo, facts)), trace, matter.revealed, recalled.candidates
+    )
 
 
 def _occasion(variant: str, persona: Persona, mode: Mode, policies: Policies) -> Occasion:

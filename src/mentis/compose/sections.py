@@ -72,6 +72,7 @@ def sections_of(
 ) -> list[Section]:
     """In the order they are told. A beat only learns how much there is to remember."""
     brought = (recalled.memories, recalled.news, recalled.revealed, recalled.skills)
+    brought += (recalled.diary, recalled.recaps)
     if around is NOWHERE and not any(brought):
         return []
     news = Section("summary_acts", recalled.news, 8)
@@ -84,12 +85,14 @@ def sections_of(
     elif mode == "delivery":
         found = []
     else:
+        thoughts = (*recalled.diary, *_own("thought", around.thoughts))
+        recent = (*recalled.recaps, *_recent(around.recent))
         found = [
             Section("summary_place", _items("place", Trust.RUNTIME, around.place), 9),
             Section("summary_people", _people(around.people, facts), 6),
-            Section("summary_thoughts", _own("thought", around.thoughts), 4, oldest_first=True),
+            Section("summary_thoughts", thoughts, 4, oldest_first=True),
             *_memories(recalled.memories),
-            Section("summary_recent", _recent(around.recent), 1, oldest_first=True),
+            Section("summary_recent", recent, 1, oldest_first=True),
             news,
             *able,
         ]

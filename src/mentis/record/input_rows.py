@@ -9,9 +9,11 @@ from __future__ import annotations
 import base64
 import binascii
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b, sha256
+from itertools import groupby
+from operator import itemgetter
 from typing import TypeVar
 
 from mentis.codec.forms import from_json, to_json, to_object
@@ -110,6 +112,14 @@ class Prints(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class TurnRuns(Value):
+    """Turns of one session: runs, as in `TurnInputs.told`."""
+
+    session: str
+    runs: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StepInputs(Value):
     """Of a step after the first: the marks around the results it was told, the cache it was on.
     Where its prompt was made anew, for another route, `own` is the row of all that it was made
@@ -178,6 +188,9 @@ class TurnInputs(Value):
     opened: int = 0
     steps: tuple[StepInputs, ...] = ()
     output: str = ""  # the part that is the form of the answer
+    woven: tuple[TurnRuns, ...] = ()  # instead of `told`, where several sessions are told as one
+    diary: tuple[TurnRuns, ...] = ()
+    recaps: tuple[TurnRuns, ...] = ()
     unsigned: bool = False  # a beat or delivery from nobody; an older Mentis named the owner
 
 
@@ -205,6 +218,18 @@ def runs_of(numbers: Sequence[int]) -> tuple[int, ...]:
 def numbers_in(runs: Sequence[int]) -> tuple[int, ...]:
     pairs = zip(runs[::2], runs[1::2], strict=True)
     return tuple(number for first, end in pairs for number in range(first, end))
+
+
+def place_runs(places: Iterable[tuple[str, int]]) -> tuple[TurnRuns, ...]:
+    """Turns of several sessions, in their order."""
+    by_session = groupby(places, key=itemgetter(0))
+    return tuple(
+        TurnRuns(session, runs_of([number for _, number in run])) for session, run in by_session
+    )
+
+
+def places_in(runs: Sequence[TurnRuns]) -> list[tuple[str, int]]:
+    return [(run.session, number) for run in runs for number in numbers_in(run.runs)]
 
 
 def key_of(written: JsonObject) -> Digest:

@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mentis.compose.compose import Composition, compose
 from mentis.compose.computed import Facts
 from mentis.compose.continuation import continue_with
 from mentis.compose.purposes import Policies
+from mentis.compose.shorten import first_words
 from mentis.ports.token_counter import TokenCounter
 from mentis.values.calibration import Calibration
 from mentis.values.library import Library
 from mentis.values.persona import Persona, Profile
 from mentis.values.recalled import RecalledContext
 from mentis.values.route import Route
-from mentis.values.turn import Turn
+from mentis.values.span import Span
+from mentis.values.stability import Stability
+from mentis.values.trust import Trust, least_trusted
+from mentis.values.turn import Role, Turn
+
+_MOST_CHARACTERS = 500  # of one turn of another conversation
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedTurn:
+    """A turn, and where it is kept."""
+
+    session: str
+    number: int
+    turn: Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +42,8 @@ class ConversationHistory:
     are kept in other words: an act in them waited then, and has ended since. Results in it are
     `fenced` where nobody vouches for them; an older Mentis told them as they came. The `thread` is
     what followed the message before, where a turn goes on with an earlier one; `waited` are the
-    keys of the acts that it waited for.
+    keys of the acts that it waited for. Where other conversations are told as one with this,
+    `sessions` says of each turn whose it is. `diary` and `recaps` are told beside it.
     """
 
     session: str
@@ -39,6 +55,9 @@ class ConversationHistory:
     thread_numbers: tuple[int, ...] = ()
     thread_amended: tuple[int, ...] = ()
     waited: frozenset[str] = frozenset()
+    sessions: tuple[str, ...] = ()
+    diary: tuple[PlacedTurn, ...] = ()
+    recaps: tuple[PlacedTurn, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +107,7 @@ def compose_inputs(inputs: PromptInputs, counter: TokenCounter, secret: bytes) -
         inputs.library,
         persona=inputs.persona,
         profile=inputs.profile,
-        recalled=inputs.recalled,
+        recalled=_with_other_words(inputs),
         history=inputs.history.turns,
         now=inputs.now,
         variant=route.variant,
@@ -105,4 +124,34 @@ def compose_inputs(inputs: PromptInputs, counter: TokenCounter, secret: bytes) -
         secret=secret,
         fences_results=inputs.history.fenced,
         continuation=(*inputs.history.thread, *inputs.continuation),
+    )
+
+
+def _with_other_words(inputs: PromptInputs) -> RecalledContext:
+    """What came to mind, and what is told of other conversations."""
+    history = inputs.history
+    if not history.diary and not history.recaps:
+        return inputs.recalled
+    names: dict[Role, str] = {
+        "user": inputs.profile.name or "user",
+        "assistant": inputs.persona.name,
+    }
+    diary = (_words(one, "", Stability.SESSION) for one in history.diary)
+    recaps = (_words(one, _heading(one, names), Stability.TURN) for one in history.recaps)
+    return replace(inputs.recalled, diary=tuple(diary), recaps=tuple(recaps))
+
+
+def _heading(placed: PlacedTurn, names: Mapping[Role, str]) -> str:
+    """Which conversation it is of, and who said it; a summary is nobody's words."""
+    said = placed.turn.kind == "said"
+    return f"{placed.session}: {placed.turn.speaker(names)}: " if said else f"{placed.session}: "
+
+
+def _words(placed: PlacedTurn, heading: str, stability: Stability) -> Span:
+    """Trusted as little as what it was made from, and never more than the agent's own."""
+    return Span(
+        f"{heading}{first_words(placed.turn.text.strip(), _MOST_CHARACTERS)}",
+        source=f"turn {placed.session}/{placed.number}",
+        trust=least_trusted((Trust.SELF, placed.turn.lineage)),
+        stability=stability,
     )

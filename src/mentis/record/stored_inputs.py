@@ -42,9 +42,11 @@ from .input_rows import (
     StepInputs,
     ToolList,
     TurnInputs,
+    TurnRuns,
     TurnSetting,
     Variables,
     key_of,
+    place_runs,
     prints_of,
     read_as,
     read_library,
@@ -52,7 +54,7 @@ from .input_rows import (
     write_library,
     write_row,
 )
-from .inputs import PromptInputs
+from .inputs import PlacedTurn, PromptInputs
 
 _PLAIN = RuntimeContext()
 _ACT = "act "
@@ -313,13 +315,20 @@ def _with_history(row: TurnInputs, inputs: PromptInputs) -> TurnInputs:
     return replace(
         row,
         before="" if history.session == row.session else history.session,
-        told=runs_of(history.numbers),
+        told=() if history.sessions else runs_of(history.numbers),
+        woven=place_runs(zip(history.sessions, history.numbers, strict=bool(history.sessions))),
+        diary=_places(history.diary),
+        recaps=_places(history.recaps),
         amended=history.amended,
         pending=tuple(number for number, state in states if state == "pending"),
         fenced=history.fenced and any(isinstance(part, ToolResultPart) for part in parts),
         thread=runs_of(history.thread_numbers),
         thread_amended=history.thread_amended,
     )
+
+
+def _places(turns: Sequence[PlacedTurn]) -> tuple[TurnRuns, ...]:
+    return place_runs((one.session, one.number) for one in turns)
 
 
 def _with_recalled(row: TurnInputs, recalled: RecalledContext) -> TurnInputs:

@@ -6,12 +6,28 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from mentis.values.request import HistoryScope
+
 from .section import SettingsSection
 
 
 class ConversationSettings(SettingsSection):
-    """What becomes of a conversation that is longer than the context."""
+    """What is told of conversations, and what becomes of one that is longer than the context."""
 
+    scope: Annotated[
+        HistoryScope,
+        Field(
+            description="Whose past a message of yours is told: this conversation's (`local`), with"
+            " recaps of other recent ones (`recent`), or that of all as one (`unified`)."
+        ),
+    ] = "local"
+    recaps: Annotated[
+        int, Field(ge=0, le=50, description="With `recent`: how many other conversations.")
+    ] = 5
+    diary: Annotated[
+        int,
+        Field(ge=0, le=50, description="How many thoughts of beats come back in conversations."),
+    ] = 5
     summary: Annotated[
         Literal["off", "auto"],
         Field(

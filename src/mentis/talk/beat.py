@@ -34,13 +34,14 @@ from mentis.values.entry import Entry
 from mentis.values.library import Library
 from mentis.values.recalled import Stimulus
 from mentis.values.request import RuntimeContext
+from mentis.values.session import BEATS
 from mentis.values.timeline import Timeline, clock_time
 from mentis.values.trust import Trust
 from mentis.values.value import Value
 
 from .schedule import BeatSchedule
 
-SESSION, INNER = "beats", "beat"
+SESSION, INNER = BEATS, "beat"
 _PREFIX = "beat_"
 _AT_ONCE = 64
 _DAY = timedelta(days=1)

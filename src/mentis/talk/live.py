@@ -20,7 +20,7 @@ from mentis.turn.agent_parts import AgentParts
 from mentis.turn.deliveries import news_for_turn
 from mentis.turn.ending import mode_fields
 from mentis.turn.recaller import empty_recall
-from mentis.turn.turn import compose_turn, recall_scope, told_history
+from mentis.turn.turn import compose_turn, recall_scope, told_history, with_others
 from mentis.values.digest import digest
 from mentis.values.entry import Entry
 from mentis.values.part import MediaPart
@@ -122,7 +122,7 @@ def live_stimulus(
 def _tell(parts: AgentParts, session: str, stimulus: Stimulus) -> LiveInstructions:
     """How things stand now, as one text. It blocks."""
     present = parts.look()
-    history = told_history(parts.record, session)
+    history = with_others(parts, told_history(parts.record, session), stimulus)
     news = news_for_turn(
         parts.record, parts.acting, parts.sources.settings, session=session, stimulus=stimulus
     )

@@ -31,6 +31,7 @@ from mentis.errors import (
 from mentis.home.identity import Identity
 from mentis.record.agent_record import AgentRecord
 from mentis.record.inputs import ComposedPrompt, ConversationHistory, PromptInputs, compose_inputs
+from mentis.record.other_sessions import with_other_sessions
 from mentis.record.stored_turns import answer_turns
 from mentis.record.threads import told_numbers
 from mentis.record.turn_steps import JournalledCall, JournalledStep, StepJournal
@@ -281,12 +282,22 @@ async def begin(
                 await run_shielded(keep)
 
 
-def read_history(record: AgentRecord, stimulus: Stimulus, place: Place) -> ConversationHistory:
-    """It blocks."""
+def read_history(parts: AgentParts, stimulus: Stimulus, place: Place) -> ConversationHistory:
+    """The conversation so far, and what is told of others. It blocks."""
     if stimulus.resumes is not None:
-        return resumed_history(record, place.session, stimulus.resumes)
-    own = None if stimulus.inner else place.number
-    return told_history(record, place.session, stimulus.replaces, own=own)
+        told = resumed_history(parts.record, place.session, stimulus.resumes)
+    else:
+        own = None if stimulus.inner else place.number
+        told = told_history(parts.record, place.session, stimulus.replaces, own=own)
+    return with_others(parts, told, stimulus)
+
+
+def with_others(
+    parts: AgentParts, history: ConversationHistory, stimulus: Stimulus
+) -> ConversationHistory:
+    """The conversation, and what is told of others. It blocks."""
+    chosen = parts.sources.settings.current()[0].model.conversations
+    return with_other_sessions(parts.record, history, stimulus, chosen)
 
 
 def told_history(
@@ -322,7 +333,7 @@ def look_around(
     find_news: Callable[[], tuple[Outcome, ...]],
 ) -> TurnOutset:
     """All of it at once: to go to another thread and back takes longer than to look. It blocks."""
-    history, news, now = read_history(parts.record, stimulus, place), find_news(), parts.look()
+    history, news, now = read_history(parts, stimulus, place), find_news(), parts.look()
     scope = recall_scope(parts.recaller, parts.acting, now, stimulus, session=place.session)
     return TurnOutset(now, history, scope, news)
 
@@ -414,6 +425,7 @@ def _for_whom(stimulus: Stimulus, history: ConversationHistory) -> ConversationH
         turns=tuple(history.turns[place] for place in places),
         numbers=tuple(history.numbers[place] for place in places),
         amended=tuple(new for new, place in enumerate(places) if place in history.amended),
+        sessions=tuple(history.sessions[place] for place in places) if history.sessions else (),
     )
 
 

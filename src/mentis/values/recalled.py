@@ -9,7 +9,7 @@ from .block import Mode
 from .memories import FoundMemories
 from .output import OutputSchema
 from .part import MediaPart
-from .request import ReplyTo, RuntimeContext
+from .request import HistoryScope, ReplyTo, RuntimeContext
 from .residency import Placement
 from .selection import Candidate, Capability, Step
 from .span import Span
@@ -47,7 +47,8 @@ class Stimulus(Value):
     number of the message whose turn goes on: nobody says it again, and what followed it is told
     after it, with the `results` that the caller brings; OPENING where the agent began. `output` is
     the form of the answer; `caller`: another agent asks. `signed`: the owner is named as the sender
-    of a beat or delivery, as an older Mentis did.
+    of a beat or delivery, as an older Mentis did. `scope`: whose past is told; None as
+    `runtime_ctx` says, or else the settings.
     """
 
     text: str
@@ -66,6 +67,7 @@ class Stimulus(Value):
     results: tuple[Outcome, ...] = field(default=(), metadata=LATE)
     output: OutputSchema | None = field(default=None, metadata=LATE)
     caller: TurnCaller | None = field(default=None, metadata=LATE)
+    scope: HistoryScope | None = field(default=None, metadata=LATE)
     signed: bool = field(default=False, metadata=LATE)
 
     @property
@@ -108,7 +110,8 @@ class RecalledContext(Value):
     `news` is what came of acts since the last turn. `candidates` are the tools and skills that were
     chosen or just missed, `found` the memories, each with its scores and its reason; `step` is how
     far down the ladder the selection went. `revealed` tools are told in this turn's text and not
-    declared; `placements` say why.
+    declared; `placements` say why. `diary` are thoughts of its own, `recaps` words of other
+    conversations, the oldest first.
     """
 
     stimulus: Stimulus
@@ -125,3 +128,5 @@ class RecalledContext(Value):
     cache_hits: int = 0
     revealed: tuple[ToolDeclaration, ...] = ()
     placements: tuple[Placement, ...] = ()
+    diary: tuple[Span, ...] = field(default=(), metadata=LATE)
+    recaps: tuple[Span, ...] = field(default=(), metadata=LATE)

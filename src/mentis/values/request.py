@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from .block import Mode
 from .output import OutputSchema
@@ -13,6 +13,8 @@ from .span import Span
 from .tool import ToolDeclaration
 from .turn import Turn
 from .value import LATE, Value
+
+HistoryScope: TypeAlias = Literal["local", "recent", "unified"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class RuntimeContext(Value):
     time_of_day: str = ""
     input_source: Literal["text", "voice"] = "text"
     voice_channel_id: str = ""
-    scope: Literal["local", "recent", "unified"] = "local"
+    scope: HistoryScope = "local"
     language: str = ""
     tone: str = ""
     emotions: str = ""

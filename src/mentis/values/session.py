@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from .value import Value
 
+BEATS = "beats"  # the session of what it thinks in moments of its own
+
 
 @dataclass(frozen=True, slots=True)
 class Session(Value):

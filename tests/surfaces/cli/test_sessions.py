@@ -51,6 +51,31 @@ def test_a_conversation_is_begun_asked_again_titled_and_shown(mentis: Mentis, ho
     assert "said anew as turn 3" in verified.out
 
 
+def test_the_scope_decides_what_is_told_of_other_conversations(
+    mentis: Mentis, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = ("--home", home)
+    assert mentis("chat", "The tide turns.", "--session", "x1", *where).code == 0
+    assert mentis("beat", "curiosity", *where).out == "One.\n"
+    ask = ("And?", "--session", "x2", *where)
+    plain = mentis("render", *ask, "--body")
+    assert "tide" not in plain.out
+    assert "[Thoughts and diary entries]\\n- One." in plain.out
+    recent = mentis("render", *ask, "--scope", "recent", "--body").out
+    assert "x1: user: The tide turns." in recent
+    assert (
+        "[session:x1]\\nThe tide turns."
+        in mentis("render", *ask, "--scope", "unified", "--body").out
+    )
+    assert "x1: user: The tide turns." in mentis("compose", *ask, "--scope", "recent").out
+    assert "The tide turns." in mentis("live", "--scope", "unified", *where).out
+    monkeypatch.setenv("MENTIS_CONVERSATIONS__SCOPE", "recent")
+    assert mentis("render", *ask, "--body").out == recent
+    assert mentis("chat", "--scope", "local", *ask).code == 0
+    assert mentis("chat", "--scope", "all", *ask).code == 2
+    assert mentis("chat", "--regenerate", "--scope", "local", *where).code == 2
+
+
 def test_a_message_that_failed_is_kept_and_not_counted_as_told(
     mentis: Mentis, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -22,6 +23,7 @@ from .options import (
     persona_option,
     reply_to_option,
     route_option,
+    scope_option,
     session_option,
     set_option,
 )
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from mentis.values.json import JsonObject
     from mentis.values.options import CallOptions
     from mentis.values.persona_update import PersonaUpdate
+    from mentis.values.recalled import Stimulus
+    from mentis.values.request import HistoryScope
 
     from .talk import Talk
 
@@ -74,6 +78,7 @@ _LEAVE = frozenset({"/quit", "/exit"})
 )
 @attach_option
 @reply_to_option
+@scope_option
 @click.option(
     "--schema",
     "schema_file",
@@ -95,6 +100,7 @@ def chat(  # noqa: PLR0913  # one parameter for each option
     go_on: bool,
     attached: tuple[str, ...],
     reply_to: str | None,
+    scope: HistoryScope | None,
     schema_file: str | None,
     options: CallOptions | None,
     persona: str | None,
@@ -123,7 +129,7 @@ def chat(  # noqa: PLR0913  # one parameter for each option
         open_talk, home_path(), persona=persona, route=route, options=options, tools=tools
     )
     if begin is not None or results_file is not None:
-        if text or attached or reply_to or schema_file or (begin and results_file):
+        if text or attached or reply_to or scope or schema_file or (begin and results_file):
             raise click.UsageError(f"--{begin or 'results'} takes no message")
         results = {} if results_file is None else read_results(results_file)
         with opened() as talk:
@@ -136,11 +142,12 @@ def chat(  # noqa: PLR0913  # one parameter for each option
     schema = None if schema_file is None else _read_schema(schema_file)
     with opened() as talk:
         if message or as_json or not interactive or schema is not None:
-            whole = given_message(message, attached, reply_to)
+            whole = given_message(message, attached, reply_to, scope=scope)
             turn = partial(talk.ask, whole, session=session, schema=schema)
             return _once(talk, turn, session, as_json=as_json)
         hold = partial(hold_turn, talk, persona=persona, go_on=go_on)
-        return _converse(talk, session, hold, attached=attached, reply_to=reply_to)
+        made = partial(given_message, scope=scope)
+        return _converse(talk, session, hold, made, first=(attached, reply_to))
 
 
 def _read_schema(file: str) -> JsonObject:
@@ -190,8 +197,14 @@ def _updated(made: PersonaUpdate | MentisError) -> None:
 
 
 def _converse(
-    talk: Talk, session: str, hold: _Hold, *, attached: tuple[str, ...], reply_to: str | None
+    talk: Talk,
+    session: str,
+    hold: _Hold,
+    made: Callable[[str, tuple[str, ...], str | None], Stimulus],
+    *,
+    first: tuple[tuple[str, ...], str | None],
 ) -> int:
+    """`first` is what goes with the first message."""
     say(f"You are talking to {talk.agent.id}. Ctrl-C ends an answer, Ctrl-D the conversation.")
     printer = AnswerPrinter()
 
@@ -207,14 +220,13 @@ def _converse(
     with talk.keeping(upkeep), talk.beside(quiet):
         while (message := _read_message()) is not None:
             talk.hush(quiet)
-            whole = given_message(message, attached, reply_to)
             try:
-                hold(partial(talk.ask, whole, session=session))
+                hold(partial(talk.ask, made(message, *first), session=session))
             except MentisError as error:  # it is told, and the conversation goes on
                 show_error(error)
             talk.note_message(quiet, session)
             talk.note_message(upkeep, session)
-            attached, reply_to = (), None
+            first = (), None
     return 0
 
 

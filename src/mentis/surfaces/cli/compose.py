@@ -7,6 +7,7 @@ from dataclasses import replace
 import click
 
 from mentis.values.block import Mode
+from mentis.values.request import HistoryScope
 from mentis.values.span import join_spans
 
 from .blocks import show_blocks, token_text
@@ -20,6 +21,7 @@ from .options import (
     persona_option,
     reply_to_option,
     route_option,
+    scope_option,
     session_option,
 )
 from .output import emit, emit_json, json_option
@@ -34,6 +36,7 @@ from .prompts_parts import mode_option, part_option, show_part
 @part_option
 @attach_option
 @reply_to_option
+@scope_option
 @persona_option
 @route_option
 @session_option
@@ -44,6 +47,7 @@ def compose(  # noqa: PLR0913  # each flag has its own name
     *,
     attached: tuple[str, ...],
     reply_to: str | None,
+    scope: HistoryScope | None,
     persona: str | None,
     route: str,
     session: str,
@@ -69,8 +73,8 @@ def compose(  # noqa: PLR0913  # each flag has its own name
         return
     agent = Agent.open(home_path(), persona=persona, route=route)
     try:
-        message = replace(given_message(text, attached, reply_to), mode=mode)
-        composed = agent.compose(message, session=session)
+        message = given_message(text, attached, reply_to, scope=scope)
+        composed = agent.compose(replace(message, mode=mode), session=session)
     finally:
         agent.close()
     if as_json:

@@ -16,12 +16,14 @@ from .options import (
     home_path,
     persona_option,
     route_option,
+    scope_option,
     session_option,
 )
 from .output import emit, emit_json, emit_line, json_option, say
 
 if TYPE_CHECKING:
     from mentis.talk.live import LiveSession, LiveUpdate
+    from mentis.values.request import HistoryScope
     from mentis.values.surroundings import Surroundings
 
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     help="Go on: for each line of standard input, what has changed since, as one line of JSON.",
 )
 @attach_option
+@scope_option
 @persona_option
 @route_option
 @session_option
@@ -41,6 +44,7 @@ def live(
     *,
     updates: bool,
     attached: tuple[str, ...],
+    scope: HistoryScope | None,
     persona: str | None,
     route: str,
     session: str,
@@ -59,7 +63,9 @@ def live(
 
     media = tuple(attach(source) for source in attached)
     with open_talk(home_path(), persona=persona, route=route) as talk:
-        opened = talk.wait_for(lambda: talk.agent.live(session=session, attachments=media))
+        opened = talk.wait_for(
+            lambda: talk.agent.live(session=session, attachments=media, scope=scope)
+        )
         if not updates:
             _show(opened, as_json=as_json)
             return

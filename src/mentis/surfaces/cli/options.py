@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast, get_args
 
 import click
 
 from mentis.errors import BadInput
 from mentis.values.recalled import Stimulus
-from mentis.values.request import ReplyTo
+from mentis.values.request import HistoryScope, ReplyTo
 
 from .files import read_stream
 from .output import say
@@ -60,6 +60,11 @@ attach_option = click.option(
     multiple=True,
     metavar="FILE",
     help="Attach an image, a sound, a film, a PDF or a text; an https address is passed on.",
+)
+scope_option = click.option(
+    "--scope",
+    type=click.Choice(get_args(HistoryScope)),
+    help="Whose past is told: this conversation's, with recaps of others, or all as one.",
 )
 reply_to_option = click.option(
     "--reply-to", metavar="TEXT", help="The earlier message this one answers."
@@ -125,7 +130,13 @@ def given_text(text: str | None, file: TextIO | None) -> str | None:
         raise BadInput(f"{file.name} is not UTF-8: {error}", hint="save it as UTF-8") from error
 
 
-def given_message(text: str, attached: Sequence[str], reply_to: str | None) -> Stimulus:
+def given_message(
+    text: str,
+    attached: Sequence[str],
+    reply_to: str | None,
+    *,
+    scope: HistoryScope | None = None,
+) -> Stimulus:
     """The words of a message, with what was given to go with them."""
     from mentis.ask.attachments import attach
 
@@ -133,6 +144,7 @@ def given_message(text: str, attached: Sequence[str], reply_to: str | None) -> S
         text,
         attachments=tuple(attach(source) for source in attached),
         reply_to=None if reply_to is None else ReplyTo(reply_to),
+        scope=scope,
     )
 
 

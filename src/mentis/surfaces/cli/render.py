@@ -10,6 +10,7 @@ import click
 from mentis.facts.ability import WIRES
 from mentis.values.block import Mode
 from mentis.values.rendering import Rendering
+from mentis.values.request import HistoryScope
 from mentis.values.route import Backend, Route
 
 from .files import read_stream
@@ -22,6 +23,7 @@ from .options import (
     persona_option,
     reply_to_option,
     route_option,
+    scope_option,
     session_option,
     set_option,
 )
@@ -67,6 +69,7 @@ _BACKENDS: dict[str, Backend] = {
 @part_option
 @attach_option
 @reply_to_option
+@scope_option
 @set_option
 @persona_option
 @route_option
@@ -80,6 +83,7 @@ def render(  # noqa: PLR0913  # one parameter for each option
     model: str | None,
     attached: tuple[str, ...],
     reply_to: str | None,
+    scope: HistoryScope | None,
     options: CallOptions | None,
     persona: str | None,
     route: str,
@@ -107,7 +111,7 @@ def render(  # noqa: PLR0913  # one parameter for each option
         raise click.UsageError("--model needs a name")
     agent = Agent.open(home_path(), persona=persona, route=route)
     try:
-        message = replace(given_message(text, attached, reply_to), mode=mode)
+        message = replace(given_message(text, attached, reply_to, scope=scope), mode=mode)
         if part is None:
             request = agent.compose(message, session=session, options=options).request
         else:

@@ -21,10 +21,12 @@ from mentis.record.input_rows import (
     TurnSetting,
     Variables,
     numbers_in,
+    places_in,
     read_row,
 )
-from mentis.record.inputs import ConversationHistory, PromptInputs
+from mentis.record.inputs import ConversationHistory, PlacedTurn, PromptInputs
 from mentis.record.late_outcomes import with_late_outcomes
+from mentis.record.other_sessions import woven_turns
 from mentis.record.segments import SegmentFolder
 from mentis.record.stored_inputs import TurnInputStore
 from mentis.record.stored_turns import turn_digest
@@ -296,13 +298,10 @@ class _Reading:
     def _history(self) -> ConversationHistory:
         """As it was told then: a turn that got its answer later had none yet."""
         row = self.row
-        session, numbers = row.before or row.session, numbers_in(row.told)
-        talk = self._talk(session)
-        if max(numbers, default=-1) >= len(talk):
-            raise _gone(self.entry, f"session {session!r} has only {len(talk)} turns left")
-        turns = [talk[number] for number in numbers]
-        if not all(turn.parts for turn in turns):
-            raise _gone(self.entry, f"a turn of session {session!r} that it was told was erased")
+        session = row.before or row.session
+        places = places_in(row.woven) or [(session, number) for number in numbers_in(row.told)]
+        told = self._placed(places)
+        turns = list(woven_turns(told, session))
         for place in row.pending:
             turns[place] = replace(turns[place], state="pending")
         for place in row.amended:
@@ -310,8 +309,29 @@ class _Reading:
             (turns[place],) = with_late_outcomes(
                 turns[place : place + 1], ledger, agent, before=self.entry.index
             )
-        told = ConversationHistory(session, tuple(turns), numbers, row.amended, row.fenced)
-        return self._with_thread(told, talk)
+        history = ConversationHistory(
+            session,
+            tuple(turns),
+            tuple(one.number for one in told),
+            row.amended,
+            row.fenced,
+            sessions=tuple(one.session for one in told) if row.woven else (),
+            diary=self._placed(places_in(row.diary)),
+            recaps=self._placed(places_in(row.recaps)),
+        )
+        return self._with_thread(history, self._talk(session))
+
+    def _placed(self, places: Sequence[tuple[str, int]]) -> tuple[PlacedTurn, ...]:
+        """Turns as they are kept now, if they still are."""
+        talks = {session: self._talk(session) for session, _ in places}
+        for session, number in places:
+            left = len(talks[session])
+            if number >= left:
+                raise _gone(self.entry, f"session {session!r} has only {left} turns left")
+            if not talks[session][number].parts:
+                what = f"a turn of session {session!r} that it was told was erased"
+                raise _gone(self.entry, what)
+        return tuple(PlacedTurn(name, number, talks[name][number]) for name, number in places)
 
     def _with_thread(
         self, history: ConversationHistory, talk: Sequence[Turn]
