@@ -113,3 +113,81 @@ async def test_a_thought_that_is_also_kept_as_a_fact_is_told_by_health(
     with open_statuses(home) as statuses:
         (found,) = statuses.health().findings
     assert (found.rule, found.level) == ("S2-W-FACTSPLIT", "warn")
+
+
+RECOVERY: dict[str, object] = {
+    "actions": ["Wiederherstellung beginnen"],
+    "output_plan": ["Kette reparieren"],
+    "critical_summary": {"status": "RED"},
+}
+
+
+def again(home: Path) -> tuple[Any, Any]:
+    """State and health as another process finds them."""
+    with open_statuses(home) as statuses:
+        return statuses.backend_state(), statuses.health()
+
+
+def test_a_refused_draft_is_a_breach_until_a_recovery_in_whatever_process(
+    make_home: MakeHome,
+) -> None:
+    home = make_home()
+    with open_statuses(home) as statuses:
+        for _ in range(3):  # one breach is open, however often it is tried
+            with pytest.raises(WindowRefused):
+                statuses.add(draft(statuses, confidence=7), source="editor")
+        assert statuses.stats().kinds == {"breach": 1}
+    state, health = again(home)
+    assert state.after_breach
+    assert (health.status, health.persists) == ("RED", True)
+    assert "recovery" in health.reason
+    with open_statuses(home) as statuses:
+        with pytest.raises(WindowRefused) as refusal:
+            statuses.add(draft(statuses), source="editor")
+        assert rules(refusal) == ["S2-BREACH-ACT", "S2-BREACH-PLAN", "S2-BREACH-STATUS"]
+        statuses.add(draft(statuses, **RECOVERY), source="editor")
+    state, health = again(home)
+    assert (state.after_breach, health.status) == (False, "GREEN")
+
+
+def test_what_a_draft_made_up_is_a_breach_also_where_it_is_only_overwritten(
+    make_home: MakeHome,
+) -> None:
+    home = make_home()
+    with open_statuses(home) as statuses:
+        statuses.add(draft(statuses, window_hash="f" * 64), source="editor")
+    assert again(home)[0].after_breach
+
+
+def test_another_step_is_no_breach(make_home: MakeHome) -> None:
+    home = make_home()
+    with open_statuses(home) as statuses:
+        statuses.add(draft(statuses, step_id="mine"), source="editor")
+    assert not again(home)[0].after_breach
+
+
+@pytest.mark.parametrize("way", ["add", "file"])
+def test_without_its_log_line_the_next_window_is_yellow_in_whatever_process(
+    make_home: MakeHome, way: str
+) -> None:
+    home = make_home()
+    with open_statuses(home) as statuses:
+        statuses.folder.log.mkdir(parents=True)
+        if way == "add":
+            statuses.add(draft(statuses), source="editor")
+        else:
+            statuses.write(draft(statuses))
+            assert statuses.watcher().consume().unlogged
+        statuses.folder.log.rmdir()
+    state, health = again(home)
+    assert (state.unsure, health.status) == (True, "YELLOW")
+    with open_statuses(home) as statuses:
+        findings = _judged(statuses, draft(statuses))
+        assert {one.rule for one in findings} == {"S2-ACK-UNSURE"}
+        plan = {"output_plan": ["Letztes Fenster wiederherstellen"]}
+        yellow = draft(statuses, critical_summary={"status": "YELLOW"}, **plan)
+        assert _judged(statuses, yellow) == ()
+        statuses.add(yellow, source="editor")
+        assert statuses.verify().intact
+    state, health = again(home)
+    assert (state.unsure, health.status) == (False, "GREEN")

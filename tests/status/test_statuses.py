@@ -111,6 +111,13 @@ def window(statuses: Statuses, **fields: object) -> dict[str, object]:
     return {**good_window(), **place, **fields}
 
 
+RECOVERY: dict[str, object] = {
+    "actions": ["Audit and recover what was refused"],
+    "output_plan": ["Repair the chain"],
+    "critical_summary": {"status": "RED"},
+}
+
+
 def body(entry: Entry | None) -> dict[str, Any]:
     assert entry is not None
     return cast("dict[str, Any]", entry.body)
@@ -247,7 +254,7 @@ def test_a_window_without_a_due_audit_is_refused(statuses: Statuses) -> None:
     with pytest.raises(WindowRefused) as caught:
         statuses.add(window(statuses, actions=["Read the list"]), source="test")
     assert caught.value.facts["rules"] == ["S2-AUDIT6"]
-    assert statuses.backend_state().total_entries == 5
+    assert statuses.stats().windows == 5
 
 
 def test_when_older_entries_are_gone_the_step_is_unknown_until_a_red_window(
@@ -262,7 +269,7 @@ def test_when_older_entries_are_gone_the_step_is_unknown_until_a_red_window(
     assert (state.step_id, state.cycle) == ("unknown", "0/5")
     with pytest.raises(WindowRefused):
         fresh.add(window(fresh), source="test")
-    red = window(fresh, critical_summary={"status": "RED"})
+    red = window(fresh, **RECOVERY)
     assert fresh.add(red, source="test").entry is not None
     assert fresh.backend_state().cycle == "2/5"
 
@@ -307,7 +314,7 @@ def test_in_postgresql_threads_that_share_a_transaction_count_steps_alike(
 # What is refused
 
 
-def test_a_blocked_draft_is_in_quarantine_with_its_reason_and_nothing_is_recorded(
+def test_a_blocked_draft_is_in_quarantine_with_its_reason_and_a_breach(
     statuses: Statuses, world: World
 ) -> None:
     draft = window(statuses, confidence=7)
@@ -323,7 +330,12 @@ def test_a_blocked_draft_is_in_quarantine_with_its_reason_and_nothing_is_recorde
     )
     kept = world.folder.quarantine / str(caught.value.facts["quarantine"])
     assert json.loads(kept.read_text(encoding="utf-8"))["confidence"] == 7
-    assert statuses.stats().total_entries == 0
+    (breach,) = statuses.entries()
+    assert (breach.kind, breach.source, breach.body["rules"]) == (
+        "breach",
+        "editor",
+        ["S2-FIELD-CONF"],
+    )
     assert statuses.health().quarantined == 1
 
 
@@ -337,7 +349,7 @@ def test_without_what_it_stands_on_a_window_counts_as_red_and_is_not_kept(
         statuses.add(draft, source="test")
     judgement = cast("dict[str, Any]", caught.value.facts["judgement"])
     assert (judgement["status"], judgement["confidence"]) == ("RED", 0.0)
-    assert statuses.stats().total_entries == 0
+    assert statuses.stats().windows == 0
 
 
 def test_without_what_it_stands_on_a_window_is_not_even_spooled(
@@ -427,7 +439,8 @@ def test_another_predecessor_than_the_head_is_refused_and_the_head_itself_is_not
         statuses.add(window(statuses, prev_window_hash="0" * 64), source="test")
     assert caught.value.facts["rules"] == ["S2-PREV-DRAFT"]
     head = statuses.backend_state().chain_head
-    assert statuses.add(window(statuses, prev_window_hash=head), source="test").entry is not None
+    answer = window(statuses, prev_window_hash=head, **RECOVERY)
+    assert statuses.add(answer, source="test").entry is not None
 
 
 # One delivery
@@ -880,7 +893,7 @@ def test_settings_choose_profile_schema_and_slot(home: Path) -> None:
         assert statuses.profile.name == "s2-4.0"
         with pytest.raises(WindowRefused, match="S2-CONST-SCHEMA"):
             statuses.add(window(statuses), source="test")
-        slot = statuses.write(window(statuses, schema_version="5.0"), slot=True)
+        slot = statuses.write(window(statuses, schema_version="5.0", **RECOVERY), slot=True)
         assert slot == home / "tooling" / "pending.json"
         (entry,) = statuses.watcher().consume().added
     assert entry.ruleset == "s2-4.0"

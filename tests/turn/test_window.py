@@ -140,6 +140,30 @@ async def test_an_act_that_no_action_names_is_a_finding_of_the_window(tmp_path: 
     assert "S2-W-AUTONOMY" not in judged["unjudged"]
 
 
+async def test_a_turn_without_a_window_that_holds_asks_the_next_for_a_recovery(
+    tmp_path: Path,
+) -> None:
+    red: dict[str, object] = {"output_plan": ["Repair the chain"]}
+    red["critical_summary"] = {"status": "RED"}
+    model = Model(
+        ("No window.", []),
+        ("Still none.", []),
+        (window("Start the recovery", **red) + "Sorry.", []),
+        (window("Go on", cycle=2) + "Yes.", []),
+    )
+    agent, _ = opened(tmp_path, model)
+    async with agent:
+        skipped = await agent.chat("Hello")
+        with open_statuses(tmp_path / "home", readonly=True) as statuses:
+            assert statuses.backend_state().after_breach
+        answered = await agent.chat("And now?")
+        following = await agent.chat("Good")
+    assert "window" not in body(skipped.entry)
+    assert '\\"after_breach\\":true' in model.sent[2].body().decode()
+    assert body(answered.entry)["window"]["critical_summary"] == {"status": "RED"}
+    assert body(following.entry)["state"]["after_breach"] is False
+
+
 async def test_a_fork_does_not_hear_the_verdict_in_the_place_of_a_turn(tmp_path: Path) -> None:
     model = Model((window("`send_mail` to Lena") + "Done.", []), (window(cycle=2) + "Yes.", []))
     agent, _ = opened(tmp_path, model)

@@ -19,6 +19,8 @@ from mentis.values.memory_kind import PRIVATE_KINDS
 from .window_state import WINDOW
 
 _MOST = 20
+_BREACH = "a breach came before: the next window is a recovery (RED, recovery, repair plan)"
+_DOUBT = "whether the last window was kept is unsure: the next one is YELLOW with a recovery plan"
 
 
 def judge_receipt(receipt: Receipt, profile: GuardianProfile) -> tuple[RuleFinding, ...]:
@@ -43,6 +45,15 @@ def judge_health(
         facts = Operations(path=str(path), pending_path=str(folder.pending))
         findings += _judged(facts, profile)
     return replace(health, findings=findings)
+
+
+def after_state(health: Health, state: GuardianState) -> Health:
+    """What the record asks of the next window is part of how things stand."""
+    if state.after_breach:
+        return replace(health, status="RED", reason=_BREACH)
+    if state.unsure and health.status == "GREEN":
+        return replace(health, status="YELLOW", reason=_DOUBT)
+    return health
 
 
 def judge_memories(memories: Sequence[Memory], profile: GuardianProfile) -> tuple[RuleFinding, ...]:

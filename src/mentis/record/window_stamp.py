@@ -18,7 +18,7 @@ from mentis.ledger.guardian.rules_health import missing_foundation
 from mentis.ledger.guardian.rules_protocol import PLACE, misplaced
 from mentis.ledger.guardian.rules_stamped import attempts
 from mentis.ledger.guardian.stamp import stamp_window
-from mentis.ledger.guardian.state import with_receipt, with_routes
+from mentis.ledger.guardian.state import with_routes
 from mentis.ledger.guardian.table import BY_ID
 from mentis.ports.clock import Clock
 from mentis.ports.ids import Ids
@@ -28,7 +28,6 @@ from mentis.values.guardian import (
     GuardianProfile,
     GuardianState,
     Judgement,
-    Receipt,
     Routes,
     RuleFinding,
 )
@@ -50,7 +49,6 @@ class WindowStamp:
         *,
         clock: Clock,
         ids: Ids,
-        receipt: Receipt | None = None,
     ) -> None:
         self._follower = follower
         self._profile = profile
@@ -58,7 +56,6 @@ class WindowStamp:
         self._routes = routes
         self._clock = clock
         self._ids = ids
-        self._receipt = receipt  # of the window before
         self.judgement: Judgement | None = None  # of the last window
         self.before = 0  # how many entries the store had when that was stamped
 
@@ -69,8 +66,6 @@ class WindowStamp:
         if WINDOW not in draft.body:
             return plain(agent, head, draft)
         state = with_routes(self._follower.at(head), self._routes)
-        if self._receipt is not None:
-            state = with_receipt(state, self._receipt)
         window = cast("JsonObject", draft.body[WINDOW])
         facts = Operations(unclaimed=_unclaimed(draft.body))
         judgement = judged_or_refused(window, state, self._profile, facts=facts)

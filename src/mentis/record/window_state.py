@@ -6,23 +6,25 @@ are read only where windows say nothing of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import cast
 
 from mentis.errors import StoreLocked
-from mentis.ledger.guardian.state import after_breach, next_state
+from mentis.ledger.guardian.rules_stamped import FORGED_PLACES
+from mentis.ledger.guardian.state import after_breach, next_state, with_receipt
 from mentis.ledger.origin import window_of
 from mentis.ledger.statements import REPAIR, ROLLBACK
 from mentis.ports.entries import Entries
 from mentis.values.entry import Before, Entry, Head
-from mentis.values.guardian import GuardianState
+from mentis.values.guardian import GuardianState, Receipt
 from mentis.values.json import JsonObject
 
 WINDOW = "window"
 TURN = "turn"  # may carry a window of the model's own
 BREACH = "breach"
+UNSURE = "unacknowledged"  # after a window of which nobody knows whether it was kept
 # After one of these the next window is a recovery.
 _BREACHES = (BREACH, REPAIR, ROLLBACK)
 _CHUNK = 256
@@ -58,6 +60,8 @@ def derive_state(store: Entries, agent: str) -> GuardianState:
         if _carries(entry):
             kept = _kept_state(entry)
             state = _counted(kept or state, entry)
+        elif entry.kind == UNSURE:
+            state = with_receipt(state, Receipt())
         else:
             state = after_breach(state)
     return replace(state, head=head.hash, head_time=head.time)
@@ -95,7 +99,20 @@ def _counted(state: GuardianState, entry: Entry) -> GuardianState:
     if not state.known:
         # Counting begins anew, with a number no step had.
         state = replace(state, known=True, step=entry.index + 1, cycle=1)
-    return next_state(state, shown_window(entry) or {})
+    state = next_state(state, shown_window(entry) or {})
+    return after_breach(state) if _made_up(entry) else state
+
+
+def _made_up(entry: Entry) -> bool:
+    """Whether its draft brought a time or a hash, which the ledger has overwritten."""
+    attempts = entry.body.get("attempts")
+    places = [one.get("where") for one in _objects(attempts)]
+    return any(place in FORGED_PLACES for place in places)
+
+
+def _objects(value: object) -> list[JsonObject]:
+    listed = cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
+    return [cast("JsonObject", one) for one in listed if isinstance(one, Mapping)]
 
 
 def _kept_state(entry: Entry) -> GuardianState | None:
@@ -117,18 +134,29 @@ def _carries(entry: Entry) -> bool:
     return entry.kind == WINDOW or (entry.kind == TURN and WINDOW in entry.fields)
 
 
+def _breaks(entry: Entry) -> bool:
+    """Whether it is a breach, or a turn that was to open with a window and has none that holds. One
+    that others overtook is nobody's fault, and a fork nobody's turn.
+    """
+    if entry.kind in _BREACHES:
+        return True
+    named = entry.fields
+    refused = "judgement" in named and WINDOW not in named
+    return entry.kind == TURN and refused and "refusal" not in named and "fork" not in named
+
+
 def _number(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
 def _telling(store: Entries, agent: str, head: Head) -> tuple[list[Entry], bool]:
-    """The windows and breaches from the last window on that keeps a state, oldest first.
+    """The windows, breaches and doubts from the last window on that keeps a state, oldest first.
 
     And whether that is all there is to know: false when the chain begins with older entries gone.
     """
     later: list[Entry] = []
     for entry in _backwards(store, agent, head.index):
-        if _carries(entry) or entry.kind in _BREACHES:
+        if _carries(entry) or entry.kind == UNSURE or _breaks(entry):
             later.append(entry)
         if _carries(entry) and _kept_state(entry) is not None:
             return later[::-1], True

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 from typing import cast
 
+from mentis.codec.forms import to_object
 from mentis.errors import (
     BadInput,
     HomeUnwritable,
@@ -21,7 +22,7 @@ from mentis.errors import (
 )
 from mentis.ledger.canon import canonical
 from mentis.ledger.chain import make_stamp
-from mentis.ledger.channel.consumer import RECEIVED, OnRefused, find_known
+from mentis.ledger.channel.consumer import RECEIVED, OnAdded, OnRefused, find_known
 from mentis.ledger.channel.folder import delivery_of, new_delivery
 from mentis.ledger.channel.health import offline
 from mentis.ledger.channel.operations import added_line
@@ -34,7 +35,7 @@ from mentis.ledger.guardian.rules_health import SPOOL
 from mentis.ledger.recipes import check_recipe
 from mentis.record.window_operations import judge_receipt
 from mentis.record.window_stamp import WindowStamp, refusal, refuse_fallen
-from mentis.record.window_state import BREACH, WINDOW, shown_window
+from mentis.record.window_state import BREACH, UNSURE, WINDOW, derive_state, shown_window
 from mentis.values.digest import digest
 from mentis.values.entry import Draft, Entry
 from mentis.values.guardian import GuardianState, Receipt, Routes
@@ -109,7 +110,6 @@ def _record(desk: StatusWorkspace, arrival: Arrival) -> WindowResult:
         DIRECT,
         clock=desk.clock,
         ids=desk.ids,
-        receipt=desk.receipt,
     )
     tries = _TRIES
     while True:
@@ -158,12 +158,33 @@ def _acknowledged(desk: StatusWorkspace, entry: Entry, stamp: WindowStamp) -> Wi
         after=_count_without_others(desk, entry),
         verified=kept is not None and kept.hash == entry.hash and _verified(desk, kept),
     )
-    desk.receipt = receipt
+    if not receipt.acknowledged:
+        record_doubt(desk, entry, receipt)
     judgement = stamp.judgement
     if judgement is not None:
         kept_findings = judge_receipt(receipt, desk.profile)
         judgement = replace(judgement, kept=(*judgement.kept, *kept_findings))
     return WindowResult(entry, judgement, entry.index + 1, receipt, shown_window(entry))
+
+
+def record_doubt(desk: StatusWorkspace, entry: Entry, receipt: Receipt) -> None:
+    """Whether a window was kept is unsure: the next one is told by the record, whoever takes it."""
+    body = {"entry": entry.index, "hash": entry.hash, "receipt": to_object(receipt)}
+    stamp = make_stamp(desk.clock.now, desk.ids.salt, desk.clock.uptime)
+    with suppress(StoreError, HomeUnwritable):  # the answer itself says that it is unsure
+        desk.store.append(desk.agent, [Draft(UNSURE, entry.source, body)], stamp)
+
+
+def doubts_of_files(desk: StatusWorkspace, on_added: OnAdded | None) -> OnAdded:
+    """The same for windows that came as files, when their line could not be logged."""
+
+    def added(entry: Entry, line: str) -> None:
+        if desk.log.fault:
+            record_doubt(desk, entry, Receipt("", entry.index, entry.index + 1))
+        if on_added is not None:
+            on_added(entry, line)
+
+    return added
 
 
 def _count_without_others(desk: StatusWorkspace, entry: Entry) -> int:
@@ -220,15 +241,23 @@ def put_aside(desk: StatusWorkspace, error: MentisError, arrival: Arrival) -> No
 def record_breach(
     desk: StatusWorkspace, error: MentisError, source: str, delivery: str | None
 ) -> None:
-    """A draft refused for what it made up is on record itself: the next window is a recovery."""
+    """A refused draft is a breach, and on record: the next window is a recovery. Each that made
+    something up is recorded; of others one, until that is answered.
+    """
+    if not isinstance(error, WindowRefused):
+        return
     attempts = error.facts.get("attempts")
     rules = cast("list[str]", error.facts.get("rules", []))
-    if not isinstance(error, WindowRefused) or not attempts or not _FORGED & set(rules):
+    if attempts and _FORGED & set(rules):
+        body = {"reason": "a draft made up what only the ledger writes", "attempts": attempts}
+    elif derive_state(desk.store, desk.agent).after_breach:
         return
+    else:
+        body = {"reason": "a draft was refused", "rules": rules, "draft": error.facts["draft"]}
     draft = Draft(
         BREACH,
         source,
-        {"reason": "a draft made up what only the ledger writes", "attempts": attempts},
+        body,
         ruleset=desk.profile.name,
         # No draft can be delivered under such a name, and each that made something up has its own.
         delivery=None if delivery is None else f"{BREACH}/{delivery}/{error.facts['draft']}",

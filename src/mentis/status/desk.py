@@ -27,7 +27,7 @@ from mentis.settings.settings import Settings
 from mentis.stores.files.home import Home
 from mentis.stores.sqlite.memories import SqliteMemories
 from mentis.values.checkpoint import Pin
-from mentis.values.guardian import GuardianProfile, Receipt
+from mentis.values.guardian import GuardianProfile
 
 from .guardian import open_profile
 
@@ -66,7 +66,6 @@ class StatusWorkspace:
         self.pin = pin
         self.keys = keys or {}  # of the home, by what they are called; none is written anywhere
         self.log = OperationsLog(folder.log, self.time, secrets=self.keys.values())
-        self.receipt: Receipt | None = None  # of the last window that came directly
         self._open_store = open_store
         self._open_rules = open_rules
         self._lock = Lock()

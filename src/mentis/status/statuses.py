@@ -36,7 +36,7 @@ from mentis.ledger.origin import import_history as read_history
 from mentis.ledger.tenure import SECONDS, Tenure
 from mentis.record.evidence import gather_evidence, verified_file
 from mentis.record.verify import Progress, VerifyEvidence, verify_agent
-from mentis.record.window_operations import judge_health, judge_memories
+from mentis.record.window_operations import after_state, judge_health, judge_memories
 from mentis.record.window_stamp import WindowStamp
 from mentis.record.window_state import WINDOW, derive_state, latest_windows, shown_window
 from mentis.settings.sources import load_settings
@@ -48,7 +48,15 @@ from mentis.values.json import JsonObject
 from mentis.values.lease import CONSUME
 from mentis.values.status import BackendState, ImportedHistory, Stats, WindowResult
 
-from .add import DIRECT, NONE_UP, Arrival, add_window, breaches_of_files, read_data
+from .add import (
+    DIRECT,
+    NONE_UP,
+    Arrival,
+    add_window,
+    breaches_of_files,
+    doubts_of_files,
+    read_data,
+)
 from .desk import StatusWorkspace, database_file, folder_of, open_home_store, rules_of
 
 Role: TypeAlias = Literal["watcher", "monitor"]
@@ -178,7 +186,7 @@ class Statuses(Closeable):
             clock=desk.clock,
             ids=desk.ids,
             log=desk.log,
-            on_added=on_added,
+            on_added=doubts_of_files(desk, on_added),
             on_refused=breaches_of_files(desk, CONSUMED),
             keys=desk.keys,
         )
@@ -293,6 +301,7 @@ class Statuses(Closeable):
         lease = store.lease(self.agent, CONSUME)
         holder = lease if lease is not None and in_force(lease, now) else None
         health = judge_health(health, desk.folder, holder, desk.profile)
+        health = after_state(health, derive_state(store, self.agent))
         memories = desk.open_ledger().memories
         if memories is None:
             return health
@@ -313,6 +322,7 @@ class Statuses(Closeable):
             cycle=state.cycle_text,
             audit_due=state.audit_due,
             after_breach=state.after_breach,
+            unsure=state.unsure,
             chain_head=state.head,
             head_time=state.head_time,
             total_entries=total,

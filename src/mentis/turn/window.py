@@ -103,7 +103,7 @@ def _state(state: GuardianState) -> str:
         "audit_due": state.audit_due,
         "after_breach": state.after_breach,
     }
-    return dump(told).decode()
+    return dump(told | ({"unsure": True} if state.unsure else {})).decode()
 
 
 def opening_for(request: PromptRequest) -> WindowHoldback | None:

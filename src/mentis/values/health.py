@@ -22,7 +22,9 @@ class RouteHealth(Value):
 
 @dataclass(frozen=True, slots=True)
 class Health(Value):
-    """RED: nothing can be recorded. YELLOW: drafts wait and nobody consumes them, or ever will."""
+    """RED: nothing can be recorded, or a breach waits for its recovery. YELLOW: drafts wait and
+    nobody consumes them, or ever will, or whether the last window was kept is unsure.
+    """
 
     status: Literal["GREEN", "YELLOW", "RED"]
     reason: str

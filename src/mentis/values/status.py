@@ -57,6 +57,7 @@ class BackendState(Value):
     """What the next window has to repeat or obey: step, cycle, audit, breach, head of the chain.
 
     Where the state cannot be had, the step is `unknown`, the cycle `0/5`, and `reason` says why.
+    `unsure`: nobody knows whether the last window was kept.
     """
 
     agent: str
@@ -71,6 +72,7 @@ class BackendState(Value):
     status: str
     reason: str
     routes: tuple[str, ...] = ()
+    unsure: bool = False
 
 
 @dataclass(frozen=True, slots=True)

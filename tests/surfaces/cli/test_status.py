@@ -234,7 +234,8 @@ def test_watch_once_says_what_was_refused_and_exits_1(
     assert "refused: the guardian refuses this window" in done.err
     assert "missing: goal" in done.err or "S2-" in done.err
     assert "in quarantine: " in done.err
-    status("write", draft())
+    red = {"critical_summary": {"status": "RED"}, "output_plan": ["Repair the chain"]}
+    status("write", draft(actions=["Start the recovery"], **red))
     lines = status("watch", "--once", "--json").out.splitlines()
     assert [set(json.loads(line)) for line in lines] == [{"line", "index", "hash", "source"}]
 

@@ -96,14 +96,13 @@ def _escaped(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")
 
 
+FORGED_PLACES = ("/time_source", "/mcp_trigger/timestamp", "/window_hash")
+
+
 def attempts(window: Mapping[str, object]) -> tuple[str, ...]:
     """The places where a draft made up what only the ledger can know."""
-    places = (
-        ("/time_source", forged_time(window)),
-        ("/mcp_trigger/timestamp", forged_trigger_time(window)),
-        ("/window_hash", forged_hash(window)),
-    )
-    return tuple(where for where, forged in places if forged)
+    found = (forged_time(window), forged_trigger_time(window), forged_hash(window))
+    return tuple(where for where, forged in zip(FORGED_PLACES, found, strict=True) if forged)
 
 
 def _deceit(case: Case) -> Iterator[Fault]:

@@ -60,7 +60,7 @@ def rules(*, profile: str, as_json: bool) -> int:
 @click.option(
     "--profile",
     metavar="NAME",
-    help="Other rules than the home's: mentis, s2-4.0, strict, as-run, or one in guardian.toml.",
+    help="Other rules than the home's: mentis, s2-4.0, strict, as-run, or of its guardian.toml.",
 )
 @click.option("--response", is_flag=True, help="FILE is a whole answer that opens with a window.")
 @click.option("--fresh", is_flag=True, help="Judge as in a new, healthy record.")
