@@ -292,6 +292,8 @@ class _Audit:
             return
         told = cast("dict[str, Any]", link)
         self.import_head = told["hash"] if isinstance(told.get("hash"), str) else None
+        if told.get("recipe") == "s2-legacy" and told.get("verified") is False:
+            return
         if told.get("recipe") != "s2-v4":
             message = f"unknown recipe {told.get('recipe')!r}"
             self.find(entry["index"], "original", message)

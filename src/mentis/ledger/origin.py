@@ -21,6 +21,7 @@ from mentis.values.value import Value
 from .strict_json import read_strict
 
 RECIPE = "s2-v4"
+LEGACY = "s2-legacy"  # older recipes of the origin: taken over as they are, and marked unverified
 KIND = "import"
 MAX_HISTORY = 256 * 1024 * 1024
 _ALGORITHM = "without_window_hash"
@@ -29,11 +30,27 @@ _NEEDED = ("timestamp", "salt", "window_hash")
 
 @dataclass(frozen=True, slots=True)
 class OriginHistory(Value):
-    """A history that verified. `begins_after` is the hash of an entry it does not hold."""
+    """A history that was read. `begins_after` is the hash of an entry it does not hold,
+    `unverified` how many entries have a hash that cannot be derived.
+    """
 
     drafts: tuple[Draft, ...]
     begins_after: str | None
     head: str | None
+    unverified: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OriginPlace(Value):
+    """Where and when an imported window was recorded first, as the origin's entry says.
+
+    `verified`: its hash was derived from its text when it was imported.
+    """
+
+    index: int | None
+    timestamp: str | None
+    source: str | None
+    verified: bool
 
 
 def window_text(window: Mapping[str, object]) -> str:
@@ -46,23 +63,76 @@ def hash_window(text: str, timestamp: str, salt: str) -> str:
     return hashlib.sha256(f"{text}|{timestamp}|{salt}".encode()).hexdigest()
 
 
-def import_history(data: bytes) -> OriginHistory:
+def import_history(data: bytes, *, legacy: bool = False) -> OriginHistory:
     """Read and verify a history file, also in its bare list form; the drafts to append, in order.
 
-    Each draft's delivery is named after its hash, so that what is known already can be told.
+    Each draft's delivery is named after its hash, so that what is known already can be told. With
+    `legacy` an entry that does not verify is taken all the same, marked as unverified with the
+    reason: older programs of the origin hashed in ways that cannot be done again.
     """
     entries = _entries(read_strict(data, max_bytes=MAX_HISTORY))
     drafts: list[Draft] = []
     last: str | None = None
+    unverified = 0
     for place, entry in enumerate(entries):
         window = _window(place, entry)
-        prev = window.get("prev_window_hash")
-        if place and prev != last:
-            raise _broken(place, "prev_window_hash", f"expected {last!r}, got {prev!r}")
-        drafts.append(_draft(place, entry, window))
-        last = cast("str", entry["window_hash"])
+        try:
+            draft = _verified(place, entry, window, last)
+        except HistoryBroken as broken:
+            if not legacy:
+                raise
+            unverified += 1
+            draft = _unverified(entry, window, str(broken.facts["reason"]))
+        drafts.append(draft)
+        stored = entry.get("window_hash")
+        last = stored if isinstance(stored, str) else None
     first = _window(0, entries[0]).get("prev_window_hash") if entries else None
-    return OriginHistory(tuple(drafts), cast("str | None", first), last)
+    begins = first if isinstance(first, str) else None
+    return OriginHistory(tuple(drafts), begins, last, unverified)
+
+
+def _verified(
+    place: int, entry: Mapping[str, object], window: Mapping[str, object], last: str | None
+) -> Draft:
+    prev = window.get("prev_window_hash")
+    if place and prev != last:
+        raise _broken(place, "prev_window_hash", f"expected {last!r}, got {prev!r}")
+    return _draft(place, entry, window)
+
+
+def _unverified(entry: Mapping[str, object], window: Mapping[str, object], reason: str) -> Draft:
+    text = json.dumps(window, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    whole = json.dumps(entry, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    link = {
+        "recipe": LEGACY,
+        "index": entry.get("entry_index"),
+        "timestamp": entry.get("timestamp"),
+        "source": entry.get("source"),
+        "prev": window.get("prev_window_hash"),
+        "hash": entry.get("window_hash"),
+        "begins": True,
+        "verified": False,
+        "reason": reason,
+    }
+    original = {"text": text, "salt": entry.get("salt"), "metadata": entry.get("metadata", {})}
+    named = hashlib.sha256(whole.encode()).hexdigest()
+    body = {"link": link, "original": original}
+    return Draft(KIND, "import", body, delivery=f"{LEGACY}/{named}")
+
+
+def origin_place(entry: Entry) -> OriginPlace | None:
+    """Where an imported window comes from; None for an entry that is no import, or is erased."""
+    link = entry.body.get("link")
+    if entry.kind != KIND or not isinstance(link, Mapping):
+        return None
+    told = cast("JsonObject", link)
+    index, time, source = told.get("index"), told.get("timestamp"), told.get("source")
+    return OriginPlace(
+        index if isinstance(index, int) else None,
+        time if isinstance(time, str) else None,
+        source if isinstance(source, str) else None,
+        told.get("recipe") == RECIPE,
+    )
 
 
 def fresh_drafts(history: OriginHistory, known: Callable[[str], bool]) -> tuple[Draft, ...]:
@@ -92,7 +162,9 @@ def window_of(entry: Entry) -> JsonObject | None:
     if entry.kind != KIND or not isinstance(original, Mapping):
         return None
     text = _parsed(str(cast("JsonObject", original).get("text")))
-    return None if text is None else {**text, "window_hash": linked_hash(entry)}
+    if text is None:
+        return None
+    return {**text, "window_hash": linked_hash(entry) or text.get("window_hash")}
 
 
 def check_import(entry: Entry, before: str | None) -> Iterator[str]:
@@ -104,6 +176,8 @@ def check_import(entry: Entry, before: str | None) -> Iterator[str]:
     if not isinstance(link, Mapping):
         return
     told = cast("JsonObject", link)
+    if told.get("recipe") == LEGACY and told.get("verified") is False:
+        return  # nothing was claimed of it
     if told.get("recipe") != RECIPE:
         yield f"unknown recipe {told.get('recipe')!r}"
         return
@@ -200,7 +274,8 @@ def _check_algorithm(place: int, entry: Mapping[str, object]) -> None:
 def _broken(place: int, column: str, reason: str) -> HistoryBroken:
     return HistoryBroken(
         f"entry {place} of the history does not verify, column `{column}`: {reason}",
-        hint="nothing was imported; entries are counted from 0",
+        hint="nothing was imported; entries are counted from 0. `--legacy` takes what does not"
+        " verify as unverified",
         index=place,
         column=column,
         reason=reason,

@@ -13,13 +13,14 @@ from mentis.disk.atomic import write_atomic
 from mentis.errors import BadCheckpoint, HomeError, StoreDamaged, StoreLocked, UserError, WorldError
 from mentis.home.older_turns import OlderTurns, StoredTurns
 from mentis.ledger.checkpoint import read_note
+from mentis.ledger.origin import origin_place
 from mentis.ledger.statements import ERASURE, ROLLBACK
 from mentis.ledger.verify import Beginning, verify_chain
 from mentis.ports.ledger_store import LedgerStore
 from mentis.stores.files.home import is_id
 from mentis.values.checkpoint import KeptNote, Pin
-from mentis.values.entry import Finding, SeenSegment, Verdict, VerifiedPrefix
-from mentis.values.words import quantity
+from mentis.values.entry import Entry, Finding, SeenSegment, Verdict, VerifiedPrefix
+from mentis.values.words import entries_of, quantity
 
 from .segments import SegmentFolder
 from .source import EntrySource, damage_finding
@@ -175,6 +176,7 @@ def _compare(
     """What goes by a chain that holds: turns, what the agent is to be told, how it was judged."""
     agent, said = verdict.agent, ConversationClaims()
     unjudged: list[int] = []
+    unverified = 0
     try:
         for entry in source.entries():
             news.take(entry)
@@ -186,6 +188,7 @@ def _compare(
                 said.gave_up = True
             elif not was_judged(entry) and len(unjudged) < _MOST:
                 unjudged.append(entry.index)
+            unverified += _is_unverified(entry)
     except StoreDamaged as damage:  # a segment that was sound when it was read before this
         return judge_verdict(replace(verdict, findings=(damage_finding(damage),), trusted=None))
     findings, unfinished = said.compare(agent, talk, whole=whole)
@@ -197,7 +200,15 @@ def _compare(
         findings.append(damage_finding(damage))
     findings = sorted([*findings, *forged.values()], key=lambda finding: finding.index)
     verdict = judge_verdict(verdict, unjudged)
-    notes = (*verdict.notes, *unfinished, *late, *untold, *filter(None, [unread]))
+    legacy = f"imported as unverified: {entries_of(unverified)}" if unverified else ""
+    notes = (
+        *verdict.notes,
+        *filter(None, [legacy]),
+        *unfinished,
+        *late,
+        *untold,
+        *filter(None, [unread]),
+    )
     verdict = replace(verdict, notes=notes)
     if findings:
         return replace(
@@ -207,6 +218,12 @@ def _compare(
             trusted=None,
         )
     return verdict
+
+
+def _is_unverified(entry: Entry) -> bool:
+    """Whether it was imported with a hash that could not be derived."""
+    place = origin_place(entry)
+    return place is not None and not place.verified
 
 
 def _late_notes(agent: str, talk: StoredTurns) -> tuple[str, ...]:

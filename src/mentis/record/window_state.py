@@ -6,24 +6,30 @@ are read only where windows say nothing of it.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import islice
 from typing import cast
 
 from mentis.errors import StoreLocked
 from mentis.ledger.guardian.rules_stamped import FORGED_PLACES
 from mentis.ledger.guardian.state import after_breach, next_state, with_receipt
-from mentis.ledger.origin import window_of
+from mentis.ledger.origin import KIND as IMPORT
+from mentis.ledger.origin import OriginPlace, window_of
 from mentis.ledger.statements import REPAIR, ROLLBACK
 from mentis.ports.entries import Entries
 from mentis.values.entry import Before, Entry, Head
 from mentis.values.guardian import GuardianState, Receipt
 from mentis.values.json import JsonObject
+from mentis.values.tally import Tally
 
 WINDOW = "window"
 TURN = "turn"  # may carry a window of the model's own
 BREACH = "breach"
+_CYCLE = re.compile(r"([1-5])/5")
 UNSURE = "unacknowledged"  # after a window of which nobody knows whether it was kept
 # After one of these the next window is a recovery.
 _BREACHES = (BREACH, REPAIR, ROLLBACK)
@@ -99,8 +105,22 @@ def _counted(state: GuardianState, entry: Entry) -> GuardianState:
     if not state.known:
         # Counting begins anew, with a number no step had.
         state = replace(state, known=True, step=entry.index + 1, cycle=1)
-    state = next_state(state, shown_window(entry) or {})
+    window = shown_window(entry) or {}
+    if entry.kind == IMPORT:
+        return _continued(state, window)
+    state = next_state(state, window)
     return after_breach(state) if _made_up(entry) else state
+
+
+def _continued(state: GuardianState, window: JsonObject) -> GuardianState:
+    """Counting goes on where an imported history ended. What it asks for was asked elsewhere: it
+    owes no audit here, and answers no breach.
+    """
+    told = _CYCLE.fullmatch(str(window.get("cycle")))
+    at = replace(state, cycle=int(told[1])) if told else state
+    after = next_state(at, window)
+    asked = {name: getattr(state, name) for name in ("since_audit", "after_breach", "receipt")}
+    return replace(after, **asked)
 
 
 def _made_up(entry: Entry) -> bool:
@@ -131,7 +151,7 @@ def _kept_state(entry: Entry) -> GuardianState | None:
 
 def _carries(entry: Entry) -> bool:
     """Whether it holds a window that counts; one that was erased still does."""
-    return entry.kind == WINDOW or (entry.kind == TURN and WINDOW in entry.fields)
+    return entry.kind in (WINDOW, IMPORT) or (entry.kind == TURN and WINDOW in entry.fields)
 
 
 def _breaks(entry: Entry) -> bool:
@@ -176,6 +196,36 @@ def _backwards(store: Entries, agent: str, last: int) -> Iterator[Entry]:
             return
         yield from reversed(inside)
         end = start
+
+
+def with_origins(tally: Tally, places: Sequence[OriginPlace]) -> Tally:
+    """The counts with imported windows under the time and the source they had where they come from.
+
+    The header of an entry says when it came here, which stays the order of the chain.
+    """
+    if not places:
+        return tally
+    sources = Counter(tally.sources)
+    sources[IMPORT] -= len(places)
+    sources.update(place.source or IMPORT for place in places)
+    times = [place.timestamp for place in places if place.timestamp]
+    if tally.kinds.get(IMPORT) != tally.kept:
+        times += [time for time in (tally.oldest, tally.newest) if time]
+    told = [time for _, time in sorted(filter(None, map(_moment, times)))]
+    return replace(
+        tally,
+        oldest=told[0] if told else tally.oldest,
+        newest=told[-1] if told else tally.newest,
+        sources={name: sources[name] for name in sorted(sources) if sources[name] > 0},
+    )
+
+
+def _moment(time: str) -> tuple[datetime, str] | None:
+    try:
+        moment = datetime.fromisoformat(time)
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC), time
 
 
 def latest_windows(store: Entries, agent: str, count: int) -> tuple[Entry, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -31,14 +32,21 @@ from mentis.ledger.guardian.judge import judge_draft
 from mentis.ledger.guardian.response import check_response
 from mentis.ledger.guardian.state import with_routes
 from mentis.ledger.origin import KIND as IMPORT
-from mentis.ledger.origin import fresh_drafts
+from mentis.ledger.origin import OriginPlace, fresh_drafts, origin_place
 from mentis.ledger.origin import import_history as read_history
+from mentis.ledger.origin_export import export_history
 from mentis.ledger.tenure import SECONDS, Tenure
 from mentis.record.evidence import gather_evidence, verified_file
 from mentis.record.verify import Progress, VerifyEvidence, verify_agent
 from mentis.record.window_operations import after_state, judge_health, judge_memories
 from mentis.record.window_stamp import WindowStamp
-from mentis.record.window_state import WINDOW, derive_state, latest_windows, shown_window
+from mentis.record.window_state import (
+    WINDOW,
+    derive_state,
+    latest_windows,
+    shown_window,
+    with_origins,
+)
 from mentis.settings.sources import load_settings
 from mentis.stores.files.home import find_home
 from mentis.values.entry import Draft, Entry, Verdict
@@ -208,6 +216,9 @@ class Statuses(Closeable):
         """Counted by the store. A window that was erased is still one."""
         store = self._desk.store
         tally = store.tally(self.agent)
+        imported = tally.kinds.get(IMPORT, 0)
+        places = list(self._origins(imported)) if imported else []
+        tally = with_origins(tally, places)
         file = self._file if self._file is not None and self._file.exists() else None
         return Stats(
             agent=self.agent,
@@ -220,7 +231,22 @@ class Statuses(Closeable):
             store=self._store,
             file=None if file is None else str(file),
             file_size_bytes=None if file is None else file.stat().st_size,
+            imported=imported,
+            unverified=sum(not place.verified for place in places),
         )
+
+    def _origins(self, count: int) -> Iterator[OriginPlace]:
+        """Of the imported entries, which are read until all of them were there."""
+        imported = (entry for entry in self.entries() if entry.kind == IMPORT)
+        return filter(None, map(origin_place, islice(imported, count)))
+
+    def origin(self, entry: Entry) -> OriginPlace | None:
+        """Where and when an imported window was recorded first; None for what is no import."""
+        return origin_place(entry)
+
+    def export_history(self) -> tuple[bytes, int]:
+        """Every window as the origin's `status_window_history.json`, and how many there are."""
+        return export_history(self.entries(), now=self._desk.clock.now())
 
     def verify(
         self,
@@ -263,9 +289,12 @@ class Statuses(Closeable):
         content = data.encode() if isinstance(data, str) else data
         return judge_draft(read_draft(content), state, rules)
 
-    def import_history(self, data: bytes) -> ImportedHistory:
-        """Take over a history of the origin, verified bit for bit; what is known is left out."""
-        history = read_history(data)
+    def import_history(self, data: bytes, *, legacy: bool = False) -> ImportedHistory:
+        """Take over a history of the origin, verified bit for bit; what is known is left out.
+
+        With `legacy` what does not verify is taken as unverified, and said to be.
+        """
+        history = read_history(data, legacy=legacy)
         desk = self._desk
         store = desk.store
 
@@ -283,6 +312,7 @@ class Statuses(Closeable):
             total=store.count(self.agent),
             head=history.head,
             begins_after=history.begins_after,
+            unverified=history.unverified,
         )
 
     def health(self) -> Health:

@@ -38,7 +38,11 @@ class WindowResult(Value):
 
 @dataclass(frozen=True, slots=True)
 class Stats(Value):
-    """Counts over one agent's ledger. `sources` and `kinds` count the entries that are kept."""
+    """Counts over one agent's ledger. `sources` and `kinds` count the entries that are kept.
+
+    What was imported counts by the time and the source it had where it comes from; `unverified` of
+    that could not be verified.
+    """
 
     agent: str
     total_entries: int
@@ -50,6 +54,8 @@ class Stats(Value):
     store: str
     file: str | None = None
     file_size_bytes: int | None = None
+    imported: int = 0
+    unverified: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,3 +90,4 @@ class ImportedHistory(Value):
     total: int
     head: str | None
     begins_after: str | None
+    unverified: int = 0

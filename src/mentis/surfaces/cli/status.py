@@ -6,7 +6,7 @@ import click
 
 from .status_look import check, health, latest, list_, stats
 from .status_verify import verify
-from .status_write import add, import_, watch, write
+from .status_write import add, export_, import_, watch, write
 
 
 @click.group()
@@ -18,5 +18,5 @@ def status() -> None:
     """
 
 
-for command in (add, write, watch, list_, latest, stats, verify, check, import_, health):
+for command in (add, write, watch, list_, latest, stats, verify, check, import_, export_, health):
     status.add_command(command)

@@ -74,6 +74,8 @@ def _pieces(statuses: Statuses, entries: Iterable[Entry]) -> Iterator[str]:
         told = to_object(entry)
         if (window := statuses.window(entry)) is not None:
             told["status_window"] = window
+        if (place := statuses.origin(entry)) is not None:
+            told["origin"] = to_object(place)
         yield before + json.dumps(told, ensure_ascii=False, indent=2)
         before = ",\n"
     if before != "\n":
@@ -84,7 +86,12 @@ def _line(statuses: Statuses, entry: Entry) -> str:
     window = statuses.window(entry) or {}
     words = " ".join(str(window.get(name, "")) for name in ("window_type", "cycle", "goal")).strip()
     words = " ".join(filter(None, (words, verdict_word(entry))))
-    line = f"{entry.index}  {entry.time}  {entry.hash[:_HASH]}  {entry.kind}  {entry.source}"
+    time, source = entry.time, entry.source
+    if (place := statuses.origin(entry)) is not None:
+        # When and by whom it was recorded there; the header says when it came here.
+        time, source = place.timestamp or time, place.source or source
+        words = words if place.verified else f"[unverified] {words}"
+    line = f"{entry.index}  {time}  {entry.hash[:_HASH]}  {entry.kind}  {source}"
     return " ".join(f"{line}  {words}".split("\n")).rstrip()
 
 
@@ -105,6 +112,9 @@ def stats(*, persona: str | None, as_json: bool) -> int:
     emit(f"total:   {found.total_entries} ({found.windows} with a window)")
     emit(f"oldest:  {found.oldest_timestamp or '-'}")
     emit(f"newest:  {found.newest_timestamp or '-'}")
+    if found.imported:
+        doubt = f", {found.unverified} of them unverified" if found.unverified else ""
+        emit(f"import:  {found.imported} with the times and sources they had{doubt}")
     for name, count in found.sources.items():
         emit(f"source:  {name} {count}")
     for name, count in found.kinds.items():
@@ -169,6 +179,8 @@ def health(*, persona: str | None, as_json: bool) -> int:
     say(f"next window: {state.step_id}, cycle {state.cycle}, {_asked(state.audit_due)}")
     if state.after_breach:
         say("a breach came before: the next window is a recovery")
+    if state.unsure:
+        say("whether the last window was kept is unsure: the next one is YELLOW")
     for one in alarms:
         say(f"alarm: {one.stage} failed {one.failures} times in a row: {printable(one.reason)}")
         if one.hint:

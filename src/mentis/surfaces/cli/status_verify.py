@@ -82,6 +82,10 @@ def verify(
         _tell(verdict, "ok" if pinned else "UNPINNED")
     if not verdicts:
         emit("ok  nothing is recorded here")
+    if intact and pinned and verdicts:
+        # The words that scripts of the origin look for.
+        count = sum(verdict.entries for verdict in verdicts)
+        emit(f"Chain + Hash integrity verified ({count} entries)")
     for note in sorted({verdict.completeness for verdict in verdicts} or {EMPTY_NOTE}):
         say(f"note: {printable(note)}")
     return 0 if intact and pinned else 1

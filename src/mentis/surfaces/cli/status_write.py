@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -189,24 +190,54 @@ class _Told:
 
 @click.command("import", epilog="For example: mentis status import status_window_history.json")
 @click.argument("file", metavar="FILE")
+@click.option("--legacy", is_flag=True, help="Take entries that do not verify, as unverified.")
 @persona_option
 @home_option
 @json_option
-def import_(file: str, *, persona: str | None, as_json: bool) -> int:
+def import_(file: str, *, legacy: bool, persona: str | None, as_json: bool) -> int:
     """Take over a history file of the origin.
 
     The file, or the bare list of its entries. Every entry is verified bit for bit first, and
-    nothing is imported if one does not hold. What was imported before is left out.
+    nothing is imported if one does not hold; with --legacy it is, and marked. What was imported
+    before is left out. Lists and counts show the times and sources the entries had.
     """
     from mentis.codec.forms import to_object
 
     data = read_bytes(file, most=MOST_HISTORY)
     with open_service(persona) as statuses:
-        done = statuses.import_history(data)
+        done = statuses.import_history(data, legacy=legacy)
     if as_json:
         emit_json(to_object(done))
         return 0
     emit(f"Imported: {entries_of(done.added)}, {done.known} known already (total: {done.total})")
+    if done.unverified:
+        say(f"note: {entries_of(done.unverified)} could not be verified and are marked so")
     if done.begins_after is not None:
         say(f"note: the history begins after {done.begins_after}, which it does not hold")
+    return 0
+
+
+@click.command("export", epilog="For example: mentis status export status_window_history.json")
+@click.argument("file", metavar="FILE")
+@persona_option
+@home_option
+@json_option
+def export_(file: str, *, persona: str | None, as_json: bool) -> int:
+    """Write every window as a history file of the origin; - is standard output.
+
+    Imported windows stand there as they were. Those recorded here are linked and hashed anew by the
+    origin's recipe, so that its checker accepts the file; `metadata` says which entry each is.
+    """
+    from mentis.disk.atomic import write_atomic
+
+    with open_service(persona, readonly=True) as statuses:
+        data, count = statuses.export_history()
+    if file == "-":
+        emit(data.decode())
+        return 0
+    write_atomic(Path(file), data)
+    if as_json:
+        emit_json({"file": file, "entries": count})
+    else:
+        emit(f"Exported: {entries_of(count)}")
     return 0
