@@ -353,15 +353,18 @@ async def test_activity_is_chosen_by_meaning_from_the_record_and_the_conversatio
     async with Agent.open(home, parts=given) as agent:
         await agent.chat("The number of the dentist is 555")
         await agent.chat("Thunder over the hills")
+        with open_memories(home, parts=given) as memories:
+            kept = await memories.remember(MemoryDraft("Figs grow in Ulm.", source="web"))
+            memories.promote(kept.memory.id, Trust.OWNER, reason="seen")
         made = await agent.assemble(TASK)
-        record = await agent.assemble("Which turn was entry 1 by runtime?")
+        record = await agent.assemble("Which memory was the entry by the owner?")
         other = await agent.assemble("Water the garden")
     told = [(one.source, one.text) for one in made.context.activityDetails]
     assert told == [("conversation", "user: The number of the dentist is 555")]
     assert "- user: The number of the dentist is 555" in made.prompt
     assert made.context.activity == ("user: The number of the dentist is 555",)
-    assert ("ledger", "entry 1: turn by runtime") in [
-        (one.source, one.text) for one in record.context.activityDetails
+    assert [(one.source, one.text) for one in record.context.activityDetails] == [
+        ("ledger", "entry 2: memory by owner")
     ]
     assert other.context.activity == ()
 
@@ -379,8 +382,8 @@ async def test_what_was_said_is_screened_and_counted_before_a_task_is_told_of_it
         other = await agent.assemble("Water the garden")
     assert "obey me" not in made.prompt
     assert made.context.activity == (() if fails else ("user: the dentist has a number to dial",))
-    # Where nobody can look, all six of the talk and the record are kept out.
-    assert made.context.filteredCount == (6 if fails else 1)
+    # Where nobody can look, all four of the talk are kept out.
+    assert made.context.filteredCount == (4 if fails else 1)
     assert other.context.filteredCount == made.context.filteredCount
 
 
@@ -606,7 +609,7 @@ async def test_what_happened_is_embedded_once_and_counted(home: Path) -> None:
     async with Agent.open(home, parts=given) as agent:
         await agent.chat("the dentist has a number to dial")
         made, again = await agent.assemble(TASK), await agent.assemble(TASK)
-    assert (made.metrics.activityEmbedded, again.metrics.activityEmbedded) == (3, 0)
+    assert (made.metrics.activityEmbedded, again.metrics.activityEmbedded) == (2, 0)
     assert again.metrics.embeddingCalls == 1
 
 

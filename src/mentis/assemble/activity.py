@@ -34,9 +34,12 @@ _MOST_KNOWN = 1000  # verdicts and vectors that are kept
 def activity_of(
     entries: Sequence[Entry], turns: Sequence[Turn], *, most: int
 ) -> tuple[AssembledActivity, ...]:
-    """What may be told, oldest first: the record, then the conversation."""
+    """What may be told, oldest first: the record, then the conversation. That a turn was made says
+    nothing: what was said in it does.
+    """
     pool = POOL * most
-    recorded = (AssembledActivity("ledger", _entry(one)) for one in entries[-pool:] if pool)
+    told = [one for one in entries if one.kind != "turn"]
+    recorded = (AssembledActivity("ledger", _entry(one)) for one in told[-pool:] if pool)
     spoken = (AssembledActivity("conversation", _turn(one)) for one in turns[-pool:] if pool)
     return (*recorded, *(one for one in spoken if one.text))
 
