@@ -116,8 +116,9 @@ class Approvals:
         """Give up what nobody decided in time, or approved and nobody began in time; what somebody
         else decided just now is left out.
         """
-        marks = [*self._ledger.marks(self._agent, WAITING)]
-        marks += self._ledger.marks(self._agent, APPROVED)
+        with self._ledger.together():
+            marks = [*self._ledger.marks(self._agent, WAITING)]
+            marks += self._ledger.marks(self._agent, APPROVED)
         given_up: list[WaitingAct] = []
         for mark in marks:
             with suppress(UsageError, StoreDamaged):

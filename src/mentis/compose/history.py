@@ -40,6 +40,7 @@ class KeptHistory(Value):
 
 _NO_TOKENS = TokenCount(0, exact=True)
 _COUNTED = IdentityMemo[TokenCount](4096)
+_TOOL_TEXTS = IdentityMemo[str](1024)
 _NOTHING = KeptHistory((), _NO_TOKENS, ())
 
 
@@ -113,6 +114,11 @@ def of_guest(author: str, text: str) -> str:
 
 
 def tool_text(tool: ToolDeclaration) -> str:
+    """All that a model is told of a tool, written once for as long as it is declared."""
+    return _TOOL_TEXTS.remember(_tool_text, tool)
+
+
+def _tool_text(tool: ToolDeclaration) -> str:
     return f"{tool.name} {tool.description} {json.dumps(tool.parameters, ensure_ascii=False)}"
 
 

@@ -72,11 +72,8 @@ class CheckpointedLedger:
         self._told: set[str] = set()
         self._lock = Lock()
         # All else is as the store has it.
-        self.remains, self.drop_before, self.snapshot = (
-            store.remains,
-            store.drop_before,
-            store.snapshot,
-        )
+        self.remains, self.drop_before = store.remains, store.drop_before
+        self.snapshot, self.together = store.snapshot, store.together
         self.entries, self.latest, self.head = store.entries, store.latest, store.head
         self.find, self.find_delivery, self.hashes = store.find, store.find_delivery, store.hashes
         self.dropped_as, self.dropped_deliveries = store.dropped_as, store.dropped_deliveries

@@ -17,6 +17,12 @@ class LedgerStore(Entries, Marks, Turns, Leases, Checkpoints, Protocol):
     is. Who opens and closes it has all of it; whoever uses it takes the part it needs.
     """
 
+    def together(self) -> AbstractContextManager[None]:
+        """A few reads after another, which cost less in it than one by one. It blocks, and others
+        may wait for it: nothing else belongs into the block.
+        """
+        ...
+
     def snapshot(self) -> AbstractContextManager[LedgerStore]:
         """The store as it is now, as long as the block lasts: what others do meanwhile is not seen.
 

@@ -60,7 +60,8 @@ class _Left:
 
 def _left(record: AgentRecord, journal: StepJournal, session: str) -> list[_Left]:
     """Messages without an end, and what the agent had begun by itself."""
-    turns, journalled = record.turns(session), journal.turns(session)
+    with record.ledger.together():
+        turns, journalled = record.turns(session), journal.turns(session)
     found: list[_Left] = []
     for number, turn in enumerate(turns):
         if turn.state == "pending":

@@ -86,6 +86,10 @@ Read = Callable[[str, Sequence[object]], list[Row]]
 class LedgerEngine(Protocol):
     def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]: ...
 
+    def together(self) -> AbstractContextManager[None]:
+        """Several reads, which cost less in it than one by one."""
+        ...
+
     def snapshot(self) -> AbstractContextManager[Read]:
         """All that is read with it is of one moment, over a connection of its own."""
         ...
@@ -116,6 +120,9 @@ class _Still:
 
     def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
         return self._read(statement, parameters)
+
+    def together(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def snapshot(self) -> AbstractContextManager[Read]:
         return nullcontext(self._read)
@@ -225,6 +232,9 @@ class SqlLedger:
         dropped = self._engine.commit(agent, work)
         self._remains = self._engine.forget()
         return dropped
+
+    def together(self) -> AbstractContextManager[None]:
+        return self._engine.together()
 
     @contextmanager
     def snapshot(self) -> Generator[LedgerStore]:

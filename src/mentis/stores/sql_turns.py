@@ -26,7 +26,11 @@ from .turn_cache import TurnCache
 TURN_TABLES = ("turns", "media", "turn_media")
 _NEXT = "SELECT coalesce(max(number) + 1, 0) FROM turns WHERE agent = ? AND session = ?"
 _TURN = "SELECT turn FROM turns WHERE agent = ? AND session = ? AND number = ?"
-_TURNS = "SELECT number, turn FROM turns WHERE agent = ? AND session = ? ORDER BY number"
+# With whether any of them has an attachment, so that it is not looked for where there is none.
+_TURNS = """
+SELECT number, turn, EXISTS (SELECT 1 FROM turn_media WHERE agent = ? AND session = ?)
+FROM turns WHERE agent = ? AND session = ? ORDER BY number
+"""
 _SESSIONS = "SELECT session FROM turns WHERE agent = ? GROUP BY session ORDER BY min(id)"
 KEEP_MEDIA = """
 INSERT INTO media (agent, digest, data) VALUES (?, ?, ?) ON CONFLICT (agent, digest) DO NOTHING
@@ -111,11 +115,13 @@ class TurnReader:
 
     def turns(self, agent: str, session: str) -> tuple[Turn, ...]:
         where = f"a turn of session `{session}` of `{agent}`"
-        rows = self._read(_TURNS, (agent, session))
+        found = self._read(_TURNS, (agent, session, agent, session))
+        rows = [(number, text) for number, text, _ in found]
+        attached = bool(found and found[0][2])
         data: defaultdict[int, _Bytes] = defaultdict(dict)
         names: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
         # After the turns: each has its attachments before it is there.
-        for number, part, name, content in self._read(_MEDIA, (agent, session)) if rows else ():
+        for number, part, name, content in self._read(_MEDIA, (agent, session)) if attached else ():
             data[number][part] = content
             names[number].append((part, name))
         turns = self._known(agent, session, rows) if not names else []

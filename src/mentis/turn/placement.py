@@ -17,6 +17,7 @@ from mentis.recall.epochs import memory_id, tell
 from mentis.recall.resident import Economy, ResidentItem, place
 from mentis.values.digest import digest
 from mentis.values.marks import nonce_of
+from mentis.values.memo import IdentityMemo
 from mentis.values.recalled import RecalledContext, Stimulus
 from mentis.values.residency import Placement, Residency, Residents, SentTokens
 from mentis.values.route import Route
@@ -26,6 +27,7 @@ from mentis.values.tool import ToolDeclaration
 from .recaller import RecallResult, leads_elsewhere
 
 _AROUND = 8  # tokens: a dash, a line end, the fence that it shares with others
+_PRINTS = IdentityMemo[str](1024)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +137,13 @@ def _named(names: Sequence[str], tools: dict[str, ToolDeclaration]) -> tuple[Too
 
 def _tool_item(tool: ToolDeclaration, counter: TokenCounter | None) -> ResidentItem:
     """What it costs counts only where something is chosen."""
-    told = tool_text(tool)
-    said = json.dumps([told, tool.strict, tool.trust])
-    tokens = counter.count(told).tokens + _AROUND if counter else 0
-    return ResidentItem(tokens, digest(said.encode())[7:23])
+    tokens = counter.count(tool_text(tool)).tokens + _AROUND if counter else 0
+    return ResidentItem(tokens, _PRINTS.remember(_print, tool))
+
+
+def _print(tool: ToolDeclaration) -> str:
+    said = json.dumps([tool_text(tool), tool.strict, tool.trust])
+    return digest(said.encode())[7:23]
 
 
 def _memory_item(span: Span, counter: TokenCounter, secret: bytes) -> ResidentItem:

@@ -333,7 +333,9 @@ def look_around(
     find_news: Callable[[], tuple[Outcome, ...]],
 ) -> TurnOutset:
     """All of it at once: to go to another thread and back takes longer than to look. It blocks."""
-    history, news, now = read_history(parts, stimulus, place), find_news(), parts.look()
+    with parts.record.ledger.together():
+        history, news = read_history(parts, stimulus, place), find_news()
+    now = parts.look()
     scope = recall_scope(parts.recaller, parts.acting, now, stimulus, session=place.session)
     return TurnOutset(now, history, scope, news)
 

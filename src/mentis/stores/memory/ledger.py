@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -147,6 +147,9 @@ class LedgerInMemory:
                 if entry.delivery is not None:
                     chain.dropped_deliveries[entry.delivery] = entry.index
             return len(going)
+
+    def together(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     @contextmanager
     def snapshot(self) -> Generator[LedgerStore]:

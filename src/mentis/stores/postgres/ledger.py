@@ -8,7 +8,7 @@ and when something goes wrong that cannot be told apart, each agent gets a trans
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, LiteralString, TypeVar
@@ -69,6 +69,9 @@ class _PostgresEngine:
 
     def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
         return self._database.read(_spelled(statement), parameters)
+
+    def together(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     @contextmanager
     def snapshot(self) -> Generator[Read]:

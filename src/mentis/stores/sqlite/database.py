@@ -47,6 +47,7 @@ class Database:
         self._process = os.getpid()
         self._lock = RLock()
         self._closed = False
+        self._together = 0  # how many blocks of reads are open, all of the thread with the lock
         self._doubtful = False
         self._place = path.absolute()
         self._file: tuple[int, int] | None = None  # which file it is that was opened there
@@ -61,9 +62,25 @@ class Database:
 
     def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
         with self._lock, self.translate_errors():
-            self._renew()
-            self._look_again()
+            if not self._together:
+                self._renew()
+                self._look_again()
             return fetch(self._connection, statement, parameters)
+
+    @contextmanager
+    def together(self) -> Generator[None]:
+        """Several reads, before which it is looked once whether the file is still the one it was.
+        Others wait until the block ends.
+        """
+        with self._lock:
+            with self.translate_errors():
+                self._renew()
+                self._look_again()
+            self._together += 1
+            try:
+                yield
+            finally:
+                self._together -= 1
 
     @contextmanager
     def write(self, *, synced: bool = True) -> Generator[sqlite3.Connection]:
@@ -190,7 +207,7 @@ class Database:
 
     def _found(self) -> tuple[int, int] | None:
         try:
-            found = self._place.lstat()
+            found = os.lstat(self._place)  # for every read: a path would take as long again
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:

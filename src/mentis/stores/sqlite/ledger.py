@@ -46,6 +46,9 @@ class _SqliteEngine:
     def read(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
         return self._database.read(statement, parameters)
 
+    def together(self) -> AbstractContextManager[None]:
+        return self._database.together()
+
     def snapshot(self) -> AbstractContextManager[Read]:
         return self._database.snapshot()
 
