@@ -107,8 +107,9 @@ def _told(
 
 
 def _near(row: ScoredMemory, floor: Floor) -> bool:
-    """By its words, or by its meaning."""
-    return row.lexical > 0 or (floor.cosine is not None and row.semantic >= floor.cosine)
+    """What came up by its meaning alone must reach the floor."""
+    by_meaning = row.semantic != 0 and row.lexical <= 0
+    return not by_meaning or (floor.cosine is not None and row.semantic >= floor.cosine)
 
 
 def _known_skills(
