@@ -59,6 +59,7 @@ from mentis.settings.settings import Settings, Stage
 from mentis.stores.files.home import Home, checked_id
 from mentis.stores.sqlite.database import Database
 from mentis.talk.afterthought import Afterthought, think_again
+from mentis.talk.autofill import draft_field
 from mentis.talk.beat import SESSION as BEATS
 from mentis.talk.beat import Beat, BeatRecord, beat_log, beat_schedule_of, due_at, make_beat
 from mentis.talk.delivery import make_delivery
@@ -119,6 +120,7 @@ from mentis.values.cognition import Sense
 from mentis.values.entry import Entry, Verdict
 from mentis.values.options import CallOptions
 from mentis.values.part import MediaPart, ToolResultPart
+from mentis.values.persona_draft import DraftKind, PersonaDraft
 from mentis.values.persona_update import PersonaUpdate, Progress, Trigger
 from mentis.values.recalled import OPENING, RESUME, RecalledContext, Stimulus
 from mentis.values.rendering import Rendering
@@ -702,6 +704,16 @@ class Agent:
         present = await to_thread.run_sync(self._parts.look)
         async with self._answering(session) as (reading, _):
             return await make_title(self._parts, present, session, reading=reading)
+
+    async def autofill(self, kind: DraftKind, wish: str, *, session: str = "main") -> PersonaDraft:
+        """A field of the persona, drafted by the model out of a few words. Nothing is written:
+        `Personas.accept_draft` does that.
+        """
+        present = await to_thread.run_sync(self._parts.look)
+        async with self._answering(session) as (reading, _):
+            return await draft_field(
+                self._parts, present, kind, wish, session=session, reading=reading
+            )
 
     def set_title(self, title: str, *, session: str = "main") -> Entry:
         """Your own title for the session."""

@@ -6,10 +6,10 @@ They choose by `order` alone; only `compose` moves what changes often behind wha
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Literal, TypeAlias
 
 from mentis.values.block import Category
 from mentis.values.given import GivenText
+from mentis.values.persona_draft import DraftKind
 
 from .assembler import (
     NO_VARIABLES,
@@ -34,9 +34,6 @@ from .purposes import (
     SYSTEM,
 )
 
-SpecType: TypeAlias = Literal[
-    "persona_type", "core_trait", "knowledge", "scenario", "expression_style"
-]
 # What asks the primary of a tick for its window; the state of the record is last, as it changes.
 _TICK_WINDOW = (
     "status_window",
@@ -232,7 +229,7 @@ class Builder(BuilderBase):
 
     def build_spec_autofill_prompt(
         self,
-        spec_type: SpecType,
+        spec_type: DraftKind,
         input: str,  # noqa: A002  # the name of the key it fills
         variant: str = "default",
         runtime_vars: Variables = NO_VARIABLES,

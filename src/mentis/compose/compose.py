@@ -82,9 +82,8 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
     """Choose, fill and order the blocks, then add as much history as fits.
 
     What lasts goes to `system_instruction`, what changes every turn to `runtime_ctx`, so that the
-    beginning stays the same, byte by byte, from turn to turn. Where the room is short, `budget`
-    says what goes first; the steps so far, the `continuation`, never do. The home's `secret` makes
-    the marks around outside text; an older Mentis told results without (`fences_results`).
+    beginning stays the same bytes. `budget` says what goes first where room is short; steps so far
+    (`continuation`) never do. `secret` makes the marks, `fences_results` those around results.
     """
     occasion = _occasion(variant, persona, mode_named(mode), policies)
     memo = memo_for(occasion, library, persona, profile, computed, counter, secret)
@@ -114,9 +113,8 @@ def compose(  # noqa: PLR0913  # each input has its own name; a bundle would onl
         fallbacks=layout.fallbacks,
     )
     request = _opened(_request(scene, matter, plan, kept, profile=profile), opening)
-    return Composition(
-        replace(request, words=_words(memo, facts)), trace, matter.revealed, recalled.candidates
-    )
+    request = replace(request, words=_words(memo, facts))
+    return Composition(request, trace, matter.revealed, recalled.candidates)
 
 
 def _occasion(variant: str, persona: Persona, mode: Mode, policies: Policies) -> Occasion:

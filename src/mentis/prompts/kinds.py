@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias, get_args
 
-from mentis.compose.builders import Builder, SpecType
+from mentis.compose.builders import Builder
 from mentis.compose.built import BuiltMessages, BuiltText, StepPlan, SummaryPrompt
 from mentis.errors import UsageError
 from mentis.library.problems import did_you_mean
 from mentis.values.block import Mode
 from mentis.values.part import TextPart
+from mentis.values.persona_draft import DraftKind
 from mentis.values.request import PromptRequest
 from mentis.values.trace import BlockTrace, TokenCount
 from mentis.values.turn import Turn
@@ -21,7 +22,7 @@ BuiltPart: TypeAlias = BuiltText | BuiltMessages | StepPlan | SummaryPrompt
 Given: TypeAlias = Mapping[str, object]
 _Maker: TypeAlias = Callable[[Builder, str, Given], BuiltPart]
 MODES: tuple[Mode, ...] = ("chat", "beat", "delivery", "live")
-SPECS: tuple[SpecType, ...] = get_args(SpecType)
+SPECS: tuple[DraftKind, ...] = get_args(DraftKind)
 _BEATS = (
     "tag_elaboration",
     "self_reflection",
@@ -40,7 +41,7 @@ class RequestKind(Value):
     tokens: TokenCount
 
 
-def _autofill(spec: SpecType) -> _Maker:
+def _autofill(spec: DraftKind) -> _Maker:
     return lambda b, variant, given: b.build_spec_autofill_prompt(
         spec, str(given.get("input", "{{input}}")), variant, given
     )

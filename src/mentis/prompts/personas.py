@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from mentis.codec.toml import read_text
 from mentis.disk.atomic import write_atomic
 from mentis.errors import PersonaError, UsageError
 from mentis.home.closing import DatabaseHolder
@@ -26,8 +27,11 @@ from mentis.values.cognition import trust_of
 from mentis.values.digest import digest
 from mentis.values.entry import Draft
 from mentis.values.persona import Persona
+from mentis.values.persona_draft import PersonaDraft
 from mentis.values.trust import Trust
 from mentis.values.value import Value
+
+from .persona_file import draft_text, is_kept, with_draft
 
 # The first line that sets a field: the rest of the file, comments included, stays as it is.
 _LINES = {name: re.compile(rf"^{name}\s*=.*$", re.MULTILINE) for name in ("id", "name")}
@@ -143,6 +147,23 @@ class Personas(DatabaseHolder):
         load_persona(text, str(path))  # nothing is written that could not be read again
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_atomic(path, text)
+        return path
+
+    def accept_draft(self, persona_id: str, draft: PersonaDraft) -> Path:
+        """Put a drafted field into the persona's file; what could not be read again is refused.
+
+        One of the same name gives way to it; comments and everything else stay.
+        """
+        path = self.path(self.pick(persona_id))
+        before = read_text(path, error=PersonaError)
+        after = with_draft(before, draft)
+        load_persona(after, str(path))
+        if not is_kept(before, after, draft.kind):
+            raise PersonaError(
+                f"{path} is written in a way that cannot be changed for you",
+                hint=f"put it in by hand:\n{draft_text(draft)}",
+            )
+        write_atomic(path, after)
         return path
 
     def _source(self, source: str) -> str:

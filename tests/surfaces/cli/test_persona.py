@@ -96,3 +96,30 @@ def test_a_write_that_drops_most_of_a_file_needs_force(mentis: Mentis, home: Pat
     assert mentis("--home", home, *short, "--force").code == 0
     assert mentis("--home", home, "persona", "reset", "memory").code == 0
     assert mentis("--home", home, "persona", "undo", "memory").code == 0
+
+
+def test_autofill_prints_a_draft_and_writes_it_only_when_accepted(
+    mentis: Mentis, home: Path, tmp_path: Path
+) -> None:
+    settings = home / "mentis.toml"
+    said = json.dumps({"name": "Tea", "description": "leaves and time"})
+    text = settings.read_text(encoding="utf-8")
+    start, end = text.index("replies = ["), text.index("]", text.index("replies = ["))
+    changed = f"{text[:start]}replies = [{json.dumps(said)}{text[end:]}"
+    settings.write_text(changed, encoding="utf-8")
+    persona = home / "personas" / "ada" / "persona.toml"
+    before = persona.read_text(encoding="utf-8")
+    done = mentis("--home", home, "persona", "autofill", "knowledge", "tea", "--json")
+    assert done.code == 0, done.err
+    assert "nothing was written" in done.err
+    assert persona.read_text(encoding="utf-8") == before
+    kept = tmp_path / "draft.json"
+    kept.write_text(done.out.replace("leaves and time", "leaves, water, time"), encoding="utf-8")
+    later = mentis("--home", home, "persona", "autofill", "knowledge", "--draft", kept)
+    assert later.code == 0, later.err
+    assert 'description = "leaves, water, time"' in persona.read_text(encoding="utf-8")
+    wrong = mentis("--home", home, "persona", "autofill", "scenario", "--draft", kept)
+    assert wrong.code == 2
+    again = mentis("--home", home, "persona", "autofill", "knowledge", "tea", "--accept")
+    assert "[[knowledge]]" in again.out
+    assert 'description = "leaves and time"' in persona.read_text(encoding="utf-8")

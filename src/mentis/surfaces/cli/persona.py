@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TextIO
+import sys
+from typing import TYPE_CHECKING, BinaryIO, TextIO, get_args
 
 import click
 
 from mentis.errors import MentisError
+from mentis.values.persona_draft import DraftKind
 
+from .files import read_stream
 from .options import (
     given_text,
     home_option,
@@ -23,8 +26,10 @@ if TYPE_CHECKING:
 
     from mentis.library.memory.files import MemoryFile, MemoryFileWrite
     from mentis.prompts.personas import AcceptedRevision, Personas
+    from mentis.values.persona_draft import PersonaDraft
     from mentis.values.persona_update import PersonaUpdate
 
+KINDS: tuple[DraftKind, ...] = get_args(DraftKind)
 FILES = click.Choice(["memory", "soul", "relationship"])
 file_argument = click.argument("name", type=FILES, metavar="memory|soul|relationship")
 
@@ -93,6 +98,62 @@ def new(persona_id: str, name: str | None, source: str, *, as_json: bool) -> Non
         emit_json({"id": persona_id, "path": str(path)})
     else:
         say(f"Made {path}")
+
+
+@persona.command(epilog='For example: mentis persona autofill core_trait "stubborn" --accept')
+@click.argument("kind", type=click.Choice(KINDS))
+@click.argument("wish", metavar="WORDS", required=False, default="")
+@click.option("--accept", is_flag=True, help="Put it into persona.toml without asking.")
+@click.option("--draft", type=click.File("rb"), help="A draft (--json) instead of asking anew.")
+@persona_option
+@route_option
+@home_option
+@json_option
+def autofill(  # one parameter an option
+    kind: DraftKind,
+    wish: str,
+    *,
+    accept: bool,
+    draft: BinaryIO | None,
+    persona: str | None,
+    route: str,
+    as_json: bool,
+) -> None:
+    """Have the model draft a field of a persona out of a few words, and accept it or not.
+
+    A draft changes nothing. At a terminal you are asked whether to put it into persona.toml;
+    elsewhere --accept does it, or --draft FILE later, with a draft that you kept and maybe changed.
+    """
+    from mentis.codec.forms import from_json, to_object
+    from mentis.prompts.persona_file import draft_text
+    from mentis.values.persona_draft import PersonaDraft
+
+    if draft is not None:
+        made = from_json(PersonaDraft, read_stream(draft))
+        accept = True
+        if made.kind != kind:
+            raise click.UsageError(f"that is a draft of {made.kind}, not of {kind}")
+    else:
+        made = _drafted(kind, wish, persona, route)
+    if as_json:
+        emit_json(to_object(made))
+    else:
+        emit(draft_text(made))
+    if not accept and sys.stdin.isatty() and not as_json:
+        accept = click.confirm("put it into persona.toml?")
+    if not accept:
+        say("nothing was written; --accept puts it into persona.toml")
+        return
+    with open_personas() as personas:
+        path = personas.accept_draft(personas.pick(persona), made)
+    say(f"{path}: it says so now; take it out there to go back")
+
+
+def _drafted(kind: DraftKind, wish: str, persona: str | None, route: str) -> PersonaDraft:
+    from .talk import open_talk
+
+    with open_talk(home_path(), persona=persona, route=route) as talk:
+        return talk.wait_for(lambda: talk.agent.autofill(kind, wish))
 
 
 @persona.command(epilog='For example: mentis persona files memory --text "- Likes tea."')
