@@ -108,7 +108,9 @@ async def test_a_field_of_the_same_name_gives_way(home: Path) -> None:
         count = len(personas.read("ada").traits)
         personas.accept_draft("ada", PersonaDraft("core_trait", "Warm", "You glow."))
         traits = personas.read("ada").traits
+        personas.accept_draft("ada", PersonaDraft("core_trait", "New", "You are new."))
     assert len(traits) == count
+    assert 'description = "You are new."\n\n[[knowledge]]' in file_of(home)
     assert traits[0].description == "You glow."
 
 

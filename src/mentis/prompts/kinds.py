@@ -114,7 +114,10 @@ def part_request(part: str, built: BuiltPart) -> PromptRequest:
 def part_kind(part: str, builder: Builder, built: BuiltPart) -> RequestKind:
     """Its blocks and what they cost in all."""
     texts = [text for text in _texts(built) if text]
-    blocks = tuple(dict.fromkeys(trace.block for trace in _told(built)))
+    if isinstance(built, StepPlan):
+        blocks = tuple(step.id for step in built.steps)
+    else:
+        blocks = tuple(dict.fromkeys(trace.block for trace in _told(built)))
     return RequestKind(part, blocks, builder.count("\n\n".join(texts)))
 
 
@@ -130,7 +133,7 @@ def _texts(built: BuiltPart) -> tuple[str, ...]:
             return ()
 
 
-def _told(built: BuiltPart) -> tuple[BlockTrace, ...]:
+def _told(built: BuiltText | BuiltMessages | SummaryPrompt) -> tuple[BlockTrace, ...]:
     match built:
         case SummaryPrompt(system, user, prefill):
             return (*system.told, *user.told, *prefill.told)
@@ -138,5 +141,3 @@ def _told(built: BuiltPart) -> tuple[BlockTrace, ...]:
             return built.told or (built.skipped if built.text else ())
         case BuiltMessages():
             return built.told
-        case StepPlan():
-            return ()

@@ -36,6 +36,7 @@ def with_draft(text: str, draft: PersonaDraft) -> str:
     entry = tomlkit.table()
     for name, value in draft_fields(draft).items():
         entry.add(name, value)
+    entry.add(tomlkit.nl())
     there = members.get(section)
     if there is None:
         members[section] = tomlkit.aot()

@@ -315,6 +315,7 @@ def test_every_kind_of_request_stands_side_by_side_with_its_tokens(
         kinds
     )
     assert kinds["title"]["blocks"] == ["session_title"]
+    assert kinds["sequence"]["blocks"] == ["history"]
     assert kinds["beat"]["tokens"]["tokens"] > kinds["title"]["tokens"]["tokens"] > 50
     assert "live" in kinds["live"]["blocks"]
     assert "live" not in kinds["chat"]["blocks"]

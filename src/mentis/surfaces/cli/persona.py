@@ -142,7 +142,9 @@ def autofill(  # one parameter an option
     if not accept and sys.stdin.isatty() and not as_json:
         accept = click.confirm("put it into persona.toml?")
     if not accept:
-        say("nothing was written; --accept puts it into persona.toml")
+        say(
+            "nothing was written; --accept puts it into persona.toml, or --draft FILE what you keep"
+        )
         return
     with open_personas() as personas:
         path = personas.accept_draft(personas.pick(persona), made)
