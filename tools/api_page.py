@@ -90,6 +90,7 @@ CHAPTERS: Mapping[str, tuple[str, ...]] = {
         "open_statuses",
         "WindowDraft",
     ),
+    "Settings": ("open_settings",),
     "Keys": ("open_route_keys",),
     "Errors": ("MentisError", "BudgetReached", "SessionBusy", "OutputInvalid", "ActFailed"),
     "For tests": ("ScriptedProvider", "FixedClock", "CountingIds"),

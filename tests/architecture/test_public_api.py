@@ -96,6 +96,7 @@ def test_the_public_names_are_these() -> None:
             "open_memories",
             "open_record",
             "open_route_keys",
+            "open_settings",
             "open_statuses",
             "open_toolbox",
             "tool",
