@@ -254,7 +254,7 @@ class Agent:
         history = with_others(parts, history, stimulus)
         present = parts.look()
         outlook = recall_scope(parts.recaller, parts.acting, present, stimulus, session=session)
-        brought = self._brought(stimulus, outlook)
+        brought = self._brought(stimulus, outlook.joined_by(history.turns))
         news = news_for_turn(
             parts.record, parts.acting, parts.sources.settings, session=session, stimulus=stimulus
         )
@@ -911,7 +911,8 @@ class Agent:
         checked_id(session, "session")
         limits = self._settings.model.limits
         read = await to_thread.run_sync(read_attachments, attachments, limits)
-        stimulus = replace(live_stimulus(surroundings, read), scope=scope)
+        stimulus = live_stimulus(surroundings, read)
+        stimulus = replace(stimulus, author=self._parts.who.profile.name, scope=scope)
         stimulus = replace(stimulus, runtime_ctx=self._scoped(stimulus))
         return await LiveSession.open(self._parts, session, stimulus)
 

@@ -66,6 +66,7 @@ from .fill import Progress, VectorFiller
 from .gatekeeper import NOBODY, Gatekeeper, is_outside
 from .index import AgentMemoryIndex
 from .parts import HomeEmbedder, HomeScreener
+from .people import People
 from .transfer import memories_to_import
 
 _BATCH = 32
@@ -146,6 +147,11 @@ class Memories(Closeable):
         self._database = database
         self._ledger: LedgerStore | None = None
         self._searchable = AgentMemoryIndex(agent, tools.store, tools.settings)
+
+    @property
+    def people(self) -> People:
+        """Those of whom something is known."""
+        return People(self)
 
     @property
     def import_bytes(self) -> int:

@@ -19,7 +19,6 @@ from mentis.render.wires import render_for
 from mentis.turn.agent_parts import AgentParts
 from mentis.turn.deliveries import news_for_turn
 from mentis.turn.ending import mode_fields
-from mentis.turn.recaller import empty_recall
 from mentis.turn.turn import compose_turn, recall_scope, told_history, with_others
 from mentis.values.digest import digest
 from mentis.values.entry import Entry
@@ -127,7 +126,7 @@ def _tell(parts: AgentParts, session: str, stimulus: Stimulus) -> LiveInstructio
         parts.record, parts.acting, parts.sources.settings, session=session, stimulus=stimulus
     )
     outlook = recall_scope(parts.recaller, parts.acting, present, stimulus, session=session)
-    brought = empty_recall(stimulus, outlook)
+    brought = parts.recaller.recall_people(stimulus, outlook.joined_by(history.turns))
     route = parts.models.route
     made = compose_turn(
         parts, present, route, stimulus, history=history, news=news, recalled=brought

@@ -5,7 +5,7 @@ Nothing is loaded for an agent whose tools all fit and that has neither memories
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -31,6 +31,7 @@ from mentis.values.span import Span
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trace import Degradation
 from mentis.values.trust import Trust
+from mentis.values.turn import Turn
 from mentis.values.written import dump
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class RecallScope:
     """What there is to look through, seen without loading anything for it.
 
     `passing`: nothing is chosen or recalled, and the session keeps nothing of it. `own` are the
-    tools that the program brings itself.
+    tools that the program brings itself. `people` are guests who take part in the conversation.
     """
 
     session: str
@@ -62,6 +63,12 @@ class RecallScope:
     degraded: tuple[Degradation, ...] = ()
     passing: bool = False
     own: tuple[str, ...] = ()
+    people: tuple[str, ...] = ()
+
+    def joined_by(self, turns: Iterable[Turn]) -> RecallScope:
+        """With those who spoke in these turns."""
+        names = dict.fromkeys(turn.author for turn in turns if turn.author)
+        return replace(self, people=tuple(names)) if names else self
 
     @property
     def chooses(self) -> bool:
@@ -151,13 +158,12 @@ class Recaller:
     ) -> tuple[str, ...]:
         """Who takes part and, when the owner begins a conversation, what happened elsewhere.
 
-        Nothing for a guest: anybody can give themself a name.
+        A guest is known only by the tag that their interface vouches for: anybody can give
+        themself a name.
         """
-        if not _is_owner(stimulus):
-            return ()
-        begins = not outlook.residency.turns
-        names = (stimulus.author, stimulus.runtime_ctx.username)
-        return memories.around(outlook.session, names, most=_MOST_RECAPS if begins else 0)
+        names, begins = _names(stimulus, outlook.people), not outlook.residency.turns
+        most = _MOST_RECAPS if begins and _is_owner(stimulus) else 0
+        return memories.around(outlook.session, names, most=most) if names or most else ()
 
     async def _recalled(self, stimulus: Stimulus, outlook: RecallScope) -> RecalledContext:
         from mentis.recall.recall import RecallAim
@@ -210,6 +216,21 @@ class Recaller:
             outlook, recalled, tuple(spans.values()), (*around, *written[:_MOST_WRITTEN]), revision
         )
 
+    def recall_people(self, stimulus: Stimulus, outlook: RecallScope) -> RecallResult:
+        """Nothing but what is known of who takes part, and all tools. It blocks."""
+        from mentis.recall.epochs import memory_id
+        from mentis.recall.memory.telling import memory_spans
+
+        brought, session = empty_recall(stimulus, outlook), outlook.session
+        names = tuple(filter(None, _names(stimulus, outlook.people)))
+        if not names or not self._has_memories():
+            return brought
+        memories = self._notes.open()
+        notes = memories.around(session, names, most=0)
+        found, _ = memories.kept_since(notes, None, session=session)
+        spans, _ = memory_spans(found, mode="live", most=len(found.hits))
+        return replace(brought, spans=spans, also=tuple(map(memory_id, spans)))
+
     def _residency(self, session: str) -> tuple[Residency, tuple[Degradation, ...]]:
         mark = self._ground.ledger.mark(self._ground.agent, RESIDENCY, session)
         if mark is None or mark.value is None:
@@ -237,6 +258,12 @@ class Recaller:
                 opened.reader  # noqa: B018  # read the gloss here, in a worker thread
                 self._recalling = opened
             return self._recalling
+
+
+def _names(stimulus: Stimulus, people: tuple[str, ...]) -> tuple[str, ...]:
+    """What those are called of whom it may be told what is known."""
+    said = stimulus.runtime_ctx
+    return (stimulus.author, said.username, *people) if _is_owner(stimulus) else (said.usertag,)
 
 
 def _is_owner(stimulus: Stimulus) -> bool:

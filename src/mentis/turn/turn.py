@@ -163,7 +163,7 @@ async def run_turn(
             async with claim_news(parts.who, parts.claims, around.news, find_news) as news:
                 now = now if form is None else replace(now, window=None)
                 span.scope.content = now.settings.model.telemetry.content
-                recalled = await parts.recaller.recall(stimulus, scope)
+                recalled = await parts.recaller.recall(stimulus, scope.joined_by(history.turns))
                 compose = partial(
                     compose_turn, parts, now, history=history, news=news, recalled=recalled
                 )

@@ -28,7 +28,7 @@ def memory_spans(
             continue
         spans.append(
             Span(
-                text=_headed(memory),
+                text=memory_text(memory),
                 source=f"memory {memory.id}",
                 trust=memory.worth,
                 stability=Stability.TURN,
@@ -38,7 +38,7 @@ def memory_spans(
     return tuple(spans), kept_out
 
 
-def _headed(memory: Memory) -> str:
+def memory_text(memory: Memory) -> str:
     """With the conversation an episode is of, or whom a note is about: else nobody could tell."""
     head = memory.session if memory.kind == "episode" else ""
     if memory.kind == "person":

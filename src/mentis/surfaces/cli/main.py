@@ -40,6 +40,7 @@ COMMANDS = {
     "tools": ("tools", "See, try, add and trust what the agent can do."),
     "skills": ("skills", "See the skills of a home, and check their files."),
     "memory": ("memory", "Keep, search, check and move what a persona remembers."),
+    "people": ("people", "Keep what the agent knows of people, told when they take part."),
     "state": ("state", "See what a persona wants and holds in mind, how that changed; go back."),
     "status": ("status", "Record windows, read the record, verify it."),
     "ledger": ("ledger", "Look at the record, prove and seal it, hand it over."),

@@ -10,6 +10,7 @@ from typing import TypeVar, cast
 
 from mentis.errors import BadInput, LedgerError, NotCanonical, ReplayError, UsageError
 from mentis.ledger.chain import derives, hash_entry
+from mentis.recall.memory.telling import memory_text
 from mentis.record.agent_record import AgentRecord
 from mentis.record.input_rows import (
     VERSION,
@@ -415,7 +416,7 @@ class _Reading:
 
     def _memory(self, told: Recollection) -> Span:
         try:
-            text = self.notes.open().get(told.id).text
+            text = memory_text(self.notes.open().get(told.id))
         except UsageError as error:
             raise _gone(self.entry, f"memory {told.id!r} was forgotten") from error
         return Span(
