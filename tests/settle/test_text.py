@@ -124,6 +124,26 @@ def test_broken_json_that_can_be_read_in_one_way_is_mended_and_noted() -> None:
     assert "mended-json" in noted(reply)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"actions":[{"type":"look","payload":{"n":"ls"},}]}',
+        '{"actions":[{"type":"look","payload":{"n":"ls"}}]',
+        '{"actions":[{"type":"look","payload":{"n":"ls"}}',
+        '{"actions":[{"type":"look","payload":{"n":"ls"}',
+    ],
+)
+def test_a_broken_call_is_mended_also_where_a_part_of_it_is_whole(text: str) -> None:
+    reply = read(text)
+    assert [(name, payload) for name, payload, _ in wanted(reply)] == [("look", {"n": "ls"})]
+    assert (reply.text, reply.errors) == ("", ())
+
+
+def test_an_unclosed_call_is_no_answer_and_asked_for_again() -> None:
+    reply = read('{"actions":[{"type":"look","payload":{"n":"ls')
+    assert (reply.text, reply.actions, codes(reply)) == ("", (), ["bad-json"])
+
+
 def test_what_had_to_be_taken_out_first_makes_an_action_recovered_and_is_noted() -> None:
     reply = read('{"type": "look", "payload": {"t": "a\nb"}}')
     assert wanted(reply) == [("look", {"t": "a\nb"}, "recovered")]

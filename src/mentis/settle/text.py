@@ -220,6 +220,8 @@ def interpret(reply: Reply, expected: Expectation) -> Reply:
         read = _with_written(reply, written, expected)
     elif isinstance(found, FoundJson):
         read = _from_json(reply, found, expected)
+        if read is reply and written:  # what is whole in it is a part of a call that is not
+            read = _with_written(reply, written, expected)
     else:
         read = _unreadable(reply, found.hint) if found.hint and expected.tools else reply
     if not found.gave_up:
