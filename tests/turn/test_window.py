@@ -164,6 +164,24 @@ async def test_a_turn_without_a_window_that_holds_asks_the_next_for_a_recovery(
     assert body(following.entry)["state"]["after_breach"] is False
 
 
+async def test_what_every_window_should_carry_is_told_with_the_state(tmp_path: Path) -> None:
+    model = Model((window("Say hello") + "Hello.", []), (window("Go", cycle=2) + "Yes.", []))
+    agent, _ = opened(tmp_path, model)
+    folder = tmp_path / "home" / "status" / "ada"
+    async with agent:
+        await agent.chat("Hello")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "persistent_context.json").write_text('{"team": "Größe"}', encoding="utf-8")
+        (folder / "project_awareness.json").write_text("[", encoding="utf-8")
+        await agent.chat("And now?")
+    before, after = (one.body().decode() for one in model.sent)
+    assert '\\"project_awareness\\":{\\"home\\":\\"home\\",\\"persona\\":\\"ada\\"' in before
+    assert '{\\"default\\":\\"m\\"}' in before
+    assert '\\"persistent_context\\":' not in before
+    assert '\\"persistent_context\\":{\\"team\\":\\"Größe\\"}' in after
+    assert '\\"unreadable\\":\\"project_awareness.json' in after
+
+
 async def test_a_fork_does_not_hear_the_verdict_in_the_place_of_a_turn(tmp_path: Path) -> None:
     model = Model((window("`send_mail` to Lena") + "Done.", []), (window(cycle=2) + "Yes.", []))
     agent, _ = opened(tmp_path, model)

@@ -1,4 +1,6 @@
-"""Two JSON objects beside a persona's drafts: the owner wants every window to carry them."""
+"""Two JSON objects that every window should carry: from files beside a persona's drafts, and, of the
+project, what Mentis itself knows where there is no file.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,29 @@ from mentis.ledger.canon import MAX_BYTES
 from mentis.ledger.channel.folder import StatusFolder
 from mentis.ledger.channel.intake import Changing, opened_folder, take_snapshot
 from mentis.ledger.strict_json import read_strict_object
+from mentis.settings.settings import Settings
 from mentis.values.json import JsonObject
 
 ContextName: TypeAlias = Literal["persistent_context", "project_awareness"]
+
+
+def project_facts(settings: Settings, agent: str) -> JsonObject:
+    """What is known of the project without anybody having written it down. It holds still from turn
+    to turn: where the chain stands is told elsewhere.
+    """
+    home, _, persona = agent.rpartition("/")
+    routes = {route.name: route.model for route in settings.every_route()}
+    return {
+        "home": home,
+        "persona": persona,
+        "routes": routes,
+        "rules": settings.model.status.profile,
+    }
+
+
+def read_project(folder: StatusFolder, settings: Settings, agent: str) -> JsonObject:
+    """The owner's `project_awareness.json`, or what is known without it."""
+    return read_context(folder, "project_awareness") or project_facts(settings, agent)
 
 
 def read_context(folder: StatusFolder, name: ContextName) -> JsonObject:

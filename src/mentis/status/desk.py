@@ -28,6 +28,7 @@ from mentis.stores.files.home import Home
 from mentis.stores.sqlite.memories import SqliteMemories
 from mentis.values.checkpoint import Pin
 from mentis.values.guardian import GuardianProfile
+from mentis.values.json import JsonObject
 
 from .guardian import open_profile
 
@@ -42,6 +43,14 @@ class OpenLedger:
     talk: StoredTurns
     memories: MemoryStore | None = None
     close: Callable[[], None] = field(default=lambda: None)
+
+
+@dataclass(frozen=True, slots=True)
+class HomeFacts:
+    """What only the settings of a home tell: the rules for its own agent, and what it is."""
+
+    own_rules: Callable[[], GuardianProfile]
+    project: Callable[[], JsonObject]
 
 
 class StatusWorkspace:

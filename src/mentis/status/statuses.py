@@ -65,7 +65,8 @@ from .add import (
     doubts_of_files,
     read_data,
 )
-from .desk import StatusWorkspace, database_file, folder_of, open_home_store, rules_of
+from .contexts import ContextName, project_facts, read_context
+from .desk import HomeFacts, StatusWorkspace, database_file, folder_of, open_home_store, rules_of
 
 Role: TypeAlias = Literal["watcher", "monitor"]
 CONSUMED = "pending_status_auto"  # the source of a file that tells none
@@ -105,7 +106,10 @@ def open_statuses(
         store=settings.model.ledger.store,
         file=database_file(place, settings),
         known=lambda: gather_evidence(place, settings, parts.variables, persona=chosen),
-        own_rules=lambda: rules_of(place, settings),
+        facts=HomeFacts(
+            own_rules=lambda: rules_of(place, settings),
+            project=lambda: project_facts(settings, agent),
+        ),
     )
 
 
@@ -122,7 +126,7 @@ class Statuses(Closeable):
         store: str = "memory",
         file: Path | None = None,
         known: Callable[[], VerifyEvidence] | None = None,
-        own_rules: Callable[[], GuardianProfile] | None = None,
+        facts: HomeFacts | None = None,
     ) -> None:
         self._desk = desk
         self._verified = verified
@@ -130,7 +134,7 @@ class Statuses(Closeable):
         self._file = file
         self._known = known  # what the home itself has to check with
         self._lease_seconds = lease_seconds
-        self._own_rules = own_rules
+        self._facts = facts
         self.scan_seconds = scan_seconds
 
     @property
@@ -149,7 +153,7 @@ class Statuses(Closeable):
     @property
     def own_profile(self) -> GuardianProfile:
         """The rules in force for the windows of the home's own agent."""
-        return self.profile if self._own_rules is None else self._own_rules()
+        return self.profile if self._facts is None else self._facts.own_rules()
 
     def add(
         self, data: bytes | Mapping[str, object], *, source: str, delivery: str | None = None
@@ -314,6 +318,15 @@ class Statuses(Closeable):
             begins_after=history.begins_after,
             unverified=history.unverified,
         )
+
+    def context(self, name: ContextName) -> JsonObject:
+        """What every window should carry: as the owner wrote it, or, of the project, as it is known
+        without that. The home's own agent is told both where it opens its answers with windows.
+        """
+        written = read_context(self.folder, name)
+        if written or name != "project_awareness" or self._facts is None:
+            return written
+        return self._facts.project()
 
     def health(self) -> Health:
         """Which ways in are open just now. The store is asked to write."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from mentis.codec.forms import to_object
@@ -26,7 +26,8 @@ from mentis.settle.claims import claims
 from mentis.settle.correction import Attempts, Failure
 from mentis.settle.window import WindowHoldback, split_window
 from mentis.status.add import DIRECT
-from mentis.status.desk import rules_of
+from mentis.status.contexts import read_context, read_project
+from mentis.status.desk import folder_of, rules_of
 from mentis.stores.files.home import Home
 from mentis.values.action import Outcome
 from mentis.values.cognition import Sense
@@ -49,6 +50,7 @@ WITHHELD = "withheld"
 VERDICT = "window_verdict"
 PART = "status window"  # that is degraded, where none can be asked for
 WINDOW_TOKENS = 1024  # that an answer may have more, where it opens with one
+CARRIED_BYTES = 8 * 1024  # of a context that is told with every window
 LOOKED_BACK = 16  # turns among which the last one is that was no thought
 _NAME = re.compile(r"[\w.:/-]{1,64}")
 _BOUND = "is held to a schema of calls, so its answers cannot open with a window"
@@ -57,13 +59,14 @@ _BOUND = "is held to a schema of calls, so its answers cannot open with a window
 @dataclass(frozen=True, slots=True)
 class WindowRequest(Value):
     """That windows are asked for, by which rules and in which state the next one is judged, and
-    what the last one came to: for a turn, and for a tick.
+    what the last one came to: for a turn, and for a tick. `carried` is what it should carry.
     """
 
     state: GuardianState
     profile: GuardianProfile
     verdict: tuple[Span, ...] = ()
     sensed: tuple[Sense, ...] = ()
+    carried: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
 def ask_for_windows(
@@ -78,7 +81,32 @@ def ask_for_windows(
     except MentisError as error:
         return Degradation(PART, f"none is asked for: {error.message}")
     entries = _lately(record)
-    return WindowRequest(state, profile, verdict_spans(entries), verdict_senses(entries))
+    return WindowRequest(
+        state,
+        profile,
+        verdict_spans(entries),
+        verdict_senses(entries),
+        _carried(record.agent, home, settings),
+    )
+
+
+def _carried(agent: str, home: Home, settings: Settings) -> dict[str, object]:
+    """The owner's context and what is known of the project; a file that cannot be told says why."""
+    folder = folder_of(home, agent.rpartition("/")[2], settings)
+    told: dict[str, object] = {}
+    for name, read in (
+        ("persistent_context", lambda: read_context(folder, "persistent_context")),
+        ("project_awareness", lambda: read_project(folder, settings, agent)),
+    ):
+        try:
+            found = read()
+            if len(dump(found)) > CARRIED_BYTES:
+                told[name] = {"unreadable": f"longer than {CARRIED_BYTES} bytes"}
+            elif found:
+                told[name] = found
+        except MentisError as error:
+            told[name] = {"unreadable": error.message}
+    return told
 
 
 # Before the call
@@ -92,18 +120,20 @@ def window_values(
         return {}, ()
     if tools and abilities(route).calls == "bound":
         return {}, (Degradation(PART, f"route {route.name!r} {_BOUND}"),)
-    return {BLOCK: "on", "status_state": _state(asked.state)}, ()
+    return {BLOCK: "on", "status_state": _state(asked)}, ()
 
 
-def _state(state: GuardianState) -> str:
+def _state(asked: WindowRequest) -> str:
     """One line of JSON: a model reads it in any language."""
+    state = asked.state
     told: dict[str, object] = {
         "step_id": state.step_id,
         "cycle": state.cycle_text,
         "audit_due": state.audit_due,
         "after_breach": state.after_breach,
     }
-    return dump(told | ({"unsure": True} if state.unsure else {})).decode()
+    told |= {"unsure": True} if state.unsure else {}
+    return dump(told | dict(asked.carried)).decode()
 
 
 def opening_for(request: PromptRequest) -> WindowHoldback | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .status_look import check, health, latest, list_, stats
+from .status_look import check, context, health, latest, list_, stats
 from .status_verify import verify
 from .status_write import add, export_, import_, watch, write
 
@@ -18,5 +18,18 @@ def status() -> None:
     """
 
 
-for command in (add, write, watch, list_, latest, stats, verify, check, import_, export_, health):
+for command in (
+    add,
+    write,
+    watch,
+    list_,
+    latest,
+    stats,
+    verify,
+    check,
+    import_,
+    export_,
+    health,
+    context,
+):
     status.add_command(command)

@@ -193,6 +193,30 @@ def health(*, persona: str | None, as_json: bool) -> int:
     return 0 if found.persists else 1
 
 
+@click.command(epilog="For example: mentis status context --json")
+@persona_option
+@home_option
+@json_option
+def context(*, persona: str | None, as_json: bool) -> int:
+    """Show what every window should carry.
+
+    `persistent_context` and `project_awareness`, from the files of these names in status/PERSONA.
+    Without a file of the project it is what Mentis knows of it. An agent that opens its answers
+    with windows is told both; MCP clients read them as resources.
+    """
+    with open_service(persona, readonly=True) as statuses:
+        told = {
+            "persistent_context": statuses.context("persistent_context"),
+            "project_awareness": statuses.context("project_awareness"),
+        }
+    if as_json:
+        emit_json(told)
+        return 0
+    for name, found in told.items():
+        emit(f"{name}: {json.dumps(found, ensure_ascii=False)}")
+    return 0
+
+
 def _alarms(statuses: Statuses, persona: str | None) -> tuple[Alarm, ...]:
     from mentis.errors import BadInput
     from mentis.settings.sources import load_settings

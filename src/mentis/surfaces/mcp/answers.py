@@ -12,7 +12,6 @@ from mentis.codec.forms import to_object
 from mentis.errors import MentisError, UsageError
 from mentis.ledger.guardian.profiles import level_of
 from mentis.ledger.guardian.table import RULES
-from mentis.status.contexts import read_context
 from mentis.status.statuses import Statuses
 from mentis.values.entry import Entry
 from mentis.values.status import WindowResult
@@ -64,7 +63,7 @@ class Answers:
                     "total_entries": state.total_entries,
                 }
             case "persistent_context" | "project_awareness":
-                return dict(read_context(self.statuses.folder, name))
+                return dict(self.statuses.context(name))
             case "ruleset":
                 return self._ruleset()
             case _:
