@@ -207,6 +207,13 @@ class StatusSettings(SettingsSection):
             description="How long a watcher that died on another machine keeps others out.",
         ),
     ] = 30.0
+    conversations: Annotated[
+        bool,
+        Field(
+            description="Whether clients of `mentis mcp` may read and search what was said with the"
+            " persona: screened, and between marks."
+        ),
+    ] = True
     monitor: Annotated[
         bool,
         Field(description="Whether `mentis mcp` consumes slot and spool; the watcher must be off."),

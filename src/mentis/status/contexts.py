@@ -1,5 +1,5 @@
-"""Two JSON objects that every window should carry: from files beside a persona's drafts, and, of the
-project, what Mentis itself knows where there is no file.
+"""Two JSON objects that every window should carry: from files beside a persona's drafts, and, of
+the project, what Mentis itself knows where there is no file.
 """
 
 from __future__ import annotations

@@ -37,6 +37,13 @@ from mentis.ledger.origin import import_history as read_history
 from mentis.ledger.origin_export import export_history
 from mentis.ledger.tenure import SECONDS, Tenure
 from mentis.record.evidence import gather_evidence, verified_file
+from mentis.record.said_lines import (
+    SaidHit,
+    SaidLine,
+    said_lines,
+    search_lines,
+    session_titles,
+)
 from mentis.record.verify import Progress, VerifyEvidence, verify_agent
 from mentis.record.window_operations import after_state, judge_health, judge_memories
 from mentis.record.window_stamp import WindowStamp
@@ -327,6 +334,18 @@ class Statuses(Closeable):
         if written or name != "project_awareness" or self._facts is None:
             return written
         return self._facts.project()
+
+    def conversation(self) -> tuple[SaidLine, ...]:
+        """Everything that was said with this persona and still stands, session by session."""
+        return said_lines(self._desk.open_ledger().talk, self.agent)
+
+    def session_titles(self) -> Mapping[str, str]:
+        """Every session with its title, which may be empty; the oldest first."""
+        return session_titles(self._desk.open_ledger().talk, self.agent)
+
+    def search_conversation(self, query: str, *, count: int = 5) -> tuple[SaidHit, ...]:
+        """The lines of all sessions that share most words with the query; the best first."""
+        return search_lines(self.conversation(), query, count)
 
     def health(self) -> Health:
         """Which ways in are open just now. The store is asked to write."""

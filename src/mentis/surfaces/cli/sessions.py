@@ -106,6 +106,28 @@ def _asked_by_agents(entries: Iterable[Entry], session: str) -> Iterator[str]:
                 )
 
 
+@sessions.command(epilog='For example: mentis sessions search "the garden"')
+@click.argument("query")
+@click.option("--count", type=click.IntRange(1, 1000), default=5, show_default=True)
+@persona_option
+@home_option
+@json_option
+def search(query: str, *, count: int, persona: str | None, as_json: bool) -> None:
+    """Find what was said, in all conversations of the persona, by shared words."""
+    from mentis.codec.forms import to_object
+    from mentis.status.statuses import open_statuses
+
+    with open_statuses(home_path(), persona, readonly=True) as statuses:
+        hits = statuses.search_conversation(query, count=count)
+    if as_json:
+        emit_json([{"score": hit.score, **to_object(hit.line)} for hit in hits])
+        return
+    for hit in hits:
+        line = hit.line
+        who = line.author or line.role
+        emit(f"{line.session} {line.number}  {who}: {' '.join(line.text.split())}")
+
+
 @sessions.command(epilog='For example: mentis sessions title main "The garden in spring"')
 @session_argument
 @click.argument("title", required=False)

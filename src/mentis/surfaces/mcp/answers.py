@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -10,14 +11,18 @@ from typing import Any, TypeAlias, cast
 
 from mentis.codec.forms import to_object
 from mentis.errors import MentisError, UsageError
-from mentis.ledger.guardian.profiles import level_of
+from mentis.ledger.guardian.profiles import level_of, level_words
 from mentis.ledger.guardian.table import RULES
 from mentis.status.statuses import Statuses
 from mentis.values.entry import Entry
 from mentis.values.status import WindowResult
 
+from .conversations import LineGuard, refuse_unserved
+
 SOURCE = "mcp_native_tool"
 _MOST = 50
+# What the origin's server called it.
+_OLDER_NAMES = {"search_chatverlauf": "search_conversations"}
 _HASH = re.compile(r"[0-9a-f]{64}")
 Answer: TypeAlias = dict[str, Any]
 
@@ -35,6 +40,7 @@ class Monitor:
 class Answers:
     statuses: Statuses
     monitor: Monitor = field(default_factory=Monitor)
+    guard: LineGuard | None = None  # of conversations; without one they are not served
 
     def call(self, tool: str, arguments: Mapping[str, object]) -> Answer:
         """The answer of a tool, and where the chain stands after it."""
@@ -43,13 +49,16 @@ class Answers:
             "verify_chain": self._verify,
             "status_stats": self._stats,
             "latest_status": self._latest,
+            "search_conversations": self._search,
         }
+        tool = _OLDER_NAMES.get(tool, tool)
         if tool not in tools:
             known = ", ".join(tools)
             raise UsageError(f"there is no tool {tool!r}", hint=f"known: {known}")
         return {**tools[tool](arguments), "ledger": self.standing()}
 
-    def read(self, name: str) -> Answer:
+    def read(self, name: str) -> Answer | str:
+        """A resource: an object, or plain text."""
         match name:
             case "backend_state":
                 state = to_object(self.statuses.backend_state())
@@ -66,6 +75,10 @@ class Answers:
                 return dict(self.statuses.context(name))
             case "ruleset":
                 return self._ruleset()
+            case "regelwerk":
+                return self._rules_text()
+            case "conversation_history":
+                return self._history()
             case _:
                 raise UsageError(f"there is no resource {name!r}", hint="list the resources")
 
@@ -127,8 +140,38 @@ class Answers:
         entries = self.statuses.latest(count, windows=True)
         return {"statuses": [self._status(entry) for entry in entries]}
 
+    def _search(self, arguments: Mapping[str, object]) -> Answer:
+        query, count = arguments.get("query"), arguments.get("top_k", 5)
+        if not isinstance(query, str) or not query.strip():
+            raise UsageError("search_conversations needs a query", hint="say what to look for")
+        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= _MOST:
+            raise UsageError(f"`top_k` is {count!r}", hint=f"a whole number from 1 to {_MOST}")
+        guard, whole = self._guard(), arguments.get("include_text") is True
+        hits = self.statuses.search_conversation(query, count=count)
+        found = [{"score": hit.score, **guard.shown(hit.line, whole=whole)} for hit in hits]
+        return {"results": found}
+
+    def _history(self) -> Answer:
+        guard, lines = self._guard(), self.statuses.conversation()
+        counted = Counter(line.session for line in lines)
+        titles = self.statuses.session_titles()
+        return {
+            "sessions": [
+                {"session": name, "title": title, "lines": counted[name]}
+                for name, title in titles.items()
+            ],
+            "latest": [guard.shown(line, whole=True) for line in lines[-_MOST:]],
+        }
+
+    def _guard(self) -> LineGuard:
+        if self.guard is None:
+            raise refuse_unserved()
+        return self.guard
+
     def _status(self, entry: Entry) -> Answer:
         facts = {name: getattr(entry, name) for name in ("index", "time", "source", "ruleset")}
+        if (place := self.statuses.origin(entry)) is not None:
+            facts["origin"] = to_object(place)
         return {**facts, "hash": entry.hash, "window": self.statuses.window(entry)}
 
     def _ruleset(self) -> Answer:
@@ -147,6 +190,15 @@ class Answers:
             if level_of(profile, rule) != "off"
         ]
         return {"profile": profile.name, "settles": list(profile.settles), "rules": rules}
+
+    def _rules_text(self) -> str:
+        profile = self.statuses.profile
+        lines = [
+            f"{rule.id} ({level_words(profile, rule)}): {rule.what}. {rule.why}. To do: {rule.fix}."
+            for rule in RULES
+            if level_of(profile, rule) != "off"
+        ]
+        return "\n".join([f"Rules for status windows, profile {profile.name}", "", *lines])
 
 
 def _remembered(given: object) -> tuple[int, str]:

@@ -29,7 +29,7 @@ def tools() -> list[dict[str, Any]]:
 def resources() -> list[dict[str, Any]]:
     """Every resource under each of its names."""
     return [
-        {**resource, "uri": f"{scheme}://{resource['name']}", "mimeType": "application/json"}
+        {"mimeType": "application/json", **resource, "uri": f"{scheme}://{resource['name']}"}
         for scheme in SCHEMES
         for resource in catalogue()["resources"]
     ]

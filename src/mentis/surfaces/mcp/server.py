@@ -122,9 +122,11 @@ def _read(answers: Answers, uri: str) -> ReadResourceResult:
         raise _protocol_error(error, answers.standing()) from error
     except Exception as error:
         raise _protocol_error(_reported(error), None) from error
-    text = json.dumps(answer, ensure_ascii=False, indent=2)
+    plain = isinstance(answer, str)
+    text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False, indent=2)
     meta = {STANDING: standing}
-    content = TextResourceContents(uri=uri, mime_type="application/json", text=text, _meta=meta)
+    kind = "text/plain" if plain else "application/json"
+    content = TextResourceContents(uri=uri, mime_type=kind, text=text, _meta=meta)
     return ReadResourceResult(contents=[content], _meta=meta)
 
 
