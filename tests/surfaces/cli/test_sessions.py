@@ -31,6 +31,10 @@ def test_a_conversation_is_begun_asked_again_titled_and_shown(mentis: Mentis, ho
     assert titled.out == "A first talk\n"
     asked_for = mentis("sessions", "title", "main", "--json", *where)
     assert asked_for.json() == {"title": "One", "entry": 4, "fallback": False}
+    found = mentis("sessions", "search", "a good day", *where)
+    assert found.out == "main 3  user: Good day\n"
+    (hit,) = mentis("sessions", "search", "good", "--json", *where).json()
+    assert (hit["session"], hit["role"], hit["text"]) == ("main", "user", "Good day")
     (listed,) = json.loads(mentis("sessions", "list", "--json", *where).out)
     assert (listed["title"], listed["told"], listed["replaced"]) == ("One", 3, 2)
     shown = json.loads(mentis("sessions", "show", "main", "--json", *where).out)

@@ -108,7 +108,9 @@ def _asked_by_agents(entries: Iterable[Entry], session: str) -> Iterator[str]:
 
 @sessions.command(epilog='For example: mentis sessions search "the garden"')
 @click.argument("query")
-@click.option("--count", type=click.IntRange(1, 1000), default=5, show_default=True)
+@click.option(
+    "--count", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many at most."
+)
 @persona_option
 @home_option
 @json_option
