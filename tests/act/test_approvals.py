@@ -243,18 +243,18 @@ def test_an_entry_that_is_not_what_its_hash_says_is_no_record() -> None:
 class Racing(LedgerInMemory):
     """Both have looked before either decides."""
 
-    def __init__(self, together: Barrier) -> None:
+    def __init__(self, both: Barrier) -> None:
         super().__init__()
-        self.together: Barrier | None = None
-        self._barrier = together
+        self.waits: Barrier | None = None
+        self._barrier = both
 
     def append(self, *given: Any, **named: Any) -> Any:  # noqa: ANN401
-        if self.together is not None:
-            self.together.wait(10)
+        if self.waits is not None:
+            self.waits.wait(10)
         return super().append(*given, **named)
 
     def start(self) -> None:
-        self.together = self._barrier
+        self.waits = self._barrier
 
 
 @pytest.mark.parametrize("verbs", [("approve", "approve"), ("approve", "deny"), ("deny", "deny")])

@@ -120,6 +120,18 @@ def test_entry_marks_and_turns_are_all_written_or_none(
     assert entry.body == {"n": 1}
 
 
+def test_the_last_turns_come_with_their_numbers_and_without_bytes(ledger: LedgerStore) -> None:
+    for number in range(5):
+        ledger.add_turn(
+            "ada", "s", replace(said(f"{number}"), parts=(TextPart(f"{number}"), PICTURE))
+        )
+    last = ledger.last_turns("ada", "s", 2)
+    assert [(number, turn.text) for number, turn in last] == [(3, "3"), (4, "4")]
+    assert last[0][1].parts[1] == replace(PICTURE, data=None)
+    assert len(ledger.last_turns("ada", "s", 9)) == 5
+    assert ledger.last_turns("ada", "s", 0) == ledger.last_turns("ada", "other", 3) == ()
+
+
 def test_sessions_are_listed_oldest_first(ledger: LedgerStore) -> None:
     for session in ("b", "a", "b", "c"):
         ledger.add_turn("ada", session, said(session))

@@ -143,7 +143,7 @@ async def test_an_act_that_no_action_names_is_a_finding_of_the_window(tmp_path: 
 async def test_a_turn_without_a_window_that_holds_asks_the_next_for_a_recovery(
     tmp_path: Path,
 ) -> None:
-    red: dict[str, object] = {"output_plan": ["Repair the chain"]}
+    red: dict[str, Any] = {"output_plan": ["Repair the chain"]}
     red["critical_summary"] = {"status": "RED"}
     model = Model(
         ("No window.", []),

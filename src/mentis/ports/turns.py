@@ -18,6 +18,12 @@ class Turns(Protocol):
 
     def turns(self, agent: str, session: str) -> tuple[Turn, ...]: ...
 
+    def last_turns(self, agent: str, session: str, count: int) -> tuple[tuple[int, Turn], ...]:
+        """The last ones with their numbers, the oldest first, without the bytes of attachments:
+        what a long conversation ended with costs no more than a short one.
+        """
+        ...
+
     def sessions(self, agent: str) -> tuple[str, ...]:
         """The names of all sessions, oldest first."""
         ...

@@ -25,6 +25,7 @@ from .inputs import ConversationHistory, PlacedTurn
 from .threads import told_numbers
 
 _LOOKED_BACK = 512  # turns, by which conversations are found and put in order
+_OF_A_BEAT = 8  # turns that are looked through for one thought: a beat may use tools
 _LAST_WORDS = 2  # turns of a conversation that a recap ends with
 _CAME_TO_SOMETHING = ("complete", "interrupted")
 
@@ -69,7 +70,7 @@ def _diary(record: AgentRecord, most: int) -> tuple[PlacedTurn, ...]:
     """The newest thoughts of beats, the oldest of them first."""
     if not most:
         return ()
-    numbered = enumerate(record.turns(BEATS))
+    numbered = record.ledger.last_turns(record.agent, BEATS, most * _OF_A_BEAT)
     thoughts = [PlacedTurn(BEATS, n, turn) for n, turn in numbered if _concludes(turn)]
     return tuple(thoughts[-most:])
 

@@ -212,6 +212,9 @@ class SqlLedger:
     def turns(self, agent: str, session: str) -> tuple[Turn, ...]:
         return self._talk.turns(agent, session)
 
+    def last_turns(self, agent: str, session: str, count: int) -> tuple[tuple[int, Turn], ...]:
+        return self._talk.last_turns(agent, session, count)
+
     def sessions(self, agent: str) -> tuple[str, ...]:
         return self._talk.sessions(agent)
 

@@ -31,6 +31,9 @@ _TURNS = """
 SELECT number, turn, EXISTS (SELECT 1 FROM turn_media WHERE agent = ? AND session = ?)
 FROM turns WHERE agent = ? AND session = ? ORDER BY number
 """
+_LAST_TURNS = """
+SELECT number, turn FROM turns WHERE agent = ? AND session = ? ORDER BY number DESC LIMIT ?
+"""
 _SESSIONS = "SELECT session FROM turns WHERE agent = ? GROUP BY session ORDER BY min(id)"
 KEEP_MEDIA = """
 INSERT INTO media (agent, digest, data) VALUES (?, ?, ?) ON CONFLICT (agent, digest) DO NOTHING
@@ -140,6 +143,11 @@ class TurnReader:
             turns.append(turn)
         self._keep(agent, session, [] if names else rows, turns)
         return tuple(turns)
+
+    def last_turns(self, agent: str, session: str, count: int) -> tuple[tuple[int, Turn], ...]:
+        where = f"a turn of session `{session}` of `{agent}`"
+        rows = self._read(_LAST_TURNS, (agent, session, max(count, 0)))
+        return tuple((number, read_value(Turn, text, where=where)) for number, text in rows[::-1])
 
     def _keep(self, agent: str, session: str, rows: Sequence[Row], turns: list[Turn]) -> None:
         self._last[agent, session] = (rows, turns)

@@ -33,7 +33,7 @@ def test_a_conversation_is_begun_asked_again_titled_and_shown(mentis: Mentis, ho
     assert asked_for.json() == {"title": "One", "entry": 4, "fallback": False}
     found = mentis("sessions", "search", "a good day", *where)
     assert found.out == "main 3  user: Good day\n"
-    (hit,) = mentis("sessions", "search", "good", "--json", *where).json()
+    (hit,) = json.loads(mentis("sessions", "search", "good", "--json", *where).out)
     assert (hit["session"], hit["role"], hit["text"]) == ("main", "user", "Good day")
     (listed,) = json.loads(mentis("sessions", "list", "--json", *where).out)
     assert (listed["title"], listed["told"], listed["replaced"]) == ("One", 3, 2)

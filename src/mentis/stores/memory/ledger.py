@@ -31,6 +31,7 @@ from mentis.stores.sql_turns import TurnRow
 from mentis.values.entry import Draft, Entry, Head
 from mentis.values.lease import Lease
 from mentis.values.mark import Mark
+from mentis.values.part import MediaPart
 from mentis.values.tally import Tally
 from mentis.values.turn import Turn
 from mentis.values.turn_writes import TurnWrites
@@ -130,6 +131,11 @@ class LedgerInMemory:
 
     def turns(self, agent: str, session: str) -> tuple[Turn, ...]:
         return self._turns.get((agent, session), ())
+
+    def last_turns(self, agent: str, session: str, count: int) -> tuple[tuple[int, Turn], ...]:
+        numbered = list(enumerate(self.turns(agent, session)))
+        last = numbered[-count:] if count > 0 else []
+        return tuple((number, _without_bytes(turn)) for number, turn in last)
 
     def sessions(self, agent: str) -> tuple[str, ...]:
         return tuple(session for owner, session in tuple(self._turns) if owner == agent)
@@ -322,3 +328,8 @@ def _extend(agent: str, chain: _Chain, kept: list[Entry], asked: tuple[Draft, St
 
 def _head(kept: list[Entry]) -> Head | None:
     return Head(kept[-1].index, kept[-1].hash, kept[-1].time) if kept else None
+
+
+def _without_bytes(turn: Turn) -> Turn:
+    parts = [replace(p, data=None) if isinstance(p, MediaPart) else p for p in turn.parts]
+    return replace(turn, parts=tuple(parts))
