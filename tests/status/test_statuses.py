@@ -795,7 +795,7 @@ def test_a_history_is_taken_over_once_and_its_windows_are_seen(
     shown = [statuses.window(entry) for entry in statuses.entries()]
     assert shown == [entry["status_window"] for entry in made["entries"]]
     assert statuses.verify().intact
-    assert statuses.backend_state().cycle == "1/5"
+    assert statuses.backend_state().cycle == "4/5"
     assert statuses.add(window(statuses), source="test").entry is not None
 
 

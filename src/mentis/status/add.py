@@ -38,7 +38,7 @@ from mentis.record.window_stamp import WindowStamp, refusal, refuse_fallen
 from mentis.record.window_state import BREACH, UNSURE, WINDOW, derive_state, shown_window
 from mentis.values.digest import digest
 from mentis.values.entry import Draft, Entry
-from mentis.values.guardian import GuardianState, Receipt, Routes
+from mentis.values.guardian import GuardianProfile, GuardianState, Receipt, Routes
 from mentis.values.json import JsonObject
 from mentis.values.status import WindowResult
 
@@ -53,11 +53,12 @@ _TRIES = 10
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A draft as it came, and the window read from it."""
+    """A draft as it came, the window read from it, and the rules it is judged by."""
 
     content: bytes
     window: JsonObject
     source: str
+    profile: GuardianProfile
     delivery: str | None = None
 
     @property
@@ -74,7 +75,7 @@ def read_data(data: bytes | Mapping[str, object]) -> tuple[bytes, JsonObject]:
 
 
 def add_window(desk: StatusWorkspace, arrival: Arrival) -> WindowResult:
-    profile = desk.profile
+    profile = arrival.profile
     try:
         refuse_keys(arrival.draft, desk.keys)
     except BadInput as error:
@@ -106,7 +107,7 @@ def _record(desk: StatusWorkspace, arrival: Arrival) -> WindowResult:
         return known
     stamp = WindowStamp(
         desk.follower,
-        desk.profile,
+        arrival.profile,
         DIRECT,
         clock=desk.clock,
         ids=desk.ids,
@@ -118,7 +119,7 @@ def _record(desk: StatusWorkspace, arrival: Arrival) -> WindowResult:
             (entry,) = desk.store.append(desk.agent, [arrival.draft], stamp)
             if entry.index < stamp.before:  # somebody was faster with the same delivery
                 return _replayed(desk, entry)
-            return _acknowledged(desk, entry, stamp)
+            return _acknowledged(desk, entry, stamp, arrival.profile)
         except StoreLocked as locked:
             if not tries or not locked.facts.get("moved"):
                 raise
@@ -145,7 +146,9 @@ def _replayed(desk: StatusWorkspace, entry: Entry) -> WindowResult:
     return WindowResult(entry, None, entry.index + 1, receipt, shown_window(entry), known=True)
 
 
-def _acknowledged(desk: StatusWorkspace, entry: Entry, stamp: WindowStamp) -> WindowResult:
+def _acknowledged(
+    desk: StatusWorkspace, entry: Entry, stamp: WindowStamp, profile: GuardianProfile
+) -> WindowResult:
     """Three proofs: the line is in the log, the chain is one longer, the entry verifies there."""
     line = added_line(entry)
     with suppress(MentisError):  # then the line is not in the log, and the receipt says so
@@ -162,7 +165,7 @@ def _acknowledged(desk: StatusWorkspace, entry: Entry, stamp: WindowStamp) -> Wi
         record_doubt(desk, entry, receipt)
     judgement = stamp.judgement
     if judgement is not None:
-        kept_findings = judge_receipt(receipt, desk.profile)
+        kept_findings = judge_receipt(receipt, profile)
         judgement = replace(judgement, kept=(*judgement.kept, *kept_findings))
     return WindowResult(entry, judgement, entry.index + 1, receipt, shown_window(entry))
 
@@ -205,7 +208,7 @@ def _verified(desk: StatusWorkspace, entry: Entry) -> bool:
 
 def _spool(desk: StatusWorkspace, arrival: Arrival, fault: MentisError) -> WindowResult:
     state = GuardianState(known=False, routes=NONE_UP)
-    judgement = judge_draft(arrival.window, state, desk.profile)
+    judgement = judge_draft(arrival.window, state, arrival.profile)
     name = write_draft(
         desk.folder,
         arrival.content,
@@ -258,7 +261,7 @@ def record_breach(
         BREACH,
         source,
         body,
-        ruleset=desk.profile.name,
+        ruleset=str(error.facts["profile"]),
         # No draft can be delivered under such a name, and each that made something up has its own.
         delivery=None if delivery is None else f"{BREACH}/{delivery}/{error.facts['draft']}",
     )

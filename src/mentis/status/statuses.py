@@ -163,16 +163,24 @@ class Statuses(Closeable):
         return self.profile if self._facts is None else self._facts.own_rules()
 
     def add(
-        self, data: bytes | Mapping[str, object], *, source: str, delivery: str | None = None
+        self,
+        data: bytes | Mapping[str, object],
+        *,
+        source: str,
+        delivery: str | None = None,
+        own: bool = False,
     ) -> WindowResult:
-        """Judge, stamp and record one window; one `delivery` given twice is one entry.
+        """Judge, stamp and record one window; one `delivery` given twice is one entry. `own`: it is
+        one of the home's own agent, judged by the rules for that.
 
         WindowRefused (a BadInput) once it is in quarantine. With the store down or full the draft
         is spooled, and the answer says so.
         """
         content, window = read_data(data)
         named = None if delivery is None else checked_delivery(delivery)
-        return add_window(self._desk, Arrival(content, window, checked_source(source), named))
+        rules = self.own_profile if own else self.profile
+        arrival = Arrival(content, window, checked_source(source), rules, named)
+        return add_window(self._desk, arrival)
 
     def write(
         self,

@@ -132,7 +132,7 @@ def _windows(ground: Ground) -> Statuses:
 
 
 def _add(statuses: Statuses, window: JsonObject, delivery: str) -> WindowResult:
-    return statuses.add(window, source=_SOURCE, delivery=delivery)
+    return statuses.add(window, source=_SOURCE, delivery=delivery, own=True)
 
 
 class KnownResults:

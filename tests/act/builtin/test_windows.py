@@ -30,7 +30,7 @@ def statuses(tmp_path: Path) -> Iterator[Statuses]:
 
 def act(statuses: Statuses) -> SaveStatus:
     def add(window: JsonObject, delivery: str) -> WindowResult:
-        return statuses.add(window, source="act", delivery=delivery)
+        return statuses.add(window, source="act", delivery=delivery, own=True)
 
     return SaveStatus(WORDS, add)
 
