@@ -64,7 +64,7 @@ async def test_a_message_that_was_broken_off_while_tools_start_is_kept(
     async with opened(home, "Here I am.") as agent:
         with monkeypatch.context() as patched, anyio.CancelScope() as scope:
 
-            async def never(_acting: ActRunner, session: str) -> None:
+            async def never(*_: object) -> None:
                 scope.cancel()
                 await anyio.sleep_forever()
 

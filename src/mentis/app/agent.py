@@ -251,7 +251,7 @@ class Agent:
         stimulus = self._stimulus(message)
         parts = self._calling(options)
         history = told_history(parts.record, checked_id(session, "session"), stimulus.replaces)
-        history = with_others(parts, history, stimulus)
+        history = with_others(parts.record, parts.sources.settings, history, stimulus)
         present = parts.look()
         outlook = recall_scope(parts.recaller, parts.acting, present, stimulus, session=session)
         brought = self._brought(stimulus, outlook.joined_by(history.turns))

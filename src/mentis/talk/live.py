@@ -121,7 +121,8 @@ def live_stimulus(
 def _tell(parts: AgentParts, session: str, stimulus: Stimulus) -> LiveInstructions:
     """How things stand now, as one text. It blocks."""
     present = parts.look()
-    history = with_others(parts, told_history(parts.record, session), stimulus)
+    record, live = parts.record, parts.sources.settings
+    history = with_others(record, live, told_history(record, session), stimulus)
     news = news_for_turn(
         parts.record, parts.acting, parts.sources.settings, session=session, stimulus=stimulus
     )

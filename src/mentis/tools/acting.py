@@ -91,10 +91,10 @@ class ActRunner:
 
     # Before a turn
 
-    async def begin(self, session: str = "") -> RecoveryResult:
+    async def begin(self, session: str = "", due: Collection[str] | None = None) -> RecoveryResult:
         """Start the tools, and look after what is open: the first time also what a process that is
         gone left behind, each time what waited too long and what a person has approved. `session`
-        says where the turn is that begins, if one does.
+        says where the turn is that begins, if one does; `due` is what `look_for_due` found.
         """
         left = done = RecoveryResult()
         with self._interruptible(session):
@@ -104,7 +104,10 @@ class ActRunner:
             if not self._begun:
                 left = await self._recover()
                 self._begun = True
-            done = await self.run_approved(expire=True)
+            if due is None:
+                due = await to_thread.run_sync(self.look_for_due)
+            if due:
+                done = await self.run_approved(due)
         self._faults = [*left.faults, *done.faults]
         return RecoveryResult((*left.outcomes, *done.outcomes), tuple(self._faults))
 
@@ -131,19 +134,14 @@ class ActRunner:
             return RecoveryResult()
         return await (await self.bench()).recovery.recover()
 
-    async def run_approved(
-        self, keys: Collection[str] | None = None, *, expire: bool = False
-    ) -> RecoveryResult:
-        """Do what a person has said yes to and can be done here: all of it, or only these keys.
-        With `expire`, what waited too long is given up first.
-        """
+    def look_for_due(self) -> frozenset[str]:
+        """Give up what waited too long; what was approved and can be done here. It blocks."""
+        self.approvals.expire(self.ground.clock.now())
+        return self.doable()[0]
 
-        def find() -> frozenset[str]:
-            if expire:
-                self.approvals.expire(self.ground.clock.now())
-            return self.doable(keys)[0]
-
-        here = await to_thread.run_sync(find)
+    async def run_approved(self, keys: Collection[str] | None = None) -> RecoveryResult:
+        """Do what a person has said yes to and can be done here: all of it, or only these keys."""
+        here, _ = await to_thread.run_sync(self.doable, keys)
         if not here:
             return RecoveryResult()
         over = Event()

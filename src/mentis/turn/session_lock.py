@@ -51,9 +51,8 @@ async def turn_lock(
             await sleep(_POLL)
         yield left
     finally:
-        with CancelScope(shield=True):
-            for lock in locks:
-                await to_thread.run_sync(lock.remove)
+        for lock in locks:
+            lock.remove()  # which takes less than to leave it to another thread
 
 
 @asynccontextmanager

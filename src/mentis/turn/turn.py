@@ -35,6 +35,7 @@ from mentis.record.other_sessions import with_other_sessions
 from mentis.record.stored_turns import answer_turns
 from mentis.record.threads import told_numbers
 from mentis.record.turn_steps import JournalledCall, JournalledStep, StepJournal
+from mentis.settings.sources import LiveSettings
 from mentis.telemetry.names import MODE
 from mentis.telemetry.spans import AgentScope, LiveSpan, agent_span
 from mentis.tools.acting import ActRunner
@@ -266,10 +267,18 @@ async def begin(
 
     Where not even that can be written the message is pending, and who talks next finds it so.
     """
-    number = await run_shielded(partial(store_message, record, session, stimulus))
+
+    def store() -> tuple[int, frozenset[str] | None]:
+        number = store_message(record, session, stimulus)
+        try:
+            return number, acting.look_for_due()
+        except MentisError:
+            return number, None  # it is looked for again, where a failure is recorded
+
+    number, due = await run_shielded(store)
     place, failure = Place(session, number), None
     try:
-        await acting.begin(session)
+        await acting.begin(session, due)
         yield place
     except MentisError as error:
         failure = error
@@ -282,22 +291,24 @@ async def begin(
                 await run_shielded(keep)
 
 
-def read_history(parts: AgentParts, stimulus: Stimulus, place: Place) -> ConversationHistory:
+def read_history(
+    record: AgentRecord, live: LiveSettings, stimulus: Stimulus, place: Place
+) -> ConversationHistory:
     """The conversation so far, and what is told of others. It blocks."""
     if stimulus.resumes is not None:
-        told = resumed_history(parts.record, place.session, stimulus.resumes)
+        told = resumed_history(record, place.session, stimulus.resumes)
     else:
         own = None if stimulus.inner else place.number
-        told = told_history(parts.record, place.session, stimulus.replaces, own=own)
-    return with_others(parts, told, stimulus)
+        told = told_history(record, place.session, stimulus.replaces, own=own)
+    return with_others(record, live, told, stimulus)
 
 
 def with_others(
-    parts: AgentParts, history: ConversationHistory, stimulus: Stimulus
+    record: AgentRecord, live: LiveSettings, history: ConversationHistory, stimulus: Stimulus
 ) -> ConversationHistory:
     """The conversation, and what is told of others. It blocks."""
-    chosen = parts.sources.settings.current()[0].model.conversations
-    return with_other_sessions(parts.record, history, stimulus, chosen)
+    chosen = live.current()[0].model.conversations
+    return with_other_sessions(record, history, stimulus, chosen)
 
 
 def told_history(
@@ -333,8 +344,9 @@ def look_around(
     find_news: Callable[[], tuple[Outcome, ...]],
 ) -> TurnOutset:
     """All of it at once: to go to another thread and back takes longer than to look. It blocks."""
-    with parts.record.ledger.together():
-        history, news = read_history(parts, stimulus, place), find_news()
+    record, live = parts.record, parts.sources.settings
+    with record.ledger.together():
+        history, news = read_history(record, live, stimulus, place), find_news()
     now = parts.look()
     scope = recall_scope(parts.recaller, parts.acting, now, stimulus, session=place.session)
     return TurnOutset(now, history, scope, news)

@@ -28,7 +28,6 @@ def endless(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "tick --sense {}",
         "sense add --file {}",
         "normalise {} --provider text",
-        "prompts import {}",
         "ledger proof --check {}",
     ],
 )
@@ -38,6 +37,14 @@ def test_a_file_without_an_end_is_refused_and_not_read_to_it(
     done = mentis("--home", home, *command.format(endless).split())
     assert (done.code, done.out) == (1, "")
     assert f"endless is longer than {MOST_BYTES} bytes" in done.err
+
+
+def test_a_prompt_set_without_an_end_is_refused_and_not_read_to_it(
+    mentis: Mentis, home: Path, endless: Path
+) -> None:
+    done = mentis("--home", home, "prompts", "import", endless)
+    assert (done.code, done.out) == (1, "")
+    assert "endless is larger than" in done.err
 
 
 @pytest.mark.parametrize(
