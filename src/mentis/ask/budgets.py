@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
-from typing import cast
 
 from anyio import to_thread
 from anyio.lowlevel import checkpoint_if_cancelled
@@ -24,7 +23,7 @@ from mentis.stores.files.home import Home
 from mentis.values.entry import Entry
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Usage
-from mentis.values.route import Backend, Route
+from mentis.values.route import Route
 from mentis.values.timeline import Timeline, clock_time
 
 from .allowance import TurnAllowance
@@ -32,6 +31,7 @@ from .calls import planned_usage
 from .inquiry import UsedOn
 from .models import Models
 from .prices import NOT_INSTALLED, call_price
+from .recorded_calls import calls_in, route_of
 from .reservation import BudgetReservation
 
 
@@ -180,7 +180,9 @@ def check_call(
     now: datetime,
     environ: Mapping[str, str],
 ) -> None:
-    """A call outside any turn leaves no record, so it is held to what the agents spent already."""
+    """A call outside any turn is no agent's, so it is held to what each of them spent already, and
+    to what such calls did.
+    """
     budgets, spent = settings.model.budgets, [Spending()]
     if _lasts(budgets):
         priced, routes = _in_money(budgets), (route, *settings.every_route())
@@ -209,10 +211,12 @@ def spending_in(
     agent_tokens, agent_usd = 0, Decimal(0)
     for entry in entries:
         used: list[tuple[int, Decimal]] = []
-        for told_by, usage in _used(entry):
-            tokens, usd = usage.input + usage.output, Decimal(0)
+        for call in calls_in(entry):
+            tokens, usd = call.usage.input + call.usage.output, Decimal(0)
             if priced:
-                usd = price_of(usage, _route(told_by, routes), entry=entry.index)
+                usd = call.usd
+                if usd is None:
+                    usd = price_of(call.usage, route_of(call, routes), entry=entry.index)
             used.append((tokens, usd))
             agent_tokens, agent_usd = agent_tokens + tokens, agent_usd + usd
         today.add(clock_time(entry), *used)
@@ -296,34 +300,3 @@ def _reached(name: str, sum_: str, limit: str) -> BudgetReached:
         hint=f"raise budgets.{name}, wait for the next day if it is a daily one, or ask for less",
         budget=name,
     )
-
-
-def _used(entry: Entry) -> Iterator[tuple[Mapping[str, object], Usage]]:
-    """Each call of a turn that was paid for, by whoever tells of it: the turn, or the call."""
-    if entry.kind != "turn":
-        return
-    lists = (entry.body.get(name) or () for name in ("calls", "unanswered"))
-    calls, unanswered = (cast("Sequence[Mapping[str, object]]", told) for told in lists)
-    for told_by in (*(calls or (entry.body,)), *unanswered):
-        usage = _usage(told_by.get("usage")) or _usage(told_by.get("planned"))
-        if usage is not None:
-            yield told_by, usage
-
-
-def _usage(found: object) -> Usage | None:
-    if not isinstance(found, Mapping):
-        return None
-    told = cast("Mapping[str, object]", found)
-    names = ("input", "output", "cache_read", "cache_write")
-    counts = (told.get(name) for name in names)
-    return Usage(*(count if isinstance(count, int) else 0 for count in counts))
-
-
-def _route(told_by: Mapping[str, object], routes: Sequence[Route]) -> Route:
-    """The route of today that was meant: of the same name and model, else of the same model."""
-    told = cast("Mapping[str, str]", told_by.get("route") or {})
-    backend, model = cast("Backend", told.get("backend", "embedded")), told.get("model", "")
-    name = told.get("name", "")
-    same = [route for route in routes if (route.backend, route.model) == (backend, model)]
-    named = (route for route in same if route.name == name)
-    return next(named, same[0] if same else Route(name, backend, model))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeAlias, cast, runtime_checkable
@@ -15,7 +15,7 @@ from mentis.codec.forms import from_json, parse
 from mentis.codec.option_check import check_options
 from mentis.codec.request_check import check_request
 from mentis.compose.compat import TYPED, as_request
-from mentis.errors import BadInput, UsageError
+from mentis.errors import BadInput, MentisError, UsageError
 from mentis.facts.abilities import abilities, wire_of
 from mentis.home.parts import Parts
 from mentis.home.provider import open_provider
@@ -33,9 +33,10 @@ from mentis.values.request import PromptRequest
 from mentis.values.route import Route
 from mentis.values.tool import ToolDeclaration
 
-from .ask import OnEvent, ask
+from .ask import OnEvent
 from .attempt import attempt_with, render_request
 from .budgets import check_call
+from .call_record import CallRecord
 from .inquiry import lone_inquiry
 from .models import models_on
 from .payload_tools import offered_in
@@ -81,8 +82,9 @@ async def call_route(
     folder: Path | None = None,
     on_event: OnEvent,
     options: CallOptions | None = None,
+    on_unrecorded: Callable[[MentisError], None] | None = None,
 ) -> Reply:
-    """Send `source` over a route of the home at `path`. Nothing is recorded.
+    """Send `source` over a route of the home at `path`. What it used is recorded, nothing it said.
 
     It is a request, the dict around one that `build_json_prompt` makes, or JSON: either of these,
     a payload in the route's own format, or a rendering (as `mentis render --json` prints it). No
@@ -91,7 +93,8 @@ async def call_route(
 
     Files that a request names by path (`attach`) are read within the limits of the home. Of JSON,
     which may be anybody's, only those inside `folder`, and none without it. `options` go before
-    those of the route; a payload that is made already takes none.
+    those of the route; a payload that is made already takes none. `on_unrecorded` is told where
+    there is an answer, and the record cannot be written; without it that is raised.
     """
     home, parts = find_home(path), parts or Parts()
     settings = load_settings(home.path, parts.variables)
@@ -118,14 +121,16 @@ async def call_route(
         place=outgoing.place,
         calls=abilities(chosen).calls if outgoing.tools else "native",
     )
-    attempt = attempt_with(chosen, rendering, reader)
+    attempt, refusals = attempt_with(chosen, rendering, reader), list[MentisError]()
+    record = CallRecord(home, settings, parts, "call", on_unrecorded or refusals.append)
     try:
-        failure = await ask(lone_inquiry(models, attempt), on_event=on_event)
+        failure = await record.ask(lone_inquiry(models, attempt), on_event)
     finally:
         if isinstance(provider, _Closing):
             await provider.aclose()
-    if failure is not None:
-        raise failure
+    for error in (failure, *refusals):
+        if error is not None:
+            raise error
     return reader.finish()
 
 

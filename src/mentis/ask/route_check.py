@@ -29,8 +29,8 @@ from mentis.values.route import Route
 from mentis.values.trace import Trace
 from mentis.values.value import Value
 
-from .ask import ask
 from .attempt import attempt_on
+from .call_record import CallRecord
 from .inquiry import lone_inquiry
 from .models import models_on
 
@@ -192,16 +192,20 @@ async def _probe(check: RouteCheck, settings: Settings, home: Home, parts: Parts
     small = replace(route, max_tokens=min(route.max_tokens, _PROBE_TOKENS), attempts=1)
     clock = parts.clock or SystemClock()
     provider = open_provider(settings, home, parts, clock=clock)
+    refusals = list[MentisError]()
+    record = CallRecord(home, settings, parts, "routes-check", refusals.append)
     try:
         attempt = attempt_on(small, Composition(_PROBE, Trace("", small.variant, "")))
         models = models_on(small, provider, clock)
-        failure = await ask(lone_inquiry(models, attempt))
+        failure = await record.ask(lone_inquiry(models, attempt))
     except MentisError as error:  # it cannot even be rendered for this route
         return replace(check, problems=(_told(error),))
     finally:
         close = getattr(provider, "aclose", None)
         if close is not None:
             await close()
+    unrecorded = tuple(f"the call is not in the record: {_told(one)}" for one in refusals)
+    check = replace(check, notes=(*check.notes, *unrecorded))
     if failure is not None:
         return replace(check, problems=(_told(failure),))
     reply = attempt.reader.finish()

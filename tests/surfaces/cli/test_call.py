@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from mentis.errors import StoreLocked
+from mentis.stores.sqlite.database import Database
+from mentis.stores.sqlite.ledger import SqliteLedger
+
 from .conftest import Mentis
 
 
@@ -29,9 +33,34 @@ def test_the_reply_is_there_as_json(mentis: Mentis, home: Path) -> None:
     assert done.json()["text"] == "One."
 
 
-def test_nothing_of_a_call_is_recorded(mentis: Mentis, home: Path) -> None:
-    mentis("call", "--message", "Hello", "--home", home)
-    assert mentis("status", "verify", "--json", "--home", home).json()["chains"] == []
+def test_what_a_call_used_is_recorded_and_nothing_that_was_said(mentis: Mentis, home: Path) -> None:
+    mentis("call", "--message", "Hello there", "--home", home)
+    assert mentis("routes", "check", "--live", "--home", home).code == 0
+    assert mentis("status", "verify", "--home", home).code == 0
+    with Database(home / "mentis.db", readonly=True) as database:
+        ledger = SqliteLedger(database)
+        assert ledger.agents() == ("home/calls",)
+        called, checked = ledger.entries("home/calls")
+    assert (called.kind, called.body["call"]) == ("call", {"what": "call", "stop": "end"})
+    assert checked.body["call"] == {"what": "routes-check", "stop": "end"}
+    assert called.body["price"] == {"usd": "0.0", "told": "free: nobody is asked"}
+    told = json.dumps(called.body)
+    assert "Hello" not in told
+    assert "One." not in told
+
+
+def test_a_call_that_cannot_be_recorded_is_answered_and_says_so(
+    mentis: Mentis, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise StoreLocked("somebody else writes", hint="wait")
+
+    monkeypatch.setattr("mentis.ask.call_record.open_ledger", refuse)
+    done = mentis("call", "--message", "Hello", "--home", home)
+    assert (done.code, done.out) == (0, "One.\n")
+    assert "the call is not in the record: somebody else writes" in done.err
+    live = mentis("routes", "check", "--live", "--json", "--home", home).json()
+    assert "the call is not in the record" in json.dumps(live)
 
 
 def test_a_call_without_anything_to_send_is_wrong_usage(mentis: Mentis, home: Path) -> None:

@@ -58,8 +58,9 @@ def call(  # noqa: PLR0913  # one parameter for each option
     FILE (- for standard input) holds a payload in the format of the route, a rendering as
     `mentis render --json` prints it, or a request: as `mentis compose --json` prints it, or in the
     older form, under __prompt_request. Files that a request names by path are read from inside the
-    folder FILE is in, and from nowhere else. Nothing is recorded: use `mentis chat` for that.
-    Budgets hold. Exit code 1 when the answer is an error or was cut off.
+    folder FILE is in, and from nowhere else. What it used is recorded and counts (`mentis cost`),
+    but nothing that was said: use `mentis chat` for that. Budgets hold. Exit code 1 when the answer
+    is an error or was cut off.
     """
     import anyio
 
@@ -82,6 +83,7 @@ def call(  # noqa: PLR0913  # one parameter for each option
             folder=_folder(file),
             on_event=on_event,
             options=options,
+            on_unrecorded=lambda error: say(f"the call is not in the record: {error.message}"),
         )
 
     reply = anyio.run(send)
