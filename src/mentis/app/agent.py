@@ -36,6 +36,9 @@ from mentis.ask.previous import read_previous
 from mentis.codec.option_check import check_options
 from mentis.codec.request_check import check_request
 from mentis.compose.compose import Composition
+from mentis.costs.record_reader import RecordReader, ReplayTurn, record_reader
+from mentis.costs.report import CostQuestion, cost_report
+from mentis.costs.why import explain_turn, last_turn
 from mentis.errors import BadInput, MentisError, StoreLocked, UsageError
 from mentis.home.events import OnEvent
 from mentis.home.parts import Parts
@@ -117,6 +120,7 @@ from mentis.values.assembly import AssembledPrompt
 from mentis.values.block import mode_named
 from mentis.values.caching import CacheReconciliation, Forecast
 from mentis.values.cognition import Sense
+from mentis.values.cost import CostKey, CostReport, TurnExplanation
 from mentis.values.entry import Entry, Verdict
 from mentis.values.options import CallOptions
 from mentis.values.part import MediaPart, ToolResultPart
@@ -362,6 +366,36 @@ class Agent:
         home = Home(self._database.path.parent)
         asked = gather_evidence(home, self._settings, self._environ, persona=parts.who.persona.id)
         return verify_agent(parts.who.agent, parts.record.ledger, parts.record.ledger, asked)
+
+    def costs(
+        self,
+        *,
+        by: CostKey = "day",
+        since: datetime | None = None,
+        until: datetime | None = None,
+        dearest: int = 5,
+    ) -> CostReport:
+        """What the calls of this agent cost, from its record: sums by day, session, route, model,
+        block or kind, and the dearest turns with what their caches lost. Nothing is asked.
+        """
+        question = CostQuestion(by, since, until, dearest)
+        ledger, own = self._parts.record.ledger, self._reader(self.id, self._replay_step)
+        others = [agent for agent in ledger.agents() if agent != self.id]
+        return cost_report([own], question, beside=[self._reader(one, None) for one in others])
+
+    def why(self, index: int | None = None, *, step: int = 1) -> TurnExplanation:
+        """What the model was told in a recorded turn (the last one, unless an entry is named) and
+        step, with trust, tokens, price and cache; what was left out; what had changed. Offline.
+        """
+        reader = self._reader(self.id, self._replay_step)
+        return explain_turn(reader, last_turn(reader) if index is None else index, step)
+
+    def _replay_step(self, index: int, step: int) -> Replay:
+        return self.replay(index, step=step)
+
+    def _reader(self, agent: str, replay: ReplayTurn | None) -> RecordReader:
+        home, ledger = Home(self._database.path.parent), self._parts.record.ledger
+        return record_reader(agent, ledger, home, self._settings, replay=replay)
 
     @overload
     async def chat(

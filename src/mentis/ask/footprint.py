@@ -79,10 +79,17 @@ def footprints_in(entries: Iterable[Entry]) -> Iterator[tuple[Footprint, int]]:
     for entry in entries:
         told = entry.body.get("cache") if entry.kind == "turn" else None
         for each in cast("Sequence[object]", told) if isinstance(told, list) else ():
-            try:
-                yield _read(cast("Mapping[str, object]", each), entry)
-            except (KeyError, TypeError, ValueError, IndexError):
-                continue  # of another version: it teaches nothing
+            found = read_footprint(cast("Mapping[str, object]", each), entry)
+            if found is not None:
+                yield found
+
+
+def read_footprint(told: Mapping[str, object], entry: Entry) -> tuple[Footprint, int] | None:
+    """None of one that another version wrote: it teaches nothing."""
+    try:
+        return _read(told, entry)
+    except (KeyError, TypeError, ValueError, IndexError):
+        return None
 
 
 def _read(told: Mapping[str, object], entry: Entry) -> tuple[Footprint, int]:

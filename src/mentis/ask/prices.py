@@ -39,24 +39,51 @@ def output_rate(route: Route, tokens: int = 0, *, prompt: int = 0) -> Rate:
     return _rate(route, abilities(route).output_price, prompt, output=max(tokens, 1))
 
 
-def call_price(route: Route, usage: Usage) -> Rate:
-    """What one call comes to, in dollars for all of it. `usd` None: `told` says why.
+@dataclass(frozen=True, slots=True)
+class Tariff:
+    """Prices of one call: dollars for a million tokens in and out, None where one is not known.
+    `read` and `write` are what the cache multiplies the first by.
+    """
 
-    Providers sum up what they wrote into a cache; where some of it may be kept an hour, all of it
-    is taken at that price, so that a budget is not passed unseen.
+    input: float | None
+    output: float | None
+    read: float
+    write: float
+    told: str
+
+    def usd(self, usage: Usage) -> float | None:
+        if self.input is None or self.output is None:
+            return None
+        read, wrote = cached_tokens(usage)
+        units = usage.input - read - wrote + read * self.read + wrote * self.write
+        return (units * self.input + usage.output * self.output) / _MILLION
+
+
+def cached_tokens(usage: Usage) -> tuple[int, int]:
+    """How much of the input was read from a cache, and how much written into one."""
+    read = min(usage.cache_read, usage.input)
+    return read, min(usage.cache_write, usage.input - read)
+
+
+def tariff_of(route: Route, usage: Usage) -> Tariff:
+    """Providers sum up what they wrote into a cache; where some of it may be kept an hour, all of
+    it is taken at that price, so that a budget is not passed unseen.
     """
     if route.backend in _NEVER_PAID:
-        return Rate(0.0, "free: nobody is asked")
+        return Tariff(0.0, 0.0, 1.0, 1.0, "free: nobody is asked")
     reading = input_rate(route, usage.input)
     writing = output_rate(route, usage.output, prompt=usage.input)
-    if reading.usd is None or writing.usd is None:
-        return reading if reading.usd is None else writing
+    unknown = reading.usd is not None and writing.usd is None
     able = abilities(route)
-    read = min(usage.cache_read, usage.input)
-    wrote = min(usage.cache_write, usage.input - read)
     write = able.cache_long_write_price if "1h" in able.cache_ttls else able.cache_write_price
-    units = usage.input - read - wrote + read * able.cache_read_price + wrote * write
-    return Rate((units * reading.usd + usage.output * writing.usd) / _MILLION, reading.told)
+    told = writing.told if unknown else reading.told
+    return Tariff(reading.usd, writing.usd, able.cache_read_price, write, told)
+
+
+def call_price(route: Route, usage: Usage) -> Rate:
+    """What one call comes to, in dollars for all of it. `usd` None: `told` says why."""
+    tariff = tariff_of(route, usage)
+    return Rate(tariff.usd(usage), tariff.told)
 
 
 def _rate(route: Route, own: float, tokens: int, *, output: int) -> Rate:

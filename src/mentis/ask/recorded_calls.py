@@ -47,8 +47,8 @@ def calls_in(entry: Entry) -> Iterator[RecordedCall]:
     if entry.kind not in ("turn", CALL):
         return
     body, places = entry.body, _places(entry.body)
-    footprints = iter(_mappings(body.get("cache")))
-    for place, told in enumerate(_mappings(body.get("calls")) or (body,)):
+    footprints = iter(objects_in(body.get("cache")))
+    for place, told in enumerate(objects_in(body.get("calls")) or (body,)):
         step, number = places[place] if place < len(places) else (1, place + 1)
         call = _call(told, step=step, number=number)
         if call is None:
@@ -56,7 +56,7 @@ def calls_in(entry: Entry) -> Iterator[RecordedCall]:
         if not call.planned and call.usage.input:  # those whose cache was looked at
             call = _with_footprint(call, next(footprints, None))
         yield call
-    for told in _mappings(body.get("unanswered")):
+    for told in objects_in(body.get("unanswered")):
         call = _call(told, number=0)
         if call is not None:
             yield call
@@ -82,7 +82,7 @@ def _call(told: JsonObject, *, step: int = 1, number: int = 1) -> RecordedCall |
     used = usage or planned
     if used is None:
         return None
-    route = _object(told.get("route"))
+    route = object_in(told.get("route"))
     return RecordedCall(
         str(route.get("name", "")),
         str(route.get("backend", "embedded")),
@@ -92,7 +92,7 @@ def _call(told: JsonObject, *, step: int = 1, number: int = 1) -> RecordedCall |
         step=step,
         number=number,
         stage=str(told.get("stage", "")),
-        usd=_money(_object(told.get("price")).get("usd")),
+        usd=_money(object_in(told.get("price")).get("usd")),
     )
 
 
@@ -105,7 +105,7 @@ def _with_footprint(call: RecordedCall, told: JsonObject | None) -> RecordedCall
 def _places(body: JsonObject) -> list[tuple[int, int]]:
     """Step and number of each call; a turn that says nothing of steps had one."""
     found: list[tuple[int, int]] = []
-    for step, told in enumerate(_mappings(body.get("steps")), 1):
+    for step, told in enumerate(objects_in(body.get("steps")), 1):
         count = told.get("calls")
         found += [(step, n + 1) for n in range(count if isinstance(count, int) else 0)]
     return found
@@ -129,10 +129,12 @@ def _money(found: object) -> Decimal | None:
     return usd if usd.is_finite() and usd >= 0 else None
 
 
-def _object(found: object) -> JsonObject:
+def object_in(found: object) -> JsonObject:
+    """A member of an entry that should be an object; an empty one where it is none."""
     return cast("JsonObject", found) if isinstance(found, Mapping) else {}
 
 
-def _mappings(found: object) -> list[JsonObject]:
+def objects_in(found: object) -> list[JsonObject]:
+    """The same of a list of them."""
     listed = cast("list[object]", found) if isinstance(found, list) else []
-    return [_object(one) for one in listed]
+    return [object_in(one) for one in listed]

@@ -44,6 +44,8 @@ COMMANDS = {
     "state": ("state", "See what a persona wants and holds in mind, how that changed; go back."),
     "status": ("status", "Record windows, read the record, verify it."),
     "ledger": ("ledger", "Look at the record, prove and seal it, hand it over."),
+    "cost": ("cost", "Say what calls to models cost, by day, session, route, model or block."),
+    "why": ("why", "Say what the model was told in a recorded turn, what not, and why."),
     "replay": ("replay", "Put a recorded turn together again, and say whether it is the same."),
     "fork": ("fork", "Change one block of a recorded turn, and see what else changes."),
     "guardian": ("guardian", "See the rules for windows, check one, prove a profile."),

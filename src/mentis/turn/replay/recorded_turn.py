@@ -10,6 +10,7 @@ from typing import TypeVar, cast
 
 from mentis.errors import BadInput, LedgerError, NotCanonical, ReplayError, UsageError
 from mentis.ledger.chain import derives, hash_entry
+from mentis.ports.ledger_store import LedgerStore
 from mentis.recall.memory.telling import memory_text
 from mentis.record.agent_record import AgentRecord
 from mentis.record.input_rows import (
@@ -79,13 +80,18 @@ def _steps(entry: Entry) -> list[JsonObject]:
 
 def find_entry(record: AgentRecord, segments: SegmentFolder, index: int) -> Entry:
     """In the store, or in a segment that was moved out of it. It blocks."""
-    entry, count = record.ledger.find(record.agent, index), record.ledger.count(record.agent)
+    return find_stored(record.agent, record.ledger, segments, index)
+
+
+def find_stored(agent: str, ledger: LedgerStore, segments: SegmentFolder, index: int) -> Entry:
+    """The same, of an agent that nobody has opened."""
+    entry, count = ledger.find(agent, index), ledger.count(agent)
     if entry is None and 0 <= index < count:
-        (kept,) = islice(record.ledger.hashes(record.agent, start=index), 1)
+        (kept,) = islice(ledger.hashes(agent, start=index), 1)
         entry = segments.find(index, kept)
     if entry is None:
         raise UsageError(
-            f"there is no entry {index} of `{record.agent}` here",
+            f"there is no entry {index} of `{agent}` here",
             hint=f"it has {count} entries; `mentis ledger show` lists the newest",
         )
     return entry

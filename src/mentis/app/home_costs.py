@@ -1,0 +1,68 @@
+"""The costs of a whole home: of every agent that has a record in it, and of calls of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import ExitStack, closing, contextmanager
+from functools import cache, partial
+from pathlib import Path
+
+from mentis.costs.record_reader import RecordReader, persona_in, record_reader
+from mentis.costs.report import CostQuestion, cost_report
+from mentis.home.database import open_database
+from mentis.home.ledger import agents_here, open_ledger
+from mentis.home.parts import Parts
+from mentis.home.signing import open_sealing
+from mentis.settings.sources import load_settings
+from mentis.stores.files.home import Home, find_home
+from mentis.turn.replay.replay import Replay
+from mentis.values.cost import CostReport
+
+from .agent import Agent
+
+
+def home_costs(
+    path: str | Path,
+    question: CostQuestion,
+    *,
+    persona: str | None = None,
+    parts: Parts | None = None,
+) -> CostReport:
+    """Of all agents, or of one persona. Nothing is asked or written. It blocks."""
+    home, parts = find_home(Path(path)), parts or Parts()
+    if persona is not None:
+        home.pick_persona(persona)
+    with _readers(home, parts) as readers:
+        chosen = [one for one in readers if persona in (None, persona_in(one.agent))]
+        beside = [one for one in readers if one not in chosen]
+        return cost_report(chosen, question, beside=beside)
+
+
+@contextmanager
+def _readers(home: Home, parts: Parts) -> Generator[list[RecordReader]]:
+    settings = load_settings(home.path, parts.variables)
+    if settings.model.ledger.store == "sqlite" and not home.database.exists():
+        yield []  # nothing was recorded yet
+        return
+    with (
+        open_database(home, settings, parts.variables, readonly=True) as database,
+        closing(open_ledger(settings, database, parts.variables)) as ledger,
+        ExitStack() as opened,
+    ):
+
+        @cache
+        def agent_of(persona: str) -> Agent:
+            agent = Agent.open(home.path, persona=persona, parts=parts)
+            opened.callback(agent.close)
+            return agent
+
+        def replay(persona: str, index: int, step: int) -> Replay:
+            return agent_of(persona).replay(index, step=step)
+
+        name = settings.model.name or home.name
+        living = {f"{name}/{one}": partial(replay, one) for one in home.personas()}
+        sealing = open_sealing(home, settings, parts.variables)
+        yield [
+            record_reader(agent, ledger, home, settings, replay=living.get(agent))
+            for agent in agents_here(ledger, settings, home, sealing)
+        ]

@@ -1,0 +1,1 @@
+"""Bills and explanations, from the record alone."""

@@ -1,0 +1,71 @@
+"""One agent's record, as bills and explanations are read from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+from mentis.errors import MentisError
+from mentis.home.checkpoints import CheckpointedLedger
+from mentis.ports.ledger_store import LedgerStore
+from mentis.record.segments import open_segments
+from mentis.record.source import EntrySource, read_still
+from mentis.settings.settings import Settings
+from mentis.stores.files.home import Home
+from mentis.turn.replay.recorded_turn import find_stored
+from mentis.turn.replay.replay import Replay
+from mentis.values.entry import Entry
+from mentis.values.route import Route
+
+# Puts a step of a recorded turn together again, by the index of its entry.
+ReplayTurn: TypeAlias = Callable[[int, int], Replay]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordReader:
+    """`snapshot` is all of it at one moment, `find` one entry. `replay` is None where nobody is
+    here who could put its prompts together again. `routes` are those of today, for prices.
+    """
+
+    agent: str
+    snapshot: Callable[[], AbstractContextManager[EntrySource]]
+    find: Callable[[int], Entry]
+    routes: Sequence[Route]
+    replay: ReplayTurn | None = None
+
+    def rebuild(self, index: int, step: int) -> Replay | MentisError | None:
+        """The replay, or why there is none."""
+        if self.replay is None:
+            return None
+        try:
+            return self.replay(index, step)
+        except MentisError as error:
+            return error
+
+
+def record_reader(
+    agent: str,
+    ledger: LedgerStore,
+    home: Home,
+    settings: Settings,
+    *,
+    replay: ReplayTurn | None,
+) -> RecordReader:
+    """The record of one agent in a store that is open."""
+    store = ledger.inner if isinstance(ledger, CheckpointedLedger) else ledger
+    segments = open_segments(home, settings, persona_in(agent), agent)
+    return RecordReader(
+        agent,
+        partial(read_still, agent, store, segments),
+        partial(find_stored, agent, store, segments),
+        settings.every_route(),
+        replay,
+    )
+
+
+def persona_in(agent: str) -> str:
+    """The second half of an agent's id."""
+    return agent.rpartition("/")[2]

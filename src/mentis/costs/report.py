@@ -1,0 +1,196 @@
+"""The report of costs: sums under names, and the dearest turns with what to do about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+
+from mentis.ask.prices import tariff_of
+from mentis.engines.counters import counter_for
+from mentis.turn.replay.replay import Replay
+from mentis.values.cost import (
+    CallCost,
+    Cost,
+    CostGroup,
+    CostKey,
+    CostReport,
+    PromptPiece,
+    TurnCost,
+    add_costs,
+)
+from mentis.values.reply import Usage
+from mentis.values.words import entries_of, quantity
+
+from .entry_costs import AgentCosts, pricing_on, read_costs
+from .fixes import cheapest_fix
+from .losses import find_loss
+from .pieces import pieces_of, priced_pieces
+from .record_reader import RecordReader
+
+ANSWER = "(answer)"
+UNKNOWN = "(not known)"
+_ORDERED: tuple[CostKey, ...] = ("day",)  # by name; the others by cost
+
+
+@dataclass(frozen=True, slots=True)
+class CostQuestion:
+    """What is asked for: sums `by` what, of entries in which time, and how many dear turns."""
+
+    by: CostKey = "day"
+    since: datetime | None = None
+    until: datetime | None = None
+    dearest: int = 5
+
+    def covers(self, turn: TurnCost) -> bool:
+        time = datetime.fromisoformat(turn.time)
+        after = self.since is None or time >= self.since
+        return after and (self.until is None or time < self.until)
+
+
+def cost_report(
+    readers: Sequence[RecordReader],
+    question: CostQuestion,
+    *,
+    beside: Sequence[RecordReader] = (),
+) -> CostReport:
+    """The costs of these records together; of those `beside`, what these asked for is shown and
+    not counted. Nothing is asked or written. It blocks.
+    """
+    known = {reader.agent: reader for reader in (*readers, *beside)}
+    costs = {agent: _read(reader) for agent, reader in known.items()}
+    own = [costs[reader.agent].turns.values() for reader in readers]
+    turns = [turn for each in own for turn in each if question.covers(turn)]
+    groups = _groups(turns, question.by, known)
+    dearest = sorted(_tree(turns, costs), key=_dearness, reverse=True)[: question.dearest]
+    return CostReport(
+        tuple(reader.agent for reader in readers),
+        question.by,
+        add_costs(turn.cost for turn in turns),
+        tuple(groups),
+        tuple(_explained(one, costs, known) for one in dearest if one.whole.calls),
+        tuple(_notes(turns, costs)),
+    )
+
+
+def _read(reader: RecordReader) -> AgentCosts:
+    with reader.snapshot() as source:
+        return read_costs(reader.agent, source.entries(), pricing_on(reader.routes))
+
+
+def _dearness(turn: TurnCost) -> tuple[Decimal, int]:
+    whole = turn.whole
+    return whole.usd or Decimal(0), whole.tokens - whole.usage.cache_read
+
+
+# Sums
+
+
+def _groups(
+    turns: Sequence[TurnCost], by: CostKey, readers: Mapping[str, RecordReader]
+) -> list[CostGroup]:
+    found: dict[tuple[str, str], list[Cost]] = {}
+    for turn in turns:
+        shares = _blocks(turn, readers[turn.agent]) if by == "block" else _shares(turn, by)
+        for agent, name, cost in shares:
+            found.setdefault((agent, name), []).append(cost)
+    groups = [CostGroup(name, add_costs(costs), agent) for (agent, name), costs in found.items()]
+    if by in _ORDERED:
+        return sorted(groups, key=lambda one: one.name)
+    return sorted(groups, key=lambda one: (-(one.cost.usd or 0), -one.cost.tokens, one.name))
+
+
+def _shares(turn: TurnCost, by: CostKey) -> Iterator[tuple[str, str, Cost]]:
+    names: dict[str, Callable[[CallCost], str]] = {
+        "day": lambda _: turn.time[:10],
+        "session": lambda _: turn.session or f"({turn.kind})",
+        "route": lambda call: call.route,
+        "model": lambda call: call.model,
+        "agent": lambda _: turn.agent,
+        "kind": lambda _: turn.kind,
+    }
+    for call in turn.calls:
+        yield turn.agent if by == "session" else "", names[by](call), call.cost
+
+
+def _blocks(turn: TurnCost, reader: RecordReader) -> Iterator[tuple[str, str, Cost]]:
+    """The first call of a step by its prompt, put together again; of others nobody knows."""
+    for call in turn.calls:
+        rebuilt = reader.rebuild(turn.entry, call.step) if call.number == 1 else None
+        if not isinstance(rebuilt, Replay) or call.planned:
+            yield "", UNKNOWN, call.cost
+            continue
+        pieces, answer = told_pieces(rebuilt, call)
+        rest = replace(call.usage, input=0, cache_read=0, cache_write=0)
+        for piece in pieces:
+            yield "", piece.name, _piece_cost(piece, call)
+        # The call itself is counted once, with its answer.
+        yield "", ANSWER, replace(call.cost, usage=rest, usd=answer)
+
+
+def told_pieces(
+    rebuilt: Replay, call: CallCost | None
+) -> tuple[tuple[PromptPiece, ...], Decimal | None]:
+    """The pieces of a prompt with their shares, and the share of the answer."""
+    route = rebuilt.route
+    usage = None if call is None or call.planned else call.usage
+    pieces = pieces_of(rebuilt.rendering, counter_for(route.model), usage)
+    if call is None or usage is None:
+        return pieces, None
+    return priced_pieces(pieces, call, tariff_of(route, usage))
+
+
+def _piece_cost(piece: PromptPiece, call: CallCost) -> Cost:
+    written = min(piece.written, call.usage.cache_write)
+    usage = Usage(piece.tokens, cache_read=piece.cached, cache_write=written)
+    return Cost(0, usage, piece.usd)
+
+
+# The dearest
+
+
+def _tree(turns: Sequence[TurnCost], costs: Mapping[str, AgentCosts]) -> list[TurnCost]:
+    """Turns that others asked for, under those; each stands once."""
+    inner = {one for turn in turns for one in costs[turn.agent].asked.get(turn.entry, ())}
+    roots = [turn for turn in turns if (turn.agent, turn.entry) not in inner]
+    return [_with_inner(turn, costs, frozenset()) for turn in roots]
+
+
+def _with_inner(
+    turn: TurnCost, costs: Mapping[str, AgentCosts], above: frozenset[tuple[str, int]]
+) -> TurnCost:
+    above = above | {(turn.agent, turn.entry)}
+    found: list[TurnCost] = []
+    for agent, index in costs[turn.agent].asked.get(turn.entry, ()):
+        asked = costs[agent].turns.get(index) if agent in costs else None
+        if asked is None:
+            found.append(TurnCost(agent, index, "", "", "turn", (), elsewhere=True))
+        elif (agent, index) not in above:
+            found.append(_with_inner(asked, costs, above))
+    return replace(turn, inner=tuple(found)) if found else turn
+
+
+def _explained(
+    turn: TurnCost, costs: Mapping[str, AgentCosts], readers: Mapping[str, RecordReader]
+) -> TurnCost:
+    """With its greatest loss, and what to do."""
+    reader, before = readers[turn.agent], costs[turn.agent].before
+    steps = [(turn.entry, call.step) for call in turn.calls if call.number == 1]
+    losses = (find_loss(reader, place, before.get(place)) for place in steps)
+    found = sorted((one for one in losses if one is not None), key=lambda one: -one.tokens)
+    loss = found[0] if found else None
+    return replace(turn, loss=loss, fix=cheapest_fix(turn, loss, reader.routes))
+
+
+def _notes(turns: Iterable[TurnCost], costs: Mapping[str, AgentCosts]) -> Iterator[str]:
+    calls = [call for turn in turns for call in turn.calls]
+    if planned := sum(call.planned for call in calls):
+        yield (
+            f"{quantity(planned, 'call')} reported no usage: the most that they may have come to"
+            " is counted"
+        )
+    unknown = {call.price: None for call in calls if call.usd is None}
+    yield from (f"unknown price: {told}" for told in unknown)
+    if emptied := sum(read.emptied for read in costs.values()):
+        yield f"{entries_of(emptied)} were erased: what they used is not known"

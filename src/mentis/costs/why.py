@@ -1,0 +1,141 @@
+"""Why a turn came out as it did: what its model was told, what not, and what had changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from mentis.ask.recorded_calls import calls_in, object_in, objects_in
+from mentis.errors import MentisError, UsageError
+from mentis.turn.replay.replay import Replay
+from mentis.values.cost import CacheLoss, OmittedPiece, TurnExplanation
+from mentis.values.entry import Entry
+from mentis.values.trace import Trace
+
+from .entry_costs import AgentCosts, Place, pricing_on, read_costs, turn_cost
+from .fixes import cheapest_fix
+from .losses import find_change, find_loss
+from .record_reader import RecordReader
+from .report import told_pieces
+
+
+def last_turn(reader: RecordReader) -> int:
+    """The index of the newest entry in which a model was asked."""
+    found: int | None = None
+    with reader.snapshot() as source:
+        for entry in source.entries():
+            if next(calls_in(entry), None) is not None:
+                found = entry.index
+    if found is None:
+        raise UsageError(
+            f"{reader.agent} has asked no model yet", hint='say something: mentis chat "Hello"'
+        )
+    return found
+
+
+def explain_turn(reader: RecordReader, index: int, step: int = 1) -> TurnExplanation:
+    """One call of a recorded turn, from its entry and its replay. It blocks."""
+    entry = reader.find(index)
+    turn = turn_cost(entry, pricing_on(reader.routes))
+    steps = max((call.step for call in turn.calls), default=1)
+    if not turn.calls and "turn" not in entry.fields:
+        raise UsageError(
+            f"entry {index} is a `{entry.kind}`: no model was asked in it",
+            hint="`mentis cost` lists the turns that cost most; `mentis ledger show` all entries",
+        )
+    if step > steps:
+        raise UsageError(f"entry {index} has no step {step}", hint=f"it has {steps}, from 1 on")
+    call = next((one for one in turn.calls if (one.step, one.number) == (step, 1)), None)
+    made = TurnExplanation(turn, step, steps, call, notes=tuple(_entry_notes(entry)))
+    place, before = (index, step), _before(reader, index).get((index, step))
+    loss = None if call is None else find_loss(reader, place, before)
+    made = replace(made, before=before, loss=loss, changed=_change(reader, place, before))
+    made = replace(made, fix=cheapest_fix(turn, loss, reader.routes))
+    rebuilt = reader.rebuild(index, step)
+    if not isinstance(rebuilt, Replay):
+        why = rebuilt.message if isinstance(rebuilt, MentisError) else "nobody here can replay it"
+        return replace(made, omitted=tuple(_told_omitted(entry)), notes=(*made.notes, why))
+    pieces, answer = told_pieces(rebuilt, call)
+    return replace(
+        made,
+        rebuilt=True,
+        identical=rebuilt.identical,
+        pieces=pieces,
+        answer_usd=answer,
+        omitted=tuple(_omitted(rebuilt)),
+        notes=(*made.notes, *_replay_notes(rebuilt)),
+    )
+
+
+def _before(reader: RecordReader, index: int) -> Mapping[Place, Place]:
+    """For each step the one before it, in the record up to this entry."""
+    with reader.snapshot() as source:
+        until = _until(source.entries(), index)
+        read: AgentCosts = read_costs(reader.agent, until, pricing_on(()))
+    return read.before
+
+
+def _until(entries: Iterator[Entry], index: int) -> Iterator[Entry]:
+    for entry in entries:
+        yield entry
+        if entry.index >= index:
+            return
+
+
+def _change(reader: RecordReader, place: Place, before: Place | None) -> CacheLoss | None:
+    return None if before is None else find_change(reader, place, before)
+
+
+def _replay_notes(rebuilt: Replay) -> Iterator[str]:
+    if not rebuilt.identical:
+        yield "what is shown is not, to the byte, what was sent then"
+    yield from rebuilt.notes
+
+
+def _omitted(rebuilt: Replay) -> Iterator[OmittedPiece]:
+    """What matters most comes first: what had no room, what was kept out, what stepped down."""
+    trace = rebuilt.composed.trace
+    for cut in trace.cuts:
+        yield OmittedPiece("cut", cut.what, cut.reason, cut.tokens)
+    if trace.filtered:
+        yield OmittedPiece("screened", f"memories: {trace.filtered}", "screening kept them out")
+    for step in trace.degraded:
+        yield OmittedPiece("degraded", step.part, step.reason)
+    for loss in rebuilt.rendering.losses:
+        yield OmittedPiece("lost", loss.code, loss.message)
+    for one in trace.unresolved:
+        yield OmittedPiece("unresolved", f"{{{{{one.placeholder}}}}} in {one.block}", one.policy)
+    for one in rebuilt.composed.candidates:
+        if not one.chosen:
+            yield OmittedPiece("tool", f"{one.kind} {one.name}", one.reason)
+    yield from _skipped_blocks(trace)
+
+
+def _skipped_blocks(trace: Trace) -> Iterator[OmittedPiece]:
+    for block in trace.blocks:
+        if not block.included and not block.elsewhere:
+            yield OmittedPiece("block", block.block, block.reason)
+
+
+def _told_omitted(entry: Entry) -> Iterator[OmittedPiece]:
+    """As far as the entry itself says it: a tick does."""
+    tick = object_in(entry.body.get("tick"))
+    for one in objects_in(tick.get("left_out")):
+        what = one.get("what") or one.get("section") or one.get("part")
+        yield OmittedPiece("cut", str(what or "a part"), str(one.get("reason", "")))
+    for one in objects_in(tick.get("degraded")):
+        yield OmittedPiece("degraded", str(one.get("part", "")), str(one.get("reason", "")))
+
+
+def _entry_notes(entry: Entry) -> Iterator[str]:
+    """Routes that did not answer, corrections, and how the turn ended where that is not plain."""
+    for passed in objects_in(object_in(entry.body.get("route")).get("after")):
+        yield f"route {passed.get('route')} did not answer: {passed.get('message')}"
+    corrected = sum(call.number > 1 for call in calls_in(entry))
+    if corrected:
+        yield f"its answers were corrected or asked for again {corrected} times"
+    turn = object_in(entry.body.get("turn"))
+    if turn.get("failure"):
+        yield f"it failed: {turn['failure']}"
+    if caller := object_in(turn.get("caller")):
+        yield f"{caller.get('agent')} asked for it, session {caller.get('session')}"

@@ -1,0 +1,96 @@
+"""`mentis cost`."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import get_args
+
+import click
+
+from mentis.values.cost import CostKey
+
+from .options import home_option, home_path, persona_option
+from .output import emit_json, json_option
+
+_AGO = re.compile(r"(\d{1,6})([hdw])")
+_HOURS = {"h": 1, "d": 24, "w": 168}
+
+
+class Moment(click.ParamType[datetime]):
+    """A day, a time, or how long ago; `end`: a day means all of it."""
+
+    name = "when"
+
+    def __init__(self, *, end: bool = False) -> None:
+        self._end = end
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        text = str(value)
+        if found := _AGO.fullmatch(text):
+            return datetime.now(UTC) - timedelta(hours=int(found[1]) * _HOURS[found[2]])
+        try:
+            when = datetime.fromisoformat(text)
+        except ValueError:
+            self.fail(f"{text!r} is no day (2026-10-04), time or span (7d, 12h, 2w)", param, ctx)
+        when = when if when.tzinfo else when.replace(tzinfo=UTC)
+        whole = self._end and len(text) <= len("2026-10-04")
+        return when + timedelta(days=1) if whole else when
+
+
+@click.command(epilog="For example: mentis cost --since 7d; mentis cost --by session --json")
+@click.option(
+    "--by",
+    type=click.Choice(get_args(CostKey)),
+    default="day",
+    show_default=True,
+    help="What to sum up by; `block` puts every prompt together again.",
+)
+@click.option("--since", type=Moment(), metavar="WHEN", help="From then on: 2026-10-04, 7d, 12h.")
+@click.option("--until", type=Moment(end=True), metavar="WHEN", help="Up to then; a day is whole.")
+@click.option(
+    "--top",
+    type=click.IntRange(0, 1000),
+    default=5,
+    show_default=True,
+    help="How many of the dearest turns.",
+)
+@click.option("--csv", "as_csv", is_flag=True, help="Print the sums as CSV.")
+@persona_option
+@home_option
+@json_option
+def cost(
+    *,
+    by: CostKey,
+    since: datetime | None,
+    until: datetime | None,
+    top: int,
+    as_csv: bool,
+    persona: str | None,
+    as_json: bool,
+) -> None:
+    """Say what calls to models cost, and why.
+
+    Every call counts: all steps of turns, corrections, routes that failed, ticks, beats, titles,
+    summaries, `mentis call` and `mentis routes check --live`. Tokens are what providers reported;
+    prices are list prices, or `unknown price`. Of the dearest turns it says from which byte on the
+    cache did not help, and the cheapest thing to do about that. Days are those of UTC. Nothing is
+    sent. Without --persona, the whole home counts.
+    """
+    from mentis.app.home_costs import home_costs
+    from mentis.costs.report import CostQuestion
+
+    from .cost_show import emit_csv, report_data, show_report
+
+    if as_csv and as_json:
+        raise click.UsageError("--csv or --json, not both")
+    question = CostQuestion(by, since, until, 0 if as_csv else top)
+    report = home_costs(home_path(), question, persona=persona)
+    if as_json:
+        emit_json(report_data(report))
+    elif as_csv:
+        emit_csv(report)
+    else:
+        show_report(report)

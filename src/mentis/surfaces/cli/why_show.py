@@ -1,0 +1,218 @@
+"""The explanation of a turn, on one screen and as JSON."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from mentis.values.trust import least_trusted
+from mentis.values.words import quantity
+
+from .cost_show import (
+    call_data,
+    change_text,
+    cost_text,
+    loss_data,
+    loss_line,
+    money,
+    turn_data,
+)
+from .output import emit, say
+from .shown import safe
+
+if TYPE_CHECKING:
+    from mentis.values.cost import OmittedPiece, PromptPiece, TurnExplanation
+
+_HEADS = ("what it was told", "trust", "tokens", "price", "share", "cache")
+_MOST_TALK = 2  # groups of one kind that are told one by one
+_MOST_NAMES = 12
+_NOT_GIVEN = "what they need was not given (--json says what)"
+_WORDS = {
+    "cut": "cut",
+    "screened": "screened",
+    "degraded": "without",
+    "lost": "not sent",
+    "unresolved": "unresolved",
+}
+
+
+def show_explanation(found: TurnExplanation) -> None:
+    emit("\n".join(_folded(_headline(found))))
+    if found.pieces:
+        emit("\n".join(["", *_table(found)]))
+    for title, lines in (
+        ("left out", list(_omitted(found.omitted))),
+        ("since the call before", list(_changes(found))),
+    ):
+        if lines:
+            emit("\n".join(["", title, *(part for line in lines for part in _folded(line, 2))]))
+    for note in found.notes:
+        say(note)
+
+
+def _headline(found: TurnExplanation) -> str:
+    turn, call = found.turn, found.call
+    words = [f"entry {turn.entry}, {turn.kind}"]
+    words += [f"session {safe(turn.session)}"] if turn.session else []
+    words += [turn.time[:16].replace("T", " ")]
+    words += [f"step {found.step} of {found.steps}"] if found.steps > 1 else []
+    if call is not None:
+        usage = call.usage
+        words += [f"{call.model} on {call.route}" if call.model else f"route {call.route}"]
+        tokens = f"{usage.input:,} tokens in ({usage.cache_read:,} cached), {usage.output:,} out"
+        words += [f"{'at most ' if call.planned else ''}{tokens}", cost_text(call.cost)]
+    if found.rebuilt:
+        words += ["byte-identical" if found.identical else "not byte-identical"]
+    return ", ".join(words)
+
+
+def _table(found: TurnExplanation) -> Iterator[str]:
+    rows = [_row(name, pieces, found) for name, pieces in _gathered(found.pieces)]
+    if found.call is not None and not found.call.planned:
+        cells = _shares(found.answer_usd, found)
+        rows.append(("(answer)", "self", f"{found.call.usage.output:,}", *cells, ""))
+    lines = [_HEADS, *rows]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(_HEADS))]
+    room = shutil.get_terminal_size().columns - sum(widths[1:]) - 2 * (len(_HEADS) - 1)
+    widths[0] = min(widths[0], max(room, 12))
+    for number, line in enumerate(lines):
+        if number == 1:
+            yield "-" * (sum(widths) + 2 * (len(_HEADS) - 1))
+        name = line[0]
+        name = name if len(name) <= widths[0] else f"{name[: widths[0] - 3]}..."
+        right = (cell.rjust(width) for cell, width in zip(line[2:5], widths[2:5], strict=True))
+        cells = (name.ljust(widths[0]), line[1].ljust(widths[1]), *right, line[5])
+        yield "  ".join(cells).rstrip()
+
+
+def _gathered(pieces: Sequence[PromptPiece]) -> Iterator[tuple[str, list[PromptPiece]]]:
+    """Many tools in a row are one line, so that all has room on one screen."""
+    found: list[tuple[str, list[PromptPiece]]] = []
+    for piece in pieces:
+        kind = "tools" if piece.name.startswith("tool ") else piece.name
+        if found and found[-1][0] == kind:
+            found[-1][1].append(piece)
+        else:
+            found.append((kind, [piece]))
+    for kind, members in found:
+        tools = kind == "tools" and len(members) > _MOST_TALK
+        if kind == "tools" and not tools:
+            yield from ((one.name, [one]) for one in members)
+        else:
+            yield f"{quantity(len(members), 'tool')}" if tools else kind, members
+
+
+def _row(name: str, pieces: Sequence[PromptPiece], found: TurnExplanation) -> tuple[str, ...]:
+    tokens = sum(piece.tokens for piece in pieces)
+    cached, written = sum(p.cached for p in pieces), sum(p.written for p in pieces)
+    paid = [piece.usd for piece in pieces if piece.usd is not None]
+    usd = sum(paid, Decimal(0)) if paid else None
+    trust = least_trusted(piece.trust for piece in pieces)
+    state = _state(tokens, cached, written, reported=_reported(found))
+    return safe(name), trust.value, f"{tokens:,}", *_shares(usd, found), state
+
+
+def _reported(found: TurnExplanation) -> bool:
+    return found.call is not None and not found.call.planned
+
+
+def _shares(usd: Decimal | None, found: TurnExplanation) -> tuple[str, str]:
+    whole = found.call.usd if found.call is not None else None
+    if usd is None or whole is None:
+        return "?", ""
+    return money(usd), f"{100 * usd / whole:.0f} %" if whole else ""
+
+
+def _state(tokens: int, cached: int, written: int, *, reported: bool) -> str:
+    if not reported:
+        return "not reported"
+    if not tokens:
+        return ""
+    if cached >= tokens:
+        return "cached"
+    if cached:
+        return f"cached {100 * cached // tokens} %"
+    if written >= tokens:
+        return "written"
+    return f"written {100 * written // tokens} %" if written else "new"
+
+
+def _omitted(pieces: Sequence[OmittedPiece]) -> Iterator[str]:
+    """Blocks and tools that share a reason stand in one line."""
+    together: dict[tuple[str, str], list[str]] = {}
+    for piece in pieces:
+        if piece.kind in ("block", "tool"):
+            reason = _NOT_GIVEN if piece.reason.endswith("given") else piece.reason
+            together.setdefault((piece.kind, reason), []).append(piece.name)
+            continue
+        tokens = f" ({piece.tokens:,} tokens)" if piece.tokens else ""
+        yield safe(f"{_WORDS[piece.kind]} {piece.name}{tokens}: {piece.reason}")
+    for (_, reason), names in together.items():
+        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+        yield safe(f"{', '.join(names[:_MOST_NAMES])}{more}: {reason}")
+
+
+def _changes(found: TurnExplanation) -> Iterator[str]:
+    if found.before is not None:
+        entry, step = found.before
+        where = f"entry {entry}" + (f", step {step}" if step > 1 else "")
+        if found.changed is not None:
+            yield f"compared with {where}: the first difference is {change_text(found.changed)}"
+        elif found.rebuilt:
+            yield f"compared with {where}: which cannot be put together again, or is the same"
+        else:
+            yield f"the call before is {where}"
+    if found.loss is not None:
+        yield loss_line(found.loss)
+    elif found.before is not None and _reported(found):
+        yield "the cache gave what was sent before"
+    if found.fix and found.loss is not None:
+        yield f"cheapest fix: {found.fix}"
+
+
+def _folded(text: str, indent: int = 0) -> Iterator[str]:
+    width = max(40, shutil.get_terminal_size().columns)
+    before = " " * indent
+    yield from textwrap.wrap(
+        text,
+        width,
+        initial_indent=before,
+        subsequent_indent=before + "  ",
+        break_on_hyphens=False,
+    )
+
+
+def explanation_data(found: TurnExplanation) -> dict[str, object]:
+    return {
+        **turn_data(found.turn),
+        "step": found.step,
+        "steps": found.steps,
+        "call": None if found.call is None else call_data(found.call),
+        "rebuilt": found.rebuilt,
+        "identical": found.identical,
+        "pieces": [
+            {
+                "name": one.name,
+                "pointer": one.pointer,
+                "trust": one.trust.value,
+                "tokens": one.tokens,
+                "cached": one.cached,
+                "written": one.written,
+                "usd": None if one.usd is None else format(one.usd, "f"),
+            }
+            for one in found.pieces
+        ],
+        "answer_usd": None if found.answer_usd is None else format(found.answer_usd, "f"),
+        "omitted": [
+            {"kind": one.kind, "name": one.name, "reason": one.reason, "tokens": one.tokens}
+            for one in found.omitted
+        ],
+        "before": None if found.before is None else list(found.before),
+        "changed": loss_data(found.changed),
+        "loss": loss_data(found.loss),
+        "fix": found.fix,
+        "notes": list(found.notes),
+    }
