@@ -71,6 +71,7 @@ def test_the_contracts_hold(copy: Path) -> None:
         ("talk/planted.py", "import mentis.tick", LAYERS),
         ("tick/planted.py", "import mentis.assemble", LAYERS),
         ("assemble/planted.py", "import mentis.talk", LAYERS),
+        ("costs/planted.py", "import mentis.talk", LAYERS),
         ("loop/planted.py", "import mentis.app", LAYERS),
         ("app/planted.py", "import mentis.surfaces", LAYERS),
         ("render/planted.py", "import mentis.compose", LAYERS),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -122,11 +122,11 @@ def _blocks(turn: TurnCost, reader: RecordReader) -> Iterator[tuple[str, str, Co
             yield "", UNKNOWN, call.cost
             continue
         pieces, answer = told_pieces(rebuilt, call)
-        rest = replace(call.usage, input=0, cache_read=0, cache_write=0)
-        for piece in pieces:
-            yield "", piece.name, _piece_cost(piece, call)
+        shares = [Usage(p.tokens, cache_read=p.cached, cache_write=p.written) for p in pieces]
+        for piece, usage in zip(pieces, shares, strict=True):
+            yield "", piece.name, Cost(0, usage, piece.usd)
         # The call itself is counted once, with its answer.
-        yield "", ANSWER, replace(call.cost, usage=rest, usd=answer)
+        yield "", ANSWER, replace(call.cost, usage=_without(call.usage, shares), usd=answer)
 
 
 def told_pieces(
@@ -141,10 +141,12 @@ def told_pieces(
     return priced_pieces(pieces, call, tariff_of(route, usage))
 
 
-def _piece_cost(piece: PromptPiece, call: CallCost) -> Cost:
-    written = min(piece.written, call.usage.cache_write)
-    usage = Usage(piece.tokens, cache_read=piece.cached, cache_write=written)
-    return Cost(0, usage, piece.usd)
+def _without(usage: Usage, shares: Sequence[Usage]) -> Usage:
+    rest = (
+        getattr(usage, each.name) - sum(getattr(one, each.name) for one in shares)
+        for each in fields(Usage)
+    )
+    return Usage(*rest)
 
 
 # The dearest
@@ -193,4 +195,4 @@ def _notes(turns: Iterable[TurnCost], costs: Mapping[str, AgentCosts]) -> Iterat
     unknown = {call.price: None for call in calls if call.usd is None}
     yield from (f"unknown price: {told}" for told in unknown)
     if emptied := sum(read.emptied for read in costs.values()):
-        yield f"{entries_of(emptied)} were erased: what they used is not known"
+        yield f"of {entries_of(emptied)} it is not known what it used: that was erased"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 UNKNOWN = "unknown price"
 _HEADS = ("calls", "in", "cached", "written", "out", "reasoning", "cost")
 _LEAST_BAR, _MOST_BAR = 8, 40
+_MOST_BARS = 14  # the last days, or the dearest of what else there is
 _MOST_NAME = 28
 
 
@@ -33,7 +34,8 @@ def show_report(report: CostReport) -> None:
         rows = [(_name(group, several=several), group.cost) for group in report.groups]
         emit("\n".join(_table(report.by, rows, report.total)))
         if len(rows) > 1:
-            emit("\n".join(["", *_chart(rows)]))
+            drawn = rows[-_MOST_BARS:] if report.by == "day" else rows[:_MOST_BARS]
+            emit("\n".join(["", *_chart(drawn)]))
         if report.turns:
             emit("\n".join(["", "the dearest turns", *_turns(report.turns)]))
     for note in report.notes:
@@ -76,7 +78,11 @@ def _table(by: str, rows: Sequence[tuple[str, Cost]], total: Cost) -> Iterator[s
 def _cells(cost: Cost) -> tuple[str, ...]:
     usage = cost.usage
     counts = (usage.input, usage.cache_read, usage.cache_write, usage.output, usage.reasoning)
-    return (f"{cost.calls:,}", *(f"{count:,}" for count in counts), cost_text(cost))
+    return (
+        f"{cost.calls:,}" if cost.calls else "-",
+        *(f"{count:,}" for count in counts),
+        cost_text(cost),
+    )
 
 
 def _chart(rows: Sequence[tuple[str, Cost]]) -> Iterator[str]:
@@ -172,13 +178,17 @@ def usage_data(usage: Usage) -> dict[str, int]:
     }
 
 
+def usd_data(usd: Decimal | None) -> str | None:
+    """A decimal number as text, because JSON's numbers are no money; None where it is not known."""
+    return None if usd is None else format(usd.normalize(), "f")
+
+
 def cost_data(cost: Cost) -> dict[str, object]:
-    """`usd` is a decimal number as text, or null where no price is known."""
-    known = cost.usd is not None and not (cost.unpriced and cost.unpriced == cost.calls)
+    known = not (cost.unpriced and cost.unpriced == cost.calls)
     return {
         "calls": cost.calls,
         **usage_data(cost.usage),
-        "usd": format(cost.usd, "f") if known and cost.usd is not None else None,
+        "usd": usd_data(cost.usd if known else None),
         "unpriced": cost.unpriced,
         "free": cost.free,
         "planned": cost.planned,
@@ -196,7 +206,7 @@ def loss_data(loss: CacheLoss | None) -> dict[str, object] | None:
         "byte": loss.byte if loss.byte >= 0 else None,
         "exact": loss.exact,
         "tokens": loss.tokens,
-        "usd": None if loss.usd is None else format(loss.usd, "f"),
+        "usd": usd_data(loss.usd),
         "reason": loss.reason,
     }
 
@@ -210,7 +220,7 @@ def call_data(call: CallCost) -> dict[str, object]:
         "stage": call.stage,
         "planned": call.planned,
         **usage_data(call.usage),
-        "usd": None if call.usd is None else format(call.usd, "f"),
+        "usd": usd_data(call.usd),
         "price": call.price,
     }
 

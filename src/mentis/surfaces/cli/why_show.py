@@ -19,6 +19,7 @@ from .cost_show import (
     loss_line,
     money,
     turn_data,
+    usd_data,
 )
 from .output import emit, say
 from .shown import safe
@@ -201,11 +202,11 @@ def explanation_data(found: TurnExplanation) -> dict[str, object]:
                 "tokens": one.tokens,
                 "cached": one.cached,
                 "written": one.written,
-                "usd": None if one.usd is None else format(one.usd, "f"),
+                "usd": usd_data(one.usd),
             }
             for one in found.pieces
         ],
-        "answer_usd": None if found.answer_usd is None else format(found.answer_usd, "f"),
+        "answer_usd": usd_data(found.answer_usd),
         "omitted": [
             {"kind": one.kind, "name": one.name, "reason": one.reason, "tokens": one.tokens}
             for one in found.omitted

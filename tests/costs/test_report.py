@@ -1,0 +1,140 @@
+"""Sums over a record are the same whatever they are sorted by."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
+from typing import cast, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mentis.ask.recorded_calls import calls_in
+from mentis.costs.record_reader import RecordReader
+from mentis.costs.report import CostQuestion, cost_report
+from mentis.record.source import EntrySource
+from mentis.values.cost import Cost, CostKey, add_costs
+from mentis.values.entry import Entry
+from mentis.values.route import Route
+
+PRICED = Route("default", "openai", "m", facts={"input_price": 3, "output_price": 7})
+TOKENS = st.integers(0, 5000)
+USAGE = st.fixed_dictionaries(
+    {
+        "input": TOKENS,
+        "output": TOKENS,
+        "cache_read": TOKENS,
+        "cache_write": TOKENS,
+        "reasoning": TOKENS,
+    }
+)
+ROUTE = st.sampled_from(
+    [
+        {"name": "default", "backend": "openai", "model": "m"},
+        {"name": "dear", "backend": "openai", "model": "nobody-knows-its-price"},
+        {"name": "script", "backend": "scripted", "model": "s"},
+    ]
+)
+Body = dict[str, object]
+SESSION = st.sampled_from(["main", "other"])
+
+
+@st.composite
+def call_bodies(draw: st.DrawFn) -> Body:
+    return {"route": draw(ROUTE), draw(st.sampled_from(["usage", "planned"])): draw(USAGE)}
+
+
+CALLS = st.lists(call_bodies(), min_size=1, max_size=4)
+
+
+@st.composite
+def drafts(draw: st.DrawFn) -> tuple[str, Body]:
+    """A turn with one call or several, with calls that nobody answered, a tick, or a lone call."""
+    match draw(st.sampled_from(["turn", "several", "tick", "call"])):
+        case "turn":
+            return "turn", {"turn": {"session": draw(SESSION)}, **draw(call_bodies())}
+        case "several":
+            turn = {"session": draw(SESSION), "inner": "title"}
+            return "turn", {"turn": turn, "calls": draw(CALLS), "unanswered": draw(CALLS)}
+        case "tick":
+            return "turn", {"tick": {}, "calls": draw(CALLS)}
+        case _:
+            return "call", {"call": {"what": "call"}, **draw(call_bodies())}
+
+
+DRAFTS = st.lists(drafts(), max_size=12)
+
+
+class Source:
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self._entries = entries
+
+    def entries(self) -> Iterator[Entry]:
+        return iter(self._entries)
+
+
+def reader_of(agent: str, entries: Sequence[Entry]) -> RecordReader:
+    @contextmanager
+    def snapshot() -> Generator[EntrySource]:
+        yield cast("EntrySource", Source(entries))
+
+    return RecordReader(agent, snapshot, entries.__getitem__, (PRICED,))
+
+
+def record(agent: str, told: Sequence[tuple[str, Body]]) -> list[Entry]:
+    return [
+        Entry(
+            agent,
+            index,
+            f"2026-03-{1 + index % 3:02}T12:00:00.000000Z",
+            "runtime",
+            kind,
+            None,
+            None,
+            dict.fromkeys(body, "0"),
+            "",
+            body=body,
+        )
+        for index, (kind, body) in enumerate(told)
+    ]
+
+
+@given(DRAFTS, DRAFTS)
+def test_every_way_to_sum_up_comes_to_the_sum_over_the_entries(
+    own: list[tuple[str, Body]], others: list[tuple[str, Body]]
+) -> None:
+    records = {name: record(name, told) for name, told in (("h/ada", own), ("h/bob", others))}
+    readers = [reader_of(name, entries) for name, entries in records.items()]
+    calls = [call for entries in records.values() for one in entries for call in calls_in(one)]
+    for by in cast("tuple[CostKey, ...]", get_args(CostKey)):
+        report = cost_report(readers, CostQuestion(by, dearest=3))
+        summed = add_costs(group.cost for group in report.groups)
+        assert (summed.calls, summed.usage) == (report.total.calls, report.total.usage)
+        assert (summed.usd or 0) == (report.total.usd or 0)
+        assert (summed.unpriced, summed.planned) == (report.total.unpriced, report.total.planned)
+        assert report.total.calls == len(calls)
+        assert report.total.usage.input == sum(call.usage.input for call in calls)
+        assert report.total.usage.output == sum(call.usage.output for call in calls)
+        assert report.total.unpriced == sum(call.route == "dear" for call in calls)
+
+
+def test_a_sum_of_nothing_costs_nothing_and_a_sum_of_unknowns_is_unknown() -> None:
+    assert add_costs(()) == Cost()
+    unknown = Cost(1, usd=None, unpriced=1)
+    assert add_costs((unknown, unknown)).usd is None
+    assert add_costs((unknown, Cost(1, usd=Decimal(2)))).usd == 2
+
+
+@pytest.mark.parametrize("odd", [{"usd": "NaN"}, {"usd": -1}, {"usd": "much"}, {}, "free", None])
+def test_a_price_in_an_entry_that_is_none_is_worked_out_anew(odd: object) -> None:
+    used = {"input": 1_000_000, "output": 0}
+    place = {"name": "default", "backend": "openai", "model": "m"}
+    body: Body = {"call": {}, "route": place, "usage": used, "price": odd}
+    told: Body = {**body, "price": {"usd": "0.25"}}
+    paid = [
+        cost_report([reader_of("h/calls", record("h/calls", [("call", one)]))], CostQuestion())
+        for one in (body, told)
+    ]
+    assert [one.total.usd for one in paid] == [3, Decimal("0.25")]
