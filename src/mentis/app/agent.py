@@ -38,7 +38,7 @@ from mentis.codec.request_check import check_request
 from mentis.compose.compose import Composition
 from mentis.costs.record_reader import RecordReader, ReplayTurn, record_reader
 from mentis.costs.report import CostQuestion, cost_report
-from mentis.costs.why import explain_turn, last_turn
+from mentis.costs.why import explain_turn
 from mentis.errors import BadInput, MentisError, StoreLocked, UsageError
 from mentis.home.events import OnEvent
 from mentis.home.parts import Parts
@@ -387,8 +387,7 @@ class Agent:
         """What the model was told in a recorded turn (the last one, unless an entry is named) and
         step, with trust, tokens, price and cache; what was left out; what had changed. Offline.
         """
-        reader = self._reader(self.id, self._replay_step)
-        return explain_turn(reader, last_turn(reader) if index is None else index, step)
+        return explain_turn(self._reader(self.id, self._replay_step), index, step)
 
     def _replay_step(self, index: int, step: int) -> Replay:
         return self.replay(index, step=step)

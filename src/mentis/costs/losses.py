@@ -21,7 +21,8 @@ from mentis.values.route import Route
 from .entry_costs import Place
 from .record_reader import RecordReader
 
-_SLACK, _SHARE = 128, 0.1  # tokens that may be missing without a word
+# Tokens that may be missing without a word: providers keep whole blocks, and counts are estimates.
+_SLACK, _SHARE = 128, 0.1
 _REGIONS = {"tools": "the tools", "stable": "the lasting part", "session": "the session's part"}
 _MILLION = 1_000_000
 
@@ -56,15 +57,16 @@ def find_loss(reader: RecordReader, place: Place, before: Place | None) -> Cache
         return None
     route = route_of(now.call, reader.routes)
     earlier = None if before is None else _sighting(reader, before)
-    if before is None or earlier is None:
-        return CacheLoss("first", place[1], reason="nothing was sent there before it")
     read = now.call.usage.cache_read
+    if before is None or earlier is None:
+        nothing = "nothing was sent there before it in this session"
+        return None if read else CacheLoss("first", place[1], reason=nothing)
     if not route.caching or (abilities(route).cache == "none" and not read):
         off = "routes." + route.name + ".caching is off" if not route.caching else ""
         why = off or f"nothing is known of a cache for {route.model}"
         return CacheLoss("off", place[1], reason=why)
     lost = earlier.sent - read
-    if lost <= max(_SLACK, earlier.sent * _SHARE):
+    if lost <= max(earlier.sent * _SHARE, min(_SLACK, earlier.sent / 2)):
         return None
     found = find_change(reader, place, before) or _changed_part(now, earlier)
     if found is None or not _breaks(found, earlier):
@@ -139,9 +141,10 @@ def _unchanged(now: _Sighting, earlier: _Sighting, route: Route) -> CacheLoss:
         return CacheLoss("short", step, reason=why)
     if why and lifetime(last.ttl):
         return CacheLoss("expired", step, reason=why)
-    return CacheLoss(
-        "dropped", step, reason=why or "what was sent before is the same, and was not found"
-    )
+    gone = "what was sent before is the same, and was not found"
+    if able.cache_here:
+        gone = "its cache ends with the process, or held something else by then"
+    return CacheLoss("dropped", step, reason=why or gone)
 
 
 def _extra(lost: int, call: RecordedCall, route: Route) -> Decimal | None:

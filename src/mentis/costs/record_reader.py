@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import TypeAlias
 
 from mentis.errors import MentisError
@@ -22,6 +22,7 @@ from mentis.values.route import Route
 
 # Puts a step of a recorded turn together again, by the index of its entry.
 ReplayTurn: TypeAlias = Callable[[int, int], Replay]
+_REPLAYS = 4  # each is looked at more than once: by itself, and as the one before another
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def record_reader(
         partial(read_still, agent, store, segments),
         partial(find_stored, agent, store, segments),
         settings.every_route(),
-        replay,
+        None if replay is None else lru_cache(_REPLAYS)(replay),
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import takewhile
 
-from mentis.ask.recorded_calls import calls_in, object_in, objects_in
+from mentis.ask.recorded_calls import RecordedCall, calls_in, object_in, objects_in
 from mentis.errors import MentisError, UsageError
 from mentis.turn.replay.replay import Replay
-from mentis.values.cost import CacheLoss, OmittedPiece, TurnExplanation
+from mentis.values.cost import CacheLoss, CallCost, OmittedPiece, TurnExplanation
 from mentis.values.entry import Entry
 from mentis.values.trace import Trace
 
@@ -19,22 +20,16 @@ from .record_reader import RecordReader
 from .report import told_pieces
 
 
-def last_turn(reader: RecordReader) -> int:
-    """The index of the newest entry in which a model was asked."""
-    found: int | None = None
-    with reader.snapshot() as source:
-        for entry in source.entries():
-            if next(calls_in(entry), None) is not None:
-                found = entry.index
-    if found is None:
+def explain_turn(reader: RecordReader, index: int | None, step: int = 1) -> TurnExplanation:
+    """One call of a recorded turn, of the last where none is named, from its entry and its replay.
+    It blocks.
+    """
+    read = _read_until(reader, index)
+    index = max(read.turns, default=None) if index is None else index
+    if index is None:
         raise UsageError(
             f"{reader.agent} has asked no model yet", hint='say something: mentis chat "Hello"'
         )
-    return found
-
-
-def explain_turn(reader: RecordReader, index: int, step: int = 1) -> TurnExplanation:
-    """One call of a recorded turn, from its entry and its replay. It blocks."""
     entry = reader.find(index)
     turn = turn_cost(entry, pricing_on(reader.routes))
     steps = max((call.step for call in turn.calls), default=1)
@@ -47,7 +42,7 @@ def explain_turn(reader: RecordReader, index: int, step: int = 1) -> TurnExplana
         raise UsageError(f"entry {index} has no step {step}", hint=f"it has {steps}, from 1 on")
     call = next((one for one in turn.calls if (one.step, one.number) == (step, 1)), None)
     made = TurnExplanation(turn, step, steps, call, notes=tuple(_entry_notes(entry)))
-    place, before = (index, step), _before(reader, index).get((index, step))
+    place, before = (index, step), read.before.get((index, step))
     loss = None if call is None else find_loss(reader, place, before)
     made = replace(made, before=before, loss=loss, changed=_change(reader, place, before))
     made = replace(made, fix=cheapest_fix(turn, loss, reader.routes))
@@ -67,19 +62,19 @@ def explain_turn(reader: RecordReader, index: int, step: int = 1) -> TurnExplana
     )
 
 
-def _before(reader: RecordReader, index: int) -> Mapping[Place, Place]:
-    """For each step the one before it, in the record up to this entry."""
+def _read_until(reader: RecordReader, index: int | None) -> AgentCosts:
+    """The record up to an entry, or all of it: which steps follow which, at no price."""
     with reader.snapshot() as source:
-        until = _until(source.entries(), index)
-        read: AgentCosts = read_costs(reader.agent, until, pricing_on(()))
-    return read.before
+        found = source.entries()
+        if index is not None:
+            found = takewhile(lambda entry: entry.index <= index, found)
+        return read_costs(reader.agent, found, _unpriced)
 
 
-def _until(entries: Iterator[Entry], index: int) -> Iterator[Entry]:
-    for entry in entries:
-        yield entry
-        if entry.index >= index:
-            return
+def _unpriced(call: RecordedCall) -> CallCost:
+    return CallCost(
+        call.route, call.model, call.usage, None, "", step=call.step, number=call.number
+    )
 
 
 def _change(reader: RecordReader, place: Place, before: Place | None) -> CacheLoss | None:
