@@ -41,6 +41,7 @@ from mentis.costs.report import CostQuestion, cost_report
 from mentis.costs.why import explain_turn
 from mentis.errors import BadInput, MentisError, StoreLocked, UsageError
 from mentis.home.events import OnEvent
+from mentis.home.ledger import agents_here
 from mentis.home.parts import Parts
 from mentis.home.routes import open_routes, open_stage
 from mentis.home.system import RandomChance
@@ -379,9 +380,10 @@ class Agent:
         block or kind, and the dearest turns with what their caches lost. Nothing is asked.
         """
         question = CostQuestion(by, since, until, dearest)
-        ledger, own = self._parts.record.ledger, self._reader(self.id, self._replay_step)
-        others = [agent for agent in ledger.agents() if agent != self.id]
-        return cost_report([own], question, beside=[self._reader(one, None) for one in others])
+        own, home = self._reader(self.id, self._replay_step), Home(self._database.path.parent)
+        here = agents_here(self._parts.record.ledger, self._settings, home, None)
+        others = [self._reader(agent, None) for agent in here if agent != self.id]
+        return cost_report([own], question, beside=others)
 
     def why(self, index: int | None = None, *, step: int = 1) -> TurnExplanation:
         """What the model was told in a recorded turn (the last one, unless an entry is named) and

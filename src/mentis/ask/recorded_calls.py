@@ -19,7 +19,7 @@ from mentis.values.value import Value
 
 CALL = "call"  # the kind of an entry that is one call, outside of any turn
 _COUNTS = ("input", "output", "cache_read", "cache_write", "reasoning")
-_FIELDS = ("usage", "calls")  # without one of them nobody can say what an entry used
+_FIELDS = ("usage", "planned", "calls")  # without them nobody can say what an entry used
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from mentis.values.recalled import FIRST, RESUME
 from mentis.values.route import Route
 
 _PICO = Decimal("1e-12")  # so that sums are exact, in whatever order
-_TALK = ("turn", RESUME, FIRST, "delivery")  # they go on with the same conversation
+TALK = ("turn", RESUME, FIRST, "delivery")  # they go on with the same conversation
 Place: TypeAlias = tuple[int, int]  # the index of an entry, and the step of its turn
 Pricing: TypeAlias = Callable[[RecordedCall], CallCost]
 
@@ -108,7 +108,7 @@ def _read_turn(
     elif not turn.calls:
         return
     read.turns[turn.entry] = turn
-    talk = "turn" if turn.kind in _TALK else turn.kind
+    talk = "turn" if turn.kind in TALK else turn.kind
     for call in turn.calls:
         place, here = (turn.session, talk, call.route, call.model), (turn.entry, call.step)
         if call.number == 1:  # what is said to correct an answer is not kept

@@ -10,6 +10,8 @@ from mentis.facts.abilities import abilities
 from mentis.values.cost import CacheLoss, CallCost, TurnCost
 from mentis.values.route import Route
 
+from .entry_costs import TALK
+
 _PLACEHOLDER = re.compile(r"block (\S+) \(\{\{(.+)\}\}\)")
 _TALK = re.compile(r"(user|assistant|system|tool) turn \d+|turn .+|summary|call of .+")
 
@@ -17,8 +19,8 @@ _TALK = re.compile(r"(user|assistant|system|tool) turn \d+|turn .+|summary|call 
 def cheapest_fix(turn: TurnCost, loss: CacheLoss | None, routes: Sequence[Route]) -> str:
     """Of the cache first: to find again costs nobody a word. Else of what most was paid for."""
     dearest = max(turn.calls, key=lambda call: (call.usd or 0, call.usage.input), default=None)
-    if dearest is None:
-        return ""
+    if dearest is None or turn.cost.planned == len(turn.calls):
+        return ""  # nobody said what it used
     named = (one for one in routes if (one.name, one.model) == (dearest.route, dearest.model))
     route = next(named, None)
     if loss is not None and loss.cause != "first" and (said := _cache_fix(loss, dearest, route)):
@@ -95,4 +97,6 @@ def _share_fix(turn: TurnCost, call: CallCost, route: Route | None) -> str:
             f"{steps} steps read the prompt {steps} times: let tools do more at once, and answer"
             " shorter"
         )
+    if turn.kind not in TALK:
+        return "the prompt itself: a smaller model may do for this, on a route of its own"
     return f"the prompt itself: mentis why {turn.entry} says which blocks are large"

@@ -10,7 +10,6 @@ from mentis.ask.caching import span_name
 from mentis.ask.footprint import CacheStep, Footprint, lifetime, read_footprint
 from mentis.ask.prices import tariff_of
 from mentis.ask.recorded_calls import RecordedCall, calls_in, route_of
-from mentis.errors import MentisError
 from mentis.facts.abilities import abilities
 from mentis.render.compare import compare
 from mentis.turn.replay.replay import Replay
@@ -87,14 +86,6 @@ def find_change(reader: RecordReader, place: Place, before: Place) -> CacheLoss 
     named = f" ({{{{{apart.span.placeholder}}}}})" if apart.span and apart.span.placeholder else ""
     where = span_name(apart.span) + named
     return CacheLoss("changed", place[1], where, apart.pointer, apart.byte)
-
-
-def why_not_rebuilt(reader: RecordReader, place: Place) -> str:
-    """Why a prompt cannot be put together again; nothing where it can be."""
-    found = reader.rebuild(*place)
-    if found is None:
-        return "nobody here can put its prompts together again"
-    return found.message if isinstance(found, MentisError) else ""
 
 
 def _sighting(reader: RecordReader, place: Place) -> _Sighting | None:

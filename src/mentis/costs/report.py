@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 
 from mentis.ask.prices import tariff_of
@@ -36,7 +36,9 @@ _ORDERED: tuple[CostKey, ...] = ("day",)  # by name; the others by cost
 
 @dataclass(frozen=True, slots=True)
 class CostQuestion:
-    """What is asked for: sums `by` what, of entries in which time, and how many dear turns."""
+    """What is asked for: sums `by` what, of entries in which time, and how many dear turns. A time
+    without a zone is one of UTC.
+    """
 
     by: CostKey = "day"
     since: datetime | None = None
@@ -45,8 +47,12 @@ class CostQuestion:
 
     def covers(self, turn: TurnCost) -> bool:
         time = datetime.fromisoformat(turn.time)
-        after = self.since is None or time >= self.since
-        return after and (self.until is None or time < self.until)
+        after = self.since is None or time >= _in_zone(self.since)
+        return after and (self.until is None or time < _in_zone(self.until))
+
+
+def _in_zone(time: datetime) -> datetime:
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def cost_report(
@@ -79,9 +85,10 @@ def _read(reader: RecordReader) -> AgentCosts:
         return read_costs(reader.agent, source.entries(), pricing_on(reader.routes))
 
 
-def _dearness(turn: TurnCost) -> tuple[Decimal, int]:
+def _dearness(turn: TurnCost) -> tuple[Decimal, bool, int]:
+    """What costs nothing comes after that of which nobody knows what it costs."""
     whole = turn.whole
-    return whole.usd or Decimal(0), whole.tokens - whole.usage.cache_read
+    return whole.usd or Decimal(0), whole.unpriced > 0, whole.tokens - whole.usage.cache_read
 
 
 # Sums

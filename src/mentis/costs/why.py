@@ -13,11 +13,13 @@ from mentis.values.cost import CacheLoss, CallCost, OmittedPiece, TurnExplanatio
 from mentis.values.entry import Entry
 from mentis.values.trace import Trace
 
-from .entry_costs import AgentCosts, Place, pricing_on, read_costs, turn_cost
+from .entry_costs import TALK, AgentCosts, Place, pricing_on, read_costs, turn_cost
 from .fixes import cheapest_fix
 from .losses import find_change, find_loss
 from .record_reader import RecordReader
 from .report import told_pieces
+
+_WHY = {"room": "the route has no room for them", "review": "they wait for their owner"}
 
 
 def explain_turn(reader: RecordReader, index: int | None, step: int = 1) -> TurnExplanation:
@@ -25,7 +27,7 @@ def explain_turn(reader: RecordReader, index: int | None, step: int = 1) -> Turn
     It blocks.
     """
     read = _read_until(reader, index)
-    index = max(read.turns, default=None) if index is None else index
+    index = _last(read) if index is None else index
     if index is None:
         raise UsageError(
             f"{reader.agent} has asked no model yet", hint='say something: mentis chat "Hello"'
@@ -69,6 +71,12 @@ def _read_until(reader: RecordReader, index: int | None) -> AgentCosts:
         if index is not None:
             found = takewhile(lambda entry: entry.index <= index, found)
         return read_costs(reader.agent, found, _unpriced)
+
+
+def _last(read: AgentCosts) -> int | None:
+    """The newest turn of a conversation; where there is none, whatever asked a model last."""
+    talks = [one.entry for one in read.turns.values() if one.kind in TALK]
+    return max(talks or read.turns, default=None)
 
 
 def _unpriced(call: RecordedCall) -> CallCost:
@@ -116,8 +124,8 @@ def _told_omitted(entry: Entry) -> Iterator[OmittedPiece]:
     """As far as the entry itself says it: a tick does."""
     tick = object_in(entry.body.get("tick"))
     for one in objects_in(tick.get("left_out")):
-        what = one.get("what") or one.get("section") or one.get("part")
-        yield OmittedPiece("cut", str(what or "a part"), str(one.get("reason", "")))
+        lines = f"{one.get('lines')} lines of {one.get('section')}"
+        yield OmittedPiece("cut", lines, _WHY.get(str(one.get("why")), ""))
     for one in objects_in(tick.get("degraded")):
         yield OmittedPiece("degraded", str(one.get("part", "")), str(one.get("reason", "")))
 

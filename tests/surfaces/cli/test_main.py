@@ -330,6 +330,7 @@ def test_completion_knows_the_commands() -> None:
         "call",
         "chat",
         "compose",
+        "cost",
         "completion",
     }
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mentis import Sense
 from mentis.values.reply import Usage
 
 from .conftest import Mentis
@@ -27,9 +28,10 @@ def why(mentis: Mentis, home: Path, *args: str) -> dict[str, Any]:
 
 
 async def test_the_last_turn_is_explained_block_by_block(mentis: Mentis, home: Path) -> None:
-    async with open_paid(home, Paid(("One.", COLD), ("Two.", WARM))) as agent:
+    async with open_paid(home, Paid(("One.", COLD), ("Two.", WARM), ("T", COLD))) as agent:
         await say_all(agent, ["First", "Second"])
-        told = agent.why()
+        await agent.make_title()
+        told = agent.why()  # the title is no turn of the conversation
         assert (told.turn.entry, told.identical) == (1, True)
     found = why(mentis, home)
     pieces = {one["name"]: one for one in found["pieces"]}
@@ -125,6 +127,17 @@ async def test_where_nothing_can_be_put_together_again_the_entry_still_speaks(
     other = mentis("why", "1", "--home", home)  # the erasure itself
     assert other.code == 2
     assert "no model was asked in it" in other.err
+
+
+async def test_a_tick_is_told_as_far_as_its_entry_tells_it(mentis: Mentis, home: Path) -> None:
+    async with open_paid(home, Paid(*[("Nothing to do.", COLD)] * 4)) as agent:
+        result = await agent.tick([Sense("s1", "message", {"text": "Somebody knocks."})])
+    assert result.entry is not None
+    found = why(mentis, home)
+    assert (found["entry"], found["kind"], found["session"]) == (result.entry.index, "tick", "")
+    assert found["call"]["stage"] == "primary"
+    assert found["call"]["input"] == 3000
+    assert any("is a tick" in note for note in found["notes"])
 
 
 def test_before_anything_was_asked_it_says_what_to_do(mentis: Mentis, home: Path) -> None:

@@ -170,7 +170,7 @@ def _changes(found: TurnExplanation) -> Iterator[str]:
         yield loss_line(found.loss)
     elif found.before is not None and _reported(found):
         yield "the cache gave what was sent before"
-    if found.fix and found.loss is not None:
+    if found.fix and found.loss is not None and found.loss.cause != "first":
         yield f"cheapest fix: {found.fix}"
 
 
