@@ -35,12 +35,13 @@ class BudgetReservation:
 
     @classmethod
     def of(cls, who: Identity) -> BudgetReservation:
-        home = who.home
-        return cls(inside(home.path, f"{home.owners.name}/{_FOLDER}/{who.persona.id}"))
+        return cls(who.home.owners / _FOLDER / who.persona.id)
 
     @contextmanager
     def alone(self, seconds: float) -> Generator[None]:
         """What is looked at has to hold until it is kept: nobody else looks meanwhile."""
+        home = self._folder.parents[2]
+        inside(home, str(self._folder.relative_to(home)))
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:

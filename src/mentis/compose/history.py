@@ -118,6 +118,15 @@ def tool_text(tool: ToolDeclaration) -> str:
     return _TOOL_TEXTS.remember(_tool_text, tool)
 
 
+def tools_tokens(tools: Sequence[ToolDeclaration], counter: TokenCounter) -> TokenCount:
+    """Of all of them, counted once for as long as they are the ones that are declared."""
+    return _COUNTED.remember(_tools_tokens, counter, *tools)
+
+
+def _tools_tokens(counter: TokenCounter, *tools: ToolDeclaration) -> TokenCount:
+    return count("\n".join(tool_text(tool) for tool in tools), counter)
+
+
 def _tool_text(tool: ToolDeclaration) -> str:
     return f"{tool.name} {tool.description} {json.dumps(tool.parameters, ensure_ascii=False)}"
 

@@ -23,7 +23,7 @@ from mentis.values.written import dump
 from .beside import read_beside
 from .computed import Facts
 from .fences import fence_results
-from .history import add, continuation_tokens, count, of_guest, tool_text, under_name
+from .history import add, continuation_tokens, count, of_guest, tools_tokens, under_name
 from .media import media_tokens
 from .modes import admit, recent_thoughts, spoken_lines
 from .sections import Section, live_sections, sections_of
@@ -153,7 +153,7 @@ def _fixed(
     scene: Scene, tools: Sequence[ToolDeclaration], counter: TokenCounter
 ) -> Iterator[tuple[str, TokenCount]]:
     said, reply_to = scene.current_text, scene.reply_to
-    yield "tools", count("\n".join(tool_text(tool) for tool in tools), counter)
+    yield "tools", tools_tokens(tools, counter)
     yield "current", count(f"{_quoted(reply_to)}{said}", counter)
     attached = scene.attachments if scene.mode != "live" else wordless(scene.attachments)
     if attached:

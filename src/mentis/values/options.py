@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Literal, TypeAlias
 
 from .json import JsonObject
+from .memo import IdentityMemo
 from .value import LATE, Value
 
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
@@ -50,8 +51,7 @@ class CallOptions(Value):
 
     def chosen(self) -> dict[str, object]:
         """Those that were chosen, by name."""
-        found = ((name, getattr(self, name)) for name in OPTION_NAMES)
-        return {name: value for name, value in found if value not in (None, "", (), {})}
+        return dict(_CHOSEN.remember(_chosen, self))  # every call of a route has the same ones
 
     def over(self, other: CallOptions) -> CallOptions:
         """These, and where nothing is chosen, those of `other`. Headers and body are joined."""
@@ -62,5 +62,11 @@ class CallOptions(Value):
         return replace(other, **mine) if mine else other  # pyright: ignore[reportArgumentType]  # by their names
 
 
+def _chosen(options: CallOptions) -> dict[str, object]:
+    found = ((name, getattr(options, name)) for name in OPTION_NAMES)
+    return {name: value for name, value in found if value not in (None, "", (), {})}
+
+
+_CHOSEN = IdentityMemo[dict[str, object]](64)
 OPTION_NAMES: tuple[str, ...] = tuple(one.name for one in fields(CallOptions))
 NO_OPTIONS = CallOptions()
