@@ -7,6 +7,7 @@ import importlib
 import json
 import pkgutil
 from collections.abc import Mapping
+from decimal import Decimal
 from functools import cache
 from types import UnionType
 from typing import Any, Union, cast, get_args, get_origin, get_type_hints
@@ -76,6 +77,8 @@ def anything_plain(annotation: object, depth: int) -> st.SearchStrategy[Any]:
         return JSON_VALUES
     if annotation is float:
         return st.floats(allow_nan=False, allow_infinity=False)
+    if annotation is Decimal:
+        return st.decimals(allow_nan=False, allow_infinity=False)
     if isinstance(annotation, type) and issubclass(annotation, Value):
         return any_value(annotation, max(depth - 1, 0))
     return st.from_type(cast("type[Any]", annotation))

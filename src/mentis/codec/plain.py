@@ -6,6 +6,7 @@ import base64
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, fields
+from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
@@ -65,6 +66,9 @@ def _plain(content: object, place: str) -> object:
             return str(content)
         case float():
             return _finite_at(content, place)
+        case Decimal():  # money, as the text of its digits: a fraction would change them
+            _finite_at(content, place)
+            return str(content)
         case Value():
             return plain_value(content, place)
         case Mapping():
@@ -90,7 +94,7 @@ def _key(key: object, place: str) -> str:
     return str(key)
 
 
-def _finite_at(number: float, place: str) -> float:
+def _finite_at(number: float | Decimal, place: str) -> float | Decimal:
     if not math.isfinite(number):
         raise BadInput(f"{place}: {number} is not a JSON number", hint="keep to finite numbers")
     return number
