@@ -23,6 +23,8 @@ MentisError
 │   ├── ReplayError          replay            a recorded turn cannot be put together again
 │   ├── BudgetReached        budget-reached    a limit on tokens or money that you set is reached
 │   ├── SigningKeyError      signing-key       the ledger's key is missing or not safe to use
+│   ├── AccessDenied         access-denied     a token is missing, unknown, or for something else
+│   ├── RequestRefused       request-refused   an HTTP request that is outside of the limits
 │   ├── EngineMissing        engine-missing    an optional package is not installed
 │   └── WeightsMissing       weights-missing   the model file is not on this machine
 ├── WorldError           the world failed: disk, network, another process
@@ -168,6 +170,14 @@ class BudgetReached(UserError):
 
 class SigningKeyError(UserError):
     code = "signing-key"
+
+
+class AccessDenied(UserError):
+    code = "access-denied"
+
+
+class RequestRefused(UserError):
+    code = "request-refused"
 
 
 class EngineMissing(UserError):

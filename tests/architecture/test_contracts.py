@@ -74,6 +74,8 @@ def test_the_contracts_hold(copy: Path) -> None:
         ("costs/planted.py", "import mentis.talk", LAYERS),
         ("loop/planted.py", "import mentis.app", LAYERS),
         ("app/planted.py", "import mentis.surfaces", LAYERS),
+        ("app/planted.py", "import mentis.web", LAYERS),
+        ("web/planted.py", "import mentis.surfaces", LAYERS),
         ("render/planted.py", "import mentis.compose", LAYERS),
         ("drawer/__init__.py", "", LAYERS),
         ("compose/planted.py", "import time", PURE),

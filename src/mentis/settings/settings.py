@@ -41,6 +41,7 @@ from .sections import (
     TelemetrySettings,
     TurnSettings,
 )
+from .web import WebSettings
 
 FORMAT = 1
 
@@ -111,6 +112,7 @@ class SettingsModel(SettingsSection):
     acts: ActSettings = ActSettings()
     cortex: CortexSettings = CortexSettings()
     run: RunSettings = RunSettings()
+    web: WebSettings = WebSettings()
     tools: Annotated[
         dict[Annotated[str, Field(pattern=TOOL_NAME)], ToolSettings],
         Field(description="Sources of acts by name: small letters, digits and hyphens."),

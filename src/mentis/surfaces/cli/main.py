@@ -50,6 +50,7 @@ COMMANDS = {
     "fork": ("fork", "Change one block of a recorded turn, and see what else changes."),
     "guardian": ("guardian", "See the rules for windows, check one, prove a profile."),
     "mcp": ("mcp", "Serve the ledger to an MCP client on standard input and output."),
+    "tokens": ("tokens", "Make, list and revoke the tokens that clients reach your agents with."),
     "manifest": (
         "manifest",
         "Prepare tools, skills and screening patterns, and check what is prepared.",

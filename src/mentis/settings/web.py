@@ -1,0 +1,69 @@
+"""The settings of what is served over HTTP: where, to whom, and how much at most."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from .section import SettingsSection
+
+
+class WebSettings(SettingsSection):
+    """What `mentis serve` and every other HTTP surface share."""
+
+    host: Annotated[
+        str,
+        Field(description="Address to listen on; 127.0.0.1 is for this machine alone."),
+    ] = "127.0.0.1"
+    port: Annotated[
+        int, Field(ge=0, le=65_535, description="Port to listen on; 0 takes a free one.")
+    ] = 8377
+    hosts: Annotated[
+        tuple[str, ...],
+        Field(
+            description="Names that a request may be addressed to, beside this machine's own"
+            " (localhost, 127.0.0.1, [::1]) and `web.host`; all others are refused."
+        ),
+    ] = ()
+    origins: Annotated[
+        tuple[str, ...],
+        Field(
+            description="Web pages that may call from a browser, such as https://chat.example.org;"
+            " all others are refused."
+        ),
+    ] = ()
+    body_bytes: Annotated[
+        int, Field(ge=1024, description="Largest body of a request, in bytes.")
+    ] = 33_554_432
+    body_seconds: Annotated[
+        float, Field(gt=0, le=3600, description="How long a body may take to arrive.")
+    ] = 60.0
+    header_bytes: Annotated[
+        int, Field(ge=1024, le=1_048_576, description="Largest head of a request, in bytes.")
+    ] = 65_536
+    header_seconds: Annotated[
+        float,
+        Field(gt=0, le=3600, description="How long the head of a request may take."),
+    ] = 10.0
+    answer_seconds: Annotated[
+        float,
+        Field(gt=0, le=86_400, description="How long a whole answer may take."),
+    ] = 1800.0
+    drain_seconds: Annotated[
+        int,
+        Field(ge=0, le=3600, description="How long answers may go on after it was told to stop."),
+    ] = 30
+    requests_per_minute: Annotated[
+        int, Field(ge=1, description="Requests of one token in a minute, on average.")
+    ] = 300
+    burst: Annotated[
+        int, Field(ge=1, description="Requests of one token that may come at once.")
+    ] = 60
+    failures_per_minute: Annotated[
+        int,
+        Field(ge=1, description="Wrong tokens from one address in a minute; then it has to wait."),
+    ] = 20
+    at_once: Annotated[
+        int, Field(ge=1, description="Most requests that are answered at the same time.")
+    ] = 512

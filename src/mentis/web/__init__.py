@@ -1,0 +1,1 @@
+"""HTTP that every surface shares."""

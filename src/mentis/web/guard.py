@@ -1,0 +1,381 @@
+"""The guard in front of every request, whatever it is for.
+
+In this order: its name (a request id), whether it may come at all (host, origin, size, how many at
+once), whose it is (token, rate), then the application, with what it reads and how long it takes
+inside the limits. Errors leave in the form of the path's protocol; one line of log and the figures
+are written of each, and nothing of what was said.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass, field, replace
+from ipaddress import ip_address
+from typing import Any, TypeAlias, cast
+from urllib.parse import urlsplit
+
+import anyio
+from anyio import to_thread
+
+from mentis.errors import AccessDenied, MentisError, RequestRefused
+from mentis.settings.web import WebSettings
+from mentis.values.value import Value
+
+from .metrics import Metrics
+from .problems import ProblemForm, problem_json, problem_of
+from .rates import RateLimiter
+from .tokens import Token
+
+ScopeDict: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+AsgiApp: TypeAlias = Callable[[ScopeDict, Receive, Send], Awaitable[None]]
+FindToken: TypeAlias = Callable[[str], Token | None]
+
+_LOCAL = ("localhost", "127.0.0.1", "[::1]")
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_ANYWHERE = ("0.0.0.0", "::", "")  # noqa: S104  # compared with, not bound to
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRecord(Value):
+    """One request in the access log: who, where to, how it ended. Never what was said."""
+
+    time: float
+    request_id: str
+    method: str
+    path: str
+    status: int
+    seconds: float
+    received: int
+    sent: int
+    client: str = ""
+    token: str = ""
+    person: str = ""
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GuardParts:
+    """What the guard works with. `forms`: how errors are written, by the beginning of a path; the
+    longest that fits counts.
+    """
+
+    find_token: FindToken
+    settings: WebSettings = field(default_factory=WebSettings)
+    forms: Mapping[str, ProblemForm] = field(default_factory=dict[str, ProblemForm])
+    metrics: Metrics = field(default_factory=Metrics)
+    on_access: Callable[[AccessRecord], None] | None = None
+    on_defect: Callable[[BaseException], None] | None = None
+    monotonic: Callable[[], float] = time.monotonic
+
+
+@dataclass(slots=True)
+class _Exchange:
+    """One request and how far its answer has come."""
+
+    request_id: str
+    began: float
+    token: Token | None = None
+    status: int = 0
+    received: int = 0
+    sent: int = 0
+    code: str = ""
+
+
+class Guard:
+    def __init__(self, app: AsgiApp, parts: GuardParts) -> None:
+        self._app = app
+        self._parts = parts
+        chosen = parts.settings
+        self._tokens = RateLimiter(chosen.requests_per_minute, chosen.burst, parts.monotonic)
+        failures = chosen.failures_per_minute
+        self._failures = RateLimiter(failures, failures, parts.monotonic)
+        self._here = 0
+
+    async def __call__(self, scope: ScopeDict, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = _headers(scope)
+        given = headers.get("x-request-id", "")
+        fresh = given if _REQUEST_ID.fullmatch(given) else f"req_{secrets.token_hex(12)}"
+        exchange = _Exchange(fresh, self._parts.monotonic())
+        scope.setdefault("state", {}).update(request_id=fresh, token=None)
+        self._here += 1
+        try:
+            await self._answer(scope, headers, exchange, receive, send)
+        finally:
+            self._here -= 1
+            self._note(scope, exchange)
+
+    async def _answer(  # noqa: PLR0917  # the three of ASGI, and what was read of them
+        self,
+        scope: ScopeDict,
+        headers: Mapping[str, str],
+        exchange: _Exchange,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        telling = _sender(exchange, send)
+        try:
+            self._check_head(scope, headers)
+            exchange.token = scope["state"]["token"] = await self._authenticate(scope, headers)
+            reading = self._reader(exchange, receive)
+            with anyio.fail_after(self._parts.settings.answer_seconds):
+                await self._app(scope, reading, telling)
+        except Exception as error:  # noqa: BLE001  # the boundary of the surface: it is told and recorded
+            await self._refuse(scope, exchange, telling, _only(error))
+
+    # Whether it may come
+
+    def _check_head(self, scope: ScopeDict, headers: Mapping[str, str]) -> None:
+        chosen = self._parts.settings
+        if self._here > chosen.at_once:
+            raise RequestRefused(
+                f"{chosen.at_once} requests are being answered already",
+                hint="try again in a moment, or raise web.at_once",
+                status=503,
+                retry_after=1,
+            )
+        _check_host(scope, headers, chosen)
+        _check_origin(headers, chosen)
+        size = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
+        if size > chosen.header_bytes:
+            raise RequestRefused(
+                f"the headers have {size} bytes, and {chosen.header_bytes} are allowed",
+                hint="raise web.header_bytes",
+                status=431,
+            )
+        length = headers.get("content-length", "")
+        if length.isdigit() and int(length) > chosen.body_bytes:
+            raise _too_large(chosen)
+
+    async def _authenticate(self, scope: ScopeDict, headers: Mapping[str, str]) -> Token | None:
+        """Whose request it is; None where no token came. A wrong one is an error everywhere."""
+        secret = _secret(headers)
+        if not secret:
+            return None
+        client = _client(scope)
+        if wait := self._failures.wait(client):
+            raise RequestRefused(
+                "too many wrong tokens came from this address",
+                hint="wait, and check the token: mentis tokens list",
+                status=429,
+                retry_after=wait,
+            )
+        token = await to_thread.run_sync(self._parts.find_token, secret)
+        if token is None:
+            self._failures.take(client)
+            raise AccessDenied(
+                "this token is not known here",
+                hint="make one: mentis tokens new NAME",
+                status=401,
+            )
+        if wait := self._tokens.take(token.name):
+            raise RequestRefused(
+                f"token {token.name!r} has used up its requests for now",
+                hint="wait, or raise web.requests_per_minute",
+                status=429,
+                retry_after=wait,
+            )
+        return token
+
+    # While it is read and answered
+
+    def _reader(self, exchange: _Exchange, receive: Receive) -> Receive:
+        """The body inside its limits of size and time; afterwards whether the client is there."""
+        chosen, whole = self._parts.settings, False
+        until = anyio.current_time() + chosen.body_seconds
+
+        async def read() -> Message:
+            nonlocal whole
+            if whole:
+                return await receive()
+            try:
+                with anyio.fail_after(max(0.0, until - anyio.current_time())):
+                    message = await receive()
+            except TimeoutError as error:
+                raise RequestRefused(
+                    f"the body did not arrive in {chosen.body_seconds:g} seconds",
+                    hint="send it faster, or raise web.body_seconds",
+                    status=408,
+                ) from error
+            exchange.received += len(message.get("body", b""))
+            if exchange.received > chosen.body_bytes:
+                raise _too_large(chosen)
+            whole = message["type"] == "http.disconnect" or not message.get("more_body")
+            return message
+
+        return read
+
+    async def _refuse(
+        self, scope: ScopeDict, exchange: _Exchange, send: Send, error: BaseException
+    ) -> None:
+        problem = problem_of(_as_told(error, self._parts.settings))
+        problem = replace(problem, request_id=exchange.request_id)
+        exchange.code = problem.code
+        if problem.status >= 500 and not isinstance(error, MentisError | TimeoutError):
+            tell = self._parts.on_defect
+            if tell is not None:
+                tell(error)
+        if exchange.status:
+            return  # what has begun cannot become something else
+        media, body = form_for(self._parts.forms, scope["path"])(problem)
+        headers = [(b"content-type", media.encode()), (b"content-length", str(len(body)).encode())]
+        if problem.retry_after:
+            headers.append((b"retry-after", str(problem.retry_after).encode()))
+        if problem.status == 401:
+            headers.append((b"www-authenticate", b"Bearer"))
+        if problem.status in (408, 413):
+            headers.append((b"connection", b"close"))  # the rest of the body is not read
+        await send({"type": "http.response.start", "status": problem.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    # Afterwards
+
+    def _note(self, scope: ScopeDict, exchange: _Exchange) -> None:
+        parts, seconds = self._parts, self._parts.monotonic() - exchange.began
+        door = str(scope["state"].get("door", "other"))
+        parts.metrics.count(
+            "mentis_http_requests_total",
+            "Requests, by how they ended.",
+            method=str(scope["method"])[:16],
+            path=door,
+            status=str(exchange.status or 499),
+        )
+        parts.metrics.seconds(
+            "mentis_http_request_seconds",
+            "How long requests took, streams to their end.",
+            seconds,
+            path=door,
+        )
+        parts.metrics.gauge(
+            "mentis_http_requests_here", "Requests that are being answered.", self._here
+        )
+        if parts.on_access is not None:
+            token = exchange.token
+            parts.on_access(
+                AccessRecord(
+                    time.time(),
+                    exchange.request_id,
+                    str(scope["method"]),
+                    str(scope["path"]),
+                    exchange.status or 499,
+                    round(seconds, 6),
+                    exchange.received,
+                    exchange.sent,
+                    _client(scope),
+                    token.name if token else "",
+                    token.person.id if token else "",
+                    exchange.code,
+                )
+            )
+
+
+def form_for(forms: Mapping[str, ProblemForm], path: str) -> ProblemForm:
+    """How errors are written on a path."""
+    fitting = [beginning for beginning in forms if path.startswith(beginning)]
+    return forms[max(fitting, key=len)] if fitting else problem_json
+
+
+def _headers(scope: ScopeDict) -> dict[str, str]:
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+
+
+def _check_host(scope: ScopeDict, headers: Mapping[str, str], chosen: WebSettings) -> None:
+    """A page of another name that leads here by its own DNS finds nothing."""
+    named = [value for name, value in scope["headers"] if name == b"host"]
+    host = headers.get("host", "").lower()
+    name = host.rpartition(":")[0] if re.search(r":\d+$", host) else host
+    allowed = {*_LOCAL, *map(str.lower, chosen.hosts), _bound_name(chosen.host)}
+    if len(named) != 1 or name not in allowed:
+        raise RequestRefused(
+            f"requests to {host or 'no host'!r} are not answered here",
+            hint="add the name to web.hosts if it is this server's",
+            status=421,
+        )
+
+
+def _bound_name(host: str) -> str:
+    if host in _ANYWHERE:
+        return "localhost"
+    try:
+        return f"[{host}]" if ip_address(host).version == 6 else host
+    except ValueError:
+        return host.lower()
+
+
+def _check_origin(headers: Mapping[str, str], chosen: WebSettings) -> None:
+    """A browser says which page calls; programs say nothing."""
+    origin = headers.get("origin")
+    if origin is None or origin in chosen.origins:
+        return
+    if urlsplit(origin).netloc.lower() == headers.get("host", "").lower() != "":
+        return
+    raise RequestRefused(
+        f"pages of {origin!r} may not call here",
+        hint="add it to web.origins if they may",
+        status=403,
+    )
+
+
+def _secret(headers: Mapping[str, str]) -> str:
+    """As clients of all protocols send it."""
+    kind, _, value = headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer" and value.strip():
+        return value.strip()
+    return headers.get("x-api-key", "").strip()
+
+
+def _client(scope: ScopeDict) -> str:
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
+def _too_large(chosen: WebSettings) -> RequestRefused:
+    return RequestRefused(
+        f"the body has more than {chosen.body_bytes} bytes",
+        hint="send less, or raise web.body_bytes",
+        status=413,
+    )
+
+
+def _as_told(error: BaseException, chosen: WebSettings) -> BaseException:
+    if not isinstance(error, TimeoutError):
+        return error
+    return RequestRefused(
+        f"there was no whole answer in {chosen.answer_seconds:g} seconds",
+        hint="ask for less, or raise web.answer_seconds",
+        status=504,
+    )
+
+
+def _only(error: BaseException) -> BaseException:
+    """What a task group wrapped, where it is one error."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    group = cast("BaseExceptionGroup[BaseException]", error)
+    return _only(group.exceptions[0]) if len(group.exceptions) == 1 else group
+
+
+def _sender(exchange: _Exchange, send: Send) -> Send:
+    async def tell(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            exchange.status = message["status"]
+            known = {name.lower() for name, _ in message.get("headers", ())}
+            added = [
+                (b"x-request-id", exchange.request_id.encode()),
+                (b"x-content-type-options", b"nosniff"),
+            ]
+            added += [] if b"cache-control" in known else [(b"cache-control", b"no-store")]
+            message = {**message, "headers": [*message.get("headers", ()), *added]}
+        elif message["type"] == "http.response.body":
+            exchange.sent += len(message.get("body", b""))
+        await send(message)
+
+    return tell

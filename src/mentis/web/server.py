@@ -1,0 +1,144 @@
+"""The server: listens, answers, and ends what it has begun before it stops."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from threading import current_thread, main_thread
+from typing import Any, ClassVar
+
+import anyio
+import uvicorn
+from anyio.abc import TaskStatus
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from mentis.errors import UsageError, WorldError
+from mentis.settings.web import WebSettings
+
+from .application import AppState
+from .guard import AsgiApp
+
+_KEEP_ALIVE = 30  # seconds; clients keep connections for the next question
+
+
+class _Server(uvicorn.Server):
+    """Signals are ours: the library would raise them again after it has drained."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+
+class WebServer:
+    """Serves one application on one address, until it is told to stop."""
+
+    def __init__(self, app: AsgiApp, settings: WebSettings, state: AppState) -> None:
+        self._state = state
+        self._settings = settings
+        self._socket: socket.socket | None = None
+        self._server = _Server(
+            uvicorn.Config(
+                app,
+                http=_timed(settings.header_seconds),
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                log_level="critical",
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                timeout_keep_alive=_KEEP_ALIVE,
+                timeout_graceful_shutdown=settings.drain_seconds,
+                h11_max_incomplete_event_size=settings.header_bytes,
+            )
+        )
+
+    def bind(self) -> str:
+        """Take the address, and say what it is. It blocks."""
+        host, port = self._settings.host, self._settings.port
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            self._socket = socket.create_server((host, port), family=family, backlog=1024)
+        except (OSError, OverflowError) as error:
+            raise WorldError(
+                f"cannot listen on {host} port {port}: {error}",
+                hint="choose another with --port, or web.port",
+            ) from error
+        taken = self._socket.getsockname()[1]
+        return f"http://[{host}]:{taken}" if ":" in host else f"http://{host}:{taken}"
+
+    async def run(self) -> None:
+        """Answer until `stop`; then take nothing new and let what was begun come to its end."""
+        if self._socket is None:
+            raise UsageError("nothing is bound yet", hint="call bind() first")
+        await self._server.serve(sockets=[self._socket])
+
+    def stop(self) -> None:
+        """Drain; said twice, end at once."""
+        if self._state.draining:
+            self._server.force_exit = True
+        self._state.draining = True
+        self._server.should_exit = True
+
+
+async def run_until_told(server: WebServer, say: Callable[[str], None]) -> None:
+    """Until SIGTERM or Ctrl-C. Signals reach the main thread alone: elsewhere, until `stop`."""
+    if current_thread() is not main_thread():
+        await server.run()
+        return
+
+    async def obey(*, task_status: TaskStatus[None]) -> None:
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            task_status.started()
+            async for number in signals:
+                say(f"{number.name}: it ends after what is being answered; once more, at once")
+                server.stop()
+
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(obey)
+        await server.run()
+        tasks.cancel_scope.cancel()
+
+
+class _TimedProtocol(H11Protocol):
+    """A connection whose next request does not begin in time is closed."""
+
+    seconds: ClassVar[float]
+    _patience: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:  # noqa: ANN401  # as the library has it
+        super().connection_made(transport)
+        self._patience = self.loop.call_later(self.seconds, self._lose_patience)
+
+    def data_received(self, data: bytes) -> None:
+        if self._patience is None and self._is_idle:
+            self._patience = self.loop.call_later(self.seconds, self._lose_patience)
+        super().data_received(data)
+        if not self._is_idle:
+            self._be_patient()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._be_patient()
+        super().connection_lost(exc)
+
+    @property
+    def _is_idle(self) -> bool:
+        """No request is being answered."""
+        return self.cycle is None or self.cycle.response_complete  # pyright: ignore[reportUnnecessaryComparison]  # None before the first
+
+    def _be_patient(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+
+    def _lose_patience(self) -> None:
+        self._patience = None
+        if self._is_idle and not self.transport.is_closing():
+            self.transport.close()
+
+
+def _timed(seconds: float) -> type[asyncio.Protocol]:
+    return type("TimedProtocol", (_TimedProtocol,), {"seconds": seconds})
