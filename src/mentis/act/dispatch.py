@@ -7,7 +7,7 @@ the rest from beginning; what came of each is recorded all the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -43,6 +43,7 @@ from .doing import do, failed_outcome
 from .entries import moment
 from .gate import state_of
 from .journal import ActIntent, Asked, Journal, OnMedia, SettledAct, note_unrecorded
+from .registry import spec_digest
 from .threads import HERE, AbandonedWork
 
 Judge: TypeAlias = Callable[[ActCall, ActSpec], Decision]
@@ -81,12 +82,14 @@ class DispatchHooks:
     begun; what was begun before is ended in the record. The marks that `on_begin` makes of the
     calls are set in the transaction that writes them down; `on_outcome` is told each as it comes.
     Those that `on_media` makes of a result with media are set in the transaction of its outcome.
+    `declared` are acts that the caller executes, by name, in the place of any of the registry.
     """
 
     lease: Lease | None = None
     on_begin: OnBegin | None = None
     on_outcome: Callable[[Outcome], None] | None = None
     on_media: OnMedia | None = None
+    declared: Mapping[str, ActSpec] = field(default_factory=dict[str, ActSpec])
 
 
 NO_HOOKS = DispatchHooks()
@@ -145,7 +148,12 @@ class Dispatcher:
         batch = Batch(slots, outcomes, hooks.on_outcome, on_media=hooks.on_media)
         with batch.ensure_outcomes():
             pairs = zip(calls, places or [""] * len(calls), strict=True)
-            asked = [self._asked(call, judge, place) for call, place in pairs]
+            asked = [
+                self._deferred(call, judge, spec)
+                if (spec := hooks.declared.get(call.action.type))
+                else self._asked(call, judge, place)
+                for call, place in pairs
+            ]
             await self.run(batch, await self._begin(batch.slots, asked, hooks))
 
     async def run(
@@ -186,6 +194,10 @@ class Dispatcher:
             return _settled(ActIntent(call, spec, digest), "unavailable", reason)
         decision = judge_safely(judge, call, spec)
         return self._decided(ActIntent(call, spec, digest, decision), decision)
+
+    def _deferred(self, call: ActCall, judge: Judge, spec: ActSpec) -> Asked:
+        decision = judge_safely(judge, call, spec)
+        return self._decided(ActIntent(call, spec, spec_digest(spec), decision), decision)
 
     def _decided(self, begun: ActIntent, decision: Decision) -> Asked:
         if decision.verdict == "refuse":

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, get_args, overload
@@ -34,6 +34,7 @@ from mentis.values.trust import Trust
 from .docstrings import read_docstring
 from .options import refuse_types
 from .printing import capture_prints
+from .registry import Registry
 from .returned import content_of
 from .signatures import FunctionSignature, name_of, read_signature, unwrap_partial
 from .threads import Threads
@@ -204,6 +205,15 @@ class DeferredTool:
 
     async def handle(self, call: ActCall) -> Outcome:
         raise Defect("a deferred tool is executed by the caller", tool=call.action.type)
+
+
+def deferred_specs(declared: Iterable[ToolDeclaration]) -> tuple[ActSpec, ...]:
+    """What the caller of one turn executes, checked as every act is, in its order."""
+    registry, names = Registry(), list[str]()
+    for one in declared:
+        registry.add(DeferredTool(one))
+        names.append(one.name)
+    return tuple(spec for name in names if (spec := registry.spec(name)))
 
 
 def as_handler(given: ActHandler | ToolDeclaration | Callable[..., object]) -> ActHandler:

@@ -27,7 +27,7 @@ import anyio
 from anyio import CancelScope, to_thread
 from anyio.from_thread import start_blocking_portal
 
-from mentis.act.functions import as_handler
+from mentis.act.functions import as_handler, deferred_specs
 from mentis.act.registry import Registry
 from mentis.ask.ask import OnDelta
 from mentis.ask.attachments import check_words, read_attachments
@@ -74,6 +74,9 @@ from mentis.talk.persona_update import Upkeep, update_persona, updates_due
 from mentis.talk.schedule import BeatSchedule
 from mentis.talk.session_queue import QueuePlace, SessionQueue
 from mentis.talk.sessions import (
+    adopt_turns,
+    adopted_results,
+    adopted_turn,
     check_unbegun,
     first_message,
     message_again,
@@ -81,6 +84,7 @@ from mentis.talk.sessions import (
     sessions_of,
     set_title,
 )
+from mentis.talk.side_call import SideCall, answer_side_call
 from mentis.talk.silence import DueAfterthought, due_afterthought_of, unless_somebody_speaks
 from mentis.talk.summaries import SessionSummary, SessionTitle, make_title, summarise
 from mentis.talk.talking import afterthought_mode, summary_due, with_left_behind, with_note
@@ -88,6 +92,7 @@ from mentis.tick.cortex import Backlog, Cortex, TickResult
 from mentis.tick.events import Emit, silent
 from mentis.tools.builtin_acts import open_states
 from mentis.turn.agent_parts import AgentParts
+from mentis.turn.beside import SideQuestion
 from mentis.turn.deliveries import deliverable_outcomes, delivery_session, news_for_turn
 from mentis.turn.lock import exclusive
 from mentis.turn.news_lock import deliver_alone
@@ -116,6 +121,7 @@ from mentis.turn.turn import (
     with_others,
 )
 from mentis.turn.turn_context import TurnContext
+from mentis.values.act import ActSpec
 from mentis.values.action import Outcome
 from mentis.values.assembly import AssembledPrompt
 from mentis.values.block import mode_named
@@ -251,10 +257,11 @@ class Agent:
         *,
         session: str = "main",
         options: CallOptions | None = None,
+        tools: Sequence[ToolDeclaration] = (),
     ) -> Composition:
         """The request and trace for this message, as if it were sent now. Nothing is sent."""
         stimulus = self._stimulus(message)
-        parts = self._calling(options)
+        parts = self._calling(options).offering(deferred_specs(tools))
         history = told_history(parts.record, checked_id(session, "session"), stimulus.replaces)
         history = with_others(parts.record, parts.sources.settings, history, stimulus)
         present = parts.look()
@@ -405,6 +412,7 @@ class Agent:
         *,
         session: str = "main",
         results: Mapping[str, str] | Sequence[ToolResultPart] = (),
+        tools: Sequence[ToolDeclaration] = (),
         on_delta: OnDelta | None = None,
         options: CallOptions | None = None,
         output: None = None,
@@ -417,6 +425,7 @@ class Agent:
         *,
         session: str = "main",
         results: Mapping[str, str] | Sequence[ToolResultPart] = (),
+        tools: Sequence[ToolDeclaration] = (),
         on_delta: OnDelta | None = None,
         options: CallOptions | None = None,
         output: Mapping[str, object],
@@ -429,6 +438,7 @@ class Agent:
         *,
         session: str = "main",
         results: Mapping[str, str] | Sequence[ToolResultPart] = (),
+        tools: Sequence[ToolDeclaration] = (),
         on_delta: OnDelta | None = None,
         options: CallOptions | None = None,
         output: TypeForm[T],
@@ -440,6 +450,7 @@ class Agent:
         *,
         session: str = "main",
         results: Mapping[str, str] | Sequence[ToolResultPart] = (),
+        tools: Sequence[ToolDeclaration] = (),
         on_delta: OnDelta | None = None,
         options: CallOptions | None = None,
         output: Any = None,  # a type or a JSON Schema
@@ -449,15 +460,17 @@ class Agent:
         Tools are used in between, as often as the answer asks for it. A `Stimulus` carries what
         comes with the words: attachments, the message it answers, facts about this turn, what is
         around the conversation. Instead of a message, `results` answer the calls that the last turn
-        left to the caller (`result.calls`), by their ids, and the turn goes on. `options` hold for
-        the calls of this turn, before those of its routes.
+        left to the caller (`result.calls`), by their ids, and the turn goes on. `tools` are offered
+        in this turn beside its own, and left to the caller. `options` hold for the calls of this
+        turn, before those of its routes.
 
         `output` is the form of the answer: a pydantic model, a dataclass, a TypedDict, a union, or
         a JSON Schema. `result.output` is of that type; where no answer comes to that, also asked
         again, OutputInvalid says why, and the turn is in the record.
         """
         form = None if output is None else output_form(output)
-        talk = partial(self._talk, form=form, on_delta=on_delta, options=options)
+        offered = deferred_specs(tools)
+        talk = partial(self._talk, form=form, on_delta=on_delta, options=options, offered=offered)
         with self._queue.join(checked_id(session, "session")) as place:
             if results:
                 async with self._going_on(session):
@@ -514,10 +527,12 @@ class Agent:
         form: OutputForm[Any] | None = None,
         on_delta: OnDelta | None,
         options: CallOptions | None,
+        offered: tuple[ActSpec, ...] = (),
         outer: TurnContext | None = None,
     ) -> TurnResult:
         """A turn with this message, or the one that is found when nobody else is at the session."""
-        parts, session, tell = self._calling(options), place.session, on_delta or _ignore
+        parts = self._calling(options).offering(offered)
+        session, tell = place.session, on_delta or _ignore
         async with self._at_turn(place) as (reading, left):
             found = callable(message)
             stimulus = await to_thread.run_sync(message) if found else message
@@ -623,6 +638,30 @@ class Agent:
 
         with self._queue.join(checked_id(session, "session")) as place:
             return await self._talk(place, edited, on_delta=on_delta, options=options)
+
+    async def adopt(self, turns: Sequence[Turn], *, session: str = "main") -> Entry:
+        """Keep in a session what somebody says was said there: it is told from now on, and nobody
+        vouches for it. The first may say in `replaces` from where on it is told instead.
+        """
+        parts = self._parts
+        async with self._answering(session):
+            brought = [adopted_results(turn) for turn in turns]
+            received = [
+                await parts.acting.receive(outcomes) if outcomes else () for outcomes in brought
+            ]
+            kept = tuple(map(adopted_turn, turns, received))
+            return await to_thread.run_sync(adopt_turns, parts.record, session, kept)
+
+    async def answer_side_call(
+        self, call: SideCall, *, session: str, options: CallOptions | None = None
+    ) -> SideQuestion:
+        """Answer what a program asks beside a conversation, such as a title of it: of the persona
+        nothing is told, and nothing is kept but the entry, which names its kind.
+        """
+        parts = self._calling(options)
+        present = await to_thread.run_sync(parts.look)
+        async with self._answering(session) as (reading, _):
+            return await answer_side_call(parts, present, call, session=session, reading=reading)
 
     async def start_conversation(
         self,

@@ -13,22 +13,24 @@ from mentis.errors import UsageError
 from mentis.home.identity import Identity
 from mentis.record.agent_record import AgentRecord
 from mentis.record.stored_inputs import TurnInputStore
-from mentis.record.stored_turns import turn_digest
+from mentis.record.stored_turns import result_turn, turn_digest
 from mentis.record.threads import is_message, standing_numbers, title_of
 from mentis.turn.beside import builder_for, require_text
 from mentis.turn.replay.recorded_turn import stored_inputs_of
 from mentis.turn.snapshot import TurnSnapshot
+from mentis.values.action import Action, Outcome
 from mentis.values.digest import digest
 from mentis.values.entry import Entry
 from mentis.values.output import OutputSchema
-from mentis.values.part import MediaPart, TextPart
+from mentis.values.part import MediaPart, Part, TextPart, ToolResultPart
 from mentis.values.recalled import FIRST, OPENING, Stimulus
 from mentis.values.session import Session
 from mentis.values.trust import Trust
-from mentis.values.turn import Turn
+from mentis.values.turn import GUEST, Turn
 from mentis.values.turn_writes import TurnWrites
 
 TITLE = "title"
+ADOPTED = "adopted"  # the task of an entry that brings what others say was said
 _FIRST_BLOCK = "auto_first_message"
 _LONGEST_TITLE = 120
 
@@ -136,6 +138,54 @@ def set_title(record: AgentRecord, session: str, title: str) -> Entry:
     }
     titled = TurnWrites(session, number, turns=(turn,))
     return record.append("turn", body, source="owner", turns=titled)
+
+
+def adopted_results(turn: Turn) -> tuple[Outcome, ...]:
+    """The results in a turn that somebody brings, to be screened like all others."""
+    found = [part for part in turn.parts if isinstance(part, ToolResultPart)]
+    return tuple(
+        Outcome(
+            Action(part.name, {}, call_id=part.call_id),
+            "crashed" if part.failed else "done",
+            text=part.text,
+            source="caller",
+        )
+        for part in found
+    )
+
+
+def adopted_turn(turn: Turn, received: Sequence[Outcome]) -> Turn:
+    """As it is kept: nobody vouches for it, whatever it says of itself."""
+    results = result_turn(received).parts if received else ()
+    rest = tuple(part for part in turn.parts if not isinstance(part, ToolResultPart))
+    parts = (*results, *(_bare_part(part) for part in rest))
+    author = (turn.author or GUEST) if turn.role == "user" and not results else ""
+    return Turn(turn.role, parts, Trust.UNTRUSTED, replaces=turn.replaces, author=author)
+
+
+def adopt_turns(record: AgentRecord, session: str, turns: Sequence[Turn]) -> Entry:
+    """Append what somebody says was said, and the entry that says so. It blocks."""
+    if not turns or not all(turn.parts for turn in turns):
+        raise UsageError("there is nothing to adopt", hint="give turns that say something")
+    number = len(record.turns(session))
+    told: dict[str, object] = {"session": session, "number": number, "inner": ADOPTED}
+    told |= {} if turns[0].replaces is None else {"replaces": turns[0].replaces}
+    body: dict[str, object] = {
+        "turn": told,
+        "digests": {"instruction": digest(b"")},
+        "acted": [turn_digest(turn) for turn in turns],
+    }
+    brought = TurnWrites(session, number, turns=tuple(turns))
+    return record.append("turn", body, source="client", turns=brought)
+
+
+def _bare_part(part: Part) -> Part:
+    """Without the state of a provider, which nobody here has seen."""
+    return (
+        part
+        if isinstance(part, ToolResultPart) or part.state is None
+        else replace(part, state=None)
+    )
 
 
 def title_turn(title: str, lineage: Trust = Trust.SELF) -> Turn:

@@ -39,7 +39,7 @@ from mentis.settings.sources import LiveSettings
 from mentis.telemetry.names import MODE
 from mentis.telemetry.spans import AgentScope, LiveSpan, agent_span
 from mentis.tools.acting import ActRunner
-from mentis.values.act import ActCall
+from mentis.values.act import ActCall, ActSpec
 from mentis.values.action import Action, Outcome
 from mentis.values.caching import CacheReconciliation
 from mentis.values.entry import Entry
@@ -408,7 +408,7 @@ def compose_turn(
     who, models = parts.who, parts.models.on(route)
     offered = parts.acting.offered_tools(route, asked=stimulus.asked)
     placed = place_recall(who, models, stimulus, recalled, offered=offered)
-    told, window = placed.recalled, present.window
+    told, window = _with_declared(placed.recalled, parts.declared), present.window
     asked, notes = window_values(window, route, tools=bool(told.tools))
     known = resumed_keys(history)  # told where they were asked for
     spans = news_spans([one for one in news if one.key not in known])
@@ -427,6 +427,17 @@ def compose_turn(
     if recalled.outlook.passing:
         return ComposedPrompt(composed, inputs)
     return ComposedPrompt(with_residency(composed, placed.residency, counter), inputs)
+
+
+def _with_declared(recalled: RecalledContext, declared: Sequence[ActSpec]) -> RecalledContext:
+    """All of the caller's tools, whatever the message is about: the caller relies on them."""
+    if not declared:
+        return recalled
+    names = {spec.name for spec in declared}
+    own = (tool for tool in recalled.tools if tool.name not in names)
+    revealed = tuple(tool for tool in recalled.revealed if tool.name not in names)
+    tools = (*own, *(spec.declaration for spec in declared))
+    return replace(recalled, tools=tools, revealed=revealed)
 
 
 def _for_whom(stimulus: Stimulus, history: ConversationHistory) -> ConversationHistory:
@@ -520,6 +531,7 @@ async def act(run: TurnRun, place: Place, on_delta: OnDelta) -> AgainDelta | Non
                     on_begin=partial(_journalled, run, place, judged.reply),
                     on_outcome=lambda outcome: on_delta(_result_delta(outcome)),
                     on_media=partial(_journalled_media, run),
+                    declared={spec.name: spec for spec in run.parts.declared},
                 ),
             )
     finally:
