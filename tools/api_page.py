@@ -92,6 +92,7 @@ CHAPTERS: Mapping[str, tuple[str, ...]] = {
     ),
     "Settings": ("open_settings",),
     "Keys": ("open_route_keys",),
+    "Doors": ("serve", "open_tokens"),
     "Errors": ("MentisError", "BudgetReached", "SessionBusy", "OutputInvalid", "ActFailed"),
     "For tests": ("ScriptedProvider", "FixedClock", "CountingIds"),
 }

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .record.record import open_record
     from .settings.change import open_settings
     from .status.statuses import open_statuses
+    from .surfaces.serve.start import serve
     from .tick.cortex import TickResult
     from .tools.acts import open_acts
     from .tools.toolbox import open_toolbox
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     from .values.trust import Trust
     from .values.turn import Turn
     from .values.window import WindowDraft
+    from .web.tokens import open_tokens
 
 _HOMES = {
     "ActCall": "values.act",
@@ -145,7 +147,9 @@ _HOMES = {
     "open_route_keys": "home.route_keys",
     "open_settings": "settings.change",
     "open_statuses": "status.statuses",
+    "open_tokens": "web.tokens",
     "open_toolbox": "tools.toolbox",
+    "serve": "surfaces.serve.start",
     "tool": "act.functions",
 }
 
@@ -222,7 +226,9 @@ __all__ = (
     "open_route_keys",
     "open_settings",
     "open_statuses",
+    "open_tokens",
     "open_toolbox",
+    "serve",
     "tool",
 )
 

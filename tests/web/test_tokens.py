@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mentis.errors import SigningKeyError, StoreDamaged, UsageError
-from mentis.web.tokens import TokenDraft, Tokens
+from mentis.web.tokens import Tokens
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def tokens(tmp_path: Path) -> Tokens:
 
 
 def test_a_token_is_found_by_its_secret_which_is_kept_nowhere(tokens: Tokens) -> None:
-    secret = tokens.new(TokenDraft("laptop", "edit", agent="ada", session="work"))
+    secret = tokens.new("laptop", scope="edit", agent="ada", session="work")
     found = tokens.find(secret)
     assert found is not None
     assert (found.name, found.scope, found.agent, found.session) == (
@@ -36,7 +36,7 @@ def test_a_token_is_found_by_its_secret_which_is_kept_nowhere(tokens: Tokens) ->
 def test_a_guess_a_revoked_one_and_one_of_another_home_are_nobodys(
     tokens: Tokens, tmp_path: Path
 ) -> None:
-    secret = tokens.new(TokenDraft("laptop"))
+    secret = tokens.new("laptop")
     (tmp_path / "copy").mkdir()
     other = Tokens(tmp_path / "config", tmp_path / "copy")
     assert other.find(secret) is None
@@ -47,8 +47,8 @@ def test_a_guess_a_revoked_one_and_one_of_another_home_are_nobodys(
 
 
 def test_somebody_new_is_a_guest_and_the_owner_is_the_owner(tokens: Tokens) -> None:
-    tokens.new(TokenDraft("mine"))
-    secret = tokens.new(TokenDraft("bobs", person="bob"))
+    tokens.new("mine")
+    secret = tokens.new("bobs", person="bob")
     assert [(one.id, one.trust) for one in tokens.people()] == [
         ("bob", "guest"),
         ("owner", "owner"),
@@ -68,17 +68,17 @@ def test_somebody_new_is_a_guest_and_the_owner_is_the_owner(tokens: Tokens) -> N
 @pytest.mark.parametrize("name", ["", "A", "a b", "a--b", "-a", "x" * 33, "../x"])
 def test_a_name_that_could_be_taken_for_another_is_refused(tokens: Tokens, name: str) -> None:
     with pytest.raises(UsageError):
-        tokens.new(TokenDraft(name))
+        tokens.new(name)
 
 
 def test_a_taken_name_is_refused(tokens: Tokens) -> None:
-    tokens.new(TokenDraft("laptop"))
+    tokens.new("laptop")
     with pytest.raises(UsageError, match="already"):
-        tokens.new(TokenDraft("laptop"))
+        tokens.new("laptop")
 
 
 def test_a_file_that_cannot_be_read_or_that_others_can_write_lets_nobody_in(tokens: Tokens) -> None:
-    secret = tokens.new(TokenDraft("laptop"))
+    secret = tokens.new("laptop")
     tokens.path.chmod(0o666)
     with pytest.raises(SigningKeyError):
         Tokens(tokens.path.parents[1], tokens.path.parents[2] / "home").find(secret)
@@ -92,4 +92,4 @@ def test_a_file_that_cannot_be_read_or_that_others_can_write_lets_nobody_in(toke
 def test_tokens_are_not_kept_inside_the_home(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     with pytest.raises(StoreDamaged, match="inside the home"):
-        Tokens(tmp_path / "home" / "config", tmp_path / "home").new(TokenDraft("laptop"))
+        Tokens(tmp_path / "home" / "config", tmp_path / "home").new("laptop")

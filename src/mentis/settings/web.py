@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -33,6 +33,27 @@ class WebSettings(SettingsSection):
             " all others are refused."
         ),
     ] = ()
+    models: Annotated[
+        dict[str, str],
+        Field(
+            description="Foreign model ids, with * and ?, and the persona each stands for, for"
+            ' clients that cannot name another: "claude-*" = "ada".'
+        ),
+    ] = Field(default_factory=dict[str, str])
+    tools: Annotated[
+        Literal["both", "own"],
+        Field(
+            description="Whether tools that a client brings are offered beside the agent's own"
+            " (`both`) and left to the client, or not at all (`own`)."
+        ),
+    ] = "both"
+    instructions: Annotated[
+        Literal["tell", "ignore"],
+        Field(
+            description="Whether the system prompt of a client is told with its message, never"
+            " in the place of the persona's own. Those of a guest's client are not."
+        ),
+    ] = "tell"
     body_bytes: Annotated[
         int, Field(ge=1024, description="Largest body of a request, in bytes.")
     ] = 33_554_432

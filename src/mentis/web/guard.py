@@ -160,17 +160,15 @@ class Guard:
         secret = _secret(headers)
         if not secret:
             return None
-        client = _client(scope)
-        if wait := self._failures.wait(client):
-            raise RequestRefused(
-                "too many wrong tokens came from this address",
-                hint="wait, and check the token: mentis tokens list",
-                status=429,
-                retry_after=wait,
-            )
         token = await to_thread.run_sync(self._parts.find_token, secret)
         if token is None:
-            self._failures.take(client)
+            if wait := self._failures.take(_client(scope)):
+                raise RequestRefused(
+                    "too many wrong tokens came from this address",
+                    hint="wait, and check the token: mentis tokens list",
+                    status=429,
+                    retry_after=wait,
+                )
             raise AccessDenied(
                 "this token is not known here",
                 hint="make one: mentis tokens new NAME",

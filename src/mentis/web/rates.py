@@ -26,11 +26,6 @@ class RateLimiter:
         self._set(key, level - 1)
         return 0
 
-    def wait(self, key: str) -> int:
-        """The seconds until there is one, without taking it."""
-        level = self._level(key)
-        return 0 if level >= 1 else math.ceil((1 - level) / self._rate)
-
     def _level(self, key: str) -> float:
         level, then = self._levels.get(key, (self._burst, self._now()))
         return min(self._burst, level + (self._now() - then) * self._rate)

@@ -21,6 +21,7 @@ from mentis.settings.web import WebSettings
 from .application import AppState
 from .guard import AsgiApp
 
+_LAST_SECONDS = 10
 _KEEP_ALIVE = 30  # seconds; clients keep connections for the next question
 
 
@@ -75,6 +76,9 @@ class WebServer:
         if self._socket is None:
             raise UsageError("nothing is bound yet", hint="call bind() first")
         await self._server.serve(sockets=[self._socket])
+        # What had to be cut off still says so in the record.
+        if left := {*self._server.server_state.tasks}:
+            await asyncio.wait(left, timeout=_LAST_SECONDS)
 
     def stop(self) -> None:
         """Drain; said twice, end at once."""

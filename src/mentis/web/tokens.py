@@ -68,17 +68,6 @@ class Token(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class TokenDraft(Value):
-    """What a new token is for. `person` is an id; nobody named means the owner."""
-
-    name: str
-    scope: Scope = "chat"
-    agent: str = ""
-    session: str = ""
-    person: str = OWNER
-
-
-@dataclass(frozen=True, slots=True)
 class _Kept:
     people: Mapping[str, TokenPerson]
     tokens: Mapping[str, Token]
@@ -103,29 +92,37 @@ class Tokens:
     def path(self) -> Path:
         return self._folder / f"{safe_name(str(self._home))}.json"
 
-    def new(self, draft: TokenDraft) -> str:
-        """Make a token and return it: nobody can ask for it again."""
-        _checked_name(draft.name, "token", _MOST_NAME)
-        _checked_name(draft.person, "person", _MOST_PERSON)
-        for part, what in ((draft.agent, "persona"), (draft.session, "session")):
+    def new(
+        self,
+        name: str,
+        *,
+        scope: Scope = "chat",
+        agent: str = "",
+        session: str = "",
+        person: str = OWNER,
+    ) -> str:
+        """Make a token and return it: nobody can ask for it again. `agent` is the one persona that
+        it is for, `session` the one conversation; `person` whose it is.
+        """
+        _checked_name(name, "token", _MOST_NAME)
+        _checked_name(person, "person", _MOST_PERSON)
+        for part, what in ((agent, "persona"), (session, "session")):
             if part:
                 checked_id(part, what)
-        if draft.scope not in SCOPES:
-            raise UsageError(f"there is no scope {draft.scope!r}", hint=f"one of {SCOPES}")
-        secret = f"{_MARK}_{draft.name}_{secrets.token_urlsafe(32)}"
+        if scope not in SCOPES:
+            raise UsageError(f"there is no scope {scope!r}", hint=f"one of {', '.join(SCOPES)}")
+        secret = f"{_MARK}_{name}_{secrets.token_urlsafe(32)}"
 
         def add(kept: _Kept) -> _Kept:
-            if draft.name in kept.tokens:
+            if name in kept.tokens:
                 raise UsageError(
-                    f"there is a token {draft.name!r} already",
-                    hint=f"choose another name, or first: mentis tokens revoke {draft.name}",
+                    f"there is a token {name!r} already",
+                    hint=f"choose another name, or first: mentis tokens revoke {name}",
                 )
-            person = kept.people.get(draft.person) or _new_person(draft.person)
+            whose = kept.people.get(person) or _new_person(person)
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            made = Token(
-                draft.name, draft.scope, person, _digest(secret), now, draft.agent, draft.session
-            )
-            return _Kept({**kept.people, person.id: person}, {**kept.tokens, made.name: made})
+            made = Token(name, scope, whose, _digest(secret), now, agent, session)
+            return _Kept({**kept.people, whose.id: whose}, {**kept.tokens, name: made})
 
         self._change(add)
         return secret

@@ -50,6 +50,10 @@ COMMANDS = {
     "fork": ("fork", "Change one block of a recorded turn, and see what else changes."),
     "guardian": ("guardian", "See the rules for windows, check one, prove a profile."),
     "mcp": ("mcp", "Serve the ledger to an MCP client on standard input and output."),
+    "serve": (
+        "serve",
+        "Let existing clients talk to the agents of a home, as if each were a model.",
+    ),
     "tokens": ("tokens", "Make, list and revoke the tokens that clients reach your agents with."),
     "manifest": (
         "manifest",

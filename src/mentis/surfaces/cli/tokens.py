@@ -47,10 +47,7 @@ def new(  # one parameter an option
     *, name: str, scope: Scope, agent: str, session: str, person: str, as_json: bool
 ) -> None:
     """Make a token and print it, this once."""
-    from mentis.web.tokens import TokenDraft
-
-    draft = TokenDraft(name, scope, agent, session, person)
-    secret = _opened().new(draft)
+    secret = _opened().new(name, scope=scope, agent=agent, session=session, person=person)
     if as_json:
         emit_json({"name": name, "token": secret, "scope": scope, "person": person})
         return

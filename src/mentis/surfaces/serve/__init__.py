@@ -1,0 +1,1 @@
+"""An agent behind any client: the protocols of models over HTTP."""

@@ -1,0 +1,134 @@
+"""The agents of a home that are served, opened when somebody first asks for one; and which of them,
+and which conversation, a model id names.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+
+from anyio import Lock, to_thread
+
+from mentis.app.agent import Agent
+from mentis.errors import AccessDenied, RequestRefused
+from mentis.home.parts import Parts
+from mentis.settings.settings import Settings
+from mentis.stores.files.home import Home, is_id
+from mentis.values.value import Value
+from mentis.web.tokens import OWNER, Token
+
+_APART = "--"  # between a person and the name of a session that is theirs
+_FRESH = re.compile(r"[0-9a-f]{12}")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelName(Value):
+    """What a model id names: a persona, and a session if one is said."""
+
+    persona: str
+    session: str = ""
+
+
+class AgentPool:
+    """All agents of one home that were asked for. It belongs to one event loop."""
+
+    def __init__(self, home: Home, settings: Settings, parts: Parts, *, route: str) -> None:
+        self._home = home
+        self._settings = settings
+        self._parts = parts
+        self._route = route
+        self._agents: dict[str, Agent] = {}
+        self._opening = Lock()
+
+    @property
+    def path(self) -> Path:
+        return self._home.path
+
+    async def personas(self, token: Token) -> tuple[str, ...]:
+        """Those that this token may talk to."""
+        known = await to_thread.run_sync(self._home.personas)
+        return tuple(one for one in known if token.agent in ("", one))
+
+    async def named(self, model: str, token: Token) -> ModelName:
+        """The persona and session of a model id; refused where it is nobody's, or not for them."""
+        personas = await self.personas(token)
+        chosen = self._alias(model)
+        name, _, session = chosen.partition("@")
+        persona = name.rpartition("/")[2] if name.startswith(f"{self._name}/") else name
+        if persona not in personas:
+            raise RequestRefused(
+                f"there is no model {model!r}",
+                hint=f"there are: {', '.join(personas) or 'none'}; or name it in web.models",
+                status=404,
+                openai_code="model_not_found",
+                param="model",
+            )
+        return ModelName(persona, session)
+
+    async def agent(self, persona: str) -> Agent:
+        if persona not in self._agents:
+            async with self._opening:
+                if persona not in self._agents:
+                    opening = partial(
+                        Agent.open,
+                        self._home.path,
+                        persona=persona,
+                        route=self._route,
+                        parts=self._parts,
+                    )
+                    self._agents[persona] = await to_thread.run_sync(opening)
+        return self._agents[persona]
+
+    async def aclose(self) -> None:
+        while self._agents:
+            _, agent = self._agents.popitem()
+            await agent.aclose()
+
+    @property
+    def _name(self) -> str:
+        return self._settings.model.name or self._home.name
+
+    def _alias(self, model: str) -> str:
+        """What the settings say that a foreign id stands for; the first that fits."""
+        known = self._settings.model.web.models
+        return next((to for name, to in known.items() if fnmatchcase(model, name)), model)
+
+
+def session_of(token: Token, given: str) -> str:
+    """The session that a name means for whoever holds this token: each person has their own."""
+    if token.session and given not in ("", token.session):
+        raise AccessDenied(
+            f"token {token.name!r} is for the session {token.session!r} alone",
+            hint="leave the session out",
+            status=403,
+        )
+    name = token.session or given
+    if _APART in name:
+        raise AccessDenied(f"the session {name!r} is not yours", hint="name another", status=403)
+    whole = name if token.person.id == OWNER else f"{token.person.id}{_APART}{name}"
+    if not is_id(whole):
+        raise RequestRefused(
+            f"{name!r} is no name of a session",
+            hint="use small letters, digits, dashes and underscores",
+            status=400,
+        )
+    return whole
+
+
+def fresh_session(token: Token, ending: str) -> str:
+    """A new one, named after the token, so that it is known as its own."""
+    return _prefix(token) + ending
+
+
+def is_own_session(token: Token, session: str) -> bool:
+    """Whether this token began it."""
+    prefix = _prefix(token)
+    return session.startswith(prefix) and bool(_FRESH.fullmatch(session.removeprefix(prefix)))
+
+
+def _prefix(token: Token) -> str:
+    person = "" if token.person.id == OWNER else f"{token.person.id}{_APART}"
+    return f"{person}{token.name}-"

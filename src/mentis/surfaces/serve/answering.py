@@ -1,0 +1,217 @@
+"""One request answered: which agent, which conversation, the turn, and its pieces as they come."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from anyio import to_thread
+
+from mentis.app.agent import Agent
+from mentis.engines.estimate import EstimatingCounter
+from mentis.settings.web import WebSettings
+from mentis.talk.side_call import SideCall
+from mentis.turn.turn import TurnResult
+from mentis.values.options import CallOptions
+from mentis.values.part import MediaPart, TextPart
+from mentis.values.recalled import Stimulus
+from mentis.values.reply import (
+    AgainDelta,
+    Delta,
+    ReasoningDelta,
+    StepDelta,
+    TextDelta,
+)
+from mentis.values.request import RuntimeContext
+from mentis.values.span import Span
+from mentis.values.stability import Stability
+from mentis.values.surroundings import NOWHERE, Person, Surroundings
+from mentis.values.tool import ToolDeclaration
+from mentis.values.trust import Trust
+from mentis.values.turn import Turn
+from mentis.web.metrics import Metrics
+from mentis.web.tokens import OWNER, Token
+
+from .agents import AgentPool, session_of
+from .conversations import Conversation, Conversations, answer_id
+from .requests import NO_USAGE, AnswerHead, ClientRequest, ServedAnswer, answer_of
+from .side_calls import side_kind
+
+_SIDE_SESSION = "side-calls"
+_CLIENT = "client"  # who says what was never said here, where that is no guest
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece of an answer, as a client is told it."""
+
+    text: str
+    thought: bool = False
+
+
+OnHead: TypeAlias = Callable[[AnswerHead], None]
+OnPiece: TypeAlias = Callable[[Piece], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One request on its way: whom it is for, whose it is, and who hears the answer."""
+
+    agent: Agent
+    token: Token
+    request: ClientRequest
+    on_head: OnHead
+    on_piece: OnPiece
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """Answers the requests of all protocols."""
+
+    pool: AgentPool
+    settings: WebSettings
+    metrics: Metrics
+    conversations: Conversations
+
+    async def answer(
+        self, request: ClientRequest, token: Token, on_head: OnHead, on_piece: OnPiece
+    ) -> ServedAnswer:
+        """Answer it; `on_head` is told once it is known where, before the first piece."""
+        model = await self.pool.named(request.model, token)
+        agent = await self.pool.agent(model.persona)
+        call = _Call(agent, token, request, on_head, on_piece)
+        if kind := side_kind(request):
+            return await self._answer_aside(call, kind)
+        found = await self.conversations.find(agent, token, request, model.session)
+        head = AnswerHead(answer_id(found), int(time.time()), request.model)
+        on_head(head)
+        if found.plan.adopted:
+            author = _CLIENT if token.person.trust == "owner" else token.person.name
+            adopted = [replace(turn, author=author) for turn in found.plan.adopted]
+            await agent.adopt(adopted, session=found.session)
+        result = await self._turn(call, found)
+        await to_thread.run_sync(self.conversations.remember, agent, token, found.session)
+        self._count(agent, result)
+        return answer_of(head, result)
+
+    async def count_tokens(self, request: ClientRequest, token: Token) -> int:
+        """How many tokens the prompt of this request would have, all of it."""
+        model = await self.pool.named(request.model, token)
+        agent = await self.pool.agent(model.persona)
+        found = await self.conversations.find(agent, token, request, model.session)
+        stimulus = self._stimulus(token, request, found)
+        said = stimulus if stimulus.text or stimulus.attachments else replace(stimulus, text=".")
+
+        def compose() -> int:
+            composed = agent.compose(said, session=found.session, tools=self._tools(request))
+            counted = composed.trace.tokens
+            own = sum(counted[name].tokens for name in ("total", "framing") if name in counted)
+            results = [Turn("user", found.plan.results)] if found.plan.results else []
+            return own + sum(map(_tokens, (*found.plan.adopted, *results)))
+
+        return await to_thread.run_sync(compose)
+
+    async def _turn(self, call: _Call, found: Conversation) -> TurnResult:
+        request, results = call.request, found.plan.results
+        return await call.agent.chat(
+            "" if results else self._stimulus(call.token, request, found),
+            session=found.session,
+            results=results,
+            tools=self._tools(request),
+            on_delta=_Pieces(call.on_piece),
+            options=_options(request.options, call.agent),
+            output=None if results else request.output,
+        )
+
+    async def _answer_aside(self, call: _Call, kind: str) -> ServedAnswer:
+        request, token = call.request, call.token
+        head = AnswerHead(f"side_{secrets.token_hex(12)}", int(time.time()), request.model)
+        call.on_head(head)
+        trust = Trust.OWNER if token.person.trust == "owner" else Trust.UNTRUSTED
+        said = "\n\n".join(turn.text for turn in request.turns if turn.text)
+        asked = await call.agent.answer_side_call(
+            SideCall(kind, said, request.instructions, trust),
+            session=session_of(replace(token, session=""), _SIDE_SESSION),
+            options=_options(request.options, call.agent),
+        )
+        reply = asked.reply
+        if reply.text:
+            call.on_piece(Piece(reply.text))
+        steps = (reply.text,) if reply.text else ()
+        return ServedAnswer(head, steps, reply.reasoning, usage=reply.usage or NO_USAGE)
+
+    def _tools(self, request: ClientRequest) -> tuple[ToolDeclaration, ...]:
+        return request.tools if self.settings.tools == "both" else ()
+
+    def _stimulus(self, token: Token, request: ClientRequest, found: Conversation) -> Stimulus:
+        person, parts = token.person, found.plan.message
+        guest = person.trust == "guest"
+        about = (Person(person.name, bio=person.about),) if guest and person.about else ()
+        text = "\n\n".join(part.text for part in parts if isinstance(part, TextPart))
+        return Stimulus(
+            text,
+            author="" if person.id == OWNER else person.name,
+            attachments=tuple(part for part in parts if isinstance(part, MediaPart)),
+            trust=Trust.UNTRUSTED if guest else Trust.OWNER,
+            replaces=found.plan.replaces,
+            surroundings=Surroundings(people=about) if about else NOWHERE,
+            runtime_ctx=self._instructions(request, guest=guest),
+            scope=None if person.id == OWNER else "local",
+        )
+
+    def _instructions(self, request: ClientRequest, *, guest: bool) -> RuntimeContext:
+        """The system prompt of the client, told with the message: a guest's client gives none."""
+        text = request.instructions.strip()
+        if not text or guest or self.settings.instructions == "ignore":
+            return RuntimeContext()
+        span = Span(
+            f"<client-instructions>\n{text}\n</client-instructions>",
+            source=_CLIENT,
+            trust=Trust.REFERENCE,
+            stability=Stability.TURN,
+        )
+        return RuntimeContext(spans=(span,))
+
+    def _count(self, agent: Agent, result: TurnResult) -> None:
+        told = "Turns that were served, by how they ended."
+        self.metrics.count("mentis_turns_total", told, agent=agent.id, stop=result.stop)
+        usage = result.reply.usage
+        for kind in ("input", "output", "cache_read", "cache_write") if usage else ():
+            told, amount = "Tokens of turns that were served.", getattr(usage, kind)
+            self.metrics.count("mentis_tokens_total", told, amount, agent=agent.id, kind=kind)
+
+
+class _Pieces:
+    """What of a turn a client is told: words and thoughts, with a gap where tools were used."""
+
+    def __init__(self, on_piece: OnPiece) -> None:
+        self._tell = on_piece
+        self._said = self._gap = False
+
+    def __call__(self, delta: Delta) -> None:
+        match delta:
+            case TextDelta() if delta.text:
+                gap = "\n\n" if self._gap else ""
+                self._said, self._gap = True, False
+                self._tell(Piece(f"{gap}{delta.text}"))
+            case ReasoningDelta() if delta.text:
+                self._tell(Piece(delta.text, thought=True))
+            case StepDelta() | AgainDelta():
+                self._gap = self._said
+            case _:
+                pass
+
+
+def _options(given: CallOptions, agent: Agent) -> CallOptions | None:
+    """No answer longer than the owner's route allows."""
+    if given.max_tokens is not None and given.max_tokens > agent.route.max_tokens:
+        given = replace(given, max_tokens=None)
+    return given if given.chosen() else None
+
+
+def _tokens(turn: Turn) -> int:
+    texts = [getattr(part, "text", "") for part in turn.parts]
+    return EstimatingCounter().count("\n".join(map(str, texts))).tokens

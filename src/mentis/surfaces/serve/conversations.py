@@ -1,0 +1,133 @@
+"""Which session a client's conversation is, and what its next turn is there."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from anyio import to_thread
+
+from mentis.app.agent import Agent
+from mentis.errors import BadInput
+from mentis.record.threads import is_message, standing_numbers
+from mentis.values.part import ToolResultPart
+from mentis.values.turn import Turn
+from mentis.values.value import Value
+from mentis.web.tokens import Token
+
+from .agents import fresh_session, is_own_session, session_of
+from .reconcile import TurnPlan, plan_turn, spoken, spoken_here, with_call_ids
+from .requests import ClientRequest
+
+_ANSWER_ID = re.compile(r"resp_(\d+)_([a-z0-9][a-z0-9_-]*)_[0-9a-f]{8}")
+_LEAST_SHARED = 2  # a message and our answer to it: less could be anybody's
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation(Value):
+    """A session, what was said in it, and what the client's turn is there."""
+
+    session: str
+    kept: tuple[Turn, ...]
+    plan: TurnPlan
+
+
+class Conversations:
+    """Finds sessions again by how they begin. What was found is held against the session itself."""
+
+    def __init__(self) -> None:
+        self._begun: dict[tuple[str, str], dict[str, set[str]]] = {}
+
+    async def find(
+        self, agent: Agent, token: Token, request: ClientRequest, session: str
+    ) -> Conversation:
+        """By its name, by the answer that it goes on from, or by what was said in it."""
+        return await to_thread.run_sync(self._find, agent, token, request, session)
+
+    def remember(self, agent: Agent, token: Token, session: str) -> None:
+        """It blocks."""
+        known = self._begun.get((agent.id, token.name))
+        if known is not None and is_own_session(token, session):
+            _add(known, session, agent.history(session=session))
+
+    def _find(
+        self, agent: Agent, token: Token, request: ClientRequest, session: str
+    ) -> Conversation:
+        if request.previous:
+            return _after_answer(agent, token, request)
+        named = session or request.session or token.session
+        if named:
+            return _planned(agent, session_of(token, named), request, named=True)
+        found = [
+            _planned(agent, one, request, named=False)
+            for one in self._candidates(agent, token, request.turns)
+        ]
+        fitting = [
+            one for one in found if one.plan.shared >= _LEAST_SHARED or one.plan.answers_calls
+        ]
+        most = max((one.plan.shared for one in fitting), default=0)
+        best = [one for one in fitting if one.plan.shared == most]
+        if len(best) == 1:
+            return best[0]
+        ending = secrets.token_hex(6)
+        return _planned(agent, fresh_session(token, ending), request, named=False)
+
+    def _candidates(self, agent: Agent, token: Token, turns: Sequence[Turn]) -> list[str]:
+        """Sessions of this token that begin with the same words."""
+        place = agent.id, token.name
+        if place not in self._begun:
+            known: dict[str, set[str]] = {}
+            for one in agent.sessions():
+                if is_own_session(token, one.name):
+                    _add(known, one.name, agent.history(session=one.name))
+            self._begun[place] = known
+        said = spoken(turns[:-1])
+        return sorted(self._begun[place].get(_key(said[0].words), ())) if said else []
+
+
+def answer_id(conversation: Conversation) -> str:
+    """The name of an answer, by which a client can go on from it."""
+    return f"resp_{len(conversation.kept)}_{conversation.session}_{secrets.token_hex(4)}"
+
+
+def _planned(agent: Agent, session: str, request: ClientRequest, *, named: bool) -> Conversation:
+    kept = agent.history(session=session)
+    turns = with_call_ids(request.turns, kept) if request.nameless else request.turns
+    return Conversation(session, kept, plan_turn(turns, kept, named=named))
+
+
+def _after_answer(agent: Agent, token: Token, request: ClientRequest) -> Conversation:
+    """What follows an answer: at the end of its session, or in the place of what followed it."""
+    found = _ANSWER_ID.fullmatch(request.previous)
+    session = found.group(2) if found else ""
+    own = session_of(token, session.rpartition("--")[2]) if session else ""
+    if found is None or session != own:
+        raise BadInput(
+            f"there is no answer {request.previous!r}",
+            hint="leave previous_response_id out, and send the whole conversation",
+            openai_code="previous_response_not_found",
+            param="previous_response_id",
+        )
+    kept = agent.history(session=session)
+    *before, last = request.turns
+    if any(isinstance(part, ToolResultPart) for part in last.parts):
+        return Conversation(session, kept, plan_turn([last], kept, named=True))
+    number = int(found.group(1))
+    messages = [n for n in standing_numbers(kept) if is_message(kept[n]) and n >= number]
+    replaces = messages[1] if len(messages) > 1 else None
+    if before:
+        adopted = (replace(before[0], replaces=replaces), *before[1:])
+        return Conversation(session, kept, TurnPlan(adopted, last.parts))
+    return Conversation(session, kept, TurnPlan(message=last.parts, replaces=replaces))
+
+
+def _add(known: dict[str, set[str]], session: str, kept: Sequence[Turn]) -> None:
+    if said := spoken_here(kept):
+        known.setdefault(_key(said[0].words), set()).add(session)
+
+
+def _key(words: str) -> str:
+    return hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()

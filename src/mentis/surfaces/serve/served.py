@@ -1,0 +1,76 @@
+"""A home that is served: its agents, the doors to them, and the server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from anyio import CancelScope
+
+from mentis.engines.embedders import open_embedder
+from mentis.home.parts import Parts
+from mentis.ports.embedder import Embedder
+from mentis.settings.settings import Settings
+from mentis.settings.web import WebSettings
+from mentis.stores.files.home import Home
+from mentis.stores.files.key_folder import config_folder
+from mentis.web.application import AppState, make_app
+from mentis.web.guard import AsgiApp, GuardParts
+from mentis.web.metrics import Metrics
+from mentis.web.server import WebServer, run_until_told
+from mentis.web.tokens import Tokens
+
+from .agents import AgentPool
+from .answering import Answering
+from .conversations import Conversations
+from .doors import FORMS, doors
+from .start import ServeOptions
+
+
+@dataclass(frozen=True, slots=True)
+class ServedHome:
+    """Everything of one server. `run` it, then close it."""
+
+    app: AsgiApp
+    pool: AgentPool
+    settings: WebSettings
+    state: AppState
+    options: ServeOptions
+
+    @classmethod
+    def open(
+        cls, home: Home, settings: Settings, options: ServeOptions, parts: Parts
+    ) -> ServedHome:
+        given = {"host": options.host, "port": options.port}
+        chosen = {name: value for name, value in given.items() if value is not None}
+        web = settings.model.web.model_copy(update=chosen)
+        pool = AgentPool(home, settings, parts, route=options.route)
+        metrics, state = Metrics(), AppState()
+
+        def embedder() -> Embedder | None:
+            choice = settings.model.recall.embedder
+            if parts.embedder is not None or choice == "off":
+                return parts.embedder
+            return open_embedder(choice)[0]
+
+        guard = GuardParts(
+            Tokens(config_folder(parts.variables), home.path).find,
+            web,
+            forms=FORMS,
+            metrics=metrics,
+            on_access=options.on_access,
+            on_defect=options.on_defect,
+        )
+        answering = Answering(pool, web, metrics, Conversations())
+        app = make_app(doors(answering, embedder), guard, state)
+        return cls(app, pool, web, state, options)
+
+    async def run(self) -> None:
+        server = WebServer(self.app, self.settings, self.state)
+        address = server.bind()
+        if self.options.on_ready is not None:
+            self.options.on_ready(address)
+        await run_until_told(server, self.options.say)
+
+    async def aclose(self) -> None:
+        with CancelScope(shield=True):
+            await self.pool.aclose()
