@@ -75,9 +75,21 @@ class WebServer:
         """Answer until `stop`; then take nothing new and let what was begun come to its end."""
         if self._socket is None:
             raise UsageError("nothing is bound yet", hint="call bind() first")
-        await self._server.serve(sockets=[self._socket])
-        # What had to be cut off still says so in the record.
-        if left := {*self._server.server_state.tasks}:
+        try:
+            await self._server.serve(sockets=[self._socket])
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._close(self._socket)
+
+    async def _close(self, bound: socket.socket) -> None:
+        """Also when it is cancelled. What has to be cut off still says so in the record."""
+        for listening in getattr(self._server, "servers", ()):
+            listening.close()
+        bound.close()
+        left = {*self._server.server_state.tasks}
+        for task in left:
+            task.cancel()
+        if left:
             await asyncio.wait(left, timeout=_LAST_SECONDS)
 
     def stop(self) -> None:

@@ -116,6 +116,21 @@ def test_words_beside_results_are_a_message_after_them(home: Path) -> None:
     assert roles[-4:] == ["user", "assistant", "tool", "user"]
 
 
+def test_what_of_a_result_is_not_told_is_named(home: Path) -> None:
+    with serving(home, Rounds(calls(README), says("A picture."))) as one:
+        client = one.anthropic()
+        asked: Any = [user("What does it show?")]
+        first = client.messages.create(model=PERSONA, max_tokens=9, messages=asked, tools=[TOOL])
+        call: Any = first.content[-1]
+        source = {"type": "base64", "media_type": "image/png", "data": PIXEL}
+        shown = [{"type": "text", "text": "here"}, {"type": "image", "source": source}]
+        result = {"type": "tool_result", "tool_use_id": call.id, "content": shown}
+        said = {"role": "assistant", "content": [call.model_dump()]}
+        going_on: Any = [*asked, said, {"role": "user", "content": [result]}]
+        client.messages.create(model=PERSONA, max_tokens=9, messages=going_on, tools=[TOOL])
+    assert "here\\n\\n[image left out]" in json.dumps(one.provider.messages(1)[-1])
+
+
 def test_an_image_is_shown_to_the_model(one: Served) -> None:
     source = {"type": "base64", "media_type": "image/png", "data": PIXEL}
     content: Any = [{"type": "image", "source": source}, {"type": "text", "text": "What is it?"}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Generator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -219,6 +220,38 @@ def test_instructions_of_the_client_are_told_with_the_message_not_instead_of_the
     first, *_, last = one.provider.messages(0)
     assert "pirate" not in json.dumps(first)
     assert "<client-instructions>\\nSpeak like a pirate." in json.dumps(last)
+
+
+def test_the_owner_can_refuse_tools_and_instructions_of_clients(home: Path) -> None:
+    chosen = {"web__tools": "own", "web__instructions": "ignore"}
+    with serving(home, Rounds(says("Hello.")), **chosen) as one:
+        told: Any = {"role": "system", "content": "Speak like a pirate."}
+        one.openai().chat.completions.create(
+            model=PERSONA, messages=[told, user("Hello!")], tools=[TOOL]
+        )
+    sent = json.dumps(one.provider.sent[0])
+    assert "temperature" in sent
+    assert "Reads a file." not in sent
+    assert "pirate" not in sent
+
+
+def test_many_streams_at_once_are_all_answered(home: Path) -> None:
+    with serving(home, Rounds(*(says(f"Answer {n}.") for n in range(40)))) as one:
+        said: list[str] = []
+
+        def ask(number: int) -> None:
+            body = {"model": PERSONA, "messages": [user(f"Message {number}.")], "stream": True}
+            answer = one.post("/v1/chat/completions", body)
+            said.append("Answer" if "Answer" in answer.text and "[DONE]" in answer.text else "")
+
+        asking = [threading.Thread(target=ask, args=(n,)) for n in range(40)]
+        for thread in asking:
+            thread.start()
+        for thread in asking:
+            thread.join(120)
+        assert said == ["Answer"] * 40
+        assert len(one.sessions()) == 40
+        assert one.verify()
 
 
 def test_errors_have_the_form_the_client_knows(one: Served) -> None:

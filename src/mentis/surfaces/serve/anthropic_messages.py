@@ -26,6 +26,7 @@ from .fields import (
     merge_turns,
     options_of,
     result_part,
+    result_words,
     text_in,
     text_part,
     words,
@@ -113,7 +114,8 @@ def _parts(blocks: list[object], where: str) -> tuple[Part, ...]:
                 parts.append(call_part(str(block.get("id") or ""), name, block.get("input")))
             case "tool_result":
                 failed = block.get("is_error") is True
-                call, said = str(block.get("tool_use_id") or ""), words(block.get("content"), where)
+                call = str(block.get("tool_use_id") or "")
+                said = result_words(block.get("content"), where)
                 parts.append(result_part(call, said, failed=failed))
             case kind if kind in _PASSED_OVER:
                 pass

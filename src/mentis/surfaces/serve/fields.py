@@ -69,6 +69,16 @@ def words(found: object, where: str) -> str:
     return "\n\n".join(as_text(one["text"], where) for one in parts if "text" in one)
 
 
+def result_words(found: object, where: str) -> str:
+    """The words of a result. What else came with it is not told, and that is said."""
+    text = words(found, where)
+    if not isinstance(found, list):
+        return text
+    kinds = [maybe_object(one) for one in cast("list[object]", found)]
+    left = [f"[{one.get('type') or 'part'} left out]" for one in kinds if "text" not in one]
+    return "\n\n".join(filter(None, (text, *left)))
+
+
 def arguments_of(found: object) -> tuple[JsonObject, str]:
     """The arguments of a call, and the text of those that cannot be read."""
     if isinstance(found, dict):

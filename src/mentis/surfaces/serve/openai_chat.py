@@ -28,6 +28,7 @@ from .fields import (
     merge_turns,
     options_of,
     result_part,
+    result_words,
     text_in,
     text_part,
     words,
@@ -99,7 +100,7 @@ def _messages(found: list[object]) -> tuple[str, tuple[Turn, ...]]:
                 turns.append(Turn("assistant", (*text_part(words(content, where)), *calls)))
             case "tool" | "function":
                 call = str(message.get("tool_call_id") or message.get("name") or "")
-                turns.append(Turn("user", (result_part(call, words(content, where)),)))
+                turns.append(Turn("user", (result_part(call, result_words(content, where)),)))
             case _:
                 raise BadInput(f"{where}: there is no role {role!r}", hint="user, assistant, ...")
     return "\n\n".join(text for text in told if text), merge_turns(turns)

@@ -28,6 +28,7 @@ from .fields import (
     merge_turns,
     options_of,
     result_part,
+    result_words,
     text_in,
     text_part,
     words,
@@ -117,7 +118,7 @@ def _call(item: JsonObject, where: str) -> Part:
 
 
 def _output(item: JsonObject, where: str) -> tuple[Part, ...]:
-    return (result_part(_call_id(item), words(item.get("output"), where)),)
+    return (result_part(_call_id(item), result_words(item.get("output"), where)),)
 
 
 def _call_id(item: JsonObject) -> str:

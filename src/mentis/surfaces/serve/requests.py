@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from mentis.engines.estimate import EstimatingCounter
 from mentis.turn.turn import TurnResult
 from mentis.values.action import Action
 from mentis.values.json import JsonObject
@@ -84,11 +85,12 @@ def answer_of(head: AnswerHead, result: TurnResult) -> ServedAnswer:
 
 
 def usage_of(result: TurnResult) -> Usage:
-    """As reported; where nobody reported anything, the prompt as it was counted."""
+    """As reported; where nobody reported anything, as it was counted here."""
     if result.reply.usage is not None:
         return result.reply.usage
     planned = [call.planned_usage for call in result.model_calls]
-    return Usage(input=sum(one.input for one in planned if one is not None))
+    said = EstimatingCounter().count("".join(call.reply.text for call in result.model_calls))
+    return Usage(sum(one.input for one in planned if one is not None), said.tokens)
 
 
 def _finish(result: TurnResult) -> Finish:
