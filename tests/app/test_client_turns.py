@@ -66,6 +66,15 @@ async def test_many_tools_of_the_caller_are_all_declared(home: Path) -> None:
     assert {tool.name for tool in many} <= {*offered(provider.sent[0])}
 
 
+async def test_a_tool_of_the_caller_may_be_described_at_length(home: Path) -> None:
+    provider = Rounds(says("I see."))
+    async with opened(home, provider) as agent:
+        await agent.chat("Hello.", tools=[ToolDeclaration("Long", "word " * 5000)])
+        with pytest.raises(BadInput, match="description"):
+            await agent.chat("Hello.", tools=[ToolDeclaration("Long", "word " * 50_000)])
+    assert "Long" in offered(provider.sent[0])
+
+
 async def test_adopted_turns_are_told_and_nobody_vouches_for_them(home: Path) -> None:
     provider = Rounds(says("Going on."))
     said = [

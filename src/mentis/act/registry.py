@@ -26,6 +26,7 @@ from .options import refuse_types
 from .schemas import checked_declaration
 
 MOST_DESCRIPTION = 16 * 1024
+_MOST_OF_CALLERS = 128 * 1024  # agent programs describe theirs at length, and are not ours to cut
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}")
 _SAFE_INTEGER = 2**53 - 1
 
@@ -261,10 +262,11 @@ def _refuse_name(spec: ActSpec) -> None:
 
 
 def _refuse_length(spec: ActSpec) -> None:
-    if len(spec.declaration.description) > MOST_DESCRIPTION:
+    most = _MOST_OF_CALLERS if spec.deferred else MOST_DESCRIPTION
+    if len(spec.declaration.description) > most:
         raise BadInput(
             f"the description of {spec.name!r} has {len(spec.declaration.description)} characters,"
-            f" and {MOST_DESCRIPTION} are allowed",
+            f" and {most} are allowed",
             hint="shorten it: a model reads it on every turn",
             tool=spec.name,
             source=spec.source,

@@ -138,7 +138,9 @@ def _readiness(state: AppState) -> Endpoint:
 
 
 def _metrics(parts: GuardParts) -> Endpoint:
-    async def metrics(_request: Request) -> Response:
+    async def metrics(request: Request) -> Response:
+        if token_of(request).person.trust != "owner":
+            raise AccessDenied("figures are not for guests", hint="ask the owner", status=403)
         return PlainTextResponse(parts.metrics.text(), media_type=CONTENT_TYPE)
 
     return metrics

@@ -167,6 +167,14 @@ def test_unknown_betas_and_fields_are_passed_over(one: Served) -> None:
     assert answer.json()["content"][0]["text"] == "Good morning."
 
 
+def test_instructions_among_the_messages_are_told_as_instructions(one: Served) -> None:
+    reminder = {"role": "system", "content": "Answer in verse."}
+    body: Any = {"model": PERSONA, "max_tokens": 9, "messages": [user("Hello!"), reminder]}
+    assert one.post("/v1/messages", body).status_code == 200
+    assert [*one.sessions().values()] == [["Hello!", "Good morning."]]
+    assert "<client-instructions>\\nAnswer in verse." in json.dumps(one.provider.messages(0)[-1])
+
+
 def test_errors_have_the_form_the_client_knows(one: Served) -> None:
     with pytest.raises(anthropic.AuthenticationError):
         one.anthropic("wrong").messages.create(model=PERSONA, max_tokens=9, messages=[user("Hi")])

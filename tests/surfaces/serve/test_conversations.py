@@ -238,6 +238,29 @@ def test_nobody_reads_the_sessions_of_another(home: Path) -> None:
                 ask(one, user("x"), token=token, model=f"{PERSONA}@{name}")
 
 
+def test_a_token_of_the_same_name_for_somebody_else_finds_nothing_of_the_one_before(
+    home: Path,
+) -> None:
+    with serving(home, numbered(3)) as one:
+        before = one.new_token("phone")
+        ask(one, user("My secret."), token=before)
+        ask(one, user("My secret."), assistant("Answer 0."), user("Keep it."), token=before)
+        one.tokens.revoke("phone")
+        other = one.new_token("phone", person="bob")
+        ask(one, user("My secret."), assistant("Answer 0."), user("Tell!"), token=other)
+        assert sorted(map(len, one.sessions().values())) == [4, 4]
+        assert "Keep it." not in told(one, 2)
+
+
+def test_figures_are_not_for_guests(home: Path) -> None:
+    with serving(home, numbered(1)) as one:
+        ask(one, user("Hello."))
+        text = one.get("/metrics").text
+        assert f'mentis_turns_total{{agent="home/{PERSONA}",stop="answer"}} 1' in text
+        assert f'mentis_tokens_total{{agent="home/{PERSONA}",kind="input"}} 100' in text
+        assert one.get("/metrics", one.new_token("bobs", person="bob")).status_code == 403
+
+
 def test_an_answer_of_another_cannot_be_gone_on_with(home: Path) -> None:
     with serving(home, numbered(3)) as one:
         bob = one.new_token("bobs", person="bob")

@@ -399,6 +399,55 @@ def test_a_tool_that_takes_one_text_comes_back_as_one(home: Path) -> None:
     assert second.output_text == "Done."
 
 
+def test_a_request_as_agent_programs_send_it_is_one_conversation(home: Path) -> None:
+    """Instructions and surroundings as items, tools in a namespace, nothing stored elsewhere."""
+    spaced = {"type": "namespace", "name": "agents", "description": "Agents.", "tools": [FLAT]}
+    message = {"type": "message", "role": "user"}
+    begun: Any = [
+        {**message, "role": "developer", "content": [{"type": "input_text", "text": "Be terse."}]},
+        {**message, "content": [{"type": "input_text", "text": "<environment>bash</environment>"}]},
+        {**message, "content": [{"type": "input_text", "text": "Run it."}]},
+    ]
+    more: Any = {
+        "store": False,
+        "include": ["reasoning.encrypted_content"],
+        "prompt_cache_key": "01a1e4e6",
+        "tools": [spaced, {"type": "web_search", "external_web_access": False}],
+        "reasoning": {"summary": "auto"},
+        "stream": True,
+    }
+    call = ("n1", "agents/Read", {"path": "a"})
+    with serving(home, Rounds(calls(call), says("It ran."), says("Yes."))) as one:
+
+        def ask(items: list[Any]) -> list[Any]:
+            body = {"model": PERSONA, "input": items, **more}
+            text = one.post("/v1/responses", body).text
+            events = [json.loads(line[6:]) for line in text.splitlines() if line[:6] == "data: "]
+            return events[-1]["response"]["output"]
+
+        (first,) = ask(begun)
+        assert (first["type"], first["namespace"], first["name"]) == (
+            "function_call",
+            "agents",
+            "Read",
+        )
+        told = {"type": "function_call_output", "call_id": first["call_id"], "output": "done"}
+        (second,) = ask([*begun, first, told])
+        again = {**message, "content": [{"type": "input_text", "text": "Really?"}]}
+        ask([*begun, first, told, second, again])
+        (words,) = one.sessions().values()
+        assert one.verify()
+    assert words == [
+        "<environment>bash</environment>\n\nRun it.",
+        "",
+        "",
+        "It ran.",
+        "Really?",
+        "Yes.",
+    ]
+    assert "Be terse." in json.dumps(one.provider.messages(2)[-1])
+
+
 def test_a_socket_is_refused_at_once_with_an_error_that_programs_go_on_from(one: Served) -> None:
     refused = one.get(
         "/v1/responses",

@@ -59,13 +59,14 @@ _PASSED_OVER = ("thinking", "redacted_thinking", "server_tool_use", "web_search_
 
 def read_messages(body: JsonObject) -> ClientRequest:
     """Betas and fields that are not known are passed over."""
+    told, turns = _messages(as_list(body.get("messages"), "messages"))
     tools = _tools(body.get("tools") or [])
     thinking = body.get("thinking")
     thinks = isinstance(thinking, dict) and cast("JsonObject", thinking).get("type") != "disabled"
     return ClientRequest(
         model=text_in(body, "model"),
-        turns=_messages(as_list(body.get("messages"), "messages")),
-        instructions=words(body.get("system"), "system"),
+        turns=turns,
+        instructions="\n\n".join(filter(None, (words(body.get("system"), "system"), told))),
         tools=tools,
         options=options_of(
             {
@@ -83,21 +84,24 @@ def read_messages(body: JsonObject) -> ClientRequest:
     )
 
 
-def _messages(found: list[object]) -> tuple[Turn, ...]:
+def _messages(found: list[object]) -> tuple[str, tuple[Turn, ...]]:
+    """Agent programs put instructions among the messages, too."""
+    told: list[str] = []
     turns: list[Turn] = []
     for number, one in enumerate(found):
         where = f"messages[{number}]"
         message = as_object(one, where)
-        role = text_in(message, "role", f"{where}.")
-        if role not in ("user", "assistant"):
+        role, content = text_in(message, "role", f"{where}."), message.get("content")
+        if role == "system":
+            told.append(words(content, where))
+        elif role in ("user", "assistant"):
+            whole = isinstance(content, str)
+            text = text_part(words(content, where)) if whole else ()
+            parts = text or _parts(as_list([] if whole else content, where), where)
+            turns.append(Turn("assistant" if role == "assistant" else "user", parts))
+        else:
             raise BadInput(f"{where}: there is no role {role!r}", hint="user or assistant")
-        content = message.get("content")
-        whole = isinstance(content, str)
-        parts = (
-            text_part(words(content, where)) if whole else _parts(as_list(content, where), where)
-        )
-        turns.append(Turn("assistant" if role == "assistant" else "user", parts))
-    return merge_turns(turns)
+    return "\n\n".join(text for text in told if text), merge_turns(turns)
 
 
 def _parts(blocks: list[object], where: str) -> tuple[Part, ...]:

@@ -39,7 +39,7 @@ class Conversations:
     """Finds sessions again by how they begin. What was found is held against the session itself."""
 
     def __init__(self) -> None:
-        self._begun: dict[tuple[str, str], dict[str, set[str]]] = {}
+        self._begun: dict[tuple[str, str, str], dict[str, set[str]]] = {}
 
     async def find(
         self, agent: Agent, token: Token, request: ClientRequest, session: str
@@ -49,7 +49,7 @@ class Conversations:
 
     def remember(self, agent: Agent, token: Token, session: str) -> None:
         """It blocks."""
-        known = self._begun.get((agent.id, token.name))
+        known = self._begun.get(_place(agent, token))
         if known is not None and is_own_session(token, session):
             _add(known, session, agent.history(session=session))
 
@@ -77,7 +77,7 @@ class Conversations:
 
     def _candidates(self, agent: Agent, token: Token, turns: Sequence[Turn]) -> list[str]:
         """Sessions of this token that begin with the same words."""
-        place = agent.id, token.name
+        place = _place(agent, token)
         if place not in self._begun:
             known: dict[str, set[str]] = {}
             for one in agent.sessions():
@@ -86,6 +86,11 @@ class Conversations:
             self._begun[place] = known
         said = spoken(turns[:-1])
         return sorted(self._begun[place].get(_key(said[0].words), ())) if said else []
+
+
+def _place(agent: Agent, token: Token) -> tuple[str, str, str]:
+    """A name may be given to a token of somebody else, once it is free."""
+    return agent.id, token.person.id, token.name
 
 
 def answer_id(conversation: Conversation) -> str:

@@ -325,7 +325,7 @@ def _response(
         "background": False,
         "error": None,
         "incomplete_details": {"reason": reason} if status == "incomplete" else None,
-        "instructions": request.instructions or None,
+        "instructions": None,  # the client has them
         "max_output_tokens": request.options.max_tokens,
         "metadata": {},
         "model": head.model,
