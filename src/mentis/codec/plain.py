@@ -64,11 +64,8 @@ def _plain(content: object, place: str) -> object:
             return content
         case str():
             return str(content)
-        case float():
-            return _finite_at(content, place)
-        case Decimal():  # money, as the text of its digits: a fraction would change them
-            _finite_at(content, place)
-            return str(content)
+        case float() | Decimal():
+            return _number(content, place)
         case Value():
             return plain_value(content, place)
         case Mapping():
@@ -94,7 +91,8 @@ def _key(key: object, place: str) -> str:
     return str(key)
 
 
-def _finite_at(number: float | Decimal, place: str) -> float | Decimal:
+def _number(number: float | Decimal, place: str) -> float | str:
+    """Money is written as the text of its digits: a fraction would change them."""
     if not math.isfinite(number):
         raise BadInput(f"{place}: {number} is not a JSON number", hint="keep to finite numbers")
-    return number
+    return str(number) if isinstance(number, Decimal) else number
