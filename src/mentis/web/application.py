@@ -15,10 +15,10 @@ from starlette.types import Scope as AsgiScope
 
 from mentis.errors import AccessDenied, RequestRefused
 
-from .guard import AsgiApp, Guard, GuardParts
+from .guard import AsgiApp, GuardParts, WebGuard
 from .metrics import CONTENT_TYPE
 from .streams import ClientGone
-from .tokens import Scope, Token
+from .tokens import AccessToken, Scope
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 _GONE = 499
@@ -64,12 +64,12 @@ def make_app(doors: Sequence[Door], parts: GuardParts, state: AppState | None = 
             allow_headers=("*",),
             expose_headers=("x-request-id", "retry-after"),
         )
-    return Guard(app, parts)
+    return WebGuard(app, parts)
 
 
-def token_of(request: Request) -> Token:
+def token_of(request: Request) -> AccessToken:
     """Whose request it is, behind a door that has a scope."""
-    token: Token | None = request.state.token
+    token: AccessToken | None = request.state.token
     if token is None:
         raise _nobody()
     return token
@@ -92,7 +92,7 @@ def _behind(doors: Sequence[Door]) -> Endpoint:
     return answer
 
 
-def _check_scope(token: Token, needed: Scope) -> None:
+def _check_scope(token: AccessToken, needed: Scope) -> None:
     if not token.allows(needed):
         raise AccessDenied(
             f"token {token.name!r} has the scope {token.scope!r}, and this needs {needed!r}",

@@ -26,15 +26,15 @@ from mentis.values.value import Value
 
 from .metrics import Metrics
 from .problems import ProblemForm, problem_json, problem_of
-from .rates import RateLimiter
-from .tokens import Token
+from .rates import RequestRate
+from .tokens import AccessToken
 
 ScopeDict: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 AsgiApp: TypeAlias = Callable[[ScopeDict, Receive, Send], Awaitable[None]]
-FindToken: TypeAlias = Callable[[str], Token | None]
+FindToken: TypeAlias = Callable[[str], AccessToken | None]
 
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -80,21 +80,21 @@ class _Exchange:
 
     request_id: str
     began: float
-    token: Token | None = None
+    token: AccessToken | None = None
     status: int = 0
     received: int = 0
     sent: int = 0
     code: str = ""
 
 
-class Guard:
+class WebGuard:
     def __init__(self, app: AsgiApp, parts: GuardParts) -> None:
         self._app = app
         self._parts = parts
         chosen = parts.settings
-        self._tokens = RateLimiter(chosen.requests_per_minute, chosen.burst, parts.monotonic)
+        self._tokens = RequestRate(chosen.requests_per_minute, chosen.burst, parts.monotonic)
         failures = chosen.failures_per_minute
-        self._failures = RateLimiter(failures, failures, parts.monotonic)
+        self._failures = RequestRate(failures, failures, parts.monotonic)
         self._here = 0
 
     async def __call__(self, scope: ScopeDict, receive: Receive, send: Send) -> None:
@@ -155,7 +155,9 @@ class Guard:
         if length.isdigit() and int(length) > chosen.body_bytes:
             raise _too_large(chosen)
 
-    async def _authenticate(self, scope: ScopeDict, headers: Mapping[str, str]) -> Token | None:
+    async def _authenticate(
+        self, scope: ScopeDict, headers: Mapping[str, str]
+    ) -> AccessToken | None:
         """Whose request it is; None where no token came. A wrong one is an error everywhere."""
         secret = _secret(headers)
         if not secret:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 _MOST_KEYS = 10_000
 
 
-class RateLimiter:
+class RequestRate:
     """`burst` at once, `per_minute` on average. Keys that nobody used for long are forgotten."""
 
     def __init__(self, per_minute: float, burst: int, now: Callable[[], float]) -> None:

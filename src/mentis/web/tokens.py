@@ -51,7 +51,7 @@ class TokenPerson(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Token(Value):
+class AccessToken(Value):
     """A token without its secret. Empty `agent` and `session` leave it free for which it is."""
 
     name: str
@@ -70,7 +70,7 @@ class Token(Value):
 @dataclass(frozen=True, slots=True)
 class _Kept:
     people: Mapping[str, TokenPerson]
-    tokens: Mapping[str, Token]
+    tokens: Mapping[str, AccessToken]
 
 
 def open_tokens(home: str | Path, environ: Mapping[str, str] | None = None) -> Tokens:
@@ -121,13 +121,13 @@ class Tokens:
                 )
             whose = kept.people.get(person) or _new_person(person)
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            made = Token(name, scope, whose, _digest(secret), now, agent, session)
+            made = AccessToken(name, scope, whose, _digest(secret), now, agent, session)
             return _Kept({**kept.people, whose.id: whose}, {**kept.tokens, name: made})
 
         self._change(add)
         return secret
 
-    def list(self) -> tuple[Token, ...]:
+    def list(self) -> tuple[AccessToken, ...]:
         """All of them, by name."""
         return tuple(token for _, token in sorted(self._read().tokens.items()))
 
@@ -167,7 +167,7 @@ class Tokens:
         self._change(drop)
         return True
 
-    def find(self, secret: str) -> Token | None:
+    def find(self, secret: str) -> AccessToken | None:
         """Whose token it is; None for one that nobody made, or that was revoked."""
         given = _digest(secret)
         kept = self._read().tokens.values()
@@ -203,10 +203,10 @@ class Tokens:
             raise ValueError("they are of another home")
         listed = cast("list[object]", told["people"])
         people = {one.id: one for one in (_from(TokenPerson, each) for each in listed)}
-        tokens: dict[str, Token] = {}
+        tokens: dict[str, AccessToken] = {}
         for each in cast("list[dict[str, object]]", told["tokens"]):
             whose = to_object(people[str(each["person"])])
-            token = _from(Token, {**each, "person": whose})
+            token = _from(AccessToken, {**each, "person": whose})
             tokens[token.name] = token
         return _Kept(people, tokens)
 

@@ -223,8 +223,7 @@ def test_instructions_of_the_client_are_told_with_the_message_not_instead_of_the
 
 
 def test_the_owner_can_refuse_tools_and_instructions_of_clients(home: Path) -> None:
-    chosen = {"web__tools": "own", "web__instructions": "ignore"}
-    with serving(home, Rounds(says("Hello.")), **chosen) as one:
+    with serving(home, Rounds(says("Hello.")), web__tools="own", web__instructions="ignore") as one:
         told: Any = {"role": "system", "content": "Speak like a pirate."}
         one.openai().chat.completions.create(
             model=PERSONA, messages=[told, user("Hello!")], tools=[TOOL]

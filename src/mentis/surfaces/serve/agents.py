@@ -18,7 +18,7 @@ from mentis.home.parts import Parts
 from mentis.settings.settings import Settings
 from mentis.stores.files.home import Home, is_id
 from mentis.values.value import Value
-from mentis.web.tokens import OWNER, Token
+from mentis.web.tokens import OWNER, AccessToken
 
 _APART = "--"  # between a person and the name of a session that is theirs
 _FRESH = re.compile(r"[0-9a-f]{12}")
@@ -47,12 +47,12 @@ class AgentPool:
     def path(self) -> Path:
         return self._home.path
 
-    async def personas(self, token: Token) -> tuple[str, ...]:
+    async def personas(self, token: AccessToken) -> tuple[str, ...]:
         """Those that this token may talk to."""
         known = await to_thread.run_sync(self._home.personas)
         return tuple(one for one in known if token.agent in ("", one))
 
-    async def named(self, model: str, token: Token) -> ModelName:
+    async def named(self, model: str, token: AccessToken) -> ModelName:
         """The persona and session of a model id; refused where it is nobody's, or not for them."""
         personas = await self.personas(token)
         chosen = self._alias(model)
@@ -97,7 +97,7 @@ class AgentPool:
         return next((to for name, to in known.items() if fnmatchcase(model, name)), model)
 
 
-def session_of(token: Token, given: str) -> str:
+def session_of(token: AccessToken, given: str) -> str:
     """The session that a name means for whoever holds this token: each person has their own."""
     if token.session and given not in ("", token.session):
         raise AccessDenied(
@@ -118,17 +118,17 @@ def session_of(token: Token, given: str) -> str:
     return whole
 
 
-def fresh_session(token: Token, ending: str) -> str:
+def fresh_session(token: AccessToken, ending: str) -> str:
     """A new one, named after the token, so that it is known as its own."""
     return _prefix(token) + ending
 
 
-def is_own_session(token: Token, session: str) -> bool:
+def is_own_session(token: AccessToken, session: str) -> bool:
     """Whether this token began it."""
     prefix = _prefix(token)
     return session.startswith(prefix) and bool(_FRESH.fullmatch(session.removeprefix(prefix)))
 
 
-def _prefix(token: Token) -> str:
+def _prefix(token: AccessToken) -> str:
     person = "" if token.person.id == OWNER else f"{token.person.id}{_APART}"
     return f"{person}{token.name}-"

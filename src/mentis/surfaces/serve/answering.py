@@ -33,7 +33,7 @@ from mentis.values.tool import ToolDeclaration
 from mentis.values.trust import Trust
 from mentis.values.turn import Turn
 from mentis.web.metrics import Metrics
-from mentis.web.tokens import OWNER, Token
+from mentis.web.tokens import OWNER, AccessToken
 
 from .agents import AgentPool, session_of
 from .conversations import Conversation, Conversations, answer_id
@@ -45,7 +45,7 @@ _CLIENT = "client"  # who says what was never said here, where that is no guest
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class AnswerPiece:
     """A piece of an answer, as a client is told it."""
 
     text: str
@@ -53,7 +53,7 @@ class Piece:
 
 
 OnHead: TypeAlias = Callable[[AnswerHead], None]
-OnPiece: TypeAlias = Callable[[Piece], None]
+OnPiece: TypeAlias = Callable[[AnswerPiece], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class _Call:
     """One request on its way: whom it is for, whose it is, and who hears the answer."""
 
     agent: Agent
-    token: Token
+    token: AccessToken
     request: ClientRequest
     on_head: OnHead
     on_piece: OnPiece
@@ -77,7 +77,7 @@ class Answering:
     conversations: Conversations
 
     async def answer(
-        self, request: ClientRequest, token: Token, on_head: OnHead, on_piece: OnPiece
+        self, request: ClientRequest, token: AccessToken, on_head: OnHead, on_piece: OnPiece
     ) -> ServedAnswer:
         """Answer it; `on_head` is told once it is known where, before the first piece."""
         model = await self.pool.named(request.model, token)
@@ -97,7 +97,7 @@ class Answering:
         self._count(agent, result)
         return answer_of(head, result)
 
-    async def count_tokens(self, request: ClientRequest, token: Token) -> int:
+    async def count_tokens(self, request: ClientRequest, token: AccessToken) -> int:
         """How many tokens the prompt of this request would have, all of it."""
         model = await self.pool.named(request.model, token)
         agent = await self.pool.agent(model.persona)
@@ -139,14 +139,16 @@ class Answering:
         )
         reply = asked.reply
         if reply.text:
-            call.on_piece(Piece(reply.text))
+            call.on_piece(AnswerPiece(reply.text))
         steps = (reply.text,) if reply.text else ()
         return ServedAnswer(head, steps, reply.reasoning, usage=reply.usage or NO_USAGE)
 
     def _tools(self, request: ClientRequest) -> tuple[ToolDeclaration, ...]:
         return request.tools if self.settings.tools == "both" else ()
 
-    def _stimulus(self, token: Token, request: ClientRequest, found: Conversation) -> Stimulus:
+    def _stimulus(
+        self, token: AccessToken, request: ClientRequest, found: Conversation
+    ) -> Stimulus:
         person, parts = token.person, found.plan.message
         guest = person.trust == "guest"
         about = (Person(person.name, bio=person.about),) if guest and person.about else ()
@@ -196,9 +198,9 @@ class _Pieces:
             case TextDelta() if delta.text:
                 gap = "\n\n" if self._gap else ""
                 self._said, self._gap = True, False
-                self._tell(Piece(f"{gap}{delta.text}"))
+                self._tell(AnswerPiece(f"{gap}{delta.text}"))
             case ReasoningDelta() if delta.text:
-                self._tell(Piece(delta.text, thought=True))
+                self._tell(AnswerPiece(delta.text, thought=True))
             case StepDelta() | AgainDelta():
                 self._gap = self._said
             case _:

@@ -16,7 +16,7 @@ from mentis.record.threads import is_message, standing_numbers
 from mentis.values.part import ToolResultPart
 from mentis.values.turn import Turn
 from mentis.values.value import Value
-from mentis.web.tokens import Token
+from mentis.web.tokens import AccessToken
 
 from .agents import fresh_session, is_own_session, session_of
 from .reconcile import TurnPlan, plan_turn, spoken, spoken_here, with_call_ids
@@ -42,19 +42,19 @@ class Conversations:
         self._begun: dict[tuple[str, str, str], dict[str, set[str]]] = {}
 
     async def find(
-        self, agent: Agent, token: Token, request: ClientRequest, session: str
+        self, agent: Agent, token: AccessToken, request: ClientRequest, session: str
     ) -> Conversation:
         """By its name, by the answer that it goes on from, or by what was said in it."""
         return await to_thread.run_sync(self._find, agent, token, request, session)
 
-    def remember(self, agent: Agent, token: Token, session: str) -> None:
+    def remember(self, agent: Agent, token: AccessToken, session: str) -> None:
         """It blocks."""
         known = self._begun.get(_place(agent, token))
         if known is not None and is_own_session(token, session):
             _add(known, session, agent.history(session=session))
 
     def _find(
-        self, agent: Agent, token: Token, request: ClientRequest, session: str
+        self, agent: Agent, token: AccessToken, request: ClientRequest, session: str
     ) -> Conversation:
         if request.previous:
             return _after_answer(agent, token, request)
@@ -75,7 +75,7 @@ class Conversations:
         ending = secrets.token_hex(6)
         return _planned(agent, fresh_session(token, ending), request, named=False)
 
-    def _candidates(self, agent: Agent, token: Token, turns: Sequence[Turn]) -> list[str]:
+    def _candidates(self, agent: Agent, token: AccessToken, turns: Sequence[Turn]) -> list[str]:
         """Sessions of this token that begin with the same words."""
         place = _place(agent, token)
         if place not in self._begun:
@@ -88,7 +88,7 @@ class Conversations:
         return sorted(self._begun[place].get(_key(said[0].words), ())) if said else []
 
 
-def _place(agent: Agent, token: Token) -> tuple[str, str, str]:
+def _place(agent: Agent, token: AccessToken) -> tuple[str, str, str]:
     """A name may be given to a token of somebody else, once it is free."""
     return agent.id, token.person.id, token.name
 
@@ -104,7 +104,7 @@ def _planned(agent: Agent, session: str, request: ClientRequest, *, named: bool)
     return Conversation(session, kept, plan_turn(turns, kept, named=named))
 
 
-def _after_answer(agent: Agent, token: Token, request: ClientRequest) -> Conversation:
+def _after_answer(agent: Agent, token: AccessToken, request: ClientRequest) -> Conversation:
     """What follows an answer: at the end of its session, or in the place of what followed it."""
     found = _ANSWER_ID.fullmatch(request.previous)
     session = found.group(2) if found else ""

@@ -21,7 +21,7 @@ from mentis.web.problems import ProblemForm, WebProblem
 from mentis.web.streams import EVENTS, LINES, Emit, Streamed, while_there
 
 from .agents import AgentPool
-from .answering import Answering, Piece
+from .answering import Answering, AnswerPiece
 from .anthropic_messages import MessageEvents, messages_problem, read_messages, write_messages
 from .fields import as_list, as_text, read_json, text_in
 from .ollama import VERSION, OllamaLines, moment, ollama_problem, read_ollama, write_ollama
@@ -51,7 +51,7 @@ class PieceWriter(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Wire:
+class ClientProtocol:
     """One protocol: how it is read, and how an answer is written whole and in pieces."""
 
     read: Callable[[JsonObject], ClientRequest]
@@ -60,10 +60,10 @@ class Wire:
     media_type: str = EVENTS
 
 
-CHAT = Wire(read_chat, lambda answer, _request: write_chat(answer), ChatPieces)
-RESPONSES = Wire(read_responses, write_responses, ResponseEvents)
-MESSAGES = Wire(read_messages, write_messages, MessageEvents)
-OLLAMA = Wire(read_ollama, write_ollama, OllamaLines, LINES)
+CHAT = ClientProtocol(read_chat, lambda answer, _request: write_chat(answer), ChatPieces)
+RESPONSES = ClientProtocol(read_responses, write_responses, ResponseEvents)
+MESSAGES = ClientProtocol(read_messages, write_messages, MessageEvents)
+OLLAMA = ClientProtocol(read_ollama, write_ollama, OllamaLines, LINES)
 
 
 def doors(answering: Answering, embedder: OpenEmbedder) -> list[Door]:
@@ -89,7 +89,7 @@ def doors(answering: Answering, embedder: OpenEmbedder) -> list[Door]:
 # Answers
 
 
-def _answers(answering: Answering, wire: Wire) -> Endpoint:
+def _answers(answering: Answering, wire: ClientProtocol) -> Endpoint:
     async def answer(request: Request) -> Response:
         token = token_of(request)
         asked = await _read(request, wire.read)
@@ -103,7 +103,7 @@ def _answers(answering: Answering, wire: Wire) -> Endpoint:
         async def work(emit: Emit) -> None:
             begun = False
 
-            def tell(piece: Piece) -> None:
+            def tell(piece: AnswerPiece) -> None:
                 nonlocal begun
                 if not begun:
                     begun = True

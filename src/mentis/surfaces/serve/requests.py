@@ -1,4 +1,4 @@
-"""What a client asks and what it is answered, whatever protocol it speaks."""
+"""Requests of clients and their answers, whatever protocol they speak."""
 
 from __future__ import annotations
 
