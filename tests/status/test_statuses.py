@@ -583,7 +583,8 @@ def test_a_draft_that_holds_a_key_of_the_home_is_put_aside_and_the_key_told_nowh
     with keyed(home) as statuses:
         statuses.add(window(statuses), source="test")
         fields: dict[str, object] = {holds: f"use {KEY}"} if holds in good_window() else {}
-        named = {one: KEY if one == holds else "plain" for one in ("source", "delivery")}
+        words = ("source", "delivery")
+        named: dict[str, Any] = {one: KEY if one == holds else "plain" for one in words}
         with pytest.raises(BadInput, match="holds the value of EXAMPLE_KEY") as caught:
             statuses.add(window(statuses, **fields), **named)
         assert KEY not in json.dumps(caught.value.as_problem())
