@@ -72,6 +72,7 @@ def test_the_contracts_hold(copy: Path) -> None:
         ("tick/planted.py", "import mentis.assemble", LAYERS),
         ("assemble/planted.py", "import mentis.talk", LAYERS),
         ("costs/planted.py", "import mentis.talk", LAYERS),
+        ("recorder/planted.py", "import mentis.talk", LAYERS),
         ("loop/planted.py", "import mentis.app", LAYERS),
         ("app/planted.py", "import mentis.surfaces", LAYERS),
         ("app/planted.py", "import mentis.web", LAYERS),

@@ -28,17 +28,23 @@ def _without_query(record: logging.LogRecord) -> bool:
     return True
 
 
-def open_client(*, read_seconds: float, through_proxy: bool) -> httpx2.AsyncClient:
+def open_client(
+    *, read_seconds: float, through_proxy: bool, connections: int | None = 100
+) -> httpx2.AsyncClient:
     """A client with connection reuse. A redirect is an answer, never followed with a key.
 
     `through_proxy` allows the proxy the environment names; this machine needs none to reach itself.
+    So many `connections` at once, or as many as it takes.
     """
     import httpx2
 
     quiet_addresses()
     timeout = httpx2.Timeout(read_seconds, connect=CONNECT_SECONDS)
+    limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=20)
     try:
-        return httpx2.AsyncClient(timeout=timeout, follow_redirects=False, trust_env=through_proxy)
+        return httpx2.AsyncClient(
+            timeout=timeout, limits=limits, follow_redirects=False, trust_env=through_proxy
+        )
     except (ValueError, ImportError) as error:
         raise RouteError(
             f"the proxy in the environment cannot be used: {error}",

@@ -21,6 +21,7 @@ from .conversations import AfterthoughtSettings, ConversationSettings
 from .cortex import CortexSettings
 from .options import OptionSettings
 from .persona import MemorySettings, PersonaUpdateSettings
+from .recorder import RecorderSettings
 from .routes import RouteSettings, direct_names, direct_route
 from .run import RunSettings
 from .section import SettingsSection
@@ -100,6 +101,7 @@ class SettingsModel(SettingsSection):
     fallback: FallbackSettings = FallbackSettings()
     breaker: BreakerSettings = BreakerSettings()
     record: RecordSettings = RecordSettings()
+    recorder: RecorderSettings = RecorderSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     features: FeatureSettings = FeatureSettings()
     placeholders: PlaceholderSettings = PlaceholderSettings()

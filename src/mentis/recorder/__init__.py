@@ -1,0 +1,1 @@
+"""Recorder: calls of other people's agents, on their way to a model."""

@@ -1,0 +1,81 @@
+"""One call as it went by: a copy of its bytes, up to a limit, and when they came."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, Protocol, TypeAlias
+
+from .targets import CallTarget
+
+Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
+# How it ended: answered, the program left, the server could not be reached, or broke off.
+CallEnd: TypeAlias = Literal["answered", "left", "unreachable", "broken"]
+
+
+@dataclass(slots=True)
+class BodyCopy:
+    """Bytes as they come. One that is longer than `limit` is only counted."""
+
+    limit: int
+    pieces: list[bytes] = field(default_factory=list[bytes])
+    length: int = 0
+
+    def take(self, piece: bytes) -> None:
+        self.length += len(piece)
+        if self.whole:
+            self.pieces.append(piece)
+        else:
+            self.pieces.clear()
+
+    @property
+    def whole(self) -> bool:
+        return self.length <= self.limit
+
+    def content(self) -> bytes:
+        return b"".join(self.pieces)
+
+
+@dataclass(slots=True)
+class CallCopy:
+    """`target`, `method` and `path` (with its query) say where it went. `status` is 0 where no
+    answer began. Seconds are counted from `began`. It is filled while the call goes by, and not
+    touched any more once it is handed over.
+    """
+
+    target: CallTarget
+    method: str
+    path: str
+    headers: Headers
+    time: datetime
+    began: float
+    request: BodyCopy
+    answer: BodyCopy
+    status: int = 0
+    answer_headers: Headers = ()
+    first_byte: float | None = None
+    ended: float = 0.0
+    end: CallEnd = "answered"
+    reason: str = ""
+
+    @property
+    def size(self) -> int:
+        """The bytes it holds."""
+        return sum(len(piece) for one in (self.request, self.answer) for piece in one.pieces)
+
+
+class CallTap(Protocol):
+    """Takes copies of calls that have ended. It returns at once and never raises."""
+
+    def offer(self, call: CallCopy) -> None: ...
+
+
+class ListedCalls:
+    """A tap for tests: it keeps them in a list."""
+
+    def __init__(self) -> None:
+        self.calls: list[CallCopy] = []
+
+    def offer(self, call: CallCopy) -> None:
+        self.calls.append(call)

@@ -1,0 +1,64 @@
+"""The settings of `mentis record`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, field_validator
+
+from mentis.errors import RouteError
+from mentis.facts.presets import PRESETS
+from mentis.net.targets import check_target, origin_of
+
+from .section import SettingsSection
+
+TARGET_NAME = r"^[a-z0-9][a-z0-9_.-]{0,63}$"
+
+
+class RecorderSettings(SettingsSection):
+    """The recorder in front of other people's agents (`mentis record`)."""
+
+    host: Annotated[
+        str, Field(min_length=1, description="Address it listens on; another one lets others in.")
+    ] = "127.0.0.1"
+    port: Annotated[
+        int,
+        Field(ge=0, le=65_535, description="Port of `mentis record` without a command; 0: any."),
+    ] = 8788
+    targets: Annotated[
+        dict[Annotated[str, Field(pattern=TARGET_NAME)], str],
+        Field(description="Servers by name that it passes calls on to, beside presets and routes."),
+    ] = Field(default_factory=dict[str, str])
+    body_bytes: Annotated[
+        int,
+        Field(
+            ge=1024,
+            description="Longest body that is kept; of a longer one only its length is. What is"
+            " passed on has no limit.",
+        ),
+    ] = 64_000_000
+    queue_calls: Annotated[
+        int, Field(ge=1, description="Most calls that wait to be recorded; more are a gap.")
+    ] = 1_000
+    queue_bytes: Annotated[
+        int, Field(ge=1024, description="Most bytes of calls that wait to be recorded.")
+    ] = 256_000_000
+    header_bytes: Annotated[
+        int, Field(ge=1024, description="Longest head of a request that is taken.")
+    ] = 262_144
+    drain_seconds: Annotated[
+        float, Field(ge=0, description="How long calls may go on once it is told to stop.")
+    ] = 10.0
+
+    @field_validator("targets")
+    @classmethod
+    def _safe(cls, targets: dict[str, str]) -> dict[str, str]:
+        for name, url in targets.items():
+            if name in PRESETS:
+                raise ValueError(f"{name!r} is the name of a preset: choose another")
+            try:
+                check_target(url, with_key=False)
+                origin_of(url)
+            except RouteError as error:
+                raise ValueError(f"{name}: {error.message}; {error.hint}") from error
+        return targets

@@ -1,0 +1,1 @@
+"""Proxy: calls of other programs passed on to a model, byte for byte, and copied."""

@@ -1,0 +1,267 @@
+"""The relay: one call passed on to its target and its answer passed back, byte for byte.
+
+Bodies go both ways as they come, packed or not. Headers are kept but for those that belong to one
+connection (RFC 9110, 7.6.1). A redirect is an answer like any other and is never followed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+import anyio
+from starlette.types import Message, Receive, Scope, Send
+
+from mentis.errors import RouteError
+from mentis.net.client import open_client
+from mentis.net.targets import check_target, host_of, is_loopback
+from mentis.ports.clock import Clock
+from mentis.recorder.call_copy import BodyCopy, CallCopy, CallEnd, CallTap, Headers
+from mentis.recorder.targets import CallTarget, find_target
+from mentis.recorder.wires import error_body
+
+from .refusals import refuse
+
+if TYPE_CHECKING:
+    import httpx2
+
+_HOP = frozenset(
+    {
+        b"connection",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    }
+)
+# The name of the host is the target's; that the body is wanted was said to the program already.
+_OURS = frozenset({b"host", b"expect"})
+_KEYS = frozenset({b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key", b"cookie"})
+_BAD_GATEWAY, _UPGRADE_REQUIRED = 502, 426
+Tell: TypeAlias = Callable[[str], None]
+
+
+class _Left(Exception):
+    """The program has gone."""
+
+
+@dataclass(slots=True)
+class _Inbox:
+    """What the program sends: its body, and then that it has left."""
+
+    receive: Receive
+    copy: BodyCopy
+    over: anyio.Event = field(default_factory=anyio.Event)
+
+    async def body(self) -> AsyncIterator[bytes]:
+        more = True
+        while more:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise _Left
+            piece: bytes = message.get("body", b"")
+            more = message.get("more_body", False)
+            if piece:
+                self.copy.take(piece)
+                yield piece
+        self.over.set()
+
+    async def left(self) -> None:
+        await self.over.wait()
+        while (await self.receive())["type"] != "http.disconnect":
+            pass
+
+
+@dataclass(slots=True)
+class _Outbox:
+    """`whole` before the last message goes: once it has gone, the server says that it is over in
+    the same words as that the program has left.
+    """
+
+    send: Send
+    begun: bool = False
+    whole: bool = False
+
+    async def __call__(self, message: Message) -> None:
+        self.begun = True
+        await self.send(message)
+
+
+class Relay:
+    """An ASGI application for `/TARGET/...`. `targets` are all that can be reached through it."""
+
+    def __init__(
+        self,
+        targets: Mapping[str, CallTarget],
+        tap: CallTap,
+        *,
+        clock: Clock,
+        body_bytes: int,
+        tell: Tell,
+    ) -> None:
+        self._targets = targets
+        self._tap = tap
+        self._clock = clock
+        self._limit = body_bytes
+        self._tell = tell
+        self._clients: dict[bool, httpx2.AsyncClient] = {}
+
+    async def aclose(self) -> None:
+        for client in self._clients.values():
+            await client.aclose()
+        self._clients.clear()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            target, path = self._aim(scope)
+        except RouteError as error:
+            await refuse(send, 404, error)
+            return
+        headers: Headers = scope["headers"]
+        if _value(headers, b"upgrade"):
+            # Codex asks for a WebSocket first and takes this one status for an answer at once.
+            text = "WebSockets are not passed on: use HTTP"
+            await _answer(send, _UPGRADE_REQUIRED, error_body(path, _UPGRADE_REQUIRED, text))
+            return
+        try:
+            check_target(f"{target.origin}/", with_key=any(n in _KEYS for n, _ in headers))
+        except RouteError as error:
+            await refuse(send, 403, error)
+            return
+        copies = BodyCopy(self._limit), BodyCopy(self._limit)
+        now, began = self._clock.now(), self._clock.monotonic()
+        call = CallCopy(target, scope["method"], path, headers, now, began, *copies)
+        try:
+            await self._pass_on(call, receive, _Outbox(send))
+        finally:
+            call.ended = self._clock.monotonic()
+            self._offer(call)
+
+    def _aim(self, scope: Scope) -> tuple[CallTarget, str]:
+        """The target that the first step of the path names, and the rest of it as it was sent."""
+        _, name, *rest = scope["raw_path"].split(b"/", 2)
+        target = find_target(name.decode("ascii", "replace"), self._targets)
+        query: bytes = scope["query_string"]
+        path = b"/" + b"".join(rest) + (b"?" + query if query else b"")
+        return target, path.decode("latin-1")
+
+    async def _pass_on(self, call: CallCopy, receive: Receive, out: _Outbox) -> None:
+        """To the end, or until the program leaves: then the call to the target ends, too."""
+        import httpx2
+
+        inbox, gone = _Inbox(receive, call.request), False
+        try:
+            async with anyio.create_task_group() as tasks:
+
+                async def watch() -> None:
+                    nonlocal gone
+                    await inbox.left()
+                    gone = True
+                    tasks.cancel_scope.cancel()
+
+                tasks.start_soon(watch)
+                try:
+                    await self._exchange(call, inbox, out)
+                except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+                    await self._fail(call, error, out)
+                except (_Left, OSError):
+                    gone = True
+                tasks.cancel_scope.cancel()
+        except BaseException:
+            call.end = "broken"
+            raise
+        if gone and not out.whole:
+            call.end = "left"
+
+    async def _exchange(self, call: CallCopy, inbox: _Inbox, out: _Outbox) -> None:
+        request = _request(call, inbox.body())
+        client = self._client(call.target)
+        if not _has_body(call.headers):
+            inbox.over.set()
+        response = await client.send(request, stream=True)
+        inbox.over.set()
+        client.cookies.clear()  # a cookie is the program's own business
+        call.status, call.answer_headers = response.status_code, response.headers.raw
+        try:
+            headers = _kept(call.answer_headers, frozenset())
+            await out({"type": "http.response.start", "status": call.status, "headers": headers})
+            async for piece in response.aiter_raw():
+                if call.first_byte is None:
+                    call.first_byte = self._clock.monotonic()
+                call.answer.take(piece)
+                await out({"type": "http.response.body", "body": piece, "more_body": True})
+            out.whole = True
+            await out({"type": "http.response.body", "body": b""})
+        finally:
+            with anyio.CancelScope(shield=True):
+                await response.aclose()
+
+    async def _fail(self, call: CallCopy, error: Exception, out: _Outbox) -> None:
+        """What the program would have met without us, as near as HTTP can say it: an answer that
+        breaks off breaks off, and one that never began is an error in the program's own format.
+        """
+        end: CallEnd = "broken" if out.begun else "unreachable"
+        call.end, call.reason = end, f"{type(error).__name__}: {error}"
+        if not out.begun:
+            text = f"{call.target.origin} could not be reached: {call.reason}"
+            await _answer(out, _BAD_GATEWAY, error_body(call.path, _BAD_GATEWAY, text))
+
+    def _offer(self, call: CallCopy) -> None:
+        try:
+            self._tap.offer(call)
+        except Exception as error:  # noqa: BLE001  # whatever it is, the call has been answered
+            self._tell(f"a call was not recorded: {type(error).__name__}: {error}")
+
+    def _client(self, target: CallTarget) -> httpx2.AsyncClient:
+        """How long an answer may take is for the program to say, so there is no limit here."""
+        outside = not is_loopback(host_of(target.origin))
+        if outside not in self._clients:
+            self._clients[outside] = open_client(
+                read_seconds=math.inf, through_proxy=outside, connections=None
+            )
+        return self._clients[outside]
+
+
+def _request(call: CallCopy, body: AsyncIterator[bytes]) -> httpx2.Request:
+    import httpx2
+
+    path = call.path.encode("latin-1")
+    headers = _kept(call.headers, _OURS)
+    content = body if _has_body(call.headers) else None
+    request = httpx2.Request(
+        call.method, httpx2.URL(call.target.origin), headers=headers, content=content
+    )
+    request.extensions["target"] = path  # as it was sent: nothing in it is written anew
+    return request
+
+
+def _has_body(headers: Headers) -> bool:
+    return bool(_value(headers, b"transfer-encoding")) or _value(
+        headers, b"content-length"
+    ) not in (
+        b"",
+        b"0",
+    )
+
+
+def _kept(headers: Headers, more: frozenset[bytes]) -> list[tuple[bytes, bytes]]:
+    """Without those that are about one connection, which it may name itself."""
+    named = {name.strip().lower() for name in _value(headers, b"connection").split(b",")}
+    dropped = _HOP | more | named
+    return [(name, value) for name, value in headers if name.lower() not in dropped]
+
+
+def _value(headers: Headers, wanted: bytes) -> bytes:
+    return b",".join(value for name, value in headers if name.lower() == wanted)
+
+
+async def _answer(send: Send, status: int, body: bytes) -> None:
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
