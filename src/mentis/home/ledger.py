@@ -18,6 +18,7 @@ from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
 
 from .checkpoints import CheckpointedLedger
+from .identity import RECORDED, home_name
 from .signing import Sealing, open_sealing, refuse_swapped, remember_identity
 
 
@@ -56,7 +57,7 @@ def agents_here(
     There it goes by the name of the home, and by what is kept beside the key: it may have had
     another name.
     """
-    agents, name = store.agents(), settings.model.name or home.name
+    agents, name = store.agents(), home_name(home, settings)
     if settings.model.ledger.store == "sqlite":
         return agents
     return tuple(
@@ -64,6 +65,15 @@ def agents_here(
         for agent in agents
         if agent.startswith(f"{name}/") or (sealing is not None and sealing.last_standing(agent))
     )
+
+
+def own_agents(
+    store: LedgerStore, settings: Settings, home: Home, sealing: Sealing | None
+) -> tuple[str, ...]:
+    """Those of them that go by the name the home has now, and those that it records."""
+    names = (f"{home_name(home, settings)}/", RECORDED)
+    here = agents_here(store, settings, home, sealing)
+    return tuple(agent for agent in here if agent.startswith(names))
 
 
 def open_postgres(settings: Settings, environ: Mapping[str, str]) -> PostgresDatabase:

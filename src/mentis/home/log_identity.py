@@ -23,6 +23,7 @@ from mentis.values.checkpoint import KeptChange, Pin
 from mentis.values.entry import Entry
 from mentis.values.json import JsonObject
 
+from .ledger import own_agents
 from .signing import Sealing, open_key_folder, open_pin, refuse_swapped, secret_key
 
 
@@ -162,8 +163,7 @@ class KeyChange:
             )
 
     def _agents(self) -> list[str]:
-        name = self.settings.model.name or self.home.name
-        return [agent for agent in self.store.agents() if agent.startswith(f"{name}/")]
+        return [*own_agents(self.store, self.settings, self.home, self.sealing)]
 
     def _changed(self, agent: str, public_key: str) -> bool:
         """Whether this chain has the entry already, from a run that was cut short."""

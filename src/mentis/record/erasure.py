@@ -20,6 +20,7 @@ from mentis.values.entry import Entry
 from mentis.values.json import JsonObject
 from mentis.values.mark import Mark
 
+from .call_bodies import BODIES, call_blobs
 from .input_rows import ROW, TOLD
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -81,13 +82,18 @@ def kept_row(entry: Entry) -> tuple[Mark, ...]:
 def forget_blobs(
     blobs: BlobStore, entry: Entry, fields: Collection[str], others: Iterable[Entry]
 ) -> None:
-    """The blobs that the result of this entry names, but for those that another one names too."""
+    """The blobs that these fields name, but for those that another entry names too: the result of
+    an act, the bodies of a call.
+    """
     named = _named(entry) if "result" in fields else frozenset[str]()
+    named |= call_blobs(blobs, entry, fields)
     if not named:
         return
     for other in others:
         if (other.agent, other.index) != (entry.agent, entry.index):
-            named -= _named(other)
+            named -= _named(other) | call_blobs(blobs, other, BODIES)
+        else:
+            named -= call_blobs(blobs, entry, set(BODIES) - set(fields))
     for digest in sorted(named):
         blobs.forget(digest)
 

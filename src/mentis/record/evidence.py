@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mentis.home.anchors import read_anchors
+from mentis.home.identity import agent_id
 from mentis.home.signing import (
     NO_PIN_HINT,
     Sealing,
@@ -38,7 +39,7 @@ def gather_evidence(
     progress: Progress | None = None,
 ) -> VerifyEvidence:
     """For one agent. `checkpoints` are files of notes that somebody kept elsewhere."""
-    agent = f"{settings.model.name or home.name}/{persona}"
+    agent = agent_id(home, settings, persona)
     known = gather_home_evidence(home, settings, environ, checkpoints=checkpoints)
     segments = open_segments(home, settings, persona, agent)
     return replace(known, segments=segments, progress=progress)

@@ -12,6 +12,7 @@ from typing import IO, Literal
 from mentis.codec.forms import from_json
 from mentis.disk.atomic import sync_folder, unwritable
 from mentis.errors import BadCheckpoint, BadInput, StoreError, StoreLocked, UsageError
+from mentis.home.identity import RECORDED, persona_of
 from mentis.home.parts import Parts
 from mentis.home.signing import open_pin
 from mentis.ledger import keeping
@@ -162,8 +163,9 @@ def check_proof_at(
     there = (home / "mentis.toml").is_file()
     pin = open_pin(load_settings(home if there else None, environ))
     checked = check_proof(data, pin, root=root)
-    place, persona = Home(home), checked.proof.agent.rpartition("/")[2]
-    recorded = there and place.database.is_file() and persona in place.personas()
+    place, persona = Home(home), persona_of(checked.proof.agent, "")
+    known = (*place.personas(), *((persona,) if persona.startswith(RECORDED) else ()))
+    recorded = there and place.database.is_file() and persona in known
     if checked.signed is not False or not recorded:
         return checked
     with open_record(home, persona, Parts(environ=environ), readonly=True) as record:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 from mentis.errors import StoreDamaged, StoreError, UsageError
 from mentis.home.anchors import open_anchor, read_anchors, whole_name
+from mentis.home.identity import RECORDED, home_name, persona_of
+from mentis.home.ledger import own_agents
 from mentis.home.log_identity import KeyChange
 from mentis.home.signing import (
     SignedCheckpoint,
@@ -56,12 +58,14 @@ def change_key(record: Record) -> tuple[Pin, tuple[Entry, ...]]:
 
 def _check_agents(record: Record) -> None:
     """RolledBack or StoreDamaged unless every chain is what is known of it, and verifies."""
-    name = record.settings.model.name or record.home.name
+    own = home_name(record.home, record.settings)
     known = gather_home_evidence(record.home, record.settings, record.environ)
+    here = own_agents(record.store, record.settings, record.home, record.sealing)
+    gone = (one for one in known.agents() if one.startswith((f"{own}/", RECORDED)))
     agents = frozenset((*record.store.agents(), *known.agents()))
-    for agent in sorted(one for one in agents if one.startswith(f"{name}/")):
+    for agent in sorted({*here, *gone}):
         record.require_sealing().start(record.store, agent)
-        persona = agent.rpartition("/")[2]
+        persona = persona_of(agent, own)
         segments = open_segments(record.home, record.settings, persona, agent)
         asked = replace(known, segments=segments, beside=agents)
         if findings := verify_agent(agent, record.store, record.talk, asked).findings:

@@ -18,6 +18,7 @@ from mentis.errors import MentisError, SigningKeyError, UsageError
 from mentis.home.checkpoints import CheckpointedLedger
 from mentis.home.closing import Closeable, closed_on_failure
 from mentis.home.database import open_database
+from mentis.home.identity import agent_id, pick_persona
 from mentis.home.ledger import agents_here, open_ledger
 from mentis.home.older_turns import OlderTurns, has_own_turns, settle_older_turns
 from mentis.home.parts import Parts
@@ -69,14 +70,15 @@ def open_record(
     readonly: bool = False,
     anew: bool = False,
 ) -> Record:
-    """The record of one persona; use it as a context manager. `readonly` is for looking only.
+    """The record of one persona, or of `recorded/NAME`; use it as a context manager. `readonly` is
+    for looking only.
 
     A database that is gone and that a checkpoint has seen is begun `anew`, or RolledBack.
     """
     parts = parts or Parts()
     place = find_home(Path(home))
     settings = load_settings(place.path, parts.variables)
-    chosen = place.pick_persona(persona)
+    chosen = pick_persona(place, persona)
     sealing = open_sealing(place, settings, parts.variables)
     database = open_database(place, settings, parts.variables, readonly=readonly, anew=anew)
     with closed_on_failure(database):
@@ -121,7 +123,7 @@ class Record(Closeable):
 
     @property
     def agent(self) -> str:
-        return f"{self.settings.model.name or self.home.name}/{self.persona}"
+        return agent_id(self.home, self.settings, self.persona)
 
     @property
     def store(self) -> LedgerStore:

@@ -6,10 +6,18 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from mentis.errors import BadCheckpoint, RolledBack, StoreDamaged
 from mentis.home.database import open_database
+from mentis.home.identity import (
+    agent_id,
+    home_name,
+    persona_of,
+    pick_persona,
+    unknown_recorded,
+)
 from mentis.home.ledger import agents_here, open_ledger
 from mentis.home.older_turns import OlderTurns
 from mentis.home.signing import open_pin, open_sealing, swapped_identity
@@ -64,13 +72,14 @@ def verify_home(
         talk = OlderTurns(store, database)
         known = gather_home_evidence(home, settings, os.environ, checkpoints=checkpoints)
         asked = replace(known, progress=progress, damage=find_damage(store, talk))
-        name = settings.model.name or home.name
-        personas = [f"{name}/{one}" for one in home.personas()]
+        persona_in = partial(persona_of, own=home_name(home, settings))
+        personas = [agent_id(home, settings, one) for one in home.personas()]
         here = agents_here(store, settings, home, open_sealing(home, settings, os.environ))
         agents = _agents(here, asked, personas)
-        if persona is not None and f"{name}/{persona}" not in agents:
-            home.pick_persona(persona)  # says which there are
-        chosen = [agent for agent in agents if persona in (None, _persona(agent))]
+        if persona is not None and agent_id(home, settings, persona) not in agents:
+            pick_persona(home, persona)  # says which there are
+            raise unknown_recorded(persona, agents)
+        chosen = [agent for agent in agents if persona in (None, persona_in(agent))]
         remarks = (*asked.remarks, *_others(store, here))
         asked = replace(asked, beside=frozenset(chosen), remarks=remarks)
         verdicts: list[Verdict] = []
@@ -78,7 +87,7 @@ def verify_home(
             place = verified_file(home, settings, os.environ, agent=agent)
             if not (_recorded(store, agent) or asked.tells_of(agent) or place.exists()):
                 continue  # a persona that never did anything
-            segments = open_segments(home, settings, _persona(agent), agent)
+            segments = open_segments(home, settings, persona_in(agent), agent)
             own = replace(asked, segments=segments, place=place if resume else None)
             verdicts.append(verify_agent(agent, store, talk, own))
         verdicts.extend(_misnamed(store, here) if persona is None else ())
@@ -93,7 +102,7 @@ def _verify_copy(ledger: Path, persona: str | None, asked: VerifyEvidence) -> tu
         talk = OlderTurns(store, database)
         here = store.agents()
         agents = _agents(here, asked)
-        chosen = [agent for agent in agents if persona in (None, _persona(agent))]
+        chosen = [agent for agent in agents if persona in (None, persona_of(agent, ""))]
         damage = find_damage(store, talk)
         asked = replace(asked, beside=frozenset(chosen), damage=damage)
         verdicts = [verify_agent(agent, store, talk, asked) for agent in chosen]
@@ -104,7 +113,7 @@ def _verify_copy(ledger: Path, persona: str | None, asked: VerifyEvidence) -> tu
 
 def _agents(here: Sequence[str], asked: VerifyEvidence, more: Sequence[str] = ()) -> list[str]:
     """Those with entries, and those that somebody else knows of: all of theirs may be gone."""
-    named = (agent for agent in here if is_id(_persona(agent)))
+    named = (agent for agent in here if is_id(agent.rpartition("/")[2]))
     return sorted({*named, *asked.agents(), *more})
 
 
@@ -115,7 +124,7 @@ def _others(store: LedgerStore, here: Sequence[str]) -> Iterator[str]:
 
 def _misnamed(store: LedgerStore, here: Sequence[str]) -> Iterator[Verdict]:
     """Entries of nobody: no home can have such an agent, so no record can be theirs."""
-    odd = (repr(agent) for agent in here if not is_id(_persona(agent)))
+    odd = (repr(agent) for agent in here if not is_id(agent.rpartition("/")[2]))
     for name in (*odd, *store.misnamed_agents()):
         message = "entries stand here under a name that no agent can have"
         yield Verdict(name, 0, None, (Finding(0, "agent", message, "inserted"),), NOTE)
@@ -147,7 +156,3 @@ def _identity(path: Path) -> tuple[Pin | None, str]:
     home = find_home(path)
     settings = load_settings(home.path, os.environ)
     return open_pin(settings), swapped_identity(home, settings, os.environ)
-
-
-def _persona(agent: str) -> str:
-    return agent.rpartition("/")[2]

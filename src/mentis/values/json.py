@@ -38,3 +38,8 @@ def json_fault(error: json.JSONDecodeError) -> json.JSONDecodeError:
         end += 1
     expected = "value" if error.doc[end] == "]" else "property name enclosed in double quotes"
     return json.JSONDecodeError(f"Expecting {expected}", error.doc, end)
+
+
+def json_object(value: object) -> JsonObject:
+    """A value from outside that should be an object; an empty one where it is none."""
+    return cast("JsonObject", value) if isinstance(value, Mapping) else {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
     from mentis.values.reply import Reply
 
 WIRES = ("openai-chat", "openai-responses", "anthropic", "gemini", "text")
-_SSE = ("data:", "event:", "id:", "retry:", ":")
-_DONE = "[DONE]"
 
 
 @click.command(epilog="For example: mentis normalise answer.sse --provider anthropic --json")
@@ -39,11 +36,12 @@ def normalise(file: str, *, provider: str, tools: tuple[str, ...], as_json: bool
     Exit code 1 when the answer holds an error of the provider, was cut off, or holds nothing that
     can be used.
     """
+    from mentis.call.recorded_events import events_of
     from mentis.settle.readers import read_all, reader_for
     from mentis.values.tool import ToolDeclaration
 
     offered = [ToolDeclaration(name, "") for name in tools] or None
-    events = _events(_decoded(read_bytes(file), file), provider)
+    events = events_of(_decoded(read_bytes(file), file), provider)
     reply = read_all(reader_for(provider, tools=offered), events)
     if as_json:
         from mentis.codec.forms import to_object
@@ -66,41 +64,6 @@ def _decoded(data: bytes, file: str) -> str:
     except UnicodeDecodeError as error:
         say(f"note: {file} is not UTF-8 at byte {error.start}; what is not was replaced")
         return data.decode("utf-8", "replace")
-
-
-def _events(text: str, provider: str) -> Iterator[str]:
-    """What kind of recording it is shows in how its lines begin; a text is what it is."""
-    if provider == "text":
-        return iter([text] if text.strip() else [])
-    lines = [line for line in text.split("\n") if line.strip()]
-    if lines and all(line.startswith(_SSE) for line in lines[:3]):
-        return _sse_events(text, provider)
-    if len(lines) < 2 or _is_json(text):
-        return iter([text] if text.strip() else [])
-    return iter(lines if lines[0].lstrip().startswith("{") and _is_json(lines[0]) else [text])
-
-
-def _sse_events(text: str, provider: str) -> Iterator[str]:
-    import httpx2
-
-    whole = httpx2.Response(
-        200,
-        headers={"content-type": "text/event-stream"},
-        text=f"{text}\n\n",  # a recording that was cut short still says what it says
-        request=httpx2.Request("POST", "http://recorded.invalid"),
-    )
-    for event in httpx2.EventSource(whole, None):
-        # Only in these two formats it is a mark of the end.
-        if event.data and (event.data != _DONE or provider.startswith("openai")):
-            yield event.data
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _show(reply: Reply) -> None:

@@ -1,0 +1,144 @@
+"""The prompt inside a foreign payload: what a prefix cache compares, in the order it does.
+
+Tools come first, then the system text, then messages, wherever a program writes them. Marks for the
+cache are no part of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import cast
+
+from mentis.facts.ability import Wire
+from mentis.render.compare import Divergence, compare, read_before
+from mentis.render.reads import READS
+from mentis.values.json import JsonObject, json_object
+from mentis.values.rendering import Boundary, CachePlan, Rendering
+from mentis.values.value import Value
+
+_SYSTEM: Mapping[Wire, tuple[str, ...]] = {
+    "openai-chat": (),
+    "openai-responses": ("instructions",),
+    "anthropic": ("system",),
+    "gemini": ("systemInstruction", "system_instruction"),
+}
+_TALK: Mapping[Wire, str] = {
+    "openai-chat": "messages",
+    "openai-responses": "input",
+    "anthropic": "messages",
+    "gemini": "contents",
+}
+_MARKS = ("cache_control", "prompt_cache_breakpoint")
+_MOST_STEPS = 4
+_WORDS = {"tools": "tool", "messages": "message", "input": "message", "contents": "message"}
+
+
+@dataclass(frozen=True, slots=True)
+class PromptDigest(Value):
+    """Digests of a prompt's parts: enough to see which prompts begin alike."""
+
+    tools: str
+    system: str
+    messages: tuple[str, ...]
+
+    def shared(self, other: PromptDigest) -> int:
+        """How many messages both begin with."""
+        pairs = zip(self.messages, other.messages, strict=False)
+        return next((n for n, (a, b) in enumerate(pairs) if a != b), self._shortest(other))
+
+    def _shortest(self, other: PromptDigest) -> int:
+        return min(len(self.messages), len(other.messages))
+
+
+def digest_prompt(payload: JsonObject, wire: Wire) -> PromptDigest:
+    system = [payload.get(name) for name in _SYSTEM[wire]]
+    return PromptDigest(
+        _short(payload.get("tools")),
+        _short(system) if any(system) else "",
+        tuple(map(_short, items_at(payload, _TALK[wire]))),
+    )
+
+
+def prompt_of(payload: JsonObject, wire: Wire) -> Rendering:
+    """As a rendering, with a boundary behind the tools, the system text and the last message."""
+    order = ("tools", *_SYSTEM[wire], _TALK[wire])
+    ordered = {name: payload[name] for name in order if payload.get(name)}
+    marked = any(f'"{mark}"'.encode() in _dump(ordered) for mark in _MARKS)
+    plan = CachePlan(tuple(_boundaries(ordered, wire, marked=marked)))
+    bare = Rendering(wire, ordered, cache_plan=plan, reads=READS.get(wire, {}))
+    return replace(read_before(ordered, bare), cache_plan=plan)
+
+
+def is_marked(payload: JsonObject) -> bool:
+    """Whether the program asks for a cache by name."""
+    return any(f'"{mark}"'.encode() in _dump(payload) for mark in _MARKS)
+
+
+def lasts_an_hour(payload: JsonObject) -> bool:
+    return b'"ttl":"1h"' in _dump(payload)
+
+
+def diverge(before: Rendering, after: Rendering) -> Divergence | None:
+    """None when both say the same."""
+    return compare(before, after)
+
+
+def _boundaries(payload: JsonObject, wire: Wire, *, marked: bool) -> Iterator[Boundary]:
+    if tools := items_at(payload, "tools"):
+        yield Boundary(f"/tools/{len(tools) - 1}", "tools", marked=marked)
+    for name in _SYSTEM[wire]:
+        if name in payload:
+            blocks = items_at(payload, name)
+            place = f"/{name}/{len(blocks) - 1}" if blocks else f"/{name}"
+            yield Boundary(place, "stable", marked=marked)
+    if talk := items_at(payload, _TALK[wire]):
+        yield Boundary(f"/{_TALK[wire]}/{len(talk) - 1}", "history", marked=marked)
+
+
+def describe_place(pointer: str, payload: JsonObject) -> str:
+    """What stands there, in words: tool `bash`, system block 0, message 3 (user)."""
+    _, root, *rest = (*pointer.split("/"), "")
+    if root not in _WORDS:
+        number = next(iter(rest), "")
+        return f"system block {number}" if number.isdecimal() else "the system text"
+    number = next(iter(rest), "")
+    items = items_at(payload, root)
+    item = items[int(number)] if number.isdecimal() and int(number) < len(items) else None
+    told = json_object(item)
+    if root == "tools":
+        inner = json_object(told.get("function")) or told
+        return f"tool `{inner.get('name') or inner.get('type') or number}`"
+    who = told.get("role") or told.get("type") or ""
+    return f"message {number} ({who})" if who else f"message {number}"
+
+
+def short_pointer(pointer: str) -> str:
+    """Down to the part of a message: what is deeper may tell words of the prompt."""
+    return "/".join(pointer.split("/")[: _MOST_STEPS + 1])
+
+
+def items_at(payload: JsonObject, name: str) -> list[object]:
+    found = payload.get(name)
+    return cast("list[object]", found) if isinstance(found, list) else []
+
+
+def _short(value: object) -> str:
+    return sha256(_dump(_bare(value))).hexdigest()[:16] if value else ""
+
+
+def _bare(value: object) -> object:
+    if isinstance(value, Mapping):
+        members = cast("JsonObject", value).items()
+        return {name: _bare(part) for name, part in members if name not in _MARKS}
+    if isinstance(value, list):
+        return [_bare(item) for item in cast("list[object]", value)]
+    return value
+
+
+def _dump(value: object) -> bytes:
+    # A lone surrogate is JSON, and no text: it is compared like any other.
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "surrogatepass")

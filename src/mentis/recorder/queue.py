@@ -1,0 +1,118 @@
+"""The queue between calls and their record: what does not fit is a gap, and no call waits for it.
+
+One thread writes. A call that cannot be written is counted, told, and, as soon as the disk lets it,
+named in an entry: the record says itself how much is missing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from threading import Condition, Thread
+from typing import Protocol
+
+from mentis.errors import MentisError
+
+from .call_copy import CallCopy
+
+_FULL = "more calls than could be written"
+
+
+class Writer(Protocol):
+    """Writes calls and gaps into a record. Both block, and may fail."""
+
+    def write(self, copy: CallCopy) -> object: ...
+
+    def write_gap(self, calls: int, reasons: Mapping[str, int], since: datetime) -> object: ...
+
+
+class RecordingQueue:
+    """`most_calls` of together `most_bytes` wait at a time. `tell` hears of each kind of failure
+    once. Close it to have everything written that waits.
+    """
+
+    def __init__(
+        self, writer: Writer, *, most_calls: int, most_bytes: int, tell: Callable[[str], None]
+    ) -> None:
+        self._writer = writer
+        self._most_calls = most_calls
+        self._most_bytes = most_bytes
+        self._tell = tell
+        self._waiting: deque[CallCopy] = deque()
+        self._bytes = 0
+        self._missing: Counter[str] = Counter()
+        self._since: datetime | None = None
+        self._told: set[str] = set()
+        self._closed = False
+        self._change = Condition()
+        self._thread = Thread(target=self._run, name="mentis-recorder", daemon=True)
+        self._thread.start()
+
+    def offer(self, call: CallCopy) -> None:
+        """At once: it waits for nothing but another `offer`."""
+        with self._change:
+            full = len(self._waiting) >= self._most_calls
+            if full or self._closed or self._bytes + call.size > self._most_bytes:
+                self._miss(call, _FULL)
+            else:
+                self._waiting.append(call)
+                self._bytes += call.size
+            self._change.notify()
+
+    def close(self) -> None:
+        """Writes what waits. What could not be written by then is told once more."""
+        with self._change:
+            self._closed = True
+            self._change.notify()
+        self._thread.join()
+        if self._missing:
+            self._tell(
+                f"{self._missing.total()} calls are missing, and the record could not be told"
+            )
+
+    def _run(self) -> None:
+        while True:
+            with self._change:
+                self._change.wait_for(lambda: self._waiting or self._missing or self._closed)
+                call = self._waiting.popleft() if self._waiting else None
+                if call is None and self._closed:
+                    break
+            if call is not None:
+                self._write(call)
+            self._close_gap()
+            if call is None:
+                with self._change:  # a gap that cannot be told waits for the next call
+                    self._change.wait_for(lambda: self._waiting or self._closed)
+        self._close_gap()
+
+    def _write(self, call: CallCopy) -> None:
+        try:
+            self._writer.write(call)
+        except MentisError as error:
+            self._miss(call, f"{error.message} [{error.code}]")
+        except Exception as error:  # noqa: BLE001  # the thread must go on; it is told and counted
+            self._miss(call, f"{type(error).__name__}: {error}")
+        finally:
+            with self._change:
+                self._bytes -= call.size
+
+    def _miss(self, call: CallCopy, reason: str) -> None:
+        self._missing[reason] += 1
+        self._since = self._since or call.time
+        if reason not in self._told:
+            self._told.add(reason)
+            self._tell(f"a call was not recorded: {reason}")
+
+    def _close_gap(self) -> None:
+        with self._change:
+            missing, since = Counter(self._missing), self._since
+        if not missing or since is None:
+            return
+        try:
+            self._writer.write_gap(missing.total(), missing, since)
+        except Exception:  # noqa: BLE001  # why was told already; it is tried again with the next call
+            return
+        with self._change:
+            self._missing -= missing
+            self._since = self._since if self._missing else None

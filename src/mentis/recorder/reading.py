@@ -1,0 +1,208 @@
+"""Reads a copied call: its format, its prompt, its answer. What cannot be read is left as it is.
+
+From here on there are no secrets in it: what is read was redacted before.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, urlsplit
+
+from mentis.ask.payload_tools import offered_in
+from mentis.call.recorded_events import events_of
+from mentis.facts.ability import Wire
+from mentis.net.redact import MARK, redact, redact_bytes
+from mentis.record.call_bodies import BodyBlock, split_body
+from mentis.render.compare import is_body
+from mentis.settle.readers import read_all, reader_for
+from mentis.values.json import JsonObject, json_object
+from mentis.values.reply import Reply
+
+from .call_copy import BodyCopy, CallCopy, Headers
+from .wires import model_at, wire_at
+
+# The headers whose words are kept; of others, only that they were there.
+_SHOWN = frozenset(
+    {
+        "accept",
+        "anthropic-beta",
+        "anthropic-version",
+        "content-encoding",
+        "content-type",
+        "conversation_id",
+        "openai-beta",
+        "originator",
+        "request-id",
+        "retry-after",
+        "session_id",
+        "thread_id",
+        "user-agent",
+        "version",
+        "x-app",
+        "x-client-request-id",
+        "x-request-id",
+        "x-session-id",
+        "x-claude-code-session-id",
+    }
+)
+_SECRET_HEADERS = frozenset(
+    {"authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "set-cookie"}
+)
+_SECRET_QUERY = frozenset({"key", "api_key", "access_token", "token"})
+_SCHEME = re.compile(r"^(?:bearer|basic|token)\s+", re.IGNORECASE)
+_LONG_WRITES = re.compile(r'"ephemeral_1h_input_tokens"\s*:\s*(\d+)')
+_ID = re.compile(r'"id"\s*:\s*"((?:resp|msg|chatcmpl|gen)[-_][^"]{1,120})"')
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBody:
+    """`content` is unpacked and without secrets; None where it is not kept, and `left_out` says
+    why. `length` is that of the body as it went by.
+    """
+
+    length: int
+    content: bytes | None = None
+    blocks: tuple[BodyBlock, ...] | None = None
+    left_out: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCall:
+    """`payload` is empty where the call is no question to a model. `reply_id` is the provider's
+    name of the answer; `long_writes` of the tokens written into a cache are kept for an hour.
+    """
+
+    copy: CallCopy
+    path: str
+    request: ReadBody
+    answer: ReadBody
+    headers: Mapping[str, str]
+    answer_headers: Mapping[str, str]
+    wire: Wire | None = None
+    payload: JsonObject = field(default_factory=dict[str, object])
+    model: str = ""
+    reply: Reply | None = None
+    reply_id: str = ""
+    long_writes: int = 0
+
+
+def read_call(copy: CallCopy, secrets: Iterable[str]) -> ReadCall:
+    hidden = (*secrets, *_own_secrets(copy))
+    limit = copy.request.limit
+    request, payload = _body(copy.request, copy.headers, hidden, limit)
+    answer, _ = _body(copy.answer, copy.answer_headers, hidden, limit)
+    wire = wire_at(copy.path) if copy.method == "POST" else None
+    if wire is None or not is_body(payload, wire):
+        wire, payload = None, None
+    payload = json_object(payload)
+    said = (answer.content or b"").decode("utf-8", "replace")
+    model = str(payload.get("model") or model_at(copy.path))
+    asked = wire is not None and copy.status == 200 and bool(said)
+    long_writes = _LONG_WRITES.findall(said) if asked else []
+    reply_id = _ID.search(said) if asked else None
+    return ReadCall(
+        copy,
+        redact(_without_keys(copy.path), hidden),
+        request,
+        answer,
+        _shown(copy.headers, hidden),
+        _shown(copy.answer_headers, hidden),
+        wire=wire,
+        payload=payload,
+        model=model,
+        reply=_reply(said, wire, payload, model) if asked and wire else None,
+        reply_id=reply_id[1] if reply_id else "",
+        long_writes=max(map(int, long_writes), default=0),
+    )
+
+
+def _reply(said: str, wire: Wire, payload: JsonObject, model: str) -> Reply:
+    reader = reader_for(wire, tools=offered_in(payload), model=model)
+    return read_all(reader, events_of(said, wire))
+
+
+def _body(
+    copy: BodyCopy, headers: Headers, secrets: tuple[str, ...], limit: int
+) -> tuple[ReadBody, JsonObject | None]:
+    if not copy.whole:
+        return ReadBody(copy.length, left_out="longer than recorder.body_bytes"), None
+    packing = _header(headers, "content-encoding").lower()
+    plain = _unpack(copy.content(), packing, limit)
+    if plain is None:
+        # What cannot be read cannot be redacted either.
+        return ReadBody(copy.length, left_out=f"packed as {packing!r}, which is not read"), None
+    content = redact_bytes(plain, secrets)
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return ReadBody(copy.length, content), None
+    payload, blocks = split_body(text)
+    return ReadBody(copy.length, content, blocks), payload
+
+
+def _unpack(content: bytes, packing: str, limit: int) -> bytes | None:
+    """None where nobody here can. A few packed bytes may hold very many plain ones."""
+    if packing in ("", "identity") or not content:
+        return content
+    if packing in ("gzip", "x-gzip", "deflate"):
+        return _inflate(content, limit)
+    import httpx2
+
+    try:
+        made = httpx2.Response(200, headers={"content-encoding": packing}, content=content)
+        plain = made.content
+    except httpx2.DecodingError:
+        return None
+    return plain if plain != content and len(plain) <= limit else None
+
+
+def _inflate(content: bytes, limit: int) -> bytes | None:
+    for bits in (32 + zlib.MAX_WBITS, -zlib.MAX_WBITS):  # with a head of its own, or bare
+        unpacker = zlib.decompressobj(bits)
+        try:
+            plain = unpacker.decompress(content, limit + 1)
+        except zlib.error:
+            continue
+        return plain if len(plain) <= limit else None
+    return None
+
+
+def _own_secrets(copy: CallCopy) -> Iterator[str]:
+    """The keys that this call itself carries: wherever they turn up, they are not kept."""
+    for name, value in (*_texts(copy.headers), *_texts(copy.answer_headers)):
+        if name in _SECRET_HEADERS:
+            yield value
+            yield _SCHEME.sub("", value)
+    for name, value in parse_qsl(urlsplit(copy.path).query):
+        if name.lower() in _SECRET_QUERY:
+            yield value
+
+
+def _without_keys(path: str) -> str:
+    """Also where a key is too short to be struck out by itself."""
+    bare, _, query = path.partition("?")
+    if not query:
+        return bare
+    parts = (part.partition("=") for part in query.split("&"))
+    kept = (f"{n}={MARK}" if n.lower() in _SECRET_QUERY else f"{n}{s}{v}" for n, s, v in parts)
+    return f"{bare}?{'&'.join(kept)}"
+
+
+def _shown(headers: Headers, secrets: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in _texts(headers):
+        safe = name in _SHOWN or name.startswith("x-stainless-")
+        found[name] = redact_bytes(value.encode(), secrets).decode() if safe else ""
+    return found
+
+
+def _texts(headers: Headers) -> Iterator[tuple[str, str]]:
+    for name, value in headers:
+        yield name.decode("latin-1").lower(), value.decode("latin-1")
+
+
+def _header(headers: Headers, wanted: str) -> str:
+    return next((value for name, value in _texts(headers) if name == wanted), "")

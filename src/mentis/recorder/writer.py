@@ -1,0 +1,257 @@
+"""Makes entries of calls: reads a copy, finds its place, compares, prices, keeps and appends it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import partial
+from typing import cast
+
+from mentis.ask.prices import call_price
+from mentis.codec.forms import to_object
+from mentis.facts.abilities import abilities
+from mentis.facts.ability import Wire
+from mentis.ports.blob_store import BlobStore
+from mentis.ports.screener import Screener
+from mentis.record.agent_record import AgentRecord
+from mentis.record.call_bodies import CALL, keep_body, read_body
+from mentis.record.foreign_calls import GAP
+from mentis.values.digest import digest
+from mentis.values.entry import Entry
+from mentis.values.json import JsonObject, json_object
+from mentis.values.reply import Usage
+from mentis.values.route import Route
+
+from .cache_loss import CacheComparison, cache_fields, compare_calls
+from .call_copy import CallCopy
+from .prompts import PromptDigest, digest_prompt
+from .reading import ReadBody, ReadCall, read_call
+from .sessions import CallPlace, PastCall, SessionBook
+from .tool_notes import screen_results
+from .wires import BACKENDS
+
+SOURCE = "recorder"
+_LOOK_BACK = 300  # entries that tell which sessions there were
+
+
+@dataclass(slots=True)
+class CallWriter:
+    """One recorded agent. Its methods block, and are called by one thread. `screener` is opened
+    when there is something to look at. `secrets` never reach the disk.
+    """
+
+    record: AgentRecord
+    blobs: BlobStore
+    screener: Callable[[], Screener]
+    secrets: tuple[str, ...] = ()
+    on_entry: Callable[[Entry], None] | None = None
+    _book: SessionBook = field(default_factory=SessionBook)
+    _screener: Screener | None = None
+    _begun: bool = False
+
+    def write(self, copy: CallCopy) -> Entry:
+        self._begin()
+        call = read_call(copy, self.secrets)
+        if call.wire is None:
+            return self._append(CALL, self._body(call, CallPlace("", ""), {}))
+        mark = digest_prompt(call.payload, call.wire)
+        at = self._book.place(call, mark)
+        body = self._body(call, at, self._question(call, at, mark))
+        entry = self._append(CALL, body)
+        past = _past(call, at, mark, entry=entry)
+        if past is not None:
+            self._book.add(past)
+        return entry
+
+    def write_gap(self, calls: int, reasons: Mapping[str, int], since: datetime) -> Entry:
+        told = {"calls": calls, "reasons": dict(reasons), "since": _time(since)}
+        return self._append(GAP, {"gap": told})
+
+    def _begin(self) -> None:
+        """Earlier calls say which sessions there are; what was erased of them teaches nothing."""
+        if self._begun:
+            return
+        for entry in self.record.latest(_LOOK_BACK, kind=CALL):
+            if (past := _read_past(entry)) is not None:
+                self._book.add(past)
+        self._begun = True
+
+    def _append(self, kind: str, body: JsonObject) -> Entry:
+        entry = self.record.append(kind, cast("JsonObject", _plain(body)), source=SOURCE)
+        if self.on_entry is not None:
+            self.on_entry(entry)
+        return entry
+
+    def _question(self, call: ReadCall, at: CallPlace, mark: PromptDigest) -> JsonObject:
+        """What only a question to a model has: whom it asked, what it used, what the cache did."""
+        route = _route(call)
+        usage = call.reply.usage if call.reply else None
+        told: dict[str, object] = {
+            "route": {"name": route.name, "backend": route.backend, "model": route.model}
+        }
+        if usage is not None:
+            price = call_price(_with_writes(route, usage, call.long_writes), usage)
+            paid = {} if price.usd is None else {"usd": format(Decimal(str(price.usd)), "f")}
+            told |= {"usage": to_object(usage), "price": {**paid, "told": price.told}}
+        compared = self._compared(call, at, route)
+        if fields := cache_fields(compared, at, usage):
+            told["cache"] = fields
+        since = at.before.digest.shared(mark) if at.before else 0
+        if notes := self._notes(call, since):
+            told["results"] = notes
+        return told
+
+    def _compared(self, call: ReadCall, at: CallPlace, route: Route) -> CacheComparison:
+        before = self._payload(at.before) if at.before else None
+        return compare_calls(call, at, before, route) if before else CacheComparison(None)
+
+    def _payload(self, past: PastCall) -> JsonObject | None:
+        content = read_body(self.blobs, past.body) if past.body else None
+        try:
+            found: object = json.loads(content) if content else None
+        except ValueError:
+            return None
+        return json_object(found) or None
+
+    def _notes(self, call: ReadCall, since: int) -> list[JsonObject]:
+        if call.wire is None:
+            return []
+        self._screener = self._screener or self.screener()
+        return screen_results(self._screener, call.payload, call.wire, since=since)
+
+    def _body(self, call: ReadCall, at: CallPlace, question: JsonObject) -> JsonObject:
+        keep = partial(_kept, self.blobs)
+        request = keep(call.request, call.headers)
+        answer = keep(call.answer, call.answer_headers)
+        if call.wire is not None:
+            mark = digest_prompt(call.payload, call.wire)
+            request["prefix"] = to_object(mark)
+        if call.reply_id:
+            answer["id"] = call.reply_id
+        return {"call": _head(call, at), "request": request, "answer": answer, **question}
+
+
+def _head(call: ReadCall, at: CallPlace) -> JsonObject:
+    copy = call.copy
+    told: dict[str, object] = {
+        "session": at.session,
+        "by": at.by,
+        "thread": at.thread,
+        "target": copy.target.name,
+        "method": copy.method,
+        "path": call.path,
+        "wire": call.wire or "",
+        "status": copy.status,
+        "end": copy.end,
+        "began": _time(copy.time),
+        "milliseconds": _milliseconds(copy.ended - copy.began),
+    }
+    if at.parent is not None:
+        told["parent"] = at.parent
+    if copy.first_byte is not None:
+        told["first_byte_milliseconds"] = _milliseconds(copy.first_byte - copy.began)
+    if copy.reason:
+        told["reason"] = copy.reason
+    if call.reply is not None:
+        told |= {"stop": call.reply.stop, "tools": [one.type for one in call.reply.actions]}
+    return told
+
+
+def _kept(blobs: BlobStore, body: ReadBody, headers: Mapping[str, str]) -> dict[str, object]:
+    told: dict[str, object] = {"bytes": body.length, "headers": dict(headers)}
+    if body.left_out:
+        told["left_out"] = body.left_out
+    elif body.content:
+        told["body"] = keep_body(blobs, body.content, body.blocks)
+        told["digest"] = digest(body.content)
+    return told
+
+
+def _route(call: ReadCall) -> Route:
+    target, wire = call.copy.target, cast("Wire", call.wire)
+    return Route(
+        target.name, BACKENDS[wire], call.model or "?", url=target.origin, facts=target.facts
+    )
+
+
+def _with_writes(route: Route, usage: Usage, long_writes: int) -> Route:
+    """Where the provider says how much of it is kept for an hour, that much costs more."""
+    able = abilities(route)
+    if not usage.cache_write or "1h" not in able.cache_ttls:
+        return route
+    share = min(long_writes, usage.cache_write) / usage.cache_write
+    more = able.cache_long_write_price - able.cache_write_price
+    facts = {**route.facts, "cache_long_write_price": able.cache_write_price + share * more}
+    return replace(route, facts=facts)
+
+
+def _past(call: ReadCall, at: CallPlace, mark: PromptDigest, *, entry: Entry) -> PastCall | None:
+    """Only what was answered can be in a cache."""
+    if call.wire is None or call.reply is None:
+        return None
+    usage = call.reply.usage
+    request = json_object(entry.body["request"])
+    return PastCall(
+        entry.index,
+        at.session,
+        at.thread,
+        call.wire,
+        call.model,
+        mark,
+        call.copy.time,
+        body=str(request.get("body", "")),
+        input=usage.input if usage else 0,
+        reply_id=call.reply_id,
+    )
+
+
+def _read_past(entry: Entry) -> PastCall | None:
+    try:
+        call, route = json_object(entry.body.get("call")), json_object(entry.body.get("route"))
+        request = json_object(entry.body.get("request"))
+        usage = json_object(entry.body.get("usage"))
+        prefix = json_object(request["prefix"])
+        mark = PromptDigest(
+            str(prefix["tools"]),
+            str(prefix["system"]),
+            tuple(cast("list[str]", prefix["messages"])),
+        )
+        return PastCall(
+            entry.index,
+            str(call["session"]),
+            int(cast("int", call["thread"])),
+            cast("Wire", call["wire"]),
+            str(route["model"]),
+            mark,
+            datetime.fromisoformat(str(call["began"])),
+            body=str(request["body"]),
+            input=int(cast("int", usage["input"])),
+            reply_id=str(json_object(entry.body.get("answer")).get("id", "")),
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _plain(value: object) -> object:
+    """Without lone surrogates, which JSON can say and a canonical form cannot."""
+    match value:
+        case str():
+            return value.encode("utf-8", "replace").decode()
+        case Mapping():
+            members = cast("Mapping[str, object]", value).items()
+            return {str(_plain(name)): _plain(part) for name, part in members}
+        case list() | tuple():
+            return [_plain(one) for one in cast("list[object]", value)]
+        case _:
+            return value
+
+
+def _milliseconds(seconds: float) -> int:
+    return max(0, round(seconds * 1000))
+
+
+def _time(time: datetime) -> str:
+    return time.astimezone(UTC).isoformat(timespec="milliseconds")

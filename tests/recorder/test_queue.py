@@ -1,0 +1,156 @@
+"""Recording happens beside the call: what cannot be written is told, counted and entered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from threading import Condition, Event
+
+from mentis.errors import StoreFull
+from mentis.home.system import RandomIds, SystemClock
+from mentis.ports.entries import Stamp
+from mentis.ports.screener import ListedScreener
+from mentis.record.agent_record import AgentRecord
+from mentis.record.foreign_calls import missing_calls
+from mentis.recorder.call_copy import CallCopy
+from mentis.recorder.queue import RecordingQueue
+from mentis.recorder.writer import CallWriter
+from mentis.stores.memory.blobs import BlobsInMemory
+from mentis.stores.memory.ledger import LedgerInMemory
+from mentis.values.entry import Draft, Entry
+from mentis.values.json import json_object
+from mentis.values.lease import Lease
+from mentis.values.mark import Mark
+from mentis.values.turn_writes import TurnWrites
+
+from .foreign import anthropic_call, user
+
+PATIENCE = 20.0
+
+
+class FullLedger(LedgerInMemory):
+    """A disk without space, until there is some again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.full = True
+        self.refused = 0
+        self.change = Condition()
+
+    def append(
+        self,
+        agent: str,
+        drafts: Sequence[Draft],
+        stamp: Stamp,
+        *,
+        lease: Lease | None = None,
+        marks: Sequence[Mark] = (),
+        turns: TurnWrites | None = None,
+    ) -> tuple[Entry, ...]:
+        with self.change:
+            if self.full:
+                self.refused += 1
+                self.change.notify_all()
+                raise StoreFull("no space left")
+        return super().append(agent, drafts, stamp, lease=lease, marks=marks, turns=turns)
+
+    def wait_for_refusals(self, count: int) -> None:
+        with self.change:
+            assert self.change.wait_for(lambda: self.refused >= count, timeout=PATIENCE)
+
+
+def writer_on(ledger: LedgerInMemory) -> CallWriter:
+    record = AgentRecord("recorded/agent", ledger, SystemClock(), RandomIds())
+    return CallWriter(record, BlobsInMemory(), lambda: ListedScreener({}))
+
+
+def open_queue(writer: object, told: list[str], **limits: int) -> RecordingQueue:
+    chosen = {"most_calls": 100, "most_bytes": 10_000_000, **limits}
+    return RecordingQueue(writer, tell=told.append, **chosen)  # pyright: ignore[reportArgumentType]
+
+
+def call(number: int) -> CallCopy:
+    return anthropic_call({"messages": [user("hi")]}, after=number)
+
+
+def test_calls_that_a_full_disk_refused_are_a_gap_in_the_record_once_there_is_space() -> None:
+    ledger, told = FullLedger(), list[str]()
+    queue = open_queue(writer_on(ledger), told)
+    queue.offer(call(0))
+    queue.offer(call(1))
+    ledger.wait_for_refusals(3)  # both calls, and at least one attempt to say so
+    with ledger.change:
+        ledger.full = False
+    queue.offer(call(2))
+    queue.close()
+    entries = list(ledger.entries("recorded/agent"))
+    assert sorted(entry.kind for entry in entries) == ["call", "gap"]
+    assert missing_calls(entries) == 2
+    gap = next(json_object(entry.body["gap"]) for entry in entries if entry.kind == "gap")
+    assert gap["reasons"] == {"no space left [store-full]": 2}
+    assert gap["since"] == "2026-11-16T12:00:00.000+00:00"
+    assert told == ["a call was not recorded: no space left [store-full]"]
+
+
+def test_a_disk_that_stays_full_is_told_at_the_end() -> None:
+    ledger, told = FullLedger(), list[str]()
+    queue = open_queue(writer_on(ledger), told)
+    queue.offer(call(0))
+    queue.close()
+    assert told[-1] == "1 calls are missing, and the record could not be told"
+
+
+class SlowWriter:
+    """Writes nothing before it may."""
+
+    def __init__(self) -> None:
+        self.begun, self.go = Event(), Event()
+        self.written: list[CallCopy] = []
+        self.gaps: list[tuple[int, Mapping[str, int]]] = []
+
+    def write(self, copy: CallCopy) -> None:
+        self.begun.set()
+        assert self.go.wait(PATIENCE)
+        self.written.append(copy)
+
+    def write_gap(self, calls: int, reasons: Mapping[str, int], since: datetime) -> None:
+        self.gaps.append((calls, dict(reasons)))
+
+
+def test_offering_does_not_wait_for_the_disk_and_more_than_fits_is_a_gap() -> None:
+    writer, told = SlowWriter(), list[str]()
+    queue = open_queue(writer, told, most_calls=2)
+    queue.offer(call(0))
+    assert writer.begun.wait(PATIENCE)
+    for number in range(1, 6):
+        queue.offer(call(number))
+    writer.go.set()
+    queue.close()
+    assert len(writer.written) == 3
+    assert writer.gaps == [(3, {"more calls than could be written": 3})]
+    assert told == ["a call was not recorded: more calls than could be written"]
+
+
+def test_the_bytes_that_wait_are_limited_too() -> None:
+    writer, told = SlowWriter(), list[str]()
+    queue = open_queue(writer, told, most_bytes=call(0).size + 10)
+    queue.offer(call(0))
+    queue.offer(call(1))
+    writer.go.set()
+    queue.close()
+    assert [calls for calls, _ in writer.gaps] == [1]
+
+
+class BrokenWriter(SlowWriter):
+    def write(self, copy: CallCopy) -> None:
+        raise RuntimeError("a defect")
+
+
+def test_a_defect_of_the_recorder_is_a_gap_and_the_thread_goes_on() -> None:
+    writer, told = BrokenWriter(), list[str]()
+    queue = open_queue(writer, told)
+    for number in range(3):
+        queue.offer(call(number))
+    queue.close()
+    assert sum(calls for calls, _ in writer.gaps) == 3
+    assert told == ["a call was not recorded: RuntimeError: a defect"]
