@@ -12,12 +12,13 @@ from typing import Any, cast
 
 import pytest
 
-from mentis.errors import PersonaError
+from mentis.errors import OutsideHome, PersonaError, UsageError
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
 from mentis.ports.screener import ListedScreener
 from mentis.record.call_bodies import read_body
 from mentis.record.foreign_calls import ForeignCall, foreign_call, foreign_calls
+from mentis.record.keys import change_key
 from mentis.record.record import open_record
 from mentis.record.verify_home import verify_home
 from mentis.recorder.call_copy import CallCopy
@@ -373,3 +374,35 @@ def test_text_that_no_canonical_form_can_say_is_recorded_all_the_same(home: Path
     call.request.pieces[:] = [body]
     (found,) = seen(home, call)
     assert found.session == "a?b"
+
+
+def test_a_new_signing_key_counts_for_recorded_agents_too(home: Path) -> None:
+    record_calls(home, anthropic_call(talk(user("hi"))))
+    with open_record(home) as record:
+        _, entries = change_key(record)
+    assert "recorded/agent" in {entry.agent for entry in entries}
+    record_calls(home, anthropic_call(talk(user("hi")), after=1))
+    assert all(verdict.intact for verdict in verify_home(home))
+
+
+def test_a_recorded_agent_is_not_taken_for_the_persona_of_the_same_name(home: Path) -> None:
+    with open_recording(home, "ada", tell=fail) as recording:
+        recording.offer(anthropic_call(talk(user("hi"))))
+    (verdict,) = verify_home(home, persona="recorded/ada")
+    assert verdict.agent == "recorded/ada"
+    assert [one.agent for one in verify_home(home, persona="ada")] == []
+    with open_record(home, "ada", readonly=True) as persona:
+        assert (persona.agent, persona.segments.path.name) == ("house/ada", "ada")
+    with open_record(home, "recorded/ada", readonly=True) as other:
+        assert other.segments.path.parts[-2:] == ("recorded", "ada")
+
+
+def test_a_home_whose_personas_would_have_the_same_names_records_nobody(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot record other agents"):
+        open_recording(create_home(tmp_path / "recorded"), "ada", tell=fail)
+
+
+@pytest.mark.parametrize("name", ["../ada", "Ada", "a/b", ""])
+def test_a_name_that_is_no_id_is_refused(home: Path, name: str) -> None:
+    with pytest.raises(OutsideHome):
+        open_recording(home, name, tell=fail)

@@ -80,10 +80,10 @@ def _lost(could: int, usage: Usage, route: Route) -> int:
 
 
 def _reason(call: ReadCall, broken: Divergence | None, before: JsonObject, idle: int) -> LossReason:
+    if call.wire == "anthropic" and not is_marked(call.payload):
+        return "unmarked"  # first: without it nothing else helps
     if broken is not None:
         return _change(call, broken, before)
-    if call.wire == "anthropic" and not is_marked(call.payload):
-        return "unmarked"
     life = _LONG_LIFE if lasts_an_hour(call.payload) else _SHORT_LIFE
     return "ended" if idle > life else "unknown"
 

@@ -14,9 +14,11 @@ from typing import cast
 
 from mentis.facts.ability import Wire
 from mentis.render.compare import Divergence, compare, read_before
+from mentis.render.cuts import strip_marks
 from mentis.render.reads import READS
 from mentis.values.json import JsonObject, json_object
 from mentis.values.rendering import Boundary, CachePlan, Rendering
+from mentis.values.source_map import Walk
 from mentis.values.value import Value
 
 _SYSTEM: Mapping[Wire, tuple[str, ...]] = {
@@ -82,8 +84,26 @@ def lasts_an_hour(payload: JsonObject) -> bool:
 
 
 def diverge(before: Rendering, after: Rendering) -> Divergence | None:
-    """None when both say the same."""
-    return compare(before, after)
+    """None when both say the same. The pointer leads to the tool, system block or message that the
+    byte is in, and into it where its text is known.
+    """
+    found = compare(before, after)
+    if found is None:
+        return None
+    bare = strip_marks(after)
+    items = [*_items(bare.payload)]
+    ends = Walk(bare.sources, bare.reads, items).through(bare.payload).ends
+    item = next((one for one in items if ends.get(one, 0) > found.byte), "")
+    inside = found.pointer == item or found.pointer.startswith(f"{item}/")
+    return found if not item or inside else replace(found, pointer=item, span=None)
+
+
+def _items(payload: JsonObject) -> Iterator[str]:
+    for name in payload:
+        listed = items_at(payload, name)
+        yield from (f"/{name}/{number}" for number in range(len(listed)))
+        if not listed:
+            yield f"/{name}"
 
 
 def _boundaries(payload: JsonObject, wire: Wire, *, marked: bool) -> Iterator[Boundary]:

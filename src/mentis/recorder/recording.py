@@ -56,9 +56,17 @@ class Recording(Closeable):
 
 
 def open_recording(
-    home: str | Path, name: str, *, tell: Callable[[str], None], parts: Parts | None = None
+    home: str | Path,
+    name: str,
+    *,
+    tell: Callable[[str], None],
+    on_call: Callable[[ForeignCall], None] | None = None,
+    parts: Parts | None = None,
 ) -> Recording:
-    """The record of `recorded/NAME` in this home; RolledBack where it is not what it was."""
+    """The record of `recorded/NAME` in this home; RolledBack where it is not what it was.
+
+    `tell` hears what could not be recorded, `on_call` each call that was; both in other threads.
+    """
     parts = parts or Parts()
     record = open_record(home, f"{RECORDED}{name}", parts)
     with closed_on_failure(record):
@@ -70,6 +78,8 @@ def open_recording(
             call = foreign_call(entry)
             if call is not None:
                 calls.append(call)
+                if on_call is not None:
+                    on_call(call)
             if count := missing_calls([entry]):
                 missing.append(count)
 

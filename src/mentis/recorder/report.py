@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -101,6 +100,34 @@ def _summary(reason: LossReason, place: str, calls: list[ForeignCall]) -> LossSu
     )
 
 
-def thread_counts(calls: Iterable[ForeignCall]) -> Counter[int]:
-    """How many calls each thread of a session had."""
-    return Counter(call.thread for call in calls)
+@dataclass(frozen=True, slots=True)
+class SessionReport(Value):
+    """One session of a recorded agent. `threads` begin with messages of their own: sub-agents,
+    titles; `parents` says which of them each one branched from.
+    """
+
+    name: str
+    first: str
+    last: str
+    threads: int
+    parents: Mapping[int, int]
+    sum: CallReport
+
+
+def report_sessions(found: Iterable[ForeignCall]) -> tuple[SessionReport, ...]:
+    """In the order in which they began; calls that ask no model are in none."""
+    groups: dict[str, list[ForeignCall]] = {}
+    for call in found:
+        if call.session:
+            groups.setdefault(call.session, []).append(call)
+    return tuple(
+        SessionReport(
+            name,
+            calls[0].time,
+            calls[-1].time,
+            len({call.thread for call in calls}),
+            {call.thread: call.parent for call in calls if call.parent is not None},
+            report_calls(calls),
+        )
+        for name, calls in groups.items()
+    )

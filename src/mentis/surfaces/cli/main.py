@@ -49,6 +49,7 @@ COMMANDS = {
     "replay": ("replay", "Put a recorded turn together again, and say whether it is the same."),
     "fork": ("fork", "Change one block of a recorded turn, and see what else changes."),
     "guardian": ("guardian", "See the rules for windows, check one, prove a profile."),
+    "record": ("record", "Record what another agent asks of models; start it, or stand by."),
     "mcp": ("mcp", "Serve the ledger to an MCP client on standard input and output."),
     "serve": (
         "serve",

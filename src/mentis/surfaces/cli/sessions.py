@@ -14,6 +14,7 @@ from mentis.values.turn import guest_name
 from .acts_show import call_line, result_line
 from .options import home_option, home_path, persona_option, route_option
 from .output import emit, emit_json, json_option, say, table
+from .recorded_sessions import RECORDED, list_recorded, show_recorded
 
 if TYPE_CHECKING:
     from mentis.app.agent import Agent
@@ -45,8 +46,12 @@ def sessions() -> None:
 @home_option
 @json_option
 def list_(*, persona: str | None, as_json: bool) -> None:
-    """List the conversations of a persona."""
+    """List the conversations of a persona, or the sessions of a recorded agent."""
     from mentis.codec.forms import to_object
+
+    if persona is not None and persona.startswith(RECORDED):
+        list_recorded(persona, as_json=as_json)
+        return
 
     with _opened(persona) as agent:
         found = agent.sessions()
@@ -69,10 +74,16 @@ def list_(*, persona: str | None, as_json: bool) -> None:
 @home_option
 @json_option
 def show(session: str, *, persona: str | None, as_json: bool) -> None:
-    """Show every turn of a conversation, also what was said anew and is no longer told."""
+    """Show every turn of a conversation, also what was said anew and is no longer told.
+
+    Of a recorded agent (--persona recorded/NAME): every call of a session, and what it cost.
+    """
     from mentis.codec.forms import to_object
     from mentis.record.threads import standing_numbers
 
+    if persona is not None and persona.startswith(RECORDED):
+        show_recorded(persona, session, as_json=as_json)
+        return
     with _opened(persona) as agent:
         turns = agent.history(session=session)
         asked = [] if as_json else [*_asked_by_agents(agent.entries(), session)]

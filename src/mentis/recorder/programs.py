@@ -1,0 +1,198 @@
+"""Programs that call models: what makes each of them call the recorder instead.
+
+A server that a program is set up for already (a variable, its own settings) stays the one that is
+called in the end. Facts as of 2026-11; where they were read stands beside them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from mentis.facts.presets import PRESETS
+from mentis.values.json import JsonObject, json_object
+
+from .targets import CallTarget, address_at, target_of
+
+_ANTHROPIC = "https://api.anthropic.com"
+_OPENAI = PRESETS["openai"].url
+_GEMINI = PRESETS["gemini"].url
+# With a ChatGPT login: github.com/headroomlabs-ai/headroom/pull/398
+_CODEX = "https://chatgpt.com/backend-api/codex"
+# The official clients of each provider read the first of these, LiteLLM (aider) the others too.
+_VARIABLES: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("ANTHROPIC_BASE_URL",), _ANTHROPIC),
+    (("OPENAI_BASE_URL", "OPENAI_API_BASE"), _OPENAI),
+    (("GOOGLE_GEMINI_BASE_URL",), _GEMINI),
+)
+_ONLY_IF_SET = ("ANTHROPIC_API_BASE",)
+# With these Claude Code calls a cloud by other variables.
+_CLOUDS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+_NOT_NAME = re.compile(r"[^a-z0-9_-]+")
+
+
+@dataclass(slots=True)
+class ProgramStart:
+    """How a program is started: its command, the variables that are set, and targets that nobody
+    had named before. `notes` say what is not recorded.
+    """
+
+    command: tuple[str, ...]
+    base: str
+    given: Mapping[str, str]
+    folder: Path
+    targets: dict[str, CallTarget]
+    environ: dict[str, str] = field(default_factory=dict[str, str])
+    notes: list[str] = field(default_factory=list[str])
+
+    def through(self, upstream: str) -> str:
+        """The address at the recorder that leads to this one."""
+        target = target_of(upstream, self.targets)
+        self.targets.setdefault(target.name, target)
+        return address_at(self.base, target, upstream)
+
+
+_Setup: TypeAlias = Callable[[ProgramStart], None]
+
+
+def program_name(command: Sequence[str]) -> str:
+    """What a recorded program is called: its file, as an id."""
+    bare = Path(command[0]).stem.lower() if command else ""
+    return _NOT_NAME.sub("-", bare).strip("-_")[:64] or "program"
+
+
+def prepare_program(
+    command: Sequence[str],
+    base: str,
+    targets: Mapping[str, CallTarget],
+    *,
+    environ: Mapping[str, str],
+    folder: Path | None = None,
+) -> ProgramStart:
+    """`base` is where the recorder listens; `folder` is that of the user. RouteError where what
+    the program is set up for must not be called.
+    """
+    own = folder or Path.home()
+    start = ProgramStart(tuple(command), base, environ, own, dict(targets))
+    _set_variables(start)
+    setup = _SETUPS.get(program_name(command))
+    if setup is not None:
+        setup(start)
+    _keep_from_proxies(start)
+    return start
+
+
+def _set_variables(start: ProgramStart) -> None:
+    for names, usual in _VARIABLES:
+        found = next((start.given[name] for name in names if start.given.get(name)), usual)
+        for name in names:
+            start.environ[name] = start.through(start.given.get(name) or found)
+    for name in _ONLY_IF_SET:
+        if start.given.get(name):
+            start.environ[name] = start.through(start.given[name])
+
+
+def _keep_from_proxies(start: ProgramStart) -> None:
+    """What goes to this machine goes through no proxy of the environment."""
+    names = {name.upper() for name in start.given}
+    if not names.intersection(_PROXIES):
+        return
+    for name in ("NO_PROXY", "no_proxy"):
+        known = [one for one in start.given.get(name, "").split(",") if one]
+        start.environ[name] = ",".join(dict.fromkeys((*known, "127.0.0.1", "localhost", "::1")))
+
+
+def _set_up_claude(start: ProgramStart) -> None:
+    """Its own settings come before the environment: docs.claude.com, "settings"."""
+    folder = Path(start.given.get("CLAUDE_CONFIG_DIR") or start.folder / ".claude")
+    chosen = json_object(_read_json(folder / "settings.json").get("env"))
+    name = "ANTHROPIC_BASE_URL"
+    if isinstance(upstream := chosen.get(name), str) and upstream:
+        start.environ[name] = start.through(upstream)
+        override = json.dumps({"env": {name: start.environ[name]}})
+        start.command = (start.command[0], "--settings", override, *start.command[1:])
+    for cloud in _CLOUDS:
+        if start.given.get(cloud) or chosen.get(cloud):
+            start.notes.append(f"{cloud} is set: what Claude Code asks there is not recorded")
+
+
+def _set_up_codex(start: ProgramStart) -> None:
+    """It reads no variable; `openai_base_url` counts for keys and for logins. A provider of its
+    own is led here by its own address.
+    """
+    folder = Path(start.given.get("CODEX_HOME") or start.folder / ".codex")
+    config = _read_toml(folder / "config.toml")
+    provider = str(config.get("model_provider") or "openai")
+    own = json_object(json_object(config.get("model_providers")).get(provider))
+    if provider != "openai":
+        if not isinstance(upstream := own.get("base_url"), str):
+            start.notes.append(f"Codex is set up for {provider!r}, whose address is not known here")
+            return
+        key = f"model_providers.{provider}.base_url"
+    else:
+        key, upstream = "openai_base_url", config.get("openai_base_url")
+        if not isinstance(upstream, str):
+            upstream = _CODEX if _has_login(folder, start.given) else _OPENAI
+    address = json.dumps(start.through(upstream))
+    start.command = (start.command[0], "-c", f"{key}={address}", *start.command[1:])
+
+
+def _has_login(folder: Path, environ: Mapping[str, str]) -> bool:
+    known = _read_json(folder / "auth.json")
+    return bool(known.get("tokens")) and not (
+        known.get("OPENAI_API_KEY") or environ.get("CODEX_API_KEY")
+    )
+
+
+def _set_up_opencode(start: ProgramStart) -> None:
+    """Settings in this variable are merged last: opencode.ai/docs, "config" and "providers"."""
+    name = "OPENCODE_CONFIG_CONTENT"
+    try:
+        known: object = json.loads(start.given.get(name) or "{}")
+    except ValueError:
+        start.notes.append(f"{name} is no JSON: opencode was not set up")
+        return
+    folder = Path(start.given.get("XDG_CONFIG_HOME") or start.folder / ".config")
+    files = [_read_json(folder / "opencode" / file) for file in ("config.json", "opencode.json")]
+    providers = dict(json_object(json_object(known).get("provider")))
+    for provider, usual in (("anthropic", f"{_ANTHROPIC}/v1"), ("openai", _OPENAI)):
+        stated = [_opencode_address(one, provider) for one in (*files, json_object(known))]
+        upstream = next((one for one in reversed(stated) if one), usual)
+        own = json_object(providers.get(provider))
+        options = {**json_object(own.get("options")), "baseURL": start.through(upstream)}
+        providers[provider] = {**own, "options": options}
+    start.environ[name] = json.dumps({**json_object(known), "provider": providers})
+
+
+def _opencode_address(config: JsonObject, provider: str) -> str:
+    own = json_object(json_object(config.get("provider")).get(provider))
+    found = json_object(own.get("options")).get("baseURL")
+    return found if isinstance(found, str) else ""
+
+
+_SETUPS: Mapping[str, _Setup] = {
+    "claude": _set_up_claude,
+    "codex": _set_up_codex,
+    "opencode": _set_up_opencode,
+}
+
+
+def _read_json(file: Path) -> JsonObject:
+    """Settings of another program: what cannot be read says nothing."""
+    try:
+        return json_object(json.loads(file.read_bytes()))
+    except (OSError, ValueError):
+        return {}
+
+
+def _read_toml(file: Path) -> JsonObject:
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}

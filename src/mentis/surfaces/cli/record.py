@@ -1,0 +1,204 @@
+"""`mentis record`: another agent's calls, passed on and recorded."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from threading import Event
+from types import FrameType
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from mentis.values.words import quantity
+
+from .options import home_option, home_path
+from .output import emit_json, json_option, printable, say
+from .recorded_sessions import dollars, plain
+
+if TYPE_CHECKING:
+    from mentis.record.foreign_calls import ForeignCall
+    from mentis.recorder.recording import Recording
+    from mentis.recorder.report import CallReport, LossSummary
+
+# Surfaces stand apart: this one is started by its name, as a command is.
+_SURFACE = "mentis.surfaces.proxy.start"
+_NOT_FOUND, _NOT_RUNNABLE, _SIGNALLED = 127, 126, 128
+
+
+@click.command(
+    context_settings={"allow_interspersed_args": False},
+    epilog="For example: mentis record -- claude -p 'What is in this folder?'",
+)
+@click.option(
+    "--as", "name", metavar="NAME", help="Call the agent recorded/NAME; else by its program."
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    metavar="N",
+    help="Listen there; by default recorder.port, and with a COMMAND any that is free.",
+)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@home_option
+@json_option
+def record(*, name: str | None, port: int | None, command: tuple[str, ...], as_json: bool) -> int:
+    """Record what another agent asks of models; start it, or stand by.
+
+    With COMMAND that program is started so that its calls go through the recorder, and its exit
+    code is passed on. Without one, the addresses to be used are printed, and Ctrl-C ends it. Calls
+    are passed on byte for byte, and never wait for the record. At the end: calls, tokens, money,
+    what the cache lost and what to change. See docs/guides/record-an-agent-you-already-have.md.
+    """
+    from mentis.recorder.programs import program_name
+    from mentis.recorder.recording import open_recording
+    from mentis.recorder.report import report_calls
+
+    start = import_module(_SURFACE)
+    chosen = name or program_name(command)
+    live = None if command else _tell_call
+    with open_recording(home_path(), chosen, tell=say, on_call=live) as recording:
+        limits = recording.settings
+        taken = port if port is not None else 0 if command else limits.port
+        with start.running_proxy(recording, port=taken, tell=say) as base:
+            code = _run(command, base, recording) if command else _stand_by(base, recording)
+    report = report_calls(recording.calls)
+    if as_json:
+        emit_json(_as_json(recording.agent, report, sum(recording.missing)))
+    else:
+        _show(recording.agent, report, sum(recording.missing))
+    return code
+
+
+def _run(command: Sequence[str], base: str, recording: Recording) -> int:
+    from mentis.recorder.programs import prepare_program
+
+    start = prepare_program(command, base, recording.targets, environ=os.environ)
+    recording.targets.update(start.targets)
+    for note in start.notes:
+        say(f"note: {note}")
+    try:
+        child = subprocess.Popen(start.command, env={**os.environ, **start.environ})  # noqa: S603  # the owner's own command
+    except FileNotFoundError:
+        say(f"mentis: there is no program {command[0]!r}")
+        return _NOT_FOUND
+    except OSError as error:
+        say(f"mentis: {command[0]!r} cannot be started: {error.strerror}")
+        return _NOT_RUNNABLE
+    with _signals_for(child):
+        code = child.wait()
+    return code if code >= 0 else _SIGNALLED - code
+
+
+@contextmanager
+def _signals_for(child: subprocess.Popen[bytes]) -> Generator[None]:
+    """Ctrl-C reaches the program by itself, and what it does then is its own business; a signal
+    that ends us is handed on to it.
+    """
+
+    def stay(_number: int, _frame: FrameType | None) -> None:
+        """Its own end is waited for."""
+
+    def hand_on(number: int, _frame: FrameType | None) -> None:
+        child.send_signal(number)
+
+    handlers = {signal.SIGINT: stay, signal.SIGTERM: hand_on, signal.SIGHUP: hand_on}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _stand_by(base: str, recording: Recording) -> int:
+    """Until Ctrl-C or SIGTERM."""
+    from mentis.recorder.programs import prepare_program
+
+    usual = prepare_program((), base, recording.targets, environ={})
+    say(f"recording as {recording.agent}; give your program one of these, Ctrl-C ends it:")
+    for name, address in usual.environ.items():
+        say(f"  {name}={address}")
+    say(f"  others: {base}/TARGET/..., with TARGET one of {', '.join(sorted(recording.targets))}")
+    done = Event()
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        done.set()
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, stop) for number in numbers}
+    try:
+        done.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return 0
+
+
+def _tell_call(call: ForeignCall) -> None:
+    """One line for each, while it goes on."""
+    words = [f"[{call.entry}]", call.route, call.model, str(call.status or call.end)]
+    if call.usage is not None:
+        used = call.usage
+        words.append(f"{used.input} in ({used.cache_read} from cache), {used.output} out")
+        words.append(dollars(call.usd))
+    if call.lost:
+        words.append(f"{call.lost} read again: {call.place or call.reason}")
+    say(printable("  ".join(word for word in words if word)))
+
+
+def _show(agent: str, report: CallReport, missing: int) -> None:
+    failed = f", {report.failed} failed" if report.failed else ""
+    say(
+        f"{agent}: {quantity(report.calls, 'call')} ({report.questions} to a model{failed}) in"
+        f" {quantity(report.sessions, 'session')}"
+    )
+    if missing:
+        say(f"MISSING: {quantity(missing, 'call')} went by unrecorded; the record says so")
+    if not report.questions:
+        return
+    say(
+        f"tokens: {report.input} in ({report.cache_read} from cache, {report.cache_write} written"
+        f" to it), {report.output} out"
+    )
+    say(f"cost: {_cost(report)}")
+    for loss in report.losses:
+        say(printable(_loss(loss)))
+        say(printable(f"  {loss.fix}"))
+    if report.flagged:
+        say(f"{quantity(report.flagged, 'result')} of tools look like instructions: see the calls")
+    say(f"more: mentis sessions list --persona {agent}")
+
+
+def _loss(loss: LossSummary) -> str:
+    what = f"{loss.place} {loss.reason}" if loss.place else _WORDS[loss.reason]
+    money = "" if loss.usd is None else f", {dollars(loss.usd)} more than needed"
+    return (
+        f"cache: {loss.tokens} tokens read again in {quantity(loss.calls, 'call')}{money}: {what}"
+    )
+
+
+_WORDS: Mapping[str, str] = {
+    "changed": "the prompt changed",
+    "reordered": "the tools came in another order",
+    "rewritten": "older messages were replaced",
+    "unmarked": "nothing asked for a cache",
+    "ended": "the cache had ended",
+    "unknown": "nobody can say why",
+}
+
+
+def _cost(report: CallReport) -> str:
+    """Never $0.00 for what nobody knows."""
+    if not report.unpriced:
+        return dollars(report.usd)
+    unknown = f"unknown price for {quantity(report.unpriced, 'call')} ({report.why})"
+    return unknown if not report.usd else f"{dollars(report.usd)}, and {unknown}"
+
+
+def _as_json(agent: str, report: CallReport, missing: int) -> dict[str, object]:
+    return {"agent": agent, **cast("dict[str, object]", plain(report)), "missing": missing}
