@@ -406,3 +406,26 @@ def test_a_home_whose_personas_would_have_the_same_names_records_nobody(tmp_path
 def test_a_name_that_is_no_id_is_refused(home: Path, name: str) -> None:
     with pytest.raises(OutsideHome):
         open_recording(home, name, tell=fail)
+
+
+def test_a_question_that_is_a_bare_text_is_one_all_the_same(home: Path) -> None:
+    first, second = seen(
+        home,
+        responses_call({"input": "hello there"}, "resp_1"),
+        responses_call({"input": "hello there"}, "resp_2", 1),
+    )
+    assert (first.model, first.session, second.session) == (
+        "gpt-5.2",
+        "20261116-120000",
+        "20261116-120000",
+    )
+
+
+def test_a_stream_that_does_not_tell_its_usage_is_counted_and_not_guessed(home: Path) -> None:
+    chunk = {"choices": [{"index": 0, "delta": {"content": "Hi"}, "finish_reason": "stop"}]}
+    said = f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n".encode()
+    body = json.dumps({"model": "gpt-5.2", "messages": [user("hi")]}).encode()
+    (found,) = seen(home, call_copy(OPENAI, "/v1/chat/completions", body, said))
+    assert found.usage is None
+    report = report_calls([found])
+    assert (report.questions, report.unmeasured, report.unpriced) == (1, 1, 0)

@@ -138,11 +138,13 @@ def _recorded(store: LedgerStore, agent: str) -> bool:
 
 
 def _refuse_nothing(verdicts: Sequence[Verdict], asked: VerifyEvidence) -> None:
-    """Checkpoints that nothing was compared with must not end in a verdict without them."""
-    if asked.outside and not verdicts:
+    """Checkpoints that nothing was compared with must not end in a verdict without them; those of
+    agents that nobody asked about may.
+    """
+    told = [kept for kept in asked.outside if asked.agent_of(kept) in ("", *asked.beside)]
+    if told and not verdicts:
         raise BadCheckpoint(
-            f"nothing is recorded here, and {quantity(len(asked.outside), 'checkpoint')} say"
-            " that it was",
+            f"nothing is recorded here, and {quantity(len(told), 'checkpoint')} say that it was",
             hint="look for the database that they were made of",
         )
     if asked.swapped and not verdicts:

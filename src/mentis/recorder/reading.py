@@ -95,6 +95,7 @@ def read_call(copy: CallCopy, secrets: Iterable[str]) -> ReadCall:
     request, payload = _body(copy.request, copy.headers, hidden, limit)
     answer, _ = _body(copy.answer, copy.answer_headers, hidden, limit)
     wire = wire_at(copy.path) if copy.method == "POST" else None
+    payload = _with_list(payload, wire)
     if wire is None or not is_body(payload, wire):
         wire, payload = None, None
     payload = json_object(payload)
@@ -117,6 +118,14 @@ def read_call(copy: CallCopy, secrets: Iterable[str]) -> ReadCall:
         reply_id=reply_id[1] if reply_id else "",
         long_writes=max(map(int, long_writes), default=0),
     )
+
+
+def _with_list(payload: JsonObject | None, wire: Wire | None) -> JsonObject | None:
+    """Responses takes a message that is a bare text; it is looked at as the one it stands for."""
+    said = payload.get("input") if payload and wire == "openai-responses" else None
+    if not payload or not isinstance(said, str):
+        return payload
+    return {**payload, "input": [{"role": "user", "content": said}]}
 
 
 def _reply(said: str, wire: Wire, payload: JsonObject, model: str) -> Reply:

@@ -36,13 +36,15 @@ class LossSummary(Value):
 class CallReport(Value):
     """`usd` sums up what has a price; `unpriced` calls have none, and `why` says why not.
 
-    `questions` of the `calls` asked a model; `failed` had no answer, or an error. `flagged` results
-    of tools look like somebody's instructions.
+    `questions` of the `calls` asked a model; `failed` had no answer, or an error; `unmeasured` were
+    answered, and nobody said what they used. `flagged` results of tools look like somebody's
+    instructions.
     """
 
     calls: int
     questions: int
     failed: int
+    unmeasured: int
     sessions: int
     input: int
     output: int
@@ -64,6 +66,7 @@ def report_calls(found: Iterable[ForeignCall]) -> CallReport:
         calls=len(calls),
         questions=len(asked),
         failed=sum(call.end != "answered" or call.status >= 400 for call in calls),
+        unmeasured=sum(call.status == 200 and call.usage is None for call in asked),
         sessions=len({call.session for call in asked}),
         input=sum(usage.input for usage in used),
         output=sum(usage.output for usage in used),

@@ -21,6 +21,10 @@ class RecorderSettings(SettingsSection):
     host: Annotated[
         str, Field(min_length=1, description="Address it listens on; another one lets others in.")
     ] = "127.0.0.1"
+    hosts: Annotated[
+        tuple[str, ...],
+        Field(description="Names, beside `recorder.host`, that others may call it by."),
+    ] = ()
     port: Annotated[
         int,
         Field(ge=0, le=65_535, description="Port of `mentis record` without a command; 0: any."),

@@ -359,6 +359,19 @@ def test_a_websocket_is_refused_at_once_with_the_status_that_codex_understands(
     assert proxied.upstream.received == []
 
 
+def test_an_offer_of_another_protocol_does_not_keep_a_call_from_going_on(
+    proxied: Proxied,
+) -> None:
+    asked = {
+        "connection": "upgrade, http2-settings",
+        "upgrade": "h2c",
+        "http2-settings": "AAMAAABk",
+    }
+    assert httpx2.post(f"{proxied.url}/v1/x", content=b"{}", headers=asked).status_code == 200
+    assert proxied.upstream.received[0].header("upgrade") == ""
+    assert proxied.upstream.received[0].header("http2-settings") == ""
+
+
 def test_a_body_longer_than_is_kept_is_passed_on_whole(proxied: Proxied) -> None:
     calls, body = ListedCalls(), b"x" * 300_000
     targets = {"stub": make_target("stub", proxied.upstream.url)}

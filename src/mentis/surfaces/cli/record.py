@@ -165,6 +165,11 @@ def _show(agent: str, report: CallReport, missing: int) -> None:
         f"tokens: {report.input} in ({report.cache_read} from cache, {report.cache_write} written"
         f" to it), {report.output} out"
     )
+    if report.unmeasured:
+        say(
+            f"usage: {quantity(report.unmeasured, 'call')} told none; for a stream of Chat"
+            " Completions, ask for it: stream_options.include_usage"
+        )
     say(f"cost: {_cost(report)}")
     for loss in report.losses:
         say(printable(_loss(loss)))

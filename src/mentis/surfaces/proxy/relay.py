@@ -124,7 +124,7 @@ class Relay:
             await refuse(send, 404, error)
             return
         headers: Headers = scope["headers"]
-        if _value(headers, b"upgrade"):
+        if b"websocket" in _value(headers, b"upgrade").lower():
             # Codex asks for a WebSocket first and takes this one status for an answer at once.
             text = "WebSockets are not passed on: use HTTP"
             await _answer(send, _UPGRADE_REQUIRED, error_body(path, _UPGRADE_REQUIRED, text))

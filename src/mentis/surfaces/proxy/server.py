@@ -12,6 +12,9 @@ from starlette.types import ASGIApp
 from mentis.errors import WorldError
 from mentis.settings.recorder import RecorderSettings
 
+# Seconds; longer than programs keep a connection, so that none is closed under a new call.
+_KEEP_ALIVE = 75
+
 
 class _Server(uvicorn.Server):
     """Signals are for whoever started it."""
@@ -36,6 +39,7 @@ class ProxyServer:
             server_header=False,
             date_header=False,
             proxy_headers=False,
+            timeout_keep_alive=_KEEP_ALIVE,
             timeout_graceful_shutdown=max(1, round(settings.drain_seconds)),
             h11_max_incomplete_event_size=settings.header_bytes,
         )

@@ -41,7 +41,7 @@ def running_proxy(
         body_bytes=limits.body_bytes,
         tell=tell,
     )
-    server = ProxyServer(make_app(relay, (limits.host,)), limits)
+    server = ProxyServer(make_app(relay, (limits.host, *limits.hosts)), limits)
     base = server.bind(limits.host, port)
 
     async def serve() -> None:
