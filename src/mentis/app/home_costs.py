@@ -10,9 +10,11 @@ from pathlib import Path
 from mentis.costs.record_reader import RecordReader, persona_in, record_reader
 from mentis.costs.report import CostQuestion, cost_report
 from mentis.home.database import open_database
+from mentis.home.identity import pick_persona
 from mentis.home.ledger import agents_here, open_ledger
 from mentis.home.parts import Parts
 from mentis.home.signing import open_sealing
+from mentis.settings.settings import Settings
 from mentis.settings.sources import load_settings
 from mentis.stores.files.home import Home, find_home
 from mentis.turn.replay.replay import Replay
@@ -30,17 +32,17 @@ def home_costs(
 ) -> CostReport:
     """Of all agents, or of one persona. Nothing is asked or written. It blocks."""
     home, parts = find_home(Path(path)), parts or Parts()
+    settings = load_settings(home.path, parts.variables)
     if persona is not None:
-        home.pick_persona(persona)
-    with _readers(home, parts) as readers:
-        chosen = [one for one in readers if persona in (None, persona_in(one.agent))]
+        pick_persona(home, persona)
+    with _readers(home, settings, parts) as readers:
+        chosen = [r for r in readers if persona in (None, persona_in(r.agent, home, settings))]
         beside = [one for one in readers if one not in chosen]
         return cost_report(chosen, question, beside=beside)
 
 
 @contextmanager
-def _readers(home: Home, parts: Parts) -> Generator[list[RecordReader]]:
-    settings = load_settings(home.path, parts.variables)
+def _readers(home: Home, settings: Settings, parts: Parts) -> Generator[list[RecordReader]]:
     if settings.model.ledger.store == "sqlite" and not home.database.exists():
         yield []  # nothing was recorded yet
         return

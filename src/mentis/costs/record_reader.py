@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from mentis.errors import MentisError
 from mentis.home.checkpoints import CheckpointedLedger
+from mentis.home.identity import home_name, persona_of
 from mentis.ports.ledger_store import LedgerStore
 from mentis.record.segments import open_segments
 from mentis.record.source import EntrySource, read_still
@@ -57,7 +58,7 @@ def record_reader(
 ) -> RecordReader:
     """The record of one agent in a store that is open."""
     store = ledger.inner if isinstance(ledger, CheckpointedLedger) else ledger
-    segments = open_segments(home, settings, persona_in(agent), agent)
+    segments = open_segments(home, settings, persona_in(agent, home, settings), agent)
     return RecordReader(
         agent,
         partial(read_still, agent, store, segments),
@@ -67,6 +68,6 @@ def record_reader(
     )
 
 
-def persona_in(agent: str) -> str:
-    """The second half of an agent's id."""
-    return agent.rpartition("/")[2]
+def persona_in(agent: str, home: Home, settings: Settings) -> str:
+    """The persona of an agent's id; of a recorded program the whole of it."""
+    return persona_of(agent, own=home_name(home, settings))

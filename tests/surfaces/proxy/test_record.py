@@ -97,6 +97,9 @@ def test_a_program_is_recorded_with_its_exit_code_passed_on_and_a_sum_at_the_end
     assert [(one["sum"]["calls"], one["threads"]) for one in listed] == [(3, 1)]
     shown = mentis(home, "sessions", "show", listed[0]["name"], "--persona", "recorded/tester")
     assert "2000: system block 0" in " ".join(shown.stdout.split())
+    for chosen in ((), ("--persona", "recorded/tester")):
+        cost = json.loads(mentis(home, "cost", "--json", *chosen).stdout)
+        assert (cost["total"]["calls"], cost["total"]["input"]) == (3, 6000)
 
 
 def test_what_has_no_price_is_never_told_as_nothing(home: Path) -> None:
