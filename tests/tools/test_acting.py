@@ -30,6 +30,7 @@ from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.ledger import SqliteLedger
 from mentis.stores.sqlite.memories import SqliteMemories
 from mentis.tools.acts import open_acts
+from mentis.tools.registry import AgentTools
 from mentis.tools.trust import source_digest
 from mentis.values.act import ActCall
 from mentis.values.action import Action, Outcome
@@ -648,6 +649,29 @@ async def test_what_was_approved_for_a_handler_that_is_elsewhere_is_left_to_it(h
     assert len(send.handled) == 1
     with open_acts(home, parts=parts(home.parent, Rounds())) as acts:
         assert acts.approved_acts()[0] == ()
+
+
+async def test_what_was_approved_for_a_tool_that_starts_with_the_turn_is_done_in_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = RecordingHandler(SEND, "sent")
+    rounds = Rounds(answer(a=("send", {"text": "hi"})), answer("Hm."), answer("Good."))
+    ask = {"MENTIS_ACTS__ASK": '["send"]'}
+    async with opened(home, rounds, send, **ask) as agent:
+        (waiting,) = (await agent.chat("Send it.")).outcomes
+    with open_acts(home, parts=parts(home.parent, Rounds())) as acts:
+        acts.approve(waiting.key, by="me")
+    started = AgentTools.start
+
+    async def start(tools: AgentTools) -> None:
+        if tools.registry.handler("send") is None:
+            tools.registry.add(send)
+        await started(tools)
+
+    monkeypatch.setattr(AgentTools, "start", start)
+    async with opened(home, rounds, **ask) as agent:
+        await agent.chat("Hello")
+    assert len(send.handled) == 1
 
 
 async def test_an_interruption_ends_what_is_done_before_a_turn_as_well(home: Path) -> None:

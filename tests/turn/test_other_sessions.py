@@ -17,6 +17,7 @@ from mentis.home.parts import Parts
 from mentis.ports.clock import FixedClock
 from mentis.ports.ids import CountingIds
 from mentis.record.record import open_record
+from mentis.talk.side_call import SideCall
 from mentis.values.recalled import Stimulus
 from mentis.values.request import HistoryScope, RuntimeContext
 from mentis.values.trust import Trust
@@ -78,8 +79,8 @@ async def test_thoughts_of_beats_come_back_the_newest_of_them_and_as_its_own(hom
         assert [(one.source, one.trust) for one in spans if "bees" in one.text] == [
             ("turn beats/1", Trust.SELF)
         ]
-        live = await agent.live()
-        assert f"{DIARY}\n- I wonder about bees." in live.instructions
+        live = await agent.live()  # which is read aloud
+        assert "bees" not in live.instructions
         await agent.chat(guest("And me?"))
         assert DIARY not in told.text()
         assert agent.verify().intact
@@ -138,6 +139,17 @@ async def test_only_the_recent_scope_tells_recaps_of_other_conversations(home: P
         assert "tide" not in told.text()  # two others were later
         assert "x3: Max: And?" in told.text()
         assert agent.verify().intact
+
+
+async def test_a_session_of_which_nothing_is_told_takes_no_place_among_the_recaps(
+    home: Path,
+) -> None:
+    agent, told = opened(home, ["At noon.", "A title.", "One."], MENTIS_CONVERSATIONS__RECAPS="1")
+    async with agent:
+        await agent.chat("When does the tide turn?", session="x1")
+        await agent.answer_side_call(SideCall("side_title", "Give it a title."), session="aside")
+        await agent.chat(asks("And?", "recent"), session="x2")
+        assert "x1: Max: When does the tide turn?" in told.text()
 
 
 async def test_a_recap_begins_with_the_summary_that_there_is(home: Path) -> None:

@@ -56,6 +56,7 @@ from mentis.values.memories import (
     StoredMemory,
     VectorRebuild,
     Way,
+    normal_text,
 )
 from mentis.values.memory_kind import MemoryKind
 from mentis.values.trace import Degradation
@@ -257,6 +258,14 @@ class Memories(Closeable):
                 await to_thread.run_sync(self.forget, made.memory.id)
             raise
         return made
+
+    def retag(self, memory_id: str, draft: MemoryDraft) -> Memory:
+        """The same words, written or tagged in another way, in one step."""
+        old, new = self.get(memory_id), memory_from(draft, "the memory", now="")
+        if normal_text(old.text) != normal_text(new.text):
+            raise UsageError("those are other words", hint="supersede the memory instead")
+        _refuse_weaker(old, new)
+        return self._change(old, replace(old, text=new.text, tags=new.tags, trust=new.trust))
 
     def supersede_by(self, memory_id: str, newer_id: str) -> Memory:
         """Mark a memory as superseded by another one that is there."""

@@ -63,16 +63,20 @@ class People:
             return await self._memories.remember(draft)
         if normal_text(before.text) != normal_text(summary):
             return await self._memories.supersede(before.id, draft)
-        await to_thread.run_sync(self._memories.forget, before.id)  # other names, the same words
-        return await self._memories.remember(draft)
+        retagged = await to_thread.run_sync(self._memories.retag, before.id, draft)
+        return StoredMemory(retagged, known=True)
 
     def remove(self, name: str) -> tuple[Memory, ...]:
         """Forget all notes on somebody for good, with the summaries that they had before."""
         quarantined = (note for note in self._memories.quarantine() if note.kind == "person")
-        notes = _called(name, (*self._memories.list(_ALL_NOTES), *quarantined))
+        everything = (*self._memories.list(_ALL_NOTES), *quarantined)
+        notes = {note.id: note for note in _called(name, everything)}
         if not notes:
             raise UsageError(f"nothing is known of {name!r}", hint="`mentis people list`")
-        return tuple(self._memories.forget(note.id) for note in notes)
+        # Earlier summaries may go by other names: they are found by what took their place.
+        while earlier := [n for n in everything if n.superseded_by in notes and n.id not in notes]:
+            notes |= {note.id: note for note in earlier}
+        return tuple(self._memories.forget(note) for note in notes)
 
 
 def _called(name: str, notes: tuple[Memory, ...]) -> tuple[Memory, ...]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import cast
 
 from mentis.settings.conversations import ConversationSettings
@@ -41,7 +42,7 @@ def with_other_sessions(
     """
     if stimulus.trust is Trust.UNTRUSTED or stimulus.mode not in ("chat", "live"):
         return history
-    if history.session != BEATS:
+    if history.session != BEATS and stimulus.mode == "chat":  # thoughts are not read aloud
         history = replace(history, diary=_diary(record, chosen.diary))
     match stimulus.runtime_ctx.scope:
         case "local":
@@ -86,8 +87,9 @@ def _recaps(record: AgentRecord, session: str, most: int) -> tuple[PlacedTurn, .
     if not most:
         return ()
     timeline = _Timeline.of(record)
-    names = [name for name in timeline.newest_first() if name != session][:most]
-    return tuple(turn for name in reversed(names) for turn in _recap(record, name))
+    names = (name for name in timeline.newest_first() if name != session)
+    told = (recap for name in names if (recap := _recap(record, name)))
+    return tuple(turn for recap in reversed([*islice(told, most)]) for turn in recap)
 
 
 def _recap(record: AgentRecord, session: str) -> list[PlacedTurn]:

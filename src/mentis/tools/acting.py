@@ -105,8 +105,9 @@ class ActRunner:
                 left = await self._recover()
                 self._begun = True
             if due is None:
-                due = await to_thread.run_sync(self.look_for_due)
-            if due:
+                await to_thread.run_sync(self.approvals.expire, self.ground.clock.now())
+                done = await self.run_approved()
+            elif due:
                 done = await self.run_approved(due)
         self._faults = [*left.faults, *done.faults]
         return RecoveryResult((*left.outcomes, *done.outcomes), tuple(self._faults))
@@ -134,10 +135,13 @@ class ActRunner:
             return RecoveryResult()
         return await (await self.bench()).recovery.recover()
 
-    def look_for_due(self) -> frozenset[str]:
-        """Give up what waited too long; what was approved and can be done here. It blocks."""
+    def look_for_due(self) -> frozenset[str] | None:
+        """Give up what waited too long; what was approved and can be done here. None where some of
+        it may be, once the tools are started. It blocks.
+        """
         self.approvals.expire(self.ground.clock.now())
-        return self.doable()[0]
+        here, elsewhere = self.doable()
+        return None if elsewhere else here
 
     async def run_approved(self, keys: Collection[str] | None = None) -> RecoveryResult:
         """Do what a person has said yes to and can be done here: all of it, or only these keys."""

@@ -15,6 +15,7 @@ from mentis.home.create import create_home
 from mentis.home.parts import Parts
 from mentis.memories.memories import open_memories
 from mentis.ports.screener import ListedScreener
+from mentis.values.memories import MemoryFilter
 from mentis.values.recalled import Stimulus
 from mentis.values.request import RuntimeContext
 from mentis.values.trust import Trust
@@ -121,3 +122,26 @@ async def test_somebody_is_told_of_when_they_take_part_and_no_longer_once_forgot
         assert CELLO not in (await agent.live(session="group")).instructions
         with pytest.raises(ReplayError, match="was forgotten"):
             agent.replay(done.entry.index)
+
+
+async def test_an_earlier_summary_under_another_name_is_forgotten_with_the_one_in_its_place(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MENTIS_CACHE", str(tmp_path / "no-weights"))
+    with open_memories(home) as memories:
+        await memories.people.set("Lena", "Was ill for a year.", also=("@lena",))
+        await memories.people.set("Lena", CELLO, also=("Elena",))
+        gone = memories.people.remove("Elena")
+        assert {note.text for note in gone} == {"Was ill for a year.", CELLO}
+        everything = MemoryFilter(kinds=("person",), superseded=True, expired=True)
+        assert memories.list(everything) == ()
+
+
+async def test_other_names_for_the_same_words_keep_the_note_that_is_there(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MENTIS_CACHE", str(tmp_path / "no-weights"))
+    with open_memories(home) as memories:
+        first = await memories.people.set("Lena", CELLO)
+        again = await memories.people.set("Lena", CELLO, also=("Leni",))
+        assert (again.memory.id, again.memory.tags) == (first.memory.id, ("Lena", "Leni"))
