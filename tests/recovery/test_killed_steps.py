@@ -15,7 +15,7 @@ from tests.rounds import ASK, GUEST, LETTER, Rounds, approve, asking_home, calls
 
 from mentis.values.part import MediaPart, ToolResultPart
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 ROOT = str(Path(__file__).parents[2])
 _BEGINNING = """

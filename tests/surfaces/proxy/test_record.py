@@ -69,6 +69,7 @@ def mentis(home: Path, *args: str, environ: dict[str, str] | None = None) -> Any
     )
 
 
+@pytest.mark.slow
 def test_a_program_is_recorded_with_its_exit_code_passed_on_and_a_sum_at_the_end(
     home: Path,
 ) -> None:
