@@ -11,11 +11,12 @@ import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import TypeAlias
 
 from mentis.codec.document_text import EXTRACTOR
+from mentis.values.memo import IdentityMemo
 from mentis.values.part import MediaPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 from mentis.values.request import PromptRequest, RuntimeContext
 from mentis.values.span import Span
@@ -39,6 +40,8 @@ _HEARD = frozenset({"people", "thought"})  # made from what others said, and nob
 UNREAD = "(what cannot be read)"  # the text of a picture or a sound, which nothing compares
 _HERE = "the place of the conversation"
 Told: TypeAlias = tuple[str, Trust, str]  # a text, who vouches for it, where it stands
+_TURNS = IdentityMemo[tuple[Told, ...]](4096)  # each turn of a conversation comes again
+_LINEAGES = IdentityMemo[Trust](64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,14 @@ def seen_in(
 
 
 def lineage_of(request: PromptRequest, *, said: Trust, quoted: Trust = Trust.UNTRUSTED) -> Trust:
-    """The least trusted of what an answer to the request is made from: the agent's own at best."""
+    """The least trusted of what an answer to the request is made from: the agent's own at best.
+    Worked out once: a step asks for it when it acts, when it ends and when it is recorded.
+    """
+    make = partial(_lineage, said, quoted)
+    return _LINEAGES.remember(make, request, key=(said, quoted))
+
+
+def _lineage(said: Trust, quoted: Trust, request: PromptRequest) -> Trust:
     told = texts_in(request, said=said, quoted=quoted)
     levels = (trust for text, trust, _ in told if trust is Trust.UNTRUSTED and text.strip())
     return least_trusted((Trust.SELF, *levels))
@@ -181,9 +191,9 @@ def texts_in(
     yield from _of_spans(request.system_instruction, said)
     yield from _of_spans(request.context_summary, said)
     for number, turn in enumerate(request.conversation_history):
-        yield from _of_turn(turn, f"turn {number}")
+        yield from _TURNS.remember(partial(_of_turn, number), turn, key=number)
     for number, turn in enumerate(request.continuation, start=1):
-        yield from _of_turn(turn, f"step {number} of this turn")
+        yield from _of_parts(turn, f"step {number} of this turn")
     yield from _of_facts(request.runtime_ctx, said)
     yield from _of_spans(request.runtime_ctx.spans, said)
     for part in request.attachments:
@@ -212,7 +222,11 @@ def _unvouched(said: Trust) -> Trust:
     return Trust.UNTRUSTED if said is Trust.UNTRUSTED else Trust.SELF
 
 
-def _of_turn(turn: Turn, place: str) -> Iterator[Told]:
+def _of_turn(number: int, turn: Turn) -> tuple[Told, ...]:
+    return tuple(_of_parts(turn, f"turn {number}"))
+
+
+def _of_parts(turn: Turn, place: str) -> Iterator[Told]:
     for part in turn.parts:
         match part:
             case TextPart() | ReasoningPart():
