@@ -30,19 +30,20 @@ ROUTE = (
 
 
 class SlowProvider:
-    """A model that thinks for 100 ms and says one word."""
+    """A model that thinks for 100 ms, says one word and counts what it was told, about."""
 
     @asynccontextmanager
     async def open(
         self, rendering: Rendering, route: Route
     ) -> AsyncGenerator[AsyncIterator[str], None]:
-        del rendering, route
-        yield self._play()
+        del route
+        yield self._play(len(rendering.body()) // 4)
 
-    async def _play(self) -> AsyncIterator[str]:
+    async def _play(self, tokens: int) -> AsyncIterator[str]:
         await anyio.sleep(SECONDS)
         yield json.dumps({"choices": [{"delta": {"content": "Yes."}, "finish_reason": "stop"}]})
-        yield json.dumps({"choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 1}})
+        usage = {"prompt_tokens": tokens, "completion_tokens": 1}
+        yield json.dumps({"choices": [], "usage": usage})
 
 
 @benchmark(

@@ -63,37 +63,37 @@ class Page:
         """The same for a text that stands elsewhere in the payload."""
         self.traced.append((None, pointer, said))
 
-    def sources(self) -> Iterator[tuple[str, tuple[Span, ...]]]:
+    def places(self) -> Iterator[tuple[str, SourcedText | CallItem | DeclaredTool]]:
         for index, pointer, said in self.traced:
             place = "" if index is None else f"{self.root}/{self.first + index}"
-            yield f"{place}{pointer}", tuple(said.spans)
+            yield f"{place}{pointer}", said
 
 
 class Sources(Mapping[str, tuple[Span, ...]]):
-    """The spans behind each text of a payload, made when somebody first asks for them."""
+    """The spans behind each text of a payload, each made when somebody asks for it."""
 
-    __slots__ = ("_made", "_pages")
+    __slots__ = ("_pages", "_places")
 
     def __init__(self, pages: Sequence[Page]) -> None:
         self._pages = pages
-        self._made: dict[str, tuple[Span, ...]] | None = None
+        self._places: dict[str, SourcedText | CallItem | DeclaredTool] | None = None
 
-    def _spans(self) -> dict[str, tuple[Span, ...]]:
-        if self._made is None:
-            self._made = dict(found for page in self._pages for found in page.sources())
-        return self._made
+    def _found(self) -> dict[str, SourcedText | CallItem | DeclaredTool]:
+        if self._places is None:
+            self._places = dict(found for page in self._pages for found in page.places())
+        return self._places
 
     def __getitem__(self, pointer: str) -> tuple[Span, ...]:
-        return self._spans()[pointer]
+        return tuple(self._found()[pointer].spans)
 
     def __contains__(self, pointer: object) -> bool:
-        return pointer in self._spans()
+        return pointer in self._found()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._spans())
+        return iter(self._found())
 
     def __len__(self) -> int:
-        return len(self._spans())
+        return len(self._found())
 
 
 Write: TypeAlias = Callable[[Page, WireMessage], None]
