@@ -39,7 +39,7 @@ class KeptHistory(Value):
 
 
 _NO_TOKENS = TokenCount(0, exact=True)
-_COUNTED = IdentityMemo[TokenCount](4096)
+_COUNTED = IdentityMemo[TokenCount](16384)
 _TOOL_TEXTS = IdentityMemo[str](1024)
 _NOTHING = KeptHistory((), _NO_TOKENS, ())
 
