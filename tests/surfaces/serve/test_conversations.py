@@ -17,9 +17,9 @@ import httpx2
 import openai
 import pytest
 from openai.types.chat import ChatCompletionMessageParam
-from tests.rounds import Rounds, says
+from tests.rounds import Rounds, calls, says
 from tests.surfaces.serve.served import PERSONA, Served, make_home, serving
-from tests.surfaces.serve.test_openai import assistant, user
+from tests.surfaces.serve.test_openai import FLAT, README, assistant, user
 
 from mentis.values.trust import Trust
 
@@ -270,6 +270,39 @@ def test_an_answer_of_another_cannot_be_gone_on_with(home: Path) -> None:
             one.openai(bob).responses.create(model=PERSONA, input="x", previous_response_id=mine.id)
         with pytest.raises(openai.BadRequestError):
             one.openai().responses.create(model=PERSONA, input="x", previous_response_id=his.id)
+
+
+# Going on from an answer
+
+
+def test_a_message_after_an_answer_to_a_whole_conversation_replaces_nothing(home: Path) -> None:
+    with serving(home, numbered(3)) as one:
+        client = one.openai()
+        asked: Any = [user("A."), assistant("B."), user("C.")]
+        first = client.responses.create(model=PERSONA, input=asked)
+        client.responses.create(model=PERSONA, input="D.", previous_response_id=first.id)
+        assert [*one.sessions().values()] == [["A.", "B.", "C.", "Answer 0.", "D.", "Answer 1."]]
+        assert all(words in told(one, 1) for words in ("A.", "B.", "C.", "Answer 0."))
+        client.responses.create(model=PERSONA, input="E.", previous_response_id=first.id)
+    assert "C." in told(one, 2)
+    assert "D." not in told(one, 2)
+
+
+def test_another_message_after_an_answer_to_results_is_told_instead_of_the_first(
+    home: Path,
+) -> None:
+    answers = Rounds(calls(README), says("It says hello."), says("D answer."), says("E answer."))
+    with serving(home, answers) as one:
+        client = one.openai()
+        first = client.responses.create(model=PERSONA, input="What?", tools=[FLAT])
+        result: Any = {"type": "function_call_output", "call_id": "r1", "output": "hello"}
+        second = client.responses.create(
+            model=PERSONA, input=[result], tools=[FLAT], previous_response_id=first.id
+        )
+        client.responses.create(model=PERSONA, input="D.", previous_response_id=second.id)
+        client.responses.create(model=PERSONA, input="E.", previous_response_id=second.id)
+    assert "It says hello." in told(one, 3)
+    assert "D answer." not in told(one, 3)
 
 
 # A client that goes away

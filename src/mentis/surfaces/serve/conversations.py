@@ -94,8 +94,13 @@ def _place(agent: Agent, token: AccessToken) -> tuple[str, str, str]:
 
 
 def answer_id(conversation: Conversation) -> str:
-    """The name of an answer, by which a client can go on from it."""
-    return f"resp_{len(conversation.kept)}_{conversation.session}_{secrets.token_hex(4)}"
+    """The name of an answer, by which a client can go on from it: it has the number from which on
+    everything follows its message.
+    """
+    plan = conversation.plan
+    own = 0 if plan.results else 1  # results go on with a message that is there
+    after = len(conversation.kept) + len(plan.adopted) + own
+    return f"resp_{after}_{conversation.session}_{secrets.token_hex(4)}"
 
 
 def _planned(agent: Agent, session: str, request: ClientRequest, *, named: bool) -> Conversation:
@@ -120,9 +125,9 @@ def _after_answer(agent: Agent, token: AccessToken, request: ClientRequest) -> C
     *before, last = request.turns
     if any(isinstance(part, ToolResultPart) for part in last.parts):
         return Conversation(session, kept, plan_turn([last], kept, named=True))
-    number = int(found.group(1))
-    messages = [n for n in standing_numbers(kept) if is_message(kept[n]) and n >= number]
-    replaces = messages[1] if len(messages) > 1 else None
+    after = int(found.group(1))
+    following = (n for n in standing_numbers(kept) if is_message(kept[n]) and n >= after)
+    replaces = next(following, None)
     if before:
         adopted = (replace(before[0], replaces=replaces), *before[1:])
         return Conversation(session, kept, TurnPlan(adopted, last.parts))
