@@ -44,7 +44,8 @@ class WebSettings(SettingsSection):
         Literal["both", "own"],
         Field(
             description="Whether tools that a client brings are offered beside the agent's own"
-            " (`both`) and left to the client, or not at all (`own`)."
+            " (`both`) and left to the client, or not at all (`own`). Those of a guest's client"
+            " are not."
         ),
     ] = "both"
     instructions: Annotated[

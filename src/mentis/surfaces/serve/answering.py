@@ -12,6 +12,7 @@ from anyio import to_thread
 
 from mentis.app.agent import Agent
 from mentis.engines.estimate import EstimatingCounter
+from mentis.errors import AccessDenied
 from mentis.settings.web import WebSettings
 from mentis.talk.side_call import SideCall
 from mentis.turn.turn import TurnResult
@@ -85,6 +86,7 @@ class Answering:
         call = _Call(agent, token, request, on_head, on_piece)
         if kind := side_kind(request):
             return await self._answer_aside(call, kind)
+        _check_guest(token, request)
         found = await self.conversations.find(agent, token, request, model.session)
         head = AnswerHead(answer_id(found), int(time.time()), request.model)
         on_head(head)
@@ -95,7 +97,7 @@ class Answering:
         result = await self._turn(call, found)
         await to_thread.run_sync(self.conversations.remember, agent, token, found.session)
         self._count(agent, result)
-        return answer_of(head, result)
+        return _shown(token, answer_of(head, result))
 
     async def count_tokens(self, request: ClientRequest, token: AccessToken) -> int:
         """How many tokens the prompt of this request would have, all of it."""
@@ -106,7 +108,7 @@ class Answering:
         said = stimulus if stimulus.text or stimulus.attachments else replace(stimulus, text=".")
 
         def compose() -> int:
-            composed = agent.compose(said, session=found.session, tools=self._tools(request))
+            composed = agent.compose(said, session=found.session, tools=self._tools(token, request))
             counted = composed.trace.tokens
             own = sum(counted[name].tokens for name in ("total", "framing") if name in counted)
             results = [Turn("user", found.plan.results)] if found.plan.results else []
@@ -120,8 +122,8 @@ class Answering:
             "" if results else self._stimulus(call.token, request, found),
             session=found.session,
             results=results,
-            tools=self._tools(request),
-            on_delta=_Pieces(call.on_piece),
+            tools=self._tools(call.token, request),
+            on_delta=_Pieces(call.on_piece, thoughts=not _is_guest(call.token)),
             options=_options(request.options, call.agent),
             output=None if results else request.output,
         )
@@ -141,16 +143,22 @@ class Answering:
         if reply.text:
             call.on_piece(AnswerPiece(reply.text))
         steps = (reply.text,) if reply.text else ()
-        return ServedAnswer(head, steps, reply.reasoning, usage=reply.usage or NO_USAGE)
+        answer = ServedAnswer(head, steps, reply.reasoning, usage=reply.usage or NO_USAGE)
+        return _shown(token, answer)
 
-    def _tools(self, request: ClientRequest) -> tuple[ToolDeclaration, ...]:
-        return request.tools if self.settings.tools == "both" else ()
+    def _tools(self, token: AccessToken, request: ClientRequest) -> tuple[ToolDeclaration, ...]:
+        """A guest's client brings none: the model would trust their descriptions, and they could
+        stand in the place of the agent's own.
+        """
+        if _is_guest(token) or self.settings.tools == "own":
+            return ()
+        return request.tools
 
     def _stimulus(
         self, token: AccessToken, request: ClientRequest, found: Conversation
     ) -> Stimulus:
         person, parts = token.person, found.plan.message
-        guest = person.trust == "guest"
+        guest = _is_guest(token)
         about = (Person(person.name, bio=person.about),) if guest and person.about else ()
         text = "\n\n".join(part.text for part in parts if isinstance(part, TextPart))
         return Stimulus(
@@ -187,10 +195,13 @@ class Answering:
 
 
 class _Pieces:
-    """What of a turn a client is told: words and thoughts, with a gap where tools were used."""
+    """What of a turn a client is told: words and thoughts, with a gap where tools were used.
+    Guests are told no thoughts: those may be about anything that the agent knows.
+    """
 
-    def __init__(self, on_piece: OnPiece) -> None:
+    def __init__(self, on_piece: OnPiece, *, thoughts: bool) -> None:
         self._tell = on_piece
+        self._thoughts = thoughts
         self._said = self._gap = False
 
     def __call__(self, delta: Delta) -> None:
@@ -199,12 +210,32 @@ class _Pieces:
                 gap = "\n\n" if self._gap else ""
                 self._said, self._gap = True, False
                 self._tell(AnswerPiece(f"{gap}{delta.text}"))
-            case ReasoningDelta() if delta.text:
+            case ReasoningDelta() if delta.text and self._thoughts:
                 self._tell(AnswerPiece(delta.text, thought=True))
             case StepDelta() | AgainDelta():
                 self._gap = self._said
             case _:
                 pass
+
+
+def _is_guest(token: AccessToken) -> bool:
+    return token.person.trust == "guest"
+
+
+def _check_guest(token: AccessToken, request: ClientRequest) -> None:
+    """A schema holds words too, which the model would trust; an answer without it would not be
+    what was asked for.
+    """
+    if _is_guest(token) and request.output is not None:
+        raise AccessDenied(
+            "an answer in the form of a schema is not given to guests",
+            hint="leave the schema out",
+            status=403,
+        )
+
+
+def _shown(token: AccessToken, answer: ServedAnswer) -> ServedAnswer:
+    return replace(answer, reasoning="") if _is_guest(token) else answer
 
 
 def _options(given: CallOptions, agent: Agent) -> CallOptions | None:
