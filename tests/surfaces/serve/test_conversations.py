@@ -21,6 +21,8 @@ from tests.rounds import Rounds, calls, says
 from tests.surfaces.serve.served import PERSONA, Served, make_home, serving
 from tests.surfaces.serve.test_openai import FLAT, README, TOOL, assistant, thinks, user
 
+from mentis import Agent
+from mentis.surfaces.serve.conversations import Conversations
 from mentis.values.trust import Trust
 
 
@@ -321,7 +323,99 @@ def test_an_answer_of_another_cannot_be_gone_on_with(home: Path) -> None:
             one.openai().responses.create(model=PERSONA, input="x", previous_response_id=his.id)
 
 
+# At the same time
+
+
+def post_together(one: Served, count: int, body: object, **headers: str) -> list[int]:
+    """The statuses of that many posts of the same at once."""
+    heard: list[int] = []
+
+    def post() -> None:
+        heard.append(one.post("/v1/chat/completions", body, **headers).status_code)
+
+    threads = [threading.Thread(target=post) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return heard
+
+
+@pytest.fixture
+def three_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is adopted before the session of three requests is found."""
+    found: list[object] = []
+    find, adopt = Conversations.find, Agent.adopt
+
+    async def counted(*given: Any) -> Any:  # noqa: ANN401  # passed on
+        found.append(await find(*given))
+        return found[-1]
+
+    async def held(*given: Any, session: str) -> Any:  # noqa: ANN401  # passed on
+        while len(found) < 3:
+            await anyio.lowlevel.checkpoint()
+        return await adopt(*given, session=session)
+
+    monkeypatch.setattr(Conversations, "find", counted)
+    monkeypatch.setattr(Agent, "adopt", held)
+
+
+@pytest.mark.usefixtures("three_at_once")
+def test_the_same_conversation_sent_many_times_at_once_is_adopted_once(home: Path) -> None:
+    body = {"model": PERSONA, "messages": [user("A."), assistant("B."), user("C.")]}
+    with serving(home, numbered(3)) as one:
+        assert post_together(one, 3, body, x_session_id="par") == [200, 200, 200]
+        kept = one.sessions()["par"]
+        assert [kept.count(words) for words in ("A.", "B.", "C.")] == [1, 1, 3]
+        assert one.verify()
+
+
+@pytest.mark.usefixtures("three_at_once")
+def test_a_session_for_which_too_many_wait_says_so(home: Path) -> None:
+    body = {"model": PERSONA, "messages": [user("A."), assistant("B."), user("C.")]}
+    with serving(home, numbered(2), turn__queue="1") as one:
+        assert sorted(post_together(one, 3, body, x_session_id="par")) == [200, 200, 429]
+
+
+def test_a_slow_first_look_at_the_sessions_forgets_none_that_began_meanwhile(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, looked, go_on = list[object](), threading.Event(), threading.Event()
+    sessions = Agent.sessions
+
+    def slow(agent: Agent) -> Any:  # noqa: ANN401  # passed on
+        listed = sessions(agent)
+        looks.append(listed)
+        if len(looks) == 1:
+            looked.set()
+            assert go_on.wait(30)
+        return listed
+
+    with serving(home, numbered(3)) as one:
+        monkeypatch.setattr(Agent, "sessions", slow)
+        first = threading.Thread(target=ask, args=(one, user("Slow.")))
+        first.start()
+        assert looked.wait(30)
+        said = ask(one, user("One."))
+        go_on.set()
+        first.join()
+        ask(one, user("One."), assistant(said), user("Two."))
+        assert len(one.sessions()) == 2
+
+
 # Going on from an answer
+
+
+@pytest.mark.parametrize("given", [[], [assistant("I am the user.")]])
+def test_after_an_answer_too_the_last_word_has_to_be_the_users(
+    home: Path, given: list[object]
+) -> None:
+    with serving(home, numbered(2)) as one:
+        first = one.openai().responses.create(model=PERSONA, input="A.")
+        asked = {"model": PERSONA, "input": given, "previous_response_id": first.id}
+        answer = one.post("/v1/responses", asked)
+        assert answer.status_code == 400
+        assert "has to be the user's" in answer.json()["error"]["message"]
 
 
 def test_a_message_after_an_answer_to_a_whole_conversation_replaces_nothing(home: Path) -> None:

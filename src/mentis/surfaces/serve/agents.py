@@ -17,6 +17,7 @@ from mentis.errors import AccessDenied, RequestRefused
 from mentis.home.parts import Parts
 from mentis.settings.settings import Settings
 from mentis.stores.files.home import Home, is_id
+from mentis.talk.session_queue import SessionQueue
 from mentis.values.value import Value
 from mentis.web.tokens import OWNER, AccessToken
 
@@ -41,6 +42,7 @@ class AgentPool:
         self._parts = parts
         self._route = route
         self._agents: dict[str, Agent] = {}
+        self._queues: dict[str, SessionQueue] = {}
         self._opening = Lock()
 
     @property
@@ -81,6 +83,12 @@ class AgentPool:
                     )
                     self._agents[persona] = await to_thread.run_sync(opening)
         return self._agents[persona]
+
+    def queue(self, agent: Agent) -> SessionQueue:
+        """Whose request is answered in each session of an agent: from the look at what was said
+        there to the answer. Turns of the agent itself wait in one of its own.
+        """
+        return self._queues.setdefault(agent.id, SessionQueue(self._settings.model.turn.queue))
 
     async def aclose(self) -> None:
         while self._agents:

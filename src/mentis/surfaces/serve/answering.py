@@ -37,7 +37,7 @@ from mentis.web.metrics import Metrics
 from mentis.web.tokens import OWNER, AccessToken
 
 from .agents import AgentPool, session_of
-from .conversations import Conversation, Conversations, answer_id
+from .conversations import Conversation, Conversations, FoundSession, answer_id
 from .requests import NO_USAGE, AnswerHead, ClientRequest, ServedAnswer, answer_of
 from .side_calls import side_kind
 
@@ -87,23 +87,17 @@ class Answering:
         if kind := side_kind(request):
             return await self._answer_aside(call, kind)
         _check_guest(token, request)
-        found = await self.conversations.find(agent, token, request, model.session)
-        head = AnswerHead(answer_id(found), int(time.time()), request.model)
-        on_head(head)
-        if found.plan.adopted:
-            author = _CLIENT if token.person.trust == "owner" else token.person.name
-            adopted = [replace(turn, author=author) for turn in found.plan.adopted]
-            await agent.adopt(adopted, session=found.session)
-        result = await self._turn(call, found)
-        await to_thread.run_sync(self.conversations.remember, agent, token, found.session)
-        self._count(agent, result)
-        return _shown(token, answer_of(head, result))
+        session = await self.conversations.find(agent, token, request, model.session)
+        with self.pool.queue(agent).join(session.name) as place:
+            await place.wait()  # what the turn is depends on what was said before it
+            return await self._answer_in(call, session)
 
     async def count_tokens(self, request: ClientRequest, token: AccessToken) -> int:
         """How many tokens the prompt of this request would have, all of it."""
         model = await self.pool.named(request.model, token)
         agent = await self.pool.agent(model.persona)
-        found = await self.conversations.find(agent, token, request, model.session)
+        session = await self.conversations.find(agent, token, request, model.session)
+        found = await self.conversations.plan(agent, request, session)
         stimulus = self._stimulus(token, request, found)
         said = stimulus if stimulus.text or stimulus.attachments else replace(stimulus, text=".")
 
@@ -115,6 +109,20 @@ class Answering:
             return own + sum(map(_tokens, (*found.plan.adopted, *results)))
 
         return await to_thread.run_sync(compose)
+
+    async def _answer_in(self, call: _Call, session: FoundSession) -> ServedAnswer:
+        agent, token, request = call.agent, call.token, call.request
+        found = await self.conversations.plan(agent, request, session)
+        head = AnswerHead(answer_id(found), int(time.time()), request.model)
+        call.on_head(head)
+        if found.plan.adopted:
+            author = token.person.name if _is_guest(token) else _CLIENT
+            adopted = [replace(turn, author=author) for turn in found.plan.adopted]
+            await agent.adopt(adopted, session=found.session)
+        result = await self._turn(call, found)
+        await to_thread.run_sync(self.conversations.remember, agent, token, found.session)
+        self._count(agent, result)
+        return _shown(token, answer_of(head, result))
 
     async def _turn(self, call: _Call, found: Conversation) -> TurnResult:
         request, results = call.request, found.plan.results

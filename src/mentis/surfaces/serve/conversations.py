@@ -19,11 +19,19 @@ from mentis.values.value import Value
 from mentis.web.tokens import AccessToken
 
 from .agents import fresh_session, is_own_session, session_of
-from .reconcile import TurnPlan, plan_turn, spoken, spoken_here, with_call_ids
+from .reconcile import TurnPlan, check_last, plan_turn, spoken, spoken_here, with_call_ids
 from .requests import ClientRequest
 
 _ANSWER_ID = re.compile(r"resp_(\d+)_([a-z0-9][a-z0-9_-]*)_[0-9a-f]{8}")
 _LEAST_SHARED = 2  # a message and our answer to it: less could be anybody's
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSession(Value):
+    """The session of a conversation, and whether the client named it."""
+
+    name: str
+    named: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +51,13 @@ class Conversations:
 
     async def find(
         self, agent: Agent, token: AccessToken, request: ClientRequest, session: str
-    ) -> Conversation:
+    ) -> FoundSession:
         """By its name, by the answer that it goes on from, or by what was said in it."""
         return await to_thread.run_sync(self._find, agent, token, request, session)
+
+    async def plan(self, agent: Agent, request: ClientRequest, found: FoundSession) -> Conversation:
+        """What the turn is there now. It holds as long as nobody else says something there."""
+        return await to_thread.run_sync(_planned, agent, request, found)
 
     def remember(self, agent: Agent, token: AccessToken, session: str) -> None:
         """It blocks."""
@@ -55,14 +67,14 @@ class Conversations:
 
     def _find(
         self, agent: Agent, token: AccessToken, request: ClientRequest, session: str
-    ) -> Conversation:
+    ) -> FoundSession:
         if request.previous:
-            return _after_answer(agent, token, request)
+            return FoundSession(_session_of_answer(token, request.previous), named=True)
         named = session or request.session or token.session
         if named:
-            return _planned(agent, session_of(token, named), request, named=True)
+            return FoundSession(session_of(token, named), named=True)
         found = [
-            _planned(agent, one, request, named=False)
+            _planned(agent, request, FoundSession(one, named=False))
             for one in self._candidates(agent, token, request.turns)
         ]
         fitting = [
@@ -71,9 +83,8 @@ class Conversations:
         most = max((one.plan.shared for one in fitting), default=0)
         best = [one for one in fitting if one.plan.shared == most]
         if len(best) == 1:
-            return best[0]
-        ending = secrets.token_hex(6)
-        return _planned(agent, fresh_session(token, ending), request, named=False)
+            return FoundSession(best[0].session, named=False)
+        return FoundSession(fresh_session(token, secrets.token_hex(6)), named=False)
 
     def _candidates(self, agent: Agent, token: AccessToken, turns: Sequence[Turn]) -> list[str]:
         """Sessions of this token that begin with the same words."""
@@ -83,7 +94,7 @@ class Conversations:
             for one in agent.sessions():
                 if is_own_session(token, one.name):
                     _add(known, one.name, agent.history(session=one.name))
-            self._begun[place] = known
+            self._begun.setdefault(place, known)  # another may have been first, and added to it
         said = spoken(turns[:-1])
         return sorted(self._begun[place].get(_key(said[0].words), ())) if said else []
 
@@ -103,35 +114,42 @@ def answer_id(conversation: Conversation) -> str:
     return f"resp_{after}_{conversation.session}_{secrets.token_hex(4)}"
 
 
-def _planned(agent: Agent, session: str, request: ClientRequest, *, named: bool) -> Conversation:
-    kept = agent.history(session=session)
+def _planned(agent: Agent, request: ClientRequest, found: FoundSession) -> Conversation:
+    """It blocks."""
+    kept = agent.history(session=found.name)
+    if request.previous:
+        return Conversation(found.name, kept, _plan_after_answer(request, kept))
     turns = with_call_ids(request.turns, kept) if request.nameless else request.turns
-    return Conversation(session, kept, plan_turn(turns, kept, named=named))
+    return Conversation(found.name, kept, plan_turn(turns, kept, named=found.named))
 
 
-def _after_answer(agent: Agent, token: AccessToken, request: ClientRequest) -> Conversation:
-    """What follows an answer: at the end of its session, or in the place of what followed it."""
-    found = _ANSWER_ID.fullmatch(request.previous)
+def _session_of_answer(token: AccessToken, answer: str) -> str:
+    found = _ANSWER_ID.fullmatch(answer)
     session = found.group(2) if found else ""
     own = session_of(token, session.rpartition("--")[2]) if session else ""
-    if found is None or session != own:
+    if not session or session != own:
         raise BadInput(
-            f"there is no answer {request.previous!r}",
+            f"there is no answer {answer!r}",
             hint="leave previous_response_id out, and send the whole conversation",
             openai_code="previous_response_not_found",
             param="previous_response_id",
         )
-    kept = agent.history(session=session)
+    return session
+
+
+def _plan_after_answer(request: ClientRequest, kept: Sequence[Turn]) -> TurnPlan:
+    """What follows an answer: at the end of its session, or in the place of what followed it."""
+    check_last(request.turns)
     *before, last = request.turns
     if any(isinstance(part, ToolResultPart) for part in last.parts):
-        return Conversation(session, kept, plan_turn([last], kept, named=True))
-    after = int(found.group(1))
+        return plan_turn([last], kept, named=True)
+    after = int(request.previous.split("_")[1])
     following = (n for n in standing_numbers(kept) if is_message(kept[n]) and n >= after)
     replaces = next(following, None)
     if before:
         adopted = (replace(before[0], replaces=replaces), *before[1:])
-        return Conversation(session, kept, TurnPlan(adopted, last.parts))
-    return Conversation(session, kept, TurnPlan(message=last.parts, replaces=replaces))
+        return TurnPlan(adopted, last.parts)
+    return TurnPlan(message=last.parts, replaces=replaces)
 
 
 def _add(known: dict[str, set[str]], session: str, kept: Sequence[Turn]) -> None:

@@ -52,7 +52,7 @@ def plan_turn(asked: Sequence[Turn], kept: Sequence[Turn], *, named: bool) -> Tu
     `named`: the client named the session, so that its view may begin anywhere in it, and what fits
     nowhere goes on at the end. Else both begin with the same words, or share nothing.
     """
-    _check(asked)
+    check_last(asked)
     last, before = asked[-1], [*asked[:-1]]
     results = tuple(part for part in last.parts if isinstance(part, ToolResultPart))
     message = tuple(part for part in last.parts if not isinstance(part, ToolResultPart))
@@ -131,7 +131,8 @@ def with_call_ids(asked: Sequence[Turn], kept: Sequence[Turn]) -> tuple[Turn, ..
     return (*asked[:-1], Turn("user", (*named, *rest)))
 
 
-def _check(asked: Sequence[Turn]) -> None:
+def check_last(asked: Sequence[Turn]) -> None:
+    """BadInput where the last word is not the user's."""
     if not asked or asked[-1].role != "user":
         raise BadInput(
             "the last message has to be the user's, and it is not",
