@@ -179,7 +179,7 @@ def test_the_names_of_this_machine_are_answered(place: Place, host: str) -> None
 
 
 @pytest.mark.parametrize(
-    "origin", ["https://evil.example", "null", "http://localhost.evil.example"]
+    "origin", ["https://evil.example", "null", "http://localhost.evil.example", "http://["]
 )
 def test_a_page_of_another_origin_cannot_post(place: Place, origin: str) -> None:
     assert place.post("/echo", origin=origin).status_code == 403

@@ -37,6 +37,7 @@ AsgiApp: TypeAlias = Callable[[ScopeDict, Receive, Send], Awaitable[None]]
 FindToken: TypeAlias = Callable[[str], AccessToken | None]
 
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")  # that figures name
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _ANYWHERE = ("0.0.0.0", "::", "")  # noqa: S104  # compared with, not bound to
 
@@ -244,7 +245,7 @@ class WebGuard:
         parts.metrics.count(
             "mentis_http_requests_total",
             "Requests, by how they ended.",
-            method=str(scope["method"])[:16],
+            method=scope["method"] if scope["method"] in _METHODS else "other",
             path=door,
             status=str(exchange.status or 499),
         )
@@ -315,13 +316,20 @@ def _check_origin(headers: Mapping[str, str], chosen: WebSettings) -> None:
     origin = headers.get("origin")
     if origin is None or origin in chosen.origins:
         return
-    if urlsplit(origin).netloc.lower() == headers.get("host", "").lower() != "":
+    if _host_of(origin) == headers.get("host", "").lower() != "":
         return
     raise RequestRefused(
         f"pages of {origin!r} may not call here",
         hint="add it to web.origins if they may",
         status=403,
     )
+
+
+def _host_of(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:  # a broken address is of nobody
+        return ""
 
 
 def _secret(headers: Mapping[str, str]) -> str:
