@@ -140,6 +140,14 @@ def test_an_image_is_shown_to_the_model(one: Served) -> None:
     assert PIXEL in json.dumps(one.provider.sent[0])
 
 
+def test_an_empty_document_is_nothing(one: Served) -> None:
+    source = {"type": "text", "media_type": "text/plain", "data": ""}
+    content = [{"type": "document", "source": source}, {"type": "text", "text": "Read it."}]
+    body = {"model": PERSONA, "max_tokens": 99, "messages": [{"role": "user", "content": content}]}
+    assert one.post("/v1/messages", body).status_code == 200
+    assert [words[0] for words in one.sessions().values()] == ["Read it."]
+
+
 def test_tokens_are_counted_as_the_whole_prompt_has_them(one: Served) -> None:
     client = one.anthropic()
     short = client.messages.count_tokens(model=PERSONA, messages=[user("Hello!")])

@@ -303,6 +303,28 @@ def test_a_token_of_the_same_name_for_somebody_else_finds_nothing_of_the_one_bef
         assert "Keep it." not in told(one, 2)
 
 
+def test_a_name_of_a_session_begins_with_no_dash_and_is_not_that_of_beats(home: Path) -> None:
+    with serving(home, numbered(3)) as one:
+        bob = one.new_token("bobs", person="bob")
+        asked = {"model": PERSONA, "input": "Hi."}
+        assert one.post("/v1/responses", asked, bob, x_session_id="-x").status_code == 400
+        assert one.post("/v1/responses", asked, x_session_id="beats").status_code == 403
+        assert one.post("/v1/responses", asked, bob, x_session_id="x---y").status_code == 403
+        first = one.post("/v1/responses", asked, bob, x_session_id="x-y_z-").json()["id"]
+        again = one.post("/v1/responses", {**asked, "previous_response_id": first}, bob)
+        assert again.status_code == 200
+        assert sorted(one.sessions()) == ["bob--x-y_z-"]
+
+
+def test_figures_count_the_methods_that_nobody_knows_as_one(home: Path) -> None:
+    with serving(home, numbered(1)) as one:
+        for number in range(3):
+            httpx2.request(f"M{number}", f"{one.url}/healthz")
+        text = one.get("/metrics").text
+    assert 'method="M' not in text
+    assert text.count('method="other"') == 1
+
+
 def test_figures_are_not_for_guests(home: Path) -> None:
     with serving(home, numbered(1)) as one:
         ask(one, user("Hello."))

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import openai
 import pytest
 from pydantic import BaseModel
@@ -265,6 +266,48 @@ def test_errors_have_the_form_the_client_knows(one: Served) -> None:
     reader = one.new_token("eyes", scope="read")
     with pytest.raises(openai.PermissionDeniedError):
         one.openai(reader).chat.completions.create(model=PERSONA, messages=[user("Hi")])
+
+
+def with_call(arguments: object, call_id: str = "c") -> dict[str, object]:
+    """A conversation in which the client says that a tool was called."""
+    call = {"id": call_id, "type": "function", "function": {"name": "x", "arguments": arguments}}
+    told = {"role": "tool", "tool_call_id": call_id, "content": "done"}
+    asked = [user("Q."), {**assistant(""), "tool_calls": [call]}, told, user("Go on.")]
+    return {"model": PERSONA, "messages": asked}
+
+
+@pytest.mark.parametrize("arguments", ["[" * 100_000, '{"a": "\\ud800"}', '{"a": NaN}'])
+def test_arguments_that_cannot_be_read_or_kept_are_a_text(one: Served, arguments: str) -> None:
+    assert one.post("/v1/chat/completions", with_call(arguments)).status_code == 200
+    assert one.verify()
+
+
+def nested(depth: int) -> object:
+    return {"a": nested(depth - 1)} if depth else {}
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (with_call("{}", call_id="c\ud800"), "messages[2].tool_call_id holds half"),
+        (with_call({"a": "\ud800"}), "arguments.a holds half a surrogate pair"),
+        (with_call({"\ud800": "a"}), "a name holds half a surrogate pair"),
+        (with_call({"a": float("inf")}), "arguments.a is no finite number"),
+        (with_call(nested(200)), "nested deeper than"),
+        (
+            {"messages": [user("Q.")], "tools": [{"function": {"description": "\ud800"}}]},
+            "tools[0].function.description holds half",
+        ),
+    ],
+)
+def test_what_no_record_can_hold_is_refused_by_its_place(
+    one: Served, broken: dict[str, object], message: str
+) -> None:
+    body = json.dumps({"model": PERSONA, **broken}).encode()
+    headers = {"authorization": f"Bearer {one.token}"}
+    answer = httpx2.post(f"{one.url}/v1/chat/completions", content=body, headers=headers)
+    assert answer.status_code == 400
+    assert message in answer.json()["error"]["message"]
 
 
 def test_a_provider_that_fails_before_or_within_a_stream_is_told_so(home: Path) -> None:

@@ -18,6 +18,7 @@ from mentis.home.parts import Parts
 from mentis.settings.settings import Settings
 from mentis.stores.files.home import Home, is_id
 from mentis.talk.session_queue import SessionQueue
+from mentis.values.session import BEATS
 from mentis.values.value import Value
 from mentis.web.tokens import OWNER, AccessToken
 
@@ -116,14 +117,25 @@ def session_of(token: AccessToken, given: str) -> str:
     name = token.session or given
     if _APART in name:
         raise AccessDenied(f"the session {name!r} is not yours", hint="name another", status=403)
-    whole = name if token.person.id == OWNER else f"{token.person.id}{_APART}{name}"
-    if not is_id(whole):
+    whole = _person_prefix(token) + name
+    if not is_id(name) or not is_id(whole):
         raise RequestRefused(
             f"{name!r} is no name of a session",
-            hint="use small letters, digits, dashes and underscores",
+            hint="use small letters, digits, dashes and underscores, and begin with no dash",
             status=400,
         )
+    if whole == BEATS:
+        raise AccessDenied(
+            f"the session {name!r} is the agent's own", hint="name another", status=403
+        )
     return whole
+
+
+def own_name(token: AccessToken, session: str) -> str:
+    """The name by which whoever holds this token calls a session; "" if it is not theirs."""
+    prefix = _person_prefix(token)
+    name = session.removeprefix(prefix)
+    return name if session.startswith(prefix) and _APART not in name else ""
 
 
 def fresh_session(token: AccessToken, ending: str) -> str:
@@ -138,5 +150,8 @@ def is_own_session(token: AccessToken, session: str) -> bool:
 
 
 def _prefix(token: AccessToken) -> str:
-    person = "" if token.person.id == OWNER else f"{token.person.id}{_APART}"
-    return f"{person}{token.name}-"
+    return f"{_person_prefix(token)}{token.name}-"
+
+
+def _person_prefix(token: AccessToken) -> str:
+    return "" if token.person.id == OWNER else f"{token.person.id}{_APART}"

@@ -112,7 +112,7 @@ def _parts(blocks: list[object], where: str) -> tuple[Part, ...]:
             case "text":
                 parts += text_part(text_in(block, "text", f"{where}."))
             case "image" | "document":
-                parts.append(_media(block, where))
+                parts += _media(block, where)
             case "tool_use":
                 name = text_in(block, "name", f"{where}.")
                 parts.append(call_part(str(block.get("id") or ""), name, block.get("input")))
@@ -128,16 +128,16 @@ def _parts(blocks: list[object], where: str) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def _media(block: JsonObject, where: str) -> Part:
+def _media(block: JsonObject, where: str) -> tuple[Part, ...]:
     source = as_object(block.get("source"), f"{where}.source")
     match source.get("type"):
         case "base64":
             mime = str(source.get("media_type") or "")
-            return media_of(text_in(source, "data", f"{where}.source."), mime, where)
+            return (media_of(text_in(source, "data", f"{where}.source."), mime, where),)
         case "url":
-            return image_of(text_in(source, "url", f"{where}.source."), where)
+            return (image_of(text_in(source, "url", f"{where}.source."), where),)
         case "text":
-            return text_part(text_in(source, "data", f"{where}.source."))[0]
+            return text_part(text_in(source, "data", f"{where}.source."))
         case other:
             raise BadInput(f"{where}: a source of type {other!r} is not taken", hint="use base64")
 

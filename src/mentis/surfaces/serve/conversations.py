@@ -18,7 +18,7 @@ from mentis.values.turn import Turn
 from mentis.values.value import Value
 from mentis.web.tokens import AccessToken
 
-from .agents import fresh_session, is_own_session, session_of
+from .agents import fresh_session, is_own_session, own_name, session_of
 from .reconcile import TurnPlan, check_last, plan_turn, spoken, spoken_here, with_call_ids
 from .requests import ClientRequest
 
@@ -125,16 +125,15 @@ def _planned(agent: Agent, request: ClientRequest, found: FoundSession) -> Conve
 
 def _session_of_answer(token: AccessToken, answer: str) -> str:
     found = _ANSWER_ID.fullmatch(answer)
-    session = found.group(2) if found else ""
-    own = session_of(token, session.rpartition("--")[2]) if session else ""
-    if not session or session != own:
+    name = own_name(token, found.group(2)) if found else ""
+    if not name:
         raise BadInput(
             f"there is no answer {answer!r}",
             hint="leave previous_response_id out, and send the whole conversation",
             openai_code="previous_response_not_found",
             param="previous_response_id",
         )
-    return session
+    return session_of(token, name)
 
 
 def _plan_after_answer(request: ClientRequest, kept: Sequence[Turn]) -> TurnPlan:

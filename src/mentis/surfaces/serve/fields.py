@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import math
 from collections.abc import Mapping
 from typing import cast
 
@@ -18,15 +19,50 @@ from mentis.values.tool import ToolDeclaration
 from mentis.values.turn import Turn
 
 _NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}}
+_DEEPEST = 100  # what is nested deeper could be read, and not be recorded
 
 
 def read_json(body: bytes) -> JsonObject:
     """The body of a request; BadInput where it is no JSON object."""
+    return as_object(_parse_json(body, "the body"), "the body")
+
+
+def _parse_json(text: str | bytes, where: str) -> object:
+    """BadInput also where it holds what no record can: see `_check_values`."""
     try:
-        found: object = json.loads(body)
+        found: object = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"the body is not JSON: {error}", hint="send a JSON object") from error
-    return as_object(found, "the body")
+        raise BadInput(f"{where} is not JSON: {error}", hint="send a JSON object") from error
+    _check_values(found, where)
+    return found
+
+
+def _check_values(found: object, where: str) -> None:
+    """Refuse half surrogate pairs, numbers without end and what is nested too deep, anywhere."""
+    left: list[tuple[object, str, int]] = [(found, "", 0)]
+    while left:
+        value, place, depth = left.pop()
+        if depth > _DEEPEST:
+            raise BadInput(f"{where} is nested deeper than {_DEEPEST}", hint="send it flatter")
+        if isinstance(value, dict):
+            for name, one in cast("JsonObject", value).items():
+                inner = f"{place}.{name}" if place else name
+                left += ((one, inner, depth + 1), (name, "a name", depth))  # it is looked at first
+        elif isinstance(value, list):
+            listed = enumerate(cast("list[object]", value))
+            left += ((one, f"{place}[{n}]", depth + 1) for n, one in listed)
+        elif isinstance(value, str) and not _is_encodable(value):
+            raise BadInput(f"{place} holds half a surrogate pair", hint="mend its encoding")
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise BadInput(f"{place} is no finite number", hint="send another")
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def as_object(found: object, where: str) -> JsonObject:
@@ -49,10 +85,6 @@ def as_list(found: object, where: str) -> list[object]:
 def as_text(found: object, where: str) -> str:
     if not isinstance(found, str):
         raise BadInput(f"{where} is no text", hint="see the reference of the protocol")
-    try:
-        found.encode()
-    except UnicodeEncodeError as error:
-        raise BadInput(f"{where} holds half a surrogate pair", hint="mend its encoding") from error
     return found
 
 
@@ -85,8 +117,8 @@ def arguments_of(found: object) -> tuple[JsonObject, str]:
         return cast("JsonObject", found), ""
     text = found if isinstance(found, str) else ""
     try:
-        read: object = json.loads(text or "{}")
-    except ValueError:
+        read = _parse_json(text or "{}", "arguments")
+    except BadInput:
         return {}, text
     return (cast("JsonObject", read), "") if isinstance(read, dict) else ({}, text)
 
