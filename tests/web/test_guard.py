@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -354,9 +355,18 @@ def _ignoring(place: Place) -> None:
         place.post("/wait")
 
 
+def logged(place: Place, request_id: str) -> AccessRecord:
+    """The line of a request: it is written after the answer, which its reader may have first."""
+    until = time.monotonic() + 20
+    while not (found := [one for one in place.log if one.request_id == request_id]):
+        assert time.monotonic() < until, "no line was written"
+        time.sleep(0.01)
+    return found[0]
+
+
 def test_the_log_says_who_and_how_but_never_what(place: Place) -> None:
     place.post("/echo?key=secret-query", b"secret-body", x_request_id="r1")
-    record = next(one for one in place.log if one.request_id == "r1")
+    record = logged(place, "r1")
     assert (record.method, record.path, record.status) == ("POST", "/echo", 200)
     assert (record.token, record.person, record.received) == ("phone", "owner", 11)
     assert record.client == "127.0.0.1"
