@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -27,6 +26,26 @@ from mentis.web.streams import Emit, Streamed, sse, while_there
 from mentis.web.tokens import Tokens
 
 
+class AccessLog(list[AccessRecord]):
+    """Lines as they are written: after the answer, which its reader may have first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._written = threading.Condition()
+
+    def append(self, record: AccessRecord) -> None:
+        with self._written:
+            super().append(record)
+            self._written.notify_all()
+
+    def line_of(self, request_id: str) -> AccessRecord:
+        with self._written:
+            assert self._written.wait_for(
+                lambda: request_id in [one.request_id for one in self], 20
+            )
+            return next(one for one in self if one.request_id == request_id)
+
+
 @dataclass
 class Place:
     """A running server with one of each kind of door."""
@@ -36,7 +55,7 @@ class Place:
     read: str
     stop: Callable[[], None]
     tokens: Tokens
-    log: list[AccessRecord]
+    log: AccessLog
     defects: list[BaseException]
     cancelled: threading.Event
     going: threading.Event
@@ -58,7 +77,7 @@ class Place:
 def serving(folder: Path, **chosen: object) -> Generator[Place]:  # noqa: C901  # a door each
     home = folder / "home"
     home.mkdir()
-    tokens, log = Tokens(folder / "config", home), list[AccessRecord]()
+    tokens, log = Tokens(folder / "config", home), AccessLog()
     settings = WebSettings.model_validate({"port": 0, **chosen})
     defects: list[BaseException] = []
     cancelled, going, go_on = threading.Event(), threading.Event(), threading.Event()
@@ -355,18 +374,9 @@ def _ignoring(place: Place) -> None:
         place.post("/wait")
 
 
-def logged(place: Place, request_id: str) -> AccessRecord:
-    """The line of a request: it is written after the answer, which its reader may have first."""
-    until = time.monotonic() + 20
-    while not (found := [one for one in place.log if one.request_id == request_id]):
-        assert time.monotonic() < until, "no line was written"
-        time.sleep(0.01)
-    return found[0]
-
-
 def test_the_log_says_who_and_how_but_never_what(place: Place) -> None:
     place.post("/echo?key=secret-query", b"secret-body", x_request_id="r1")
-    record = logged(place, "r1")
+    record = place.log.line_of("r1")
     assert (record.method, record.path, record.status) == ("POST", "/echo", 200)
     assert (record.token, record.person, record.received) == ("phone", "owner", 11)
     assert record.client == "127.0.0.1"
