@@ -31,7 +31,7 @@ def every_witness_passes(proof: ProfileProof, profile: GuardianProfile) -> bool:
     "profile",
     [
         pytest.param(MENTIS, id=MENTIS.name),
-        pytest.param(AS_RUN, id=AS_RUN.name),
+        pytest.param(AS_RUN, id=AS_RUN.name, marks=pytest.mark.slow),
         pytest.param(STRICT, id=STRICT.name, marks=pytest.mark.slow),
     ],
 )
