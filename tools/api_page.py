@@ -64,9 +64,6 @@ CHAPTERS: Mapping[str, tuple[str, ...]] = {
         "attach",
         "ReplyTo",
         "RuntimeContext",
-        "RecalledContext",
-        "AssembledPrompt",
-        "Stability",
         "Trust",
     ),
     "Prompts and personas": (
@@ -94,7 +91,6 @@ CHAPTERS: Mapping[str, tuple[str, ...]] = {
     "Keys": ("open_route_keys",),
     "Doors": ("serve", "open_tokens"),
     "Errors": ("MentisError", "BudgetReached", "SessionBusy", "OutputInvalid", "ActFailed"),
-    "For tests": ("ScriptedProvider", "FixedClock", "CountingIds"),
 }
 WORDS = """\
 Everything a program needs comes from `mentis`, and what its tests need from `mentis.testing`;

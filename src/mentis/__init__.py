@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from .act.functions import tool
     from .app.agent import Agent
     from .ask.attachments import attach
-    from .call.scripted import ScriptedProvider
     from .compose.compose import Composition
     from .errors import ActFailed, BudgetReached, MentisError, OutputInvalid, SessionBusy
     from .home.create import create_home
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from .loop.queue import SenseQueue
     from .loop.sources import LoopChoice
     from .memories.memories import open_memories
-    from .ports.clock import FixedClock
-    from .ports.ids import CountingIds
     from .prompts.cognition import open_cognition
     from .prompts.personas import Personas
     from .prompts.prompts import Prompts
@@ -41,7 +38,6 @@ if TYPE_CHECKING:
     from .turn.turn import TurnResult, TypedResult
     from .values.act import ActCall, ActSpec
     from .values.action import Action, Outcome
-    from .values.assembly import AssembledPrompt
     from .values.block import Block
     from .values.cognition import Sense
     from .values.entry import Entry, Uptime, Verdict
@@ -50,7 +46,7 @@ if TYPE_CHECKING:
     from .values.options import CallOptions
     from .values.part import MediaPart, ToolResultPart
     from .values.persona import Persona, Profile
-    from .values.recalled import RecalledContext, Stimulus
+    from .values.recalled import Stimulus
     from .values.rendering import Rendering
     from .values.reply import (
         AgainDelta,
@@ -66,7 +62,6 @@ if TYPE_CHECKING:
     )
     from .values.request import PromptRequest, ReplyTo, RuntimeContext
     from .values.span import Span
-    from .values.stability import Stability
     from .values.tool import ToolDeclaration
     from .values.trace import Trace
     from .values.trust import Trust
@@ -81,18 +76,15 @@ _HOMES = {
     "Action": "values.action",
     "AgainDelta": "values.reply",
     "Agent": "app.agent",
-    "AssembledPrompt": "values.assembly",
     "Block": "values.block",
     "BudgetReached": "errors",
     "CallDelta": "values.reply",
     "CallOptions": "values.options",
     "CallbackChannel": "act.builtin.channels",
     "Composition": "compose.compose",
-    "CountingIds": "ports.ids",
     "Delta": "values.reply",
     "EndDelta": "values.reply",
     "Entry": "values.entry",
-    "FixedClock": "ports.clock",
     "Library": "values.library",
     "LoopChoice": "loop.sources",
     "MediaPart": "values.part",
@@ -109,18 +101,15 @@ _HOMES = {
     "PromptRequest": "values.request",
     "Prompts": "prompts.prompts",
     "ReasoningDelta": "values.reply",
-    "RecalledContext": "values.recalled",
     "Rendering": "values.rendering",
     "Reply": "values.reply",
     "ReplyTo": "values.request",
     "ResultDelta": "values.reply",
     "RuntimeContext": "values.request",
-    "ScriptedProvider": "call.scripted",
     "Sense": "values.cognition",
     "SenseQueue": "loop.queue",
     "SessionBusy": "errors",
     "Span": "values.span",
-    "Stability": "values.stability",
     "StepDelta": "values.reply",
     "Stimulus": "values.recalled",
     "TextDelta": "values.reply",
@@ -160,18 +149,15 @@ __all__ = (
     "Action",
     "AgainDelta",
     "Agent",
-    "AssembledPrompt",
     "Block",
     "BudgetReached",
     "CallDelta",
     "CallOptions",
     "CallbackChannel",
     "Composition",
-    "CountingIds",
     "Delta",
     "EndDelta",
     "Entry",
-    "FixedClock",
     "Library",
     "LoopChoice",
     "MediaPart",
@@ -188,18 +174,15 @@ __all__ = (
     "PromptRequest",
     "Prompts",
     "ReasoningDelta",
-    "RecalledContext",
     "Rendering",
     "Reply",
     "ReplyTo",
     "ResultDelta",
     "RuntimeContext",
-    "ScriptedProvider",
     "Sense",
     "SenseQueue",
     "SessionBusy",
     "Span",
-    "Stability",
     "StepDelta",
     "Stimulus",
     "TextDelta",

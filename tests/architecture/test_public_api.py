@@ -32,18 +32,15 @@ def test_the_public_names_are_these() -> None:
             "Action",
             "AgainDelta",
             "Agent",
-            "AssembledPrompt",
             "Block",
             "BudgetReached",
             "CallDelta",
             "CallOptions",
             "CallbackChannel",
             "Composition",
-            "CountingIds",
             "Delta",
             "EndDelta",
             "Entry",
-            "FixedClock",
             "Library",
             "LoopChoice",
             "MediaPart",
@@ -60,18 +57,15 @@ def test_the_public_names_are_these() -> None:
             "PromptRequest",
             "Prompts",
             "ReasoningDelta",
-            "RecalledContext",
             "Rendering",
             "Reply",
             "ReplyTo",
             "ResultDelta",
             "RuntimeContext",
-            "ScriptedProvider",
             "Sense",
             "SenseQueue",
             "SessionBusy",
             "Span",
-            "Stability",
             "StepDelta",
             "Stimulus",
             "TextDelta",
@@ -106,7 +100,7 @@ def test_the_public_names_are_these() -> None:
     )
     # Few enough to be read at once; the pieces of a streamed answer are eight of them, because a
     # program tells them apart by their class.
-    assert len(mentis.__all__) <= 77
+    assert len(mentis.__all__) <= 70
 
 
 @pytest.mark.parametrize("module", [mentis, testing], ids=lambda module: module.__name__)
@@ -163,7 +157,7 @@ def test_every_double_that_the_ports_name_can_be_had_for_tests() -> None:
 
 def test_a_double_at_the_root_is_the_one_for_tests() -> None:
     both = set(mentis.__all__) & set(testing.__all__)
-    assert both == {"CountingIds", "FixedClock", "ScriptedProvider"}
+    assert both == set()
     assert all(getattr(mentis, name) is getattr(testing, name) for name in both)
 
 

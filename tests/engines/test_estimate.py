@@ -123,9 +123,14 @@ def test_any_text_gets_the_same_count_twice_and_is_never_called_exact(text: str)
 @given(st.text(min_size=1))
 @example("\x1f0\xa0")
 def test_a_text_said_twice_costs_about_twice(text: str) -> None:
-    once, twice = EstimatingCounter().count(f"{text}\n"), EstimatingCounter().count(f"{text}\n" * 2)
-    # Blanks at the end of one and the beginning of the other are one run, of kinds that change.
-    assert once.tokens <= twice.tokens <= 2 * once.tokens + 5
+    def tokens(said: str) -> int:
+        return EstimatingCounter().count(said).tokens
+
+    head, tail = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+    # Blanks that meet between the two are one run, which costs more than its two parts.
+    met = max(0, tokens(f"{tail}\n{head}") - tokens(f"{tail}\n") - tokens(head))
+    once, twice = tokens(f"{text}\n"), tokens(f"{text}\n" * 2)
+    assert once <= twice <= 2 * once + 2 + met
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,10 @@ from typing import Any
 
 import anyio
 
-from mentis import Agent, ScriptedProvider, Sense, ToolDeclaration, create_home
+from mentis import Agent, Sense, ToolDeclaration, create_home
 from mentis.ports.act_handler import RecordingHandler
 from mentis.ports.screener import ListedScreener
+from mentis.testing import ScriptedProvider
 from mentis.values.act import ActCall
 from mentis.values.action import Outcome
 

@@ -16,8 +16,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from mentis import Agent, ScriptedProvider
+from mentis import Agent
 from mentis.ports.screener import ListedScreener
+from mentis.testing import ScriptedProvider
 
 from .golden_files import compare
 from .stage import GoldenClock, GoldenIds, command_line, parts_of

@@ -365,7 +365,8 @@ PROGRAM = """
 import sys
 from pathlib import Path
 import anyio
-from mentis import Agent, ScriptedProvider
+from mentis import Agent
+from mentis.testing import ScriptedProvider
 
 async def main():
     async with Agent.open(Path(sys.argv[1]), provider=ScriptedProvider(["Hello."])) as agent:

@@ -25,12 +25,26 @@ _LAST_SECONDS = 10
 _KEEP_ALIVE = 30  # seconds; clients keep connections for the next question
 
 
-class _Server(uvicorn.Server):
+class QuietServer(uvicorn.Server):
     """Signals are ours: the library would raise them again after it has drained."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
         yield
+
+
+def listen(host: str, port: int, *, setting: str) -> tuple[socket.socket, str]:
+    """Take an address, and say what it is; `setting` is the one to choose another port with."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        bound = socket.create_server((host, port), family=family, backlog=1024)
+    except (OSError, OverflowError) as error:
+        raise WorldError(
+            f"cannot listen on {host} port {port}: {error}",
+            hint=f"choose another with --port, or {setting}",
+        ) from error
+    taken = bound.getsockname()[1]
+    return bound, f"http://[{host}]:{taken}" if ":" in host else f"http://{host}:{taken}"
 
 
 class WebServer:
@@ -40,7 +54,7 @@ class WebServer:
         self._state = state
         self._settings = settings
         self._socket: socket.socket | None = None
-        self._server = _Server(
+        self._server = QuietServer(
             uvicorn.Config(
                 app,
                 http=_timed(settings.header_seconds),
@@ -60,16 +74,8 @@ class WebServer:
     def bind(self) -> str:
         """Take the address, and say what it is. It blocks."""
         host, port = self._settings.host, self._settings.port
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        try:
-            self._socket = socket.create_server((host, port), family=family, backlog=1024)
-        except (OSError, OverflowError) as error:
-            raise WorldError(
-                f"cannot listen on {host} port {port}: {error}",
-                hint="choose another with --port, or web.port",
-            ) from error
-        taken = self._socket.getsockname()[1]
-        return f"http://[{host}]:{taken}" if ":" in host else f"http://{host}:{taken}"
+        self._socket, address = listen(host, port, setting="web.port")
+        return address
 
     async def run(self) -> None:
         """Answer until `stop`; then take nothing new and let what was begun come to its end."""

@@ -7,8 +7,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from mentis import Agent, FixedClock, Parts, create_home
+from mentis import Agent, Parts, create_home
 from mentis.app.agent import Tool
+from mentis.testing import FixedClock
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Usage
 from mentis.values.route import Route

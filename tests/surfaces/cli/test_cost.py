@@ -13,7 +13,8 @@ from typing import Any, cast
 import pytest
 from anyio import to_thread
 
-from mentis import Agent, FixedClock, Personas
+from mentis import Agent, Personas
+from mentis.testing import FixedClock
 from mentis.values.reply import Usage
 
 from .conftest import Mentis

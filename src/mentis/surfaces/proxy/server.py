@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Generator
-from contextlib import contextmanager
 
 import uvicorn
 from starlette.types import ASGIApp
 
-from mentis.errors import WorldError
 from mentis.settings.recorder import RecorderSettings
+from mentis.web.server import QuietServer, listen
 
 # Seconds; longer than programs keep a connection, so that none is closed under a new call.
 _KEEP_ALIVE = 75
-
-
-class _Server(uvicorn.Server):
-    """Signals are for whoever started it."""
-
-    @contextmanager
-    def capture_signals(self) -> Generator[None]:
-        yield
 
 
 class ProxyServer:
@@ -43,21 +33,13 @@ class ProxyServer:
             timeout_graceful_shutdown=max(1, round(settings.drain_seconds)),
             h11_max_incomplete_event_size=settings.header_bytes,
         )
-        self._server = _Server(config)
+        self._server = QuietServer(config)
         self._socket: socket.socket | None = None
 
     def bind(self, host: str, port: int) -> str:
         """Take the address and say what it is."""
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        try:
-            self._socket = socket.create_server((host, port), family=family, backlog=1024)
-        except (OSError, OverflowError) as error:
-            raise WorldError(
-                f"cannot listen on {host} port {port}: {error}",
-                hint="choose another with --port, or recorder.port",
-            ) from error
-        taken = self._socket.getsockname()[1]
-        return f"http://[{host}]:{taken}" if ":" in host else f"http://{host}:{taken}"
+        self._socket, address = listen(host, port, setting="recorder.port")
+        return address
 
     async def run(self) -> None:
         if self._socket is not None:
