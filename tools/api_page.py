@@ -347,8 +347,7 @@ def _plain(value: object) -> str:
 
 def _doubles() -> str:
     words = "\n\n`mentis.testing` has a double of every port: [Ports](ports.md) says which.\n"
-    others = [name for name in testing.__all__ if name not in mentis.__all__]
-    sections = [_double(getattr(testing, name)) for name in others]
+    sections = [_double(getattr(testing, name)) for name in testing.__all__]
     return f"## `mentis.testing`{words}\n" + "\n".join(sections)
 
 
