@@ -18,6 +18,7 @@ from mentis.values.part import ToolCallPart, ToolResultPart
 from mentis.values.rendering import Rendering
 from mentis.values.request import PromptRequest, RuntimeContext
 from mentis.values.route import Route
+from mentis.values.source_map import FORM
 from mentis.values.span import Span
 from mentis.values.stability import Stability
 from mentis.values.tool import ToolDeclaration
@@ -46,6 +47,23 @@ def test_without_caching_there_is_no_mark_and_no_plan(wire: str) -> None:
     rendering = render_for(wire, requests_for(wire)["chat"], off)
     assert not any(mark in rendering.body() for mark in MARKS)
     assert rendering.cache_plan.boundaries == ()
+
+
+@pytest.mark.parametrize("wire", list(RENDERERS))
+def test_where_nothing_is_planned_the_one_cut_stands_behind_all_that_is_read(wire: str) -> None:
+    off = replace(ROUTES[wire], caching=False)
+    for name, request in requests_for(wire).items():
+        rendering = render_for(wire, request, off)
+        read = [one for one in rendering.source_map() if one.span.source != FORM]
+        (cut,) = cuts_of(rendering)
+        assert cut.text.replace("\n", "") == "".join(one.span.text for one in read).replace(
+            "\n", ""
+        ), name
+        assert cut.written == any(one.form == "json" for one in read)
+        assert read[-1].pointer.startswith(cut.pointer)
+        assert cut.end >= read[-1].end
+        assert rendering.body()[cut.end : cut.end + 1] in (b"]", b",", b"}"), name
+        assert cut.digest == digests_at(rendering, [cut.end])[cut.end]
 
 
 def test_a_server_of_unknown_make_gets_no_marks() -> None:

@@ -24,6 +24,7 @@ from mentis.values.caching import CacheBreak, CacheReconciliation, Forecast
 from mentis.values.calibration import Calibration
 from mentis.values.entry import Entry
 from mentis.values.json import JsonObject
+from mentis.values.memo import IdentityMemo
 from mentis.values.part import MediaPart
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Reply, Usage
@@ -72,8 +73,7 @@ class Caching:
     def applied_calibration(self, route: Route) -> Calibration:
         """What was learned, in the steps in which it is applied."""
         learned = self.calibration(route.model)
-        ratio = math.ceil(learned.ratio * _STEP - 1e-9) / _STEP
-        return replace(learned, ratio=ratio, seen=min(learned.seen, 1))
+        return _APPLIED.remember(_in_steps, learned)
 
     def calibration(self, model: str) -> Calibration:
         self._footprints()
@@ -254,6 +254,14 @@ class Caching:
     def _changed(self, apart: Divergence, route: Route) -> str:
         tokens = self._lost(apart, route).tokens
         return f"{span_name(apart.span)} changed: {tokens} tokens could not be found again"
+
+
+def _in_steps(learned: Calibration) -> Calibration:
+    ratio = math.ceil(learned.ratio * _STEP - 1e-9) / _STEP
+    return replace(learned, ratio=ratio, seen=min(learned.seen, 1))
+
+
+_APPLIED = IdentityMemo[Calibration](64)
 
 
 def _broken_off(before: Rendering | None, after: Rendering) -> Divergence | None:

@@ -14,14 +14,15 @@ from .atomic import unwritable
 
 def inside(root: Path, name: str) -> Path:
     """`root / name` if that is inside `root`, also once every link is followed."""
-    path, parts = root / name, Path(name).parts
+    relative = Path(name)
+    path, parts = root / relative, relative.parts
     try:
         stays = _is_plain(root, parts) or real_path(path).is_relative_to(real_path(root))
     except PermissionError as error:
         raise unwritable(path, error) from error
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a null byte
         raise _outside(name, root) from error
-    if not stays or Path(name).is_absolute() or ".." in parts:
+    if not stays or relative.is_absolute() or ".." in parts:
         raise _outside(name, root)
     return path
 

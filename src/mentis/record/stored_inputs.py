@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from mentis.codec.forms import from_json, to_object
 from mentis.compose.fences import nonce_in
@@ -21,10 +21,12 @@ from mentis.values.given import GivenText
 from mentis.values.json import JsonObject
 from mentis.values.library import Library
 from mentis.values.mark import Mark
+from mentis.values.memo import IdentityMemo
 from mentis.values.part import ToolResultPart
 from mentis.values.recalled import RecalledContext, Stimulus
 from mentis.values.rendering import Rendering
 from mentis.values.request import PromptRequest, RuntimeContext
+from mentis.values.route import Route
 from mentis.values.span import Span
 from mentis.values.surroundings import NOWHERE
 from mentis.values.turn import Turn
@@ -101,7 +103,8 @@ class TurnInputStore:
         parts: dict[str, JsonObject] = {}
         first = StepPrompt(inputs, rendering, request)
         row = self._row(inputs, first, place, parts)
-        row = replace(row, steps=self._steps(first, steps, place, parts))
+        if steps:
+            row = replace(row, steps=self._steps(first, steps, place, parts))
         written = write_row(row)
         key = key_of(written)
         told = (_told(one.recalled) for one in (inputs, *(step.inputs for step in steps)) if one)
@@ -136,7 +139,7 @@ class TurnInputStore:
         parts: dict[str, JsonObject],
     ) -> TurnInputs:
         recalled = inputs.recalled
-        row = TurnInputs(
+        return TurnInputs(
             VERSION,
             place.session,
             inputs.now.isoformat(),
@@ -153,9 +156,9 @@ class TurnInputStore:
             cached=cache_of(prompt.rendering),
             opened=len(inputs.continuation),
             output=self._part("output", recalled.stimulus.output, parts),
-        )
-        return _with_recalled(
-            _with_history(_with_message(row, recalled.stimulus), inputs), recalled
+            **_message_fields(recalled.stimulus),
+            **_history_fields(inputs, place.session),
+            **_recalled_fields(recalled),
         )
 
     def mark_written(self, kept: StoredInputs) -> None:
@@ -261,9 +264,16 @@ def _spans(request: PromptRequest) -> Iterator[Span]:
 
 
 def _setting(inputs: PromptInputs) -> TurnSetting:
-    """The route without what no prompt is made of: answers of a script, folders of this machine."""
-    route = replace(inputs.route, replies=(), folder="", url="", key_env="", fallback=())
+    route = _BARE_ROUTES.remember(_bare_route, inputs.route)
     return TurnSetting(installed_version(), inputs.persona, inputs.profile, inputs.policies, route)
+
+
+def _bare_route(route: Route) -> Route:
+    """Without what no prompt is made of: answers of a script, folders of this machine."""
+    return replace(route, replies=(), folder="", url="", key_env="", fallback=())
+
+
+_BARE_ROUTES = IdentityMemo[Route](64)
 
 
 @cache
@@ -288,66 +298,63 @@ def _given(values: Mapping[str, object]) -> dict[str, str]:
     return cast("dict[str, str]", given)
 
 
-def _with_message(row: TurnInputs, stimulus: Stimulus) -> TurnInputs:
+def _message_fields(stimulus: Stimulus) -> dict[str, Any]:
     delivery = _delivery(stimulus)
-    return replace(
-        row,
-        text="" if delivery else stimulus.text,
-        author=stimulus.author,
-        named=not stimulus.unnamed,
-        mode=stimulus.mode,
-        inner=stimulus.inner,
-        delivers=stimulus.delivers,
-        resumes=stimulus.resumes or 0,
-        delivery=delivery[0] if delivery else "",
-        reply_to=stimulus.reply_to,
-        runtime_ctx=None if stimulus.runtime_ctx == _PLAIN else stimulus.runtime_ctx,
-        unsigned=stimulus.mode in ("beat", "delivery") and not stimulus.signed,
-        surroundings=None if stimulus.surroundings == NOWHERE else stimulus.surroundings,
-    )
+    return {
+        "text": "" if delivery else stimulus.text,
+        "author": stimulus.author,
+        "named": not stimulus.unnamed,
+        "mode": stimulus.mode,
+        "inner": stimulus.inner,
+        "delivers": stimulus.delivers,
+        "resumes": stimulus.resumes or 0,
+        "delivery": delivery[0] if delivery else "",
+        "reply_to": stimulus.reply_to,
+        "runtime_ctx": None if stimulus.runtime_ctx == _PLAIN else stimulus.runtime_ctx,
+        "unsigned": stimulus.mode in ("beat", "delivery") and not stimulus.signed,
+        "surroundings": None if stimulus.surroundings == NOWHERE else stimulus.surroundings,
+    }
 
 
-def _with_history(row: TurnInputs, inputs: PromptInputs) -> TurnInputs:
+def _history_fields(inputs: PromptInputs, session: str) -> dict[str, Any]:
     history = inputs.history
     states = enumerate(turn.state for turn in history.turns)
     turns = (*history.turns, *history.thread, *inputs.continuation)
     parts = (part for turn in turns for part in turn.parts)
-    return replace(
-        row,
-        before="" if history.session == row.session else history.session,
-        told=() if history.sessions else runs_of(history.numbers),
-        woven=place_runs(zip(history.sessions, history.numbers, strict=bool(history.sessions))),
-        diary=_places(history.diary),
-        recaps=_places(history.recaps),
-        amended=history.amended,
-        pending=tuple(number for number, state in states if state == "pending"),
-        fenced=history.fenced and any(isinstance(part, ToolResultPart) for part in parts),
-        thread=runs_of(history.thread_numbers),
-        thread_amended=history.thread_amended,
-    )
+    return {
+        "before": "" if history.session == session else history.session,
+        "told": () if history.sessions else runs_of(history.numbers),
+        "woven": place_runs(zip(history.sessions, history.numbers, strict=bool(history.sessions))),
+        "diary": _places(history.diary),
+        "recaps": _places(history.recaps),
+        "amended": history.amended,
+        "pending": tuple(number for number, state in states if state == "pending"),
+        "fenced": history.fenced and any(isinstance(part, ToolResultPart) for part in parts),
+        "thread": runs_of(history.thread_numbers),
+        "thread_amended": history.thread_amended,
+    }
 
 
 def _places(turns: Sequence[PlacedTurn]) -> tuple[TurnRuns, ...]:
     return place_runs((one.session, one.number) for one in turns)
 
 
-def _with_recalled(row: TurnInputs, recalled: RecalledContext) -> TurnInputs:
-    return replace(
-        row,
-        memories=tuple(
+def _recalled_fields(recalled: RecalledContext) -> dict[str, Any]:
+    return {
+        "memories": tuple(
             Recollection(memory_id(span), span.trust, span.stability, span.reason)
             for span in recalled.memories
         ),
-        news=tuple(key for key, _ in _news(recalled.news)),
-        skills=recalled.skills,
-        candidates=recalled.candidates,
-        placements=recalled.placements,
-        degraded=recalled.degraded,
-        filtered=recalled.filtered,
-        embedding_calls=recalled.embedding_calls,
-        cache_hits=recalled.cache_hits,
-        step=recalled.step,
-    )
+        "news": tuple(key for key, _ in _news(recalled.news)),
+        "skills": recalled.skills,
+        "candidates": recalled.candidates,
+        "placements": recalled.placements,
+        "degraded": recalled.degraded,
+        "filtered": recalled.filtered,
+        "embedding_calls": recalled.embedding_calls,
+        "cache_hits": recalled.cache_hits,
+        "step": recalled.step,
+    }
 
 
 def _told(recalled: RecalledContext) -> list[tuple[str, JsonObject]]:

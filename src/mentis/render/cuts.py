@@ -5,7 +5,7 @@ Cache marks do not count: they move with the conversation and are not part of th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Literal, Protocol, TypeAlias, cast
@@ -13,7 +13,7 @@ from typing import Literal, Protocol, TypeAlias, cast
 from mentis.values.json import JsonObject
 from mentis.values.memo import IdentityMemo
 from mentis.values.rendering import Boundary, Rendering
-from mentis.values.source_map import FORM, SourceRange, Walk
+from mentis.values.source_map import FORM, ItemReading, SourceRange, Walk, texts_of
 from mentis.values.value import Value
 
 CutRegion: TypeAlias = Literal["tools", "stable", "session", "history", "turn"]
@@ -44,8 +44,8 @@ class PrefixCut(Value):
 
 
 # A call is held against the one before it, so that each is looked at more than once.
-_CUTS = IdentityMemo[tuple[PrefixCut, ...]](16)
-_BARE = IdentityMemo[Rendering](16)
+_CUTS = IdentityMemo[tuple[PrefixCut, ...]](64)
+_BARE = IdentityMemo[Rendering](64)
 
 
 def cuts_of(rendering: Rendering) -> tuple[PrefixCut, ...]:
@@ -56,6 +56,8 @@ def cuts_of(rendering: Rendering) -> tuple[PrefixCut, ...]:
 
 
 def _cuts(rendering: Rendering) -> tuple[PrefixCut, ...]:
+    if not rendering.cache_plan.boundaries:
+        return _whole(rendering)
     bare = strip_marks(rendering)
     items = {f"/{key}{rest}" for key, part in bare.payload.items() for rest in _tops(part)}
     planned = rendering.cache_plan.boundaries
@@ -65,8 +67,7 @@ def _cuts(rendering: Rendering) -> tuple[PrefixCut, ...]:
     read = [place for place in walk.ranges if place.span.source != FORM]
     places = [(end_of(each, walk), each) for each in planned]
     last = max((end for end, _ in places), default=0)
-    new = [each for each in read if each.end > last] if planned else read[-1:]
-    tail = {_top(each.pointer, items) for each in new}
+    tail = {_top(each.pointer, items) for each in read if each.end > last}
     places += sorted((walk.ends[pointer], Boundary(pointer)) for pointer in tail)
     body, told = bare.body(), iter(read)
     found = list[PrefixCut]()
@@ -84,7 +85,7 @@ def _cuts(rendering: Rendering) -> tuple[PrefixCut, ...]:
                 boundary.pointer,
                 end,
                 _short(seed),
-                _joined(since),
+                "\n".join(texts_of(since)),
                 written=any(place.form == "json" for place in since),
                 ttl=boundary.ttl,
                 marked=boundary.marked,
@@ -93,6 +94,21 @@ def _cuts(rendering: Rendering) -> tuple[PrefixCut, ...]:
         )
         before = max(before, end)
     return tuple(found)
+
+
+def _whole(rendering: Rendering) -> tuple[PrefixCut, ...]:
+    """The one cut behind all that the model reads, put together from what its items are."""
+    walk, read = Walk(rendering.sources, rendering.reads), list[tuple[str, int, ItemReading]]()
+    for pointer, reading in walk.items(rendering.payload):
+        if reading.texts:
+            read.append((pointer, walk.offset, reading))
+    if not read:
+        return ()
+    pointer, end, _ = read[-1]
+    text = "\n".join(text for _, _, reading in read for text in reading.texts)
+    digest = _short(sha256(rendering.body()[:end]))
+    written = any(reading.written for _, _, reading in read)
+    return (PrefixCut("turn", pointer, end, digest, text, written=written),)
 
 
 def strip_marks(rendering: Rendering) -> Rendering:
@@ -121,18 +137,6 @@ def end_of(boundary: Boundary, walk: Walk) -> int:
 
 def _short(seed: _Hash) -> str:
     return seed.hexdigest()[:24]
-
-
-def _joined(ranges: Sequence[SourceRange]) -> str:
-    """What stands in one text stays one; between two a line ends, as a model's template ends it."""
-    texts, pointer = list[str](), None
-    for place in ranges:
-        if place.pointer == pointer:
-            texts[-1] += place.span.text
-        else:
-            texts.append(place.span.text)
-        pointer = place.pointer
-    return "\n".join(texts)
 
 
 def _tops(part: object) -> Iterator[str]:

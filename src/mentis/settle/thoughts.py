@@ -46,7 +46,7 @@ class ThoughtHoldback:
         """Whether all of it is said, as most pieces are; then it counts as fed."""
         if self._phase == "through":
             return True
-        if self._phase != "words" or self._kept or "<" in piece or "[" in piece:
+        if self._phase != "words" or self._kept or _may_hold_marks(piece):
             return False
         self._before = piece[-1:] or self._before
         return True
@@ -99,6 +99,8 @@ class ThoughtHoldback:
 
     def _in_words(self, text: str) -> tuple[Said | None, str]:
         """Only until the first mark: after an opening one, none that closes stands alone."""
+        if not _may_hold_marks(text):
+            return self._words(text), ""
         place = text.find(_LONE)
         opened = min((p for mark in _PAIRS if (p := text.find(mark)) >= 0), default=-1)
         if opened >= 0 and (place < 0 or opened < place):
@@ -124,6 +126,8 @@ class ThoughtHoldback:
 
 def split_thoughts(text: str) -> tuple[str, str]:
     """What was thought and what was said, of a whole answer."""
+    if not _may_hold_marks(text):
+        return "", text
     holdback = ThoughtHoldback()
     thoughts, words = list[str](), list[str]()
     for what, piece in (*holdback.feed(text), *holdback.rest()):
@@ -189,6 +193,10 @@ class Thinking:
                 return AgainDelta((), keeps=False)
             case (_, text):
                 return TextDelta(text)
+
+
+def _may_hold_marks(text: str) -> bool:
+    return "<" in text or "[" in text
 
 
 def _overlap(text: str, mark: str) -> int:

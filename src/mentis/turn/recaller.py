@@ -5,7 +5,7 @@ Nothing is loaded for an agent whose tools all fit and that has neither memories
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -235,8 +235,11 @@ class Recaller:
         mark = self._ground.ledger.mark(self._ground.agent, RESIDENCY, session)
         if mark is None or mark.value is None:
             return Residency(), ()
+        written = dump(mark.value)
+        if (known := _WRITTEN.get(written)) is not None:
+            return known, ()
         try:
-            return from_json(Residency, dump(mark.value)), ()
+            return from_json(Residency, written), ()
         except MentisError as error:
             reason = f"what the session keeps cannot be read, so it begins anew: {error.message}"
             return Residency(), (Degradation(RESIDENCY, reason),)
@@ -278,8 +281,16 @@ def empty_recall(stimulus: Stimulus, outlook: RecallScope) -> RecallResult:
 
 
 def residency_mark(session: str, residency: Residency) -> Mark:
-    value: Mapping[str, object] = to_object(residency)
-    return Mark(RESIDENCY, session, dict(value))
+    value = to_object(residency)
+    _WRITTEN[dump(value)] = residency
+    if len(_WRITTEN) > _MOST_WRITTEN_KEPT:
+        _WRITTEN.pop(next(iter(_WRITTEN)), None)
+    return Mark(RESIDENCY, session, value)
+
+
+# By what was written of them: the next turn of a session finds its own without reading it again.
+_WRITTEN: dict[bytes, Residency] = {}
+_MOST_WRITTEN_KEPT = 256
 
 
 def leads_elsewhere(tools: tuple[ToolDeclaration, ...]) -> bool:

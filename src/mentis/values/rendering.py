@@ -48,7 +48,7 @@ class CachePlan(Value):
     minimum: int = 0
 
 
-_LARGE = 1_000_000
+_LARGE = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Rendering(Value):
         return tuple(Walk(self.sources, self.reads).through(self.payload).ranges)
 
 
-_BODIES = IdentityMemo[bytes](16, keeps=lambda body: len(body) <= _LARGE)
+_BODIES = IdentityMemo[bytes](64, keeps=lambda body: len(body) <= _LARGE)
 
 
 def _write_items(items: list[object], pieces: list[bytes]) -> None:

@@ -7,9 +7,9 @@ are in one wire format, and as what they are read.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias, cast
+from typing import Literal, NamedTuple, TypeAlias, cast
 
 from .fragment import Fragment
 from .json import JsonObject
@@ -41,6 +41,16 @@ class SourceRange(Value):
     form: Literal["text", "json"] = "text"
 
 
+@dataclass(frozen=True, slots=True)
+class ItemReading(Value):
+    """What the model reads in one item of a payload: the text at each place, and whether some of it
+    is JSON, which providers write anew in their own way.
+    """
+
+    texts: tuple[str, ...] = ()
+    written: bool = False
+
+
 @dataclass(slots=True)
 class Walk:
     """One way through a payload. `ends` are the bytes at which the `wanted` values end."""
@@ -58,6 +68,35 @@ class Walk:
         self.parents = frozenset("/".join(s[:3]) for s in steps if len(s) > _ITEM)
         self._members(payload, "")
         return self
+
+    def items(self, payload: JsonObject) -> Iterator[tuple[str, ItemReading]]:
+        """What is read in each item of the payload, be it a value of its own or one in a list;
+        `offset` is then at the end of the item.
+        """
+        for key, value in payload.items():
+            pointer = f"/{escaped(key)}"
+            self.offset += len(dump(key)) + 2  # a brace or a comma, and a colon
+            if type(value) is not list or pointer in self.sources or key in self.reads:
+                yield pointer, self._reading(cast("object", value), pointer, key, payload)
+                continue
+            self.offset += 1
+            for number, item in enumerate(cast("list[object]", value)):
+                self.offset += 1 if number else 0
+                yield f"{pointer}/{number}", self._item_reading(item, f"{pointer}/{number}")
+            self.offset += 1
+
+    def _reading(self, value: object, pointer: str, key: str, beside: JsonObject) -> ItemReading:
+        own = Walk(self.sources, self.reads)
+        own._value(value, pointer, key, beside)  # of its own class
+        self.offset += own.offset
+        return reading_of(own.ranges)
+
+    def _item_reading(self, item: object, pointer: str) -> ItemReading:
+        if type(item) is not Fragment:
+            return self._reading(item, pointer, "", {})
+        walked = self._walked(item, pointer)
+        self.offset += walked.length
+        return walked.reading
 
     def _value(self, value: object, pointer: str, key: str, beside: JsonObject) -> None:
         if pointer in self.sources:
@@ -77,8 +116,7 @@ class Walk:
         self.offset += 1
         for index, (key, item) in enumerate(members.items()):
             self.offset += len(dump(key)) + (2 if index else 1)  # a colon, and a comma before
-            escaped = key.replace("~", "~0").replace("/", "~1")
-            self._value(item, f"{pointer}/{escaped}", key, members)
+            self._value(item, f"{pointer}/{escaped(key)}", key, members)
         self.offset += 1
 
     def _items(self, items: list[object], pointer: str) -> None:
@@ -93,21 +131,23 @@ class Walk:
         self.offset += 1
 
     def _fragment(self, item: Fragment, pointer: str) -> None:
+        walked, here = self._walked(item, pointer), self.offset
+        self.ranges += [
+            SourceRange(one.pointer, one.start + here, one.end + here, one.span, one.form)
+            for one in walked.ranges
+        ]
+        self.offset += walked.length
+        if pointer in self.wanted:
+            self.ends[pointer] = self.offset
+
+    def _walked(self, item: Fragment, pointer: str) -> _Walked:
         """What is in a piece that comes again with the next payload, in the same place."""
         known = _WALKED.remember(_nowhere, item)
         if pointer not in known:
             own = Walk(self.sources, self.reads)
             own._value(item, pointer, "", {})  # of its own class
-            known[pointer] = own.ranges, own.offset
-        ranges, length = known[pointer]
-        here = self.offset
-        self.ranges += [
-            SourceRange(one.pointer, one.start + here, one.end + here, one.span, one.form)
-            for one in ranges
-        ]
-        self.offset += length
-        if pointer in self.wanted:
-            self.ends[pointer] = self.offset
+            known[pointer] = _Walked(own.ranges, own.offset, reading_of(own.ranges))
+        return known[pointer]
 
     def _text(self, pointer: str, written: bytes, spans: tuple[Span, ...]) -> None:
         start = self.offset + 1  # past the opening quote
@@ -152,11 +192,41 @@ class Walk:
         return Span(text, source=f"tool {beside.get('name', '')}", trust=Trust.REFERENCE)
 
 
-_Walked: TypeAlias = dict[str, tuple[list[SourceRange], int]]
+def escaped(key: str) -> str:
+    """A key as a step of a JSON pointer."""
+    return key.replace("~", "~0").replace("/", "~1")
 
 
-def _nowhere(_item: Fragment) -> _Walked:
+def reading_of(ranges: Sequence[SourceRange]) -> ItemReading:
+    """A schema of the answer does not count: it stands after everything, and not every server tells
+    the model of it.
+    """
+    told = [one for one in ranges if one.span.source != FORM]
+    return ItemReading(texts_of(told), any(one.form == "json" for one in told))
+
+
+def texts_of(ranges: Sequence[SourceRange]) -> tuple[str, ...]:
+    """What stands in one text stays one."""
+    texts, pointer = list[str](), None
+    for place in ranges:
+        if place.pointer == pointer:
+            texts[-1] += place.span.text
+        else:
+            texts.append(place.span.text)
+        pointer = place.pointer
+    return tuple(texts)
+
+
+class _Walked(NamedTuple):
+    """One piece walked through by itself: its ranges begin at 0."""
+
+    ranges: list[SourceRange]
+    length: int
+    reading: ItemReading
+
+
+def _nowhere(_item: Fragment) -> dict[str, _Walked]:
     return {}
 
 
-_WALKED = IdentityMemo[_Walked](4096)
+_WALKED = IdentityMemo[dict[str, _Walked]](4096)

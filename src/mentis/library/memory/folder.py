@@ -20,10 +20,11 @@ MOST_BYTES = 1_000_000
 class MemoryFolder:
     def __init__(self, root: Path) -> None:
         self._root = root
+        self._around = root.parent
 
     def path(self, name: str) -> Path:
         """Where a file stands; a link that leads out of the persona's folder is refused."""
-        return inside(self._root.parent, f"{self._root.name}/{name}.md")
+        return inside(self._around, f"{self._root.name}/{name}.md")
 
     def read(self, name: str) -> str | None:
         """The text of a file, or None if there is no such file."""
@@ -48,7 +49,7 @@ class MemoryFolder:
     @contextmanager
     def lock(self, *, seconds: float) -> Generator[None]:
         """One writer at a time. The folder is made if it is not there."""
-        folder = inside(self._root.parent, self._root.name)
+        folder = inside(self._around, self._root.name)
         try:
             folder.mkdir(exist_ok=True)
         except OSError as error:
