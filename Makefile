@@ -13,6 +13,8 @@ BIN := $(VENV)/bin
 BENCH := .venv-bench
 # semantic-router pins older clients than the other peers do.
 ROUTER := .venv-router
+# LiteLLM's proxy, which the recorder is held against.
+LITELLM := .venv-litellm
 PIP := -m pip --disable-pip-version-check --quiet
 # One thread per engine: two spinning threads on a busy machine are slower than one.
 export OMP_NUM_THREADS ?= 1
@@ -63,7 +65,7 @@ docs: $(VENV)/.dev ## write the generated reference anew
 bench: $(BENCH)/.bench models ## measure, as ratios against a baseline of the same run (under 5 minutes)
 	@$(BENCH)/bin/python -m bench
 
-bench-full: $(BENCH)/.bench $(ROUTER)/.router models ## the same with more repeats
+bench-full: $(BENCH)/.bench $(ROUTER)/.router $(LITELLM)/.litellm models ## the same with more repeats
 	@$(BENCH)/bin/python -m bench --full
 
 soak: $(VENV)/.dev models ## many real turns and ticks in a row on the embedded model, then verify
@@ -112,4 +114,10 @@ $(ROUTER)/.router: locks/router.txt pyproject.toml | $(VENV)/bin/python
 	@$(PYTHON) -m venv $(ROUTER)
 	@$(ROUTER)/bin/python $(PIP) install --require-hashes -r locks/router.txt
 	@$(ROUTER)/bin/python $(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(LITELLM)/.litellm: locks/litellm.txt | $(VENV)/bin/python
+	@echo "installing LiteLLM's proxy" >&2
+	@$(PYTHON) -m venv $(LITELLM)
+	@$(LITELLM)/bin/python $(PIP) install --require-hashes -r locks/litellm.txt
 	@touch $@

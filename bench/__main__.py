@@ -40,6 +40,7 @@ MODULES = (
     "tick",
     "turn",
     "sessions",
+    "serve",
     "memory",
     "screening",
     "selection",

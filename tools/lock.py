@@ -8,17 +8,19 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 HEADER = "# Written by `make lock`. Installed with `pip install --require-hashes -r`.\n"
+PROJECT = "pyproject.toml"
 # The build backend is locked too: the project itself is installed without build isolation.
 LOCKS = {
-    "run.txt": ["--extra", "embedded", "--group", "build"],
-    "dev.txt": ["--all-extras", "--group", "dev"],
-    "bench.txt": ["--all-extras", "--group", "bench"],
-    "router.txt": ["--extra", "recall", "--group", "router"],
+    "run.txt": [PROJECT, "--extra", "embedded", "--group", "build"],
+    "dev.txt": [PROJECT, "--all-extras", "--group", "dev"],
+    "bench.txt": [PROJECT, "--all-extras", "--group", "bench"],
+    "router.txt": [PROJECT, "--extra", "recall", "--group", "router"],
+    "litellm.txt": ["--group", "litellm"],
 }
 
 
 def compile_lock(name: str, selection: list[str]) -> None:
-    command = [sys.executable, "-m", "uv", "pip", "compile", "pyproject.toml", *selection]
+    command = [sys.executable, "-m", "uv", "pip", "compile", *selection]
     command += ["--universal", "--python-version", "3.11", "--generate-hashes", "--quiet"]
     command += ["--no-header", "--no-emit-index-url", "--no-emit-find-links", "--no-annotate"]
     done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)

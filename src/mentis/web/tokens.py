@@ -15,6 +15,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar, cast, get_args
 
@@ -88,7 +89,7 @@ class Tokens:
         self._folder = config / "tokens"
         self._seen: tuple[object, _Kept] | None = None
 
-    @property
+    @cached_property
     def path(self) -> Path:
         return self._folder / f"{safe_name(str(self._home))}.json"
 
@@ -177,18 +178,15 @@ class Tokens:
 
     def _read(self) -> _Kept:
         """Read anew only where the file has changed: it is looked at with every request."""
-        if self._config.resolve().is_relative_to(self._home):
-            raise StoreDamaged(
-                f"the configuration folder {self._config} is inside the home",
-                hint="set MENTIS_CONFIG to a folder elsewhere",
-            )
         try:
             status = self.path.stat()
             stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
             if self._seen is None or self._seen[0] != stamp:
+                self._check_folder()
                 self._seen = stamp, self._parse(read_own(self.path, top=self._config))
             return self._seen[1]
         except FileNotFoundError:
+            self._check_folder()
             return _Kept({}, {})
         except (OSError, ValueError, TypeError, KeyError, BadInput) as error:
             raise StoreDamaged(
@@ -196,6 +194,13 @@ class Tokens:
                 hint="remove the file, and make new tokens: mentis tokens new NAME",
                 file=str(self.path),
             ) from error
+
+    def _check_folder(self) -> None:
+        if self._config.resolve().is_relative_to(self._home):
+            raise StoreDamaged(
+                f"the configuration folder {self._config} is inside the home",
+                hint="set MENTIS_CONFIG to a folder elsewhere",
+            )
 
     def _parse(self, content: bytes) -> _Kept:
         told = cast("dict[str, object]", json.loads(content))

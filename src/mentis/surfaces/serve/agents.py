@@ -57,10 +57,12 @@ class AgentPool:
 
     async def named(self, model: str, token: AccessToken) -> ModelName:
         """The persona and session of a model id; refused where it is nobody's, or not for them."""
-        personas = await self.personas(token)
         chosen = self._alias(model)
         name, _, session = chosen.partition("@")
         persona = name.rpartition("/")[2] if name.startswith(f"{self._name}/") else name
+        if persona in self._agents and token.agent in ("", persona):
+            return ModelName(persona, session)
+        personas = await self.personas(token)
         if persona not in personas:
             raise RequestRefused(
                 f"there is no model {model!r}",

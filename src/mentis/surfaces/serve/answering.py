@@ -120,7 +120,7 @@ class Answering:
             adopted = [replace(turn, author=author) for turn in found.plan.adopted]
             await agent.adopt(adopted, session=found.session)
         result = await self._turn(call, found)
-        await to_thread.run_sync(self.conversations.remember, agent, token, found.session)
+        await self.conversations.remember(agent, token, found)
         self._count(agent, result)
         return _shown(token, answer_of(head, result))
 

@@ -59,11 +59,15 @@ class Conversations:
         """What the turn is there now. It holds as long as nobody else says something there."""
         return await to_thread.run_sync(_planned, agent, request, found)
 
-    def remember(self, agent: Agent, token: AccessToken, session: str) -> None:
-        """It blocks."""
+    async def remember(self, agent: Agent, token: AccessToken, conversation: Conversation) -> None:
+        """Find it again by how it begins: as it did before the turn, unless that is new."""
         known = self._begun.get(_place(agent, token))
-        if known is not None and is_own_session(token, session):
-            _add(known, session, agent.history(session=session))
+        session = conversation.session
+        if known is None or not is_own_session(token, session):
+            return
+        same = conversation.plan.replaces is None and _add(known, session, conversation.kept)
+        if not same:
+            _add(known, session, await to_thread.run_sync(_history, agent, session))
 
     def _find(
         self, agent: Agent, token: AccessToken, request: ClientRequest, session: str
@@ -151,9 +155,16 @@ def _plan_after_answer(request: ClientRequest, kept: Sequence[Turn]) -> TurnPlan
     return TurnPlan(message=last.parts, replaces=replaces)
 
 
-def _add(known: dict[str, set[str]], session: str, kept: Sequence[Turn]) -> None:
-    if said := spoken_here(kept):
+def _add(known: dict[str, set[str]], session: str, kept: Sequence[Turn]) -> bool:
+    """Whether anything was said there."""
+    said = spoken_here(kept)
+    if said:
         known.setdefault(_key(said[0].words), set()).add(session)
+    return bool(said)
+
+
+def _history(agent: Agent, session: str) -> Sequence[Turn]:
+    return agent.history(session=session)
 
 
 def _key(words: str) -> str:
