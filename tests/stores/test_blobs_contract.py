@@ -127,3 +127,22 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(HomeUnwritable):
         FileBlobs(tmp_path / "blobs").keep(CONTENT)
+
+
+@pytest.mark.parametrize("harm", ["gone", "changed", "another"])
+def test_what_was_seen_and_is_not_the_same_any_more_is_written_again(
+    files: FileBlobs, tmp_path: Path, harm: str
+) -> None:
+    files.keep(CONTENT)
+    kept = file_of(tmp_path)
+    os.utime(kept, (1, 1))  # long ago, so that it counts as seen
+    files.keep(CONTENT)
+    if harm == "gone":
+        kept.unlink()
+    elif harm == "changed":
+        kept.write_bytes(b"x" * len(CONTENT))
+    else:
+        kept.rename(kept.with_suffix(".old"))
+        kept.write_bytes(b"y")
+    files.keep(CONTENT)
+    assert kept.read_bytes() == CONTENT

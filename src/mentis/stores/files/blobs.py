@@ -10,7 +10,10 @@ import errno
 import os
 import re
 import stat
+import time
+from collections import OrderedDict
 from pathlib import Path
+from typing import TypeAlias
 
 from mentis.disk.atomic import sync_folder, unwritable, write_atomic
 from mentis.disk.inside import inside
@@ -20,17 +23,25 @@ from mentis.values.digest import Digest, digest
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 # Without O_NONBLOCK the opening of a pipe waits for ever.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+# A file this young (in nanoseconds) may be changed again without its times telling.
+_SETTLED = 50_000_000
+_MOST_SEEN = 4096
+_Stamp: TypeAlias = tuple[int, int, int, int]
 _HINT = "put it back from a backup, or forget it"
 
 
 class FileBlobs:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._seen: OrderedDict[Digest, tuple[Path, _Stamp]] = OrderedDict()
 
     def keep(self, content: bytes) -> Digest:
         name = digest(content)
+        if self._is_there(name):
+            return name
         path = self._path(name)
         if self._read(path) == content:
+            self._note(name, path)
             return name
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
@@ -38,7 +49,9 @@ class FileBlobs:
             sync_folder(self._folder)
         except OSError as error:
             raise unwritable(path, error) from error
-        write_atomic(self._path(name), content)  # looked at again, now that the folder is there
+        path = self._path(name)  # looked at again, now that the folder is there
+        write_atomic(path, content)
+        self._note(name, path)
         return name
 
     def read(self, digest: Digest, *, start: int = 0, length: int | None = None) -> bytes | None:
@@ -60,6 +73,18 @@ class FileBlobs:
         except OSError as error:
             raise unwritable(path, error) from error
         return True
+
+    def _is_there(self, name: Digest) -> bool:
+        """Whether the file that was read or written here is still the same one."""
+        path, stamp = self._seen.get(name, (None, None))
+        return path is not None and _stamp(path) == stamp
+
+    def _note(self, name: Digest, path: Path) -> None:
+        stamp = _stamp(path)
+        if stamp is not None and time.time_ns() - stamp[0] > _SETTLED:
+            self._seen[name] = path, stamp
+            if len(self._seen) > _MOST_SEEN:
+                self._seen.popitem(last=False)
 
     def _path(self, name: Digest) -> Path:
         """OutsideHome if a folder on the way is a link that leads out."""
@@ -88,6 +113,14 @@ class FileBlobs:
             raise _no_file(path)
         with os.fdopen(descriptor, "rb") as file:
             return file.read()
+
+
+def _stamp(path: Path) -> _Stamp | None:
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
 
 def _no_file(path: Path) -> StoreDamaged:
