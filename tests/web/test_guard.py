@@ -261,6 +261,12 @@ def test_a_head_that_does_not_come_is_given_up(tmp_path: Path) -> None:
         assert raw(place, b"GET /healthz HTTP/1.1\r\nhost: loc") == b""
 
 
+def test_a_head_that_does_not_end_is_given_up(tmp_path: Path) -> None:
+    with serving(tmp_path, header_bytes=2048) as place:
+        answer = raw(place, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-long: ", b"x" * 5000)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+
+
 def test_an_answer_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
     with serving(tmp_path, answer_seconds=0.05) as place:
         late = place.post("/wait")

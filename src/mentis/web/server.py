@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import anyio
 import uvicorn
 from anyio.abc import TaskStatus
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from mentis.errors import UsageError, WorldError
 from mentis.settings.web import WebSettings
@@ -57,7 +57,7 @@ class WebServer:
         self._server = QuietServer(
             uvicorn.Config(
                 app,
-                http=_timed(settings.header_seconds),
+                http=_bounded(settings),
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -67,7 +67,6 @@ class WebServer:
                 proxy_headers=False,
                 timeout_keep_alive=_KEEP_ALIVE,
                 timeout_graceful_shutdown=settings.drain_seconds,
-                h11_max_incomplete_event_size=settings.header_bytes,
             )
         )
 
@@ -125,11 +124,16 @@ async def run_until_told(server: WebServer, say: Callable[[str], None]) -> None:
         tasks.cancel_scope.cancel()
 
 
-class _TimedProtocol(H11Protocol):
-    """A connection whose next request does not begin in time is closed."""
+class _BoundedProtocol(HttpToolsProtocol):
+    """A connection whose next request does not begin in time is closed, and so is one whose head
+    does not end: the parser itself would go on collecting.
+    """
 
     seconds: ClassVar[float]
+    most_bytes: ClassVar[int]
     _patience: asyncio.TimerHandle | None = None
+    _in_head = False
+    _head = 0
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401  # as the library has it
         super().connection_made(transport)
@@ -139,8 +143,19 @@ class _TimedProtocol(H11Protocol):
         if self._patience is None and self._is_idle:
             self._patience = self.loop.call_later(self.seconds, self._lose_patience)
         super().data_received(data)
+        self._head = self._head + len(data) if self._in_head else 0
+        if self._head > self.most_bytes and not self.transport.is_closing():
+            self.send_400_response("The head of the request is too long.")
         if not self._is_idle:
             self._be_patient()
+
+    def on_message_begin(self) -> None:
+        self._in_head = True
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        super().on_headers_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._be_patient()
@@ -162,5 +177,6 @@ class _TimedProtocol(H11Protocol):
             self.transport.close()
 
 
-def _timed(seconds: float) -> type[asyncio.Protocol]:
-    return type("TimedProtocol", (_TimedProtocol,), {"seconds": seconds})
+def _bounded(settings: WebSettings) -> type[asyncio.Protocol]:
+    limits = {"seconds": settings.header_seconds, "most_bytes": settings.header_bytes}
+    return type("BoundedProtocol", (_BoundedProtocol,), limits)
