@@ -39,13 +39,19 @@ def call_copy(
     return copy
 
 
-def message_stream(usage: Mapping[str, Any], text: str = "Hello", *, tool: str = "") -> bytes:
-    """What Anthropic streams."""
+def message_stream(
+    usage: Mapping[str, Any],
+    text: str = "Hello",
+    *,
+    tool: str = "",
+    given: Mapping[str, Any] | None = None,
+) -> bytes:
+    """What Anthropic streams; `given` is what a tool is asked with."""
     block: dict[str, Any] = {"type": "text", "text": ""}
     delta = {"type": "text_delta", "text": text}
     if tool:
         block = {"type": "tool_use", "id": "toolu_1", "name": tool, "input": {}}
-        delta = {"type": "input_json_delta", "partial_json": "{}"}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(given or {})}
     message: dict[str, Any] = {
         "id": "msg_1",
         "type": "message",
@@ -79,6 +85,7 @@ def anthropic_call(
     headers: Sequence[tuple[bytes, bytes]] = (),
     text: str = "Hello",
     tool: str = "",
+    given: Mapping[str, Any] | None = None,
 ) -> CallCopy:
     usage = {
         "input_tokens": fresh,
@@ -87,7 +94,7 @@ def anthropic_call(
         "output_tokens": 1,
     }
     body = json.dumps({"model": MODEL, "max_tokens": 100, **payload}).encode()
-    said = message_stream(usage, text, tool=tool)
+    said = message_stream(usage, text, tool=tool, given=given)
     return call_copy(ANTHROPIC, "/v1/messages?beta=true", body, said, headers=headers, after=after)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Literal, TypeAlias, cast, get_args
@@ -18,13 +18,42 @@ GAP = "gap"  # the kind of an entry that says how many calls went by unrecorded
 # Why a cache gave less than it could: the prompt changed; its tools stand in another order; older
 # messages were replaced; nothing asked for a cache; it was kept too short; nobody can say.
 LossReason: TypeAlias = Literal["changed", "reordered", "rewritten", "unmarked", "ended", "unknown"]
+OriginKind: TypeAlias = Literal["spawn", "handoff"]
+_FIXES: Mapping[LossReason, str] = {
+    "changed": "keep {place} the same from call to call: put what changes behind it",
+    "reordered": "declare the tools in one order",
+    "rewritten": "older messages were replaced: do that seldom, and many at a time",
+    "unmarked": "ask for the cache: put cache_control on the last tool, the system text and the"
+    " last message",
+    "ended": "calls were too far apart: ask for a longer life (ttl 1h), or keep it warm",
+    "unknown": "the prompt did not change: the provider let go of it early",
+}
 _COUNTS = ("input", "output", "cache_read", "cache_write", "reasoning")
+
+
+@dataclass(frozen=True, slots=True)
+class CallOrigin(Value):
+    """Why a thread began: `entry` is the call that asked for it, with which `tool`; None where
+    only its session and thread are known. `by` says how that is known.
+    """
+
+    kind: OriginKind
+    by: str
+    session: str
+    thread: int
+    entry: int | None = None
+    tool: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignCall(Value):
     """`route` is the name of the target. `usd` None: `priced` says why. `lost` tokens had to be
-    read again, since the call `before` (an entry), for a `reason`, from `place` on.
+    read again, since the call `before` (an entry), for a `reason`, from `place` on (`byte`);
+    `repair` is the rule that would have kept them.
+
+    `parent` is the thread above it in its session, `origin` the call that asked for it. `what` is
+    the kind of a call beside a conversation (`side_title`). `repairs` are the rules by which it
+    was changed on its way.
     """
 
     entry: int
@@ -48,6 +77,21 @@ class ForeignCall(Value):
     milliseconds: int = 0
     tools: tuple[str, ...] = ()
     flagged: tuple[str, ...] = ()
+    what: str = ""
+    origin: CallOrigin | None = None
+    byte: int | None = None
+    repair: str = ""
+    repairs: tuple[str, ...] = ()
+
+    @property
+    def fix(self) -> str:
+        """The cheapest thing to do about what it lost; "" where it lost nothing."""
+        return loss_fix(self.reason, self.place, self.repair) if self.lost and self.reason else ""
+
+
+def loss_fix(reason: LossReason, place: str, repair: str = "") -> str:
+    told = _FIXES[reason].format(place=place)
+    return f"{told}; or have it done: mentis record --repair={repair}" if repair else told
 
 
 def foreign_call(entry: Entry) -> ForeignCall | None:
@@ -81,6 +125,26 @@ def foreign_call(entry: Entry) -> ForeignCall | None:
         _count(call.get("milliseconds")),
         tuple(map(str, cast("list[object]", call.get("tools") or []))),
         tuple(str(n.get("tool", "")) for n in notes if n.get("screening") in _FLAGS),
+        str(call.get("what", "")),
+        _origin(call.get("origin")),
+        _number(cache.get("byte")),
+        str(cache.get("repair", "")),
+        tuple(str(one.get("rule", "")) for one in _objects(body.get("repairs"))),
+    )
+
+
+def _origin(found: object) -> CallOrigin | None:
+    told = json_object(found)
+    kind = told.get("kind")
+    if kind not in get_args(OriginKind):
+        return None
+    return CallOrigin(
+        cast("OriginKind", kind),
+        str(told.get("by", "")),
+        str(told.get("session", "")),
+        _count(told.get("thread")),
+        _number(told.get("entry")),
+        str(told.get("tool", "")),
     )
 
 

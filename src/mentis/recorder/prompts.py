@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from itertools import takewhile
 from typing import cast
 
 from mentis.facts.ability import Wire
@@ -33,6 +34,8 @@ _TALK: Mapping[Wire, str] = {
     "anthropic": "messages",
     "gemini": "contents",
 }
+_OWNERS = ("system", "developer")
+_ANSWERERS = ("assistant", "model", "tool")
 _MARKS = ("cache_control", "prompt_cache_breakpoint")
 _MOST_STEPS = 4
 _WORDS = {"tools": "tool", "messages": "message", "input": "message", "contents": "message"}
@@ -40,11 +43,14 @@ _WORDS = {"tools": "tool", "messages": "message", "input": "message", "contents"
 
 @dataclass(frozen=True, slots=True)
 class PromptDigest(Value):
-    """Digests of a prompt's parts: enough to see which prompts begin alike."""
+    """Digests of a prompt's parts: enough to see which prompts begin alike. The first messages of
+    Chat Completions are its system text: `head` says how many they are.
+    """
 
     tools: str
     system: str
     messages: tuple[str, ...]
+    head: int = 0
 
     def shared(self, other: PromptDigest) -> int:
         """How many messages both begin with."""
@@ -56,12 +62,61 @@ class PromptDigest(Value):
 
 
 def digest_prompt(payload: JsonObject, wire: Wire) -> PromptDigest:
-    system = [payload.get(name) for name in _SYSTEM[wire]]
+    talk = items_at(payload, _TALK[wire])
+    owned = takewhile(lambda one: json_object(one).get("role") in _OWNERS, talk)
+    head = list(owned) if wire == "openai-chat" else []
+    system = [*(payload.get(name) for name in _SYSTEM[wire]), *head]
     return PromptDigest(
         _short(payload.get("tools")),
         _short(system) if any(system) else "",
-        tuple(map(_short, items_at(payload, _TALK[wire]))),
+        tuple(map(_short, talk[len(head) :])),
+        len(head),
     )
+
+
+def system_texts(payload: JsonObject, wire: Wire) -> tuple[str, ...]:
+    """The texts of the system, block by block; of Chat Completions, of its first messages."""
+    found = [payload.get(name) for name in _SYSTEM[wire]]
+    for message in _messages(payload, wire):
+        if message.get("role") not in _OWNERS:
+            break
+        found.append(message.get("content"))
+    return tuple(text for one in found for text in texts_in(one))
+
+
+def opening_texts(payload: JsonObject, wire: Wire) -> tuple[str, ...]:
+    """What a conversation begins with: the texts of its user before anybody answered."""
+    found: list[str] = []
+    for message in _messages(payload, wire):
+        if message.get("role") in _ANSWERERS or message.get("type", "message") != "message":
+            break
+        if message.get("role", "user") == "user":
+            found += texts_in(message.get("content", message.get("parts")))
+    return tuple(found)
+
+
+def last_texts(payload: JsonObject, wire: Wire) -> tuple[str, ...]:
+    """The texts of the last message, where it is one of a user."""
+    listed = _messages(payload, wire)
+    if not listed or listed[-1].get("role", "user") != "user":
+        return ()
+    return tuple(texts_in(listed[-1].get("content", listed[-1].get("parts"))))
+
+
+def _messages(payload: JsonObject, wire: Wire) -> list[JsonObject]:
+    return [json_object(one) for one in items_at(payload, _TALK[wire])]
+
+
+def texts_in(content: object) -> list[str]:
+    """The texts of a message or a system, however its format writes them down."""
+    if isinstance(content, str):
+        return [content]
+    if isinstance(content, Mapping):
+        inner = cast("JsonObject", content)
+        return texts_in(inner.get("parts", inner.get("text")))
+    if isinstance(content, list):
+        return [text for one in cast("list[object]", content) for text in texts_in(one)]
+    return []
 
 
 def prompt_of(payload: JsonObject, wire: Wire) -> Rendering:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import parse_qsl, urlsplit
 
 from mentis.ask.payload_tools import offered_in
 from mentis.call.recorded_events import events_of
 from mentis.facts.ability import Wire
+from mentis.facts.side_calls import SideQuestion, side_kind, side_kind_at, side_kind_named
 from mentis.net.redact import MARK, redact, redact_bytes
 from mentis.record.call_bodies import BodyBlock, split_body
 from mentis.render.compare import is_body
@@ -22,6 +23,7 @@ from mentis.values.json import JsonObject, json_object
 from mentis.values.reply import Reply
 
 from .call_copy import BodyCopy, CallCopy, Headers
+from .prompts import last_texts, system_texts
 from .wires import model_at, wire_at
 
 # The headers whose words are kept; of others, only that they were there.
@@ -37,7 +39,9 @@ _SHOWN = frozenset(
         "originator",
         "request-id",
         "retry-after",
+        "session-id",
         "session_id",
+        "thread-id",
         "thread_id",
         "user-agent",
         "version",
@@ -45,9 +49,15 @@ _SHOWN = frozenset(
         "x-client-request-id",
         "x-request-id",
         "x-session-id",
+        "x-claude-code-agent-id",
+        "x-claude-code-parent-agent-id",
         "x-claude-code-session-id",
+        "x-codex-parent-thread-id",
+        "x-openai-subagent",
+        "x-parent-session-id",
     }
 )
+_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _SECRET_HEADERS = frozenset(
     {"authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "set-cookie"}
 )
@@ -60,19 +70,21 @@ _ID = re.compile(r'"id"\s*:\s*"((?:resp|msg|chatcmpl|gen)[-_][^"]{1,120})"')
 @dataclass(frozen=True, slots=True)
 class ReadBody:
     """`content` is unpacked and without secrets; None where it is not kept, and `left_out` says
-    why. `length` is that of the body as it went by.
+    why. `length` is that of the body as it went by. `redacted`: a secret was taken out of it.
     """
 
     length: int
     content: bytes | None = None
     blocks: tuple[BodyBlock, ...] | None = None
     left_out: str = ""
+    redacted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ReadCall:
     """`payload` is empty where the call is no question to a model. `reply_id` is the provider's
     name of the answer; `long_writes` of the tokens written into a cache are kept for an hour.
+    `side` is the kind of a call beside a conversation (`side_title`), "" for any other.
     """
 
     copy: CallCopy
@@ -87,6 +99,7 @@ class ReadCall:
     reply: Reply | None = None
     reply_id: str = ""
     long_writes: int = 0
+    side: str = ""
 
 
 def read_call(copy: CallCopy, secrets: Iterable[str]) -> ReadCall:
@@ -104,12 +117,13 @@ def read_call(copy: CallCopy, secrets: Iterable[str]) -> ReadCall:
     asked = wire is not None and copy.status == 200 and bool(said)
     long_writes = _LONG_WRITES.findall(said) if asked else []
     reply_id = _ID.search(said) if asked else None
+    headers = _shown(copy.headers, hidden)
     return ReadCall(
         copy,
         redact(_without_keys(copy.path), hidden),
         request,
         answer,
-        _shown(copy.headers, hidden),
+        headers,
         _shown(copy.answer_headers, hidden),
         wire=wire,
         payload=payload,
@@ -117,7 +131,21 @@ def read_call(copy: CallCopy, secrets: Iterable[str]) -> ReadCall:
         reply=_reply(said, wire, payload, model) if asked and wire else None,
         reply_id=reply_id[1] if reply_id else "",
         long_writes=max(map(int, long_writes), default=0),
+        side=_side(copy, headers, payload, wire),
     )
+
+
+def _side(
+    copy: CallCopy, headers: Mapping[str, str], payload: JsonObject, wire: Wire | None
+) -> str:
+    if wire is None:
+        return side_kind_at(copy.path)
+    if named := side_kind_named(headers.get("x-openai-subagent", "")):
+        return named
+    limits = (payload.get(name) for name in _LIMITS)
+    limit = next((one for one in limits if isinstance(one, int)), None)
+    words, told = last_texts(payload, wire), system_texts(payload, wire)
+    return side_kind(SideQuestion(words, told, bool(payload.get("tools")), limit))
 
 
 def _with_list(payload: JsonObject | None, wire: Wire | None) -> JsonObject | None:
@@ -144,12 +172,13 @@ def _body(
         # What cannot be read cannot be redacted either.
         return ReadBody(copy.length, left_out=f"packed as {packing!r}, which is not read"), None
     content = redact_bytes(plain, secrets)
+    read = ReadBody(copy.length, content, redacted=content != plain)
     try:
         text = content.decode()
     except UnicodeDecodeError:
-        return ReadBody(copy.length, content), None
+        return read, None
     payload, blocks = split_body(text)
-    return ReadBody(copy.length, content, blocks), payload
+    return replace(read, blocks=blocks), payload
 
 
 def _unpack(content: bytes, packing: str, limit: int) -> bytes | None:

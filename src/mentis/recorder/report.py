@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from mentis.record.foreign_calls import ForeignCall, LossReason
+from mentis.record.foreign_calls import CallOrigin, ForeignCall, LossReason, loss_fix
 from mentis.values.value import Value
-
-_FIXES: Mapping[LossReason, str] = {
-    "changed": "keep {place} the same from call to call: put what changes behind it",
-    "reordered": "declare the tools in one order",
-    "rewritten": "older messages were replaced: do that seldom, and many at a time",
-    "unmarked": "ask for the cache: put cache_control on the last tool, the system text and the"
-    " last message",
-    "ended": "calls were too far apart: ask for a longer life (ttl 1h), or keep it warm",
-    "unknown": "the prompt did not change: the provider let go of it early",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +23,25 @@ class LossSummary(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class SideSummary(Value):
+    """Calls of one kind beside the conversations: titles, probes, counts of tokens."""
+
+    what: str
+    calls: int
+    input: int
+    output: int
+    usd: Decimal
+    unpriced: int
+
+
+@dataclass(frozen=True, slots=True)
 class CallReport(Value):
     """`usd` sums up what has a price; `unpriced` calls have none, and `why` says why not.
 
     `questions` of the `calls` asked a model; `failed` had no answer, or an error; `unmeasured` were
     answered, and nobody said what they used. `flagged` results of tools look like somebody's
-    instructions.
+    instructions. `side` are the calls beside conversations, which the sums hold as well; `repaired`
+    calls were changed on their way.
     """
 
     calls: int
@@ -55,6 +58,8 @@ class CallReport(Value):
     why: str
     losses: tuple[LossSummary, ...]
     flagged: int
+    side: tuple[SideSummary, ...] = ()
+    repaired: int = 0
 
 
 def report_calls(found: Iterable[ForeignCall]) -> CallReport:
@@ -77,17 +82,35 @@ def report_calls(found: Iterable[ForeignCall]) -> CallReport:
         why=unpriced[0].priced if unpriced else "",
         losses=_losses(asked),
         flagged=sum(len(call.flagged) for call in asked),
+        side=_sides(calls),
+        repaired=sum(bool(call.repairs) for call in calls),
     )
+
+
+def _sides(calls: Iterable[ForeignCall]) -> tuple[SideSummary, ...]:
+    """By kind, those that came most often first."""
+    groups: dict[str, list[ForeignCall]] = {}
+    for call in calls:
+        if call.what:
+            groups.setdefault(call.what, []).append(call)
+    made: list[SideSummary] = []
+    for what, same in groups.items():
+        used = [call.usage for call in same if call.usage is not None]
+        paid = [call.usd for call in same if call.usd is not None]
+        tokens = sum(usage.input for usage in used), sum(usage.output for usage in used)
+        unpriced = len(used) - len(paid)
+        made.append(SideSummary(what, len(same), *tokens, sum(paid, Decimal(0)), unpriced))
+    return tuple(sorted(made, key=lambda one: -one.calls))
 
 
 def _losses(calls: Iterable[ForeignCall]) -> tuple[LossSummary, ...]:
     """By cause, the dearest first."""
-    groups: dict[tuple[LossReason, str], list[ForeignCall]] = {}
+    groups: dict[tuple[LossReason, str, str], list[ForeignCall]] = {}
     for call in calls:
         if call.lost and call.reason is not None:
             place = call.place if call.reason == "changed" else ""
-            groups.setdefault((call.reason, place), []).append(call)
-    made = [_summary(reason, place, same) for (reason, place), same in groups.items()]
+            groups.setdefault((call.reason, place, call.repair), []).append(call)
+    made = [_summary(reason, place, same) for (reason, place, _), same in groups.items()]
     return tuple(sorted(made, key=lambda one: -one.tokens))
 
 
@@ -99,14 +122,29 @@ def _summary(reason: LossReason, place: str, calls: list[ForeignCall]) -> LossSu
         len(calls),
         sum(call.lost for call in calls),
         sum(paid, Decimal(0)) if len(paid) == len(calls) else None,
-        _FIXES[reason].format(place=place),
+        loss_fix(reason, place, calls[0].repair),
     )
 
 
 @dataclass(frozen=True, slots=True)
+class ThreadReport(Value):
+    """One thread of a session. `parent` is the thread above it; `origin` the call that asked for
+    it, which may be of another session. `what` is the kind of its calls, where they are beside a
+    conversation.
+    """
+
+    number: int
+    parent: int | None
+    origin: CallOrigin | None
+    what: str
+    sum: CallReport
+
+
+@dataclass(frozen=True, slots=True)
 class SessionReport(Value):
-    """One session of a recorded agent. `threads` begin with messages of their own: sub-agents,
-    titles; `parents` says which of them each one branched from.
+    """One session of a recorded agent. `parent` is the session that asked for it. `threads` begin
+    with messages of their own: sub-agents, titles; `parents` says which of them each one is below,
+    `tree` tells of each.
     """
 
     name: str
@@ -115,6 +153,8 @@ class SessionReport(Value):
     threads: int
     parents: Mapping[int, int]
     sum: CallReport
+    parent: str | None = None
+    tree: tuple[ThreadReport, ...] = ()
 
 
 def report_sessions(found: Iterable[ForeignCall]) -> tuple[SessionReport, ...]:
@@ -123,14 +163,34 @@ def report_sessions(found: Iterable[ForeignCall]) -> tuple[SessionReport, ...]:
     for call in found:
         if call.session:
             groups.setdefault(call.session, []).append(call)
-    return tuple(
-        SessionReport(
-            name,
-            calls[0].time,
-            calls[-1].time,
-            len({call.thread for call in calls}),
-            {call.thread: call.parent for call in calls if call.parent is not None},
-            report_calls(calls),
-        )
-        for name, calls in groups.items()
+    return tuple(_session(name, calls, groups) for name, calls in groups.items())
+
+
+def _session(
+    name: str, calls: list[ForeignCall], known: Mapping[str, list[ForeignCall]]
+) -> SessionReport:
+    tree = tuple(_threads(calls))
+    origin = tree[0].origin
+    above = origin.session if origin and origin.session != name else None
+    return SessionReport(
+        name,
+        calls[0].time,
+        calls[-1].time,
+        len(tree),
+        {one.number: one.parent for one in tree if one.parent is not None},
+        report_calls(calls),
+        above if above in known else None,
+        tree,
     )
+
+
+def _threads(calls: list[ForeignCall]) -> Iterator[ThreadReport]:
+    groups: dict[int, list[ForeignCall]] = {}
+    for call in calls:
+        groups.setdefault(call.thread, []).append(call)
+    for number, same in sorted(groups.items()):
+        kinds = {call.what for call in same}
+        parent = next((call.parent for call in same if call.parent is not None), None)
+        origin = next((call.origin for call in same if call.origin is not None), None)
+        what = kinds.pop() if len(kinds) == 1 else ""
+        yield ThreadReport(number, parent, origin, what, report_calls(same))

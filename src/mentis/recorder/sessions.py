@@ -2,7 +2,7 @@
 
 By what the program says itself: `prompt_cache_key`, `metadata`, `previous_response_id`, a header;
 else by how the prompt begins. Inside a session a prompt that begins with other messages is a
-thread of its own (a sub-agent, a title), below the one it branches from.
+thread of its own (a sub-agent, a title). Who asked for a thread is in `lineage`.
 """
 
 from __future__ import annotations
@@ -10,18 +10,22 @@ from __future__ import annotations
 import json
 import re
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from mentis.facts.ability import Wire
+from mentis.record.foreign_calls import CallOrigin
+from mentis.values.action import Action
 from mentis.values.json import JsonObject, json_object
 
-from .prompts import PromptDigest
+from .lineage import Handoffs, SpawnBook, parent_named, thread_named
+from .prompts import PromptDigest, opening_texts
 from .reading import ReadCall
 
 _HEADERS = (
     "session_id",
+    "session-id",
     "x-session-id",
     "x-claude-code-session-id",
     "conversation_id",
@@ -35,7 +39,9 @@ _MOST_SESSIONS, _MOST_CALLS = 256, 32
 
 @dataclass(frozen=True, slots=True)
 class PastCall:
-    """One that is recorded: `entry` is its index, `body` the blob of its request."""
+    """One that is recorded: `entry` is its index, `body` the blob of its request. `agent` is the
+    program's own name of the thread, where it has one.
+    """
 
     entry: int
     session: str
@@ -47,17 +53,23 @@ class PastCall:
     body: str = ""
     input: int = 0
     reply_id: str = ""
+    agent: str = ""
+    parent: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CallPlace:
-    """`by` says what the session was told by. `parent` is the thread this one branches from."""
+    """`by` says what the session was told by. `parent` is the thread, of the same session, that
+    this one is below; `origin` the call that asked for it, where that is known.
+    """
 
     session: str
     by: str
     thread: int = 0
     parent: int | None = None
     before: PastCall | None = None
+    agent: str = ""
+    origin: CallOrigin | None = None
 
 
 @dataclass(slots=True)
@@ -68,12 +80,18 @@ class SessionBook:
         default_factory=OrderedDict[str, "deque[PastCall]"]
     )
     _threads: dict[str, int] = field(default_factory=dict[str, int])
+    _spawns: SpawnBook = field(default_factory=SpawnBook)
+    _handoffs: Handoffs = field(default_factory=Handoffs)
 
-    def add(self, call: PastCall) -> None:
+    def add(self, call: PastCall, actions: Iterable[Action] = ()) -> None:
+        """`actions` are the tools that its answer asked for."""
         calls = self._sessions.setdefault(call.session, deque(maxlen=_MOST_CALLS))
         calls.append(call)
         self._sessions.move_to_end(call.session)
         self._threads[call.session] = max(self._threads.get(call.session, 0), call.thread + 1)
+        for action in actions:
+            self._spawns.add(call.session, call.thread, call.entry, action)
+            self._handoffs.add(call.entry, action)
         while len(self._sessions) > _MOST_SESSIONS:
             gone, _ = self._sessions.popitem(last=False)
             self._threads.pop(gone, None)
@@ -81,32 +99,102 @@ class SessionBook:
     def place(self, call: ReadCall, digest: PromptDigest) -> CallPlace:
         by, name = self._named(call)
         if not name:
+            # By a message at least: many conversations begin with the same system and tools.
             alike = _closest(call, digest, self._all())
-            by, name = "prefix", alike.session if alike else self._new_name(call.copy.time)
+            known = alike is not None and alike.digest.shared(digest) > 0
+            by, name = "prefix", alike.session if alike and known else self._new_name(call)
+            if alike is not None and not known:
+                return self._branched(call, CallPlace(name, by, before=alike))
         before = _closest(call, digest, self._sessions.get(name, ()))
-        if before is None:
-            thread = self._threads.get(name, 0)
-            last = self._sessions.get(name)
-            return CallPlace(name, by, thread, last[-1].thread if last else None)
-        if before.digest.shared(digest):
-            return CallPlace(name, by, before.thread, before=before)
-        return CallPlace(name, by, self._threads[name], before.thread, before)
+        agent = thread_named(call.headers)
+        at = CallPlace(name, by, self._threads.get(name, 0), before=before, agent=agent)
+        if agent:
+            return self._by_agent(call, at)
+        follows = self._followed(call, at, digest)
+        if follows is None:
+            return self._branched(call, at)
+        if tool := self._handoffs.tool_of(follows.entry):
+            return self._handed_over(at, follows, digest, tool)
+        return CallPlace(name, by, follows.thread, before=before, agent=follows.agent)
+
+    def _followed(self, call: ReadCall, at: CallPlace, digest: PromptDigest) -> PastCall | None:
+        """The call of its session whose thread it goes on with."""
+        told = call.payload.get("previous_response_id")
+        after = self._answered(told) if isinstance(told, str) else None
+        if after is not None and after.session == at.session:
+            return after  # such a call tells only what is new
+        return at.before if at.before and at.before.digest.shared(digest) else None
+
+    def _by_agent(self, call: ReadCall, at: CallPlace) -> CallPlace:
+        """A thread that the program names itself."""
+        own = [one for one in self._sessions.get(at.session, ()) if one.agent == at.agent]
+        if not own:
+            return self._branched(call, at)
+        return CallPlace(at.session, at.by, own[-1].thread, before=at.before, agent=at.agent)
+
+    def _branched(self, call: ReadCall, at: CallPlace) -> CallPlace:
+        """A thread that begins: below the one that asked for it; where nobody can say which that
+        is, below the first of its session, or below none.
+        """
+        origin = self._origin(call, at.session)
+        parent = 0 if self._sessions.get(at.session) else None
+        if origin is not None:
+            parent = origin.thread if origin.session == at.session else None
+        return CallPlace(at.session, at.by, at.thread, parent, at.before, at.agent, origin)
+
+    def _origin(self, call: ReadCall, session: str) -> CallOrigin | None:
+        wire = call.wire
+        told = parent_named(call.headers, _with_user(json_object(call.payload.get("metadata"))))
+        opening = () if wire is None else opening_texts(call.payload, wire)
+        found = self._spawns.origin_of(opening)
+        if told is None:
+            return found
+        by, name = told
+        inside = [one for one in self._sessions.get(session, ()) if one.agent == name]
+        if inside:
+            thread, above = inside[-1].thread, session
+        elif self._sessions.get(name):
+            thread, above = 0, name
+        else:
+            return found  # of whom nothing was recorded
+        if found is not None and (found.session, found.thread) == (above, thread):
+            return found
+        return CallOrigin("spawn", by, above, thread)
+
+    def _handed_over(
+        self, at: CallPlace, giver: PastCall, digest: PromptDigest, tool: str
+    ) -> CallPlace:
+        """The same conversation under another system text is the one it was handed to: beside the
+        thread it came from, and the same again when it is handed back.
+        """
+        ours = (digest.system, digest.tools)
+        if ours == (giver.digest.system, giver.digest.tools):
+            return CallPlace(at.session, at.by, giver.thread, before=at.before, agent=giver.agent)
+        origin = CallOrigin("handoff", "tool", giver.session, giver.thread, giver.entry, tool)
+        calls = self._sessions.get(at.session, ())
+        known = [one for one in calls if (one.digest.system, one.digest.tools) == ours]
+        known = [one for one in known if one.parent == giver.parent]
+        thread = known[-1].thread if known else at.thread
+        return CallPlace(at.session, at.by, thread, giver.parent, at.before, origin=origin)
 
     def _named(self, call: ReadCall) -> tuple[str, str]:
-        for by, told in _names(call):
+        for by, told in session_names(call.payload, call.headers):
             if by == "previous_response_id":
-                known = next((one for one in self._all() if one.reply_id == told), None)
+                known = self._answered(told)
                 return by, known.session if known else told[:_MOST_NAME]
             if told:
                 return by, told[:_MOST_NAME]
         return "", ""
 
+    def _answered(self, reply: str) -> PastCall | None:
+        return next((one for one in self._all() if one.reply_id == reply), None)
+
     def _all(self) -> Iterator[PastCall]:
         for calls in self._sessions.values():
             yield from calls
 
-    def _new_name(self, time: datetime) -> str:
-        name = time.strftime("%Y%m%d-%H%M%S")
+    def _new_name(self, call: ReadCall) -> str:
+        name = call.copy.time.strftime("%Y%m%d-%H%M%S")
         taken = (f"{name}-{number}" for number in range(1, _MOST_SESSIONS + 2))
         return next(one for one in (name, *taken) if one not in self._sessions)
 
@@ -130,11 +218,11 @@ def _closest(
     return best
 
 
-def _names(call: ReadCall) -> Iterator[tuple[str, str]]:
-    payload, metadata = call.payload, call.payload.get("metadata")
+def session_names(payload: JsonObject, headers: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """What a program itself calls the session of a call, and where it says so."""
     if isinstance(key := payload.get("prompt_cache_key"), str) and key:
         yield "prompt_cache_key", key
-    yield "metadata", _of_metadata(json_object(metadata))
+    yield "metadata", _of_metadata(json_object(payload.get("metadata")))
     talk = payload.get("conversation")
     inner = json_object(talk).get("id", talk)
     if isinstance(inner, str) and inner:
@@ -142,23 +230,25 @@ def _names(call: ReadCall) -> Iterator[tuple[str, str]]:
     if isinstance(before := payload.get("previous_response_id"), str) and before:
         yield "previous_response_id", before
     for name in _HEADERS:
-        if told := call.headers.get(name):
+        if told := headers.get(name):
             yield f"header {name}", told
 
 
 def _of_metadata(metadata: JsonObject) -> str:
     """A session, never a user: one user has many of them."""
+    told = _with_user(metadata)
     for name in _METADATA:
-        if isinstance(told := metadata.get(name), str) and told:
-            return told
+        if isinstance(found := told.get(name), str) and found:
+            return found
+    session = _SESSION.search(str(metadata.get("user_id", "")))
+    return session[1] if session else ""
+
+
+def _with_user(metadata: JsonObject) -> JsonObject:
+    """Claude Code writes an object into the text of `user_id`."""
     user = metadata.get("user_id")
-    if not isinstance(user, str):
-        return ""
     try:
-        inner: object = json.loads(user)
+        inner: object = json.loads(user) if isinstance(user, str) else None
     except ValueError:
         inner = None
-    if isinstance(told := json_object(inner).get("session_id"), str):
-        return told
-    found = _SESSION.search(user)
-    return found[1] if found else ""
+    return {**json_object(inner), **metadata}

@@ -63,7 +63,7 @@ class CallWriter:
         entry = self._append(CALL, body)
         past = _past(call, at, mark, entry=entry)
         if past is not None:
-            self._book.add(past)
+            self._book.add(past, call.reply.actions if call.reply else ())
         return entry
 
     def write_gap(self, calls: int, reasons: Mapping[str, int], since: datetime) -> Entry:
@@ -99,7 +99,7 @@ class CallWriter:
         compared = self._compared(call, at, route)
         if fields := cache_fields(compared, at, usage):
             told["cache"] = fields
-        since = at.before.digest.shared(mark) if at.before else 0
+        since = mark.head + at.before.digest.shared(mark) if at.before else 0
         if notes := self._notes(call, since):
             told["results"] = notes
         return told
@@ -149,8 +149,14 @@ def _head(call: ReadCall, at: CallPlace) -> JsonObject:
         "began": _time(copy.time),
         "milliseconds": _milliseconds(copy.ended - copy.began),
     }
+    if call.side:
+        told["what"] = call.side
+    if at.agent:
+        told["agent"] = at.agent
     if at.parent is not None:
         told["parent"] = at.parent
+    if at.origin is not None:
+        told["origin"] = to_object(at.origin)
     if copy.first_byte is not None:
         told["first_byte_milliseconds"] = _milliseconds(copy.first_byte - copy.began)
     if copy.reason:
@@ -162,6 +168,8 @@ def _head(call: ReadCall, at: CallPlace) -> JsonObject:
 
 def _kept(blobs: BlobStore, body: ReadBody, headers: Mapping[str, str]) -> dict[str, object]:
     told: dict[str, object] = {"bytes": body.length, "headers": dict(headers)}
+    if body.redacted:
+        told["redacted"] = True
     if body.left_out:
         told["left_out"] = body.left_out
     elif body.content:
@@ -205,6 +213,8 @@ def _past(call: ReadCall, at: CallPlace, mark: PromptDigest, *, entry: Entry) ->
         body=str(request.get("body", "")),
         input=usage.input if usage else 0,
         reply_id=call.reply_id,
+        agent=at.agent,
+        parent=at.parent,
     )
 
 
@@ -218,6 +228,7 @@ def _read_past(entry: Entry) -> PastCall | None:
             str(prefix["tools"]),
             str(prefix["system"]),
             tuple(cast("list[str]", prefix["messages"])),
+            int(cast("int", prefix.get("head", 0))),
         )
         return PastCall(
             entry.index,
@@ -230,6 +241,8 @@ def _read_past(entry: Entry) -> PastCall | None:
             body=str(request["body"]),
             input=int(cast("int", usage["input"])),
             reply_id=str(json_object(entry.body.get("answer")).get("id", "")),
+            agent=str(call.get("agent", "")),
+            parent=cast("int | None", call.get("parent")),
         )
     except (KeyError, TypeError, ValueError):
         return None

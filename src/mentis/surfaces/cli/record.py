@@ -18,15 +18,16 @@ from mentis.values.words import quantity
 
 from .options import home_option, home_path
 from .output import emit_json, json_option, printable, say
-from .recorded_sessions import dollars, plain
+from .recorded_sessions import cost_words, dollars, plain, session_tree, side_name
 
 if TYPE_CHECKING:
     from mentis.record.foreign_calls import ForeignCall
     from mentis.recorder.recording import Recording
-    from mentis.recorder.report import CallReport, LossSummary
+    from mentis.recorder.report import CallReport, LossSummary, SessionReport, SideSummary
 
 # Surfaces stand apart: this one is started by its name, as a command is.
 _SURFACE = "mentis.surfaces.proxy.start"
+_MOST_LINES = 20  # of the tree, at the end
 _NOT_FOUND, _NOT_RUNNABLE, _SIGNALLED = 127, 126, 128
 
 
@@ -56,7 +57,7 @@ def record(*, name: str | None, port: int | None, command: tuple[str, ...], as_j
     """
     from mentis.recorder.programs import program_name
     from mentis.recorder.recording import open_recording
-    from mentis.recorder.report import report_calls
+    from mentis.recorder.report import report_calls, report_sessions
 
     start = import_module(_SURFACE)
     chosen = name or program_name(command)
@@ -71,6 +72,7 @@ def record(*, name: str | None, port: int | None, command: tuple[str, ...], as_j
         emit_json(_as_json(recording.agent, report, sum(recording.missing)))
     else:
         _show(recording.agent, report, sum(recording.missing))
+        _show_tree(report_sessions(recording.calls))
     return code
 
 
@@ -171,12 +173,31 @@ def _show(agent: str, report: CallReport, missing: int) -> None:
             " Completions, ask for it: stream_options.include_usage"
         )
     say(f"cost: {_cost(report)}")
+    for side in report.side:
+        say(f"beside: {_side(side)}")
+    if report.repaired:
+        say(f"repaired: {quantity(report.repaired, 'call')}; both bodies are in the record")
     for loss in report.losses:
         say(printable(_loss(loss)))
         say(printable(f"  {loss.fix}"))
     if report.flagged:
         say(f"{quantity(report.flagged, 'result')} of tools look like instructions: see the calls")
-    say(f"more: mentis sessions list --persona {agent}")
+    say(f"more: mentis sessions list --persona {agent}; mentis why --persona {agent}")
+
+
+def _show_tree(sessions: Sequence[SessionReport]) -> None:
+    """Who started whom, where anybody did."""
+    if not any(one.parent is not None or len(one.tree) > 1 for one in sessions):
+        return
+    for label, total in session_tree(sessions)[:_MOST_LINES]:
+        say(f"  {label}: {quantity(total.calls, 'call')}, {cost_words(total)}")
+
+
+def _side(side: SideSummary) -> str:
+    tokens = f"{side.input} in, {side.output} out"
+    money = "unknown price" if side.unpriced else dollars(side.usd)
+    used = f", {tokens}, {money}" if side.input or side.output else ""
+    return f"{quantity(side.calls, 'call')} for {side_name(side.what)}{used}"
 
 
 def _loss(loss: LossSummary) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from decimal import Decimal
 from typing import TYPE_CHECKING, cast
@@ -13,34 +13,87 @@ from .options import home_path
 from .output import emit_json, printable, say, table
 
 if TYPE_CHECKING:
-    from mentis.record.foreign_calls import ForeignCall
-    from mentis.recorder.report import CallReport
+    from mentis.record.foreign_calls import CallOrigin, ForeignCall
+    from mentis.recorder.report import CallReport, SessionReport
 
 RECORDED = "recorded/"
 
 
+_NAMES = ("session", "calls", "in", "from cache", "out", "cost", "read again")
+
+
 def list_recorded(agent: str, *, as_json: bool) -> None:
+    """Sessions below the one that asked for them, and their threads below each other."""
     from mentis.recorder.report import report_sessions
 
     found = report_sessions(_calls(agent))
     if as_json:
         emit_json(plain(found))
         return
-    names = ("session", "calls", "threads", "in", "from cache", "out", "cost", "read again")
-    rows = [
-        (
-            printable(one.name),
-            str(one.sum.calls),
-            str(one.threads),
-            str(one.sum.input),
-            str(one.sum.cache_read),
-            str(one.sum.output),
-            cost_words(one.sum),
-            str(sum(loss.tokens for loss in one.sum.losses)),
-        )
-        for one in found
-    ]
-    table(names, rows, right=names[1:])
+    rows = [(label, *_cells(total)) for label, total in session_tree(found)]
+    table(_NAMES, rows, right=_NAMES[1:])
+
+
+def session_tree(found: Sequence[SessionReport]) -> list[tuple[str, CallReport]]:
+    """A line for each session and thread, indented below what asked for it."""
+    known = {one.name: one for one in found}
+    inner: dict[str, list[SessionReport]] = {}
+    for one in found:
+        if one.parent is not None:
+            inner.setdefault(one.parent, []).append(one)
+    lines: list[tuple[str, CallReport]] = []
+
+    def tell(one: SessionReport, depth: int) -> None:
+        why = f" <- {_asker(one.tree[0].origin)}" if one.parent is not None else ""
+        lines.append((f"{'  ' * depth}{printable(one.name)}{why}", one.sum))
+        lines.extend((f"{'  ' * depth}{text}", total) for text, total in _thread_lines(one))
+        for child in inner.get(one.name, ()):
+            tell(child, depth + 1)
+
+    for one in known.values():
+        if one.parent is None:
+            tell(one, 0)
+    return lines
+
+
+def _thread_lines(session: SessionReport) -> Iterator[tuple[str, CallReport]]:
+    """Its threads but for the first, which is the session; side calls of one kind together."""
+    depths = {0: 0}
+    sides: dict[str, list[CallReport]] = {}
+    for one in session.tree[1:]:
+        if one.what:
+            sides.setdefault(one.what, []).append(one.sum)
+            continue
+        depths[one.number] = depths.get(one.parent, 0) + 1 if one.parent is not None else 1
+        why = f": {_asker(one.origin)}" if one.origin is not None else ""
+        yield f"{'  ' * depths[one.number]}thread {one.number}{why}", one.sum
+    for what, sums in sides.items():
+        for total in sums:
+            yield f"  {side_name(what)}", total
+
+
+def _asker(origin: CallOrigin | None) -> str:
+    if origin is None:
+        return "?"
+    how = origin.tool or origin.by
+    said = f"handed over by {how}" if origin.kind == "handoff" else f"asked for by {how}"
+    return printable(said if origin.entry is None else f"{said} in entry {origin.entry}")
+
+
+def side_name(what: str) -> str:
+    """`side_follow_ups` in words."""
+    return printable(what.removeprefix("side_").replace("_", " "))
+
+
+def _cells(total: CallReport) -> tuple[str, ...]:
+    return (
+        str(total.calls),
+        str(total.input),
+        str(total.cache_read),
+        str(total.output),
+        cost_words(total),
+        str(sum(loss.tokens for loss in total.losses)),
+    )
 
 
 def show_recorded(agent: str, session: str, *, as_json: bool) -> None:
@@ -56,7 +109,8 @@ def show_recorded(agent: str, session: str, *, as_json: bool) -> None:
     if as_json:
         emit_json(plain(chosen))
         return
-    names = ("entry", "thread", "model", "status", "in", "from cache", "out", "cost", "read again")
+    names = ("entry", "thread", "what", "model", "status", "in", "from cache", "out", "cost",
+             "read again")  # fmt: skip
     table(
         names, [_row(call) for call in chosen], right=("entry", "in", "from cache", "out", "cost")
     )
@@ -72,6 +126,7 @@ def _row(call: ForeignCall) -> tuple[str, ...]:
     return (
         str(call.entry),
         thread,
+        side_name(call.what),
         printable(call.model),
         str(call.status) if call.end == "answered" else call.end,
         "" if used is None else str(used.input),
