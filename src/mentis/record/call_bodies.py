@@ -20,7 +20,8 @@ from mentis.values.json import JsonObject
 from mentis.values.value import Value
 
 CALL = "call"
-BODIES = ("request", "answer")  # the fields of an entry that name a body
+# The fields of an entry that name a body; `original`: what a program said, where it was changed.
+BODIES = ("request", "answer", "original")
 _FORMAT = 1
 _SHORT = 256  # bytes; what is shorter stands in the list itself
 _DECODER = json.JSONDecoder()

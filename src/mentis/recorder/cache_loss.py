@@ -9,11 +9,13 @@ from mentis.ask.prices import input_rate
 from mentis.facts.abilities import abilities
 from mentis.record.foreign_calls import LossReason
 from mentis.render.compare import Divergence
-from mentis.values.json import JsonObject
+from mentis.values.json import JsonObject, json_object
 from mentis.values.reply import Usage
 from mentis.values.route import Route
 
 from .prompts import (
+    OWNERS,
+    TALK,
     describe_place,
     digest_prompt,
     diverge,
@@ -24,6 +26,7 @@ from .prompts import (
     short_pointer,
 )
 from .reading import ReadCall
+from .repair import repair_for
 from .sessions import CallPlace
 
 _SHORT_LIFE, _LONG_LIFE = 300, 3600  # seconds that a cache is kept where nothing else is said
@@ -33,7 +36,8 @@ _LEAST = 256  # tokens; less is what providers round away
 @dataclass(frozen=True, slots=True)
 class CacheComparison:
     """A call beside the one before it. `divergence` None: one is the beginning of the other's
-    messages, or they are the same. `lost` tokens were read before and had to be read again.
+    messages, or they are the same. `lost` tokens were read before and had to be read again;
+    `repair` is the rule that would have kept them.
     """
 
     divergence: Divergence | None
@@ -42,6 +46,7 @@ class CacheComparison:
     usd: Decimal | None = None
     reason: LossReason | None = None
     idle: int = 0
+    repair: str = ""
 
 
 def compare_calls(
@@ -66,8 +71,25 @@ def compare_calls(
     lost = _lost(could, usage, route)
     if not lost:
         return made
-    reason = _reason(call, None if own_thread else broken, before, idle)
-    return replace(made, lost=lost, usd=_money(lost, usage, route), reason=reason)
+    change = None if own_thread else broken
+    reason = _reason(call, change, before, idle)
+    rule = _repair(call, change, before) if reason in ("changed", "reordered") else ""
+    return replace(made, lost=lost, usd=_money(lost, usage, route), reason=reason, repair=rule)
+
+
+def _repair(call: ReadCall, broken: Divergence | None, before: JsonObject) -> str:
+    if broken is None:
+        return ""
+    _, root, number, *_ = (*broken.pointer.split("/"), "", "")
+    old, new = items_at(before, root), items_at(call.payload, root)
+    if root == "tools" and sorted(map(str, old)) == sorted(map(str, new)):
+        return "tool-order"
+    at = int(number) if number.isdecimal() else -1
+    listed = 0 <= at < min(len(old), len(new))
+    pair = (old[at], new[at]) if listed else (before.get(root), call.payload.get(root))
+    if root in TALK.values() and json_object(pair[1]).get("role") not in OWNERS:
+        return ""  # what was said is nobody's to change
+    return repair_for(*pair, origin=call.copy.target.origin)
 
 
 def _lost(could: int, usage: Usage, route: Route) -> int:
@@ -120,4 +142,5 @@ def cache_fields(made: CacheComparison, at: CallPlace, usage: Usage | None) -> J
     if made.lost:
         told |= {"lost": made.lost, "reason": made.reason}
         told |= {} if made.usd is None else {"usd": format(made.usd, "f")}
+        told |= {"repair": made.repair} if made.repair else {}
     return told

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol, TypeAlias
 
+from mentis.settings.recorder import RepairRule
+from mentis.values.value import Value
+
 from .targets import CallTarget
 
 Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
@@ -41,7 +44,8 @@ class BodyCopy:
 class CallCopy:
     """`target`, `method` and `path` (with its query) say where it went. `status` is 0 where no
     answer began. Seconds are counted from `began`. It is filled while the call goes by, and not
-    touched any more once it is handed over.
+    touched any more once it is handed over. Of one that was repaired, `request` is what was sent
+    and `original` what the program said.
     """
 
     target: CallTarget
@@ -58,11 +62,28 @@ class CallCopy:
     ended: float = 0.0
     end: CallEnd = "answered"
     reason: str = ""
+    original: BodyCopy | None = None
+    repairs: tuple[Repair, ...] = ()
 
     @property
     def size(self) -> int:
         """The bytes it holds."""
-        return sum(len(piece) for one in (self.request, self.answer) for piece in one.pieces)
+        bodies = (self.request, self.answer, self.original)
+        return sum(len(piece) for one in bodies if one is not None for piece in one.pieces)
+
+    def replace_request(self, body: bytes, repairs: tuple[Repair, ...]) -> None:
+        """Something else is sent than the program said."""
+        self.original, self.repairs = self.request, repairs
+        self.request = BodyCopy(self.request.limit)
+        self.request.take(body)
+
+
+@dataclass(frozen=True, slots=True)
+class Repair(Value):
+    """One change of a body: by which rule, and where."""
+
+    rule: RepairRule
+    pointer: str
 
 
 class CallTap(Protocol):

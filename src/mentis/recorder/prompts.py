@@ -28,13 +28,13 @@ _SYSTEM: Mapping[Wire, tuple[str, ...]] = {
     "anthropic": ("system",),
     "gemini": ("systemInstruction", "system_instruction"),
 }
-_TALK: Mapping[Wire, str] = {
+TALK: Mapping[Wire, str] = {
     "openai-chat": "messages",
     "openai-responses": "input",
     "anthropic": "messages",
     "gemini": "contents",
 }
-_OWNERS = ("system", "developer")
+OWNERS = ("system", "developer")
 _ANSWERERS = ("assistant", "model", "tool")
 _MARKS = ("cache_control", "prompt_cache_breakpoint")
 _MOST_STEPS = 4
@@ -62,8 +62,8 @@ class PromptDigest(Value):
 
 
 def digest_prompt(payload: JsonObject, wire: Wire) -> PromptDigest:
-    talk = items_at(payload, _TALK[wire])
-    owned = takewhile(lambda one: json_object(one).get("role") in _OWNERS, talk)
+    talk = items_at(payload, TALK[wire])
+    owned = takewhile(lambda one: json_object(one).get("role") in OWNERS, talk)
     head = list(owned) if wire == "openai-chat" else []
     system = [*(payload.get(name) for name in _SYSTEM[wire]), *head]
     return PromptDigest(
@@ -78,7 +78,7 @@ def system_texts(payload: JsonObject, wire: Wire) -> tuple[str, ...]:
     """The texts of the system, block by block; of Chat Completions, of its first messages."""
     found = [payload.get(name) for name in _SYSTEM[wire]]
     for message in _messages(payload, wire):
-        if message.get("role") not in _OWNERS:
+        if message.get("role") not in OWNERS:
             break
         found.append(message.get("content"))
     return tuple(text for one in found for text in texts_in(one))
@@ -104,7 +104,7 @@ def last_texts(payload: JsonObject, wire: Wire) -> tuple[str, ...]:
 
 
 def _messages(payload: JsonObject, wire: Wire) -> list[JsonObject]:
-    return [json_object(one) for one in items_at(payload, _TALK[wire])]
+    return [json_object(one) for one in items_at(payload, TALK[wire])]
 
 
 def texts_in(content: object) -> list[str]:
@@ -121,7 +121,7 @@ def texts_in(content: object) -> list[str]:
 
 def prompt_of(payload: JsonObject, wire: Wire) -> Rendering:
     """As a rendering, with a boundary behind the tools, the system text and the last message."""
-    order = ("tools", *_SYSTEM[wire], _TALK[wire])
+    order = ("tools", *_SYSTEM[wire], TALK[wire])
     ordered = {name: payload[name] for name in order if payload.get(name)}
     marked = any(f'"{mark}"'.encode() in _dump(ordered) for mark in _MARKS)
     plan = CachePlan(tuple(_boundaries(ordered, wire, marked=marked)))
@@ -169,8 +169,8 @@ def _boundaries(payload: JsonObject, wire: Wire, *, marked: bool) -> Iterator[Bo
             blocks = items_at(payload, name)
             place = f"/{name}/{len(blocks) - 1}" if blocks else f"/{name}"
             yield Boundary(place, "stable", marked=marked)
-    if talk := items_at(payload, _TALK[wire]):
-        yield Boundary(f"/{_TALK[wire]}/{len(talk) - 1}", "history", marked=marked)
+    if talk := items_at(payload, TALK[wire]):
+        yield Boundary(f"/{TALK[wire]}/{len(talk) - 1}", "history", marked=marked)
 
 
 def describe_place(pointer: str, payload: JsonObject) -> str:
@@ -201,15 +201,16 @@ def items_at(payload: JsonObject, name: str) -> list[object]:
 
 
 def _short(value: object) -> str:
-    return sha256(_dump(_bare(value))).hexdigest()[:16] if value else ""
+    return sha256(_dump(bare_value(value))).hexdigest()[:16] if value else ""
 
 
-def _bare(value: object) -> object:
+def bare_value(value: object) -> object:
+    """Without marks for the cache."""
     if isinstance(value, Mapping):
         members = cast("JsonObject", value).items()
-        return {name: _bare(part) for name, part in members if name not in _MARKS}
+        return {name: bare_value(part) for name, part in members if name not in _MARKS}
     if isinstance(value, list):
-        return [_bare(item) for item in cast("list[object]", value)]
+        return [bare_value(item) for item in cast("list[object]", value)]
     return value
 
 

@@ -84,7 +84,8 @@ class ReadBody:
 class ReadCall:
     """`payload` is empty where the call is no question to a model. `reply_id` is the provider's
     name of the answer; `long_writes` of the tokens written into a cache are kept for an hour.
-    `side` is the kind of a call beside a conversation (`side_title`), "" for any other.
+    `side` is the kind of a call beside a conversation (`side_title`), "" for any other. `original`
+    is what the program said, where something else was sent.
     """
 
     copy: CallCopy
@@ -100,6 +101,7 @@ class ReadCall:
     reply_id: str = ""
     long_writes: int = 0
     side: str = ""
+    original: ReadBody | None = None
 
 
 def read_call(copy: CallCopy, secrets: Iterable[str]) -> ReadCall:
@@ -107,6 +109,7 @@ def read_call(copy: CallCopy, secrets: Iterable[str]) -> ReadCall:
     limit = copy.request.limit
     request, payload = _body(copy.request, copy.headers, hidden, limit)
     answer, _ = _body(copy.answer, copy.answer_headers, hidden, limit)
+    original = _body(copy.original, copy.headers, hidden, limit)[0] if copy.original else None
     wire = wire_at(copy.path) if copy.method == "POST" else None
     payload = _with_list(payload, wire)
     if wire is None or not is_body(payload, wire):
@@ -132,6 +135,7 @@ def read_call(copy: CallCopy, secrets: Iterable[str]) -> ReadCall:
         reply_id=reply_id[1] if reply_id else "",
         long_writes=max(map(int, long_writes), default=0),
         side=_side(copy, headers, payload, wire),
+        original=original,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,12 +15,13 @@ from mentis.memories.screening import open_screener
 from mentis.record.agent_record import AgentRecord
 from mentis.record.foreign_calls import ForeignCall, foreign_call, missing_calls
 from mentis.record.record import Record, open_record
-from mentis.settings.recorder import RecorderSettings
+from mentis.settings.recorder import RecorderSettings, RepairRule
 from mentis.stores.files.blobs import FileBlobs
 from mentis.values.entry import Entry
 
 from .call_copy import CallCopy
 from .queue import RecordingQueue
+from .repair import Repairer
 from .targets import CallTarget, known_targets
 from .writer import CallWriter
 
@@ -30,13 +31,16 @@ _LEAST_KEY = 12  # characters; a shorter one would strike out ordinary words
 
 @dataclass(slots=True)
 class Recording(Closeable):
-    """Takes calls (`offer`) until it is closed. `calls` and `missing` are those since it began."""
+    """Takes calls (`offer`) until it is closed. `calls` and `missing` are those since it began.
+    `repairer` is None where every byte is passed on as it came.
+    """
 
     record: Record
     targets: dict[str, CallTarget]
     queue: RecordingQueue
     calls: list[ForeignCall] = field(default_factory=list[ForeignCall])
     missing: list[int] = field(default_factory=list[int])
+    repairer: Repairer | None = None
 
     @property
     def agent(self) -> str:
@@ -61,11 +65,13 @@ def open_recording(
     *,
     tell: Callable[[str], None],
     on_call: Callable[[ForeignCall], None] | None = None,
+    repair: Collection[RepairRule] | None = None,
     parts: Parts | None = None,
 ) -> Recording:
     """The record of `recorded/NAME` in this home; RolledBack where it is not what it was.
 
     `tell` hears what could not be recorded, `on_call` each call that was; both in other threads.
+    `repair` are the rules by which calls are changed on their way; None: those of the settings.
     """
     parts = parts or Parts()
     record = open_record(home, f"{RECORDED}{name}", parts)
@@ -94,7 +100,9 @@ def open_recording(
         queue = RecordingQueue(
             writer, most_calls=limits.queue_calls, most_bytes=limits.queue_bytes, tell=tell
         )
-        return Recording(record, known_targets(record.settings), queue, calls, missing)
+        rules = limits.repair if repair is None else repair
+        repairer = Repairer(rules) if rules else None
+        return Recording(record, known_targets(record.settings), queue, calls, missing, repairer)
 
 
 def _secrets(record: Record) -> tuple[str, ...]:

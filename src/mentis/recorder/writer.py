@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -131,7 +131,35 @@ class CallWriter:
             request["prefix"] = to_object(mark)
         if call.reply_id:
             answer["id"] = call.reply_id
-        return {"call": _head(call, at), "request": request, "answer": answer, **question}
+        repaired: dict[str, object] = {}
+        if call.original is not None:
+            repaired = {"original": keep(call.original, {}), "repairs": list(_repairs(call))}
+        return {
+            "call": _head(call, at),
+            "request": request,
+            "answer": answer,
+            **question,
+            **repaired,
+        }
+
+
+def _repairs(call: ReadCall) -> Iterator[JsonObject]:
+    """Each with digests of what stood there and what stands there now, both without secrets."""
+    said, sent = (
+        {block.pointer: block.text for block in body.blocks or ()} if body else {}
+        for body in (call.original, call.request)
+    )
+    for one in call.copy.repairs:
+        texts = (_below(said, one.pointer), _below(sent, one.pointer))
+        before, after = (digest(text.encode()) for text in texts)
+        yield {"rule": one.rule, "pointer": one.pointer, "before": before, "after": after}
+
+
+def _below(texts: Mapping[str, str], pointer: str) -> str:
+    """What stands at a pointer, or everything in the list that it leads to."""
+    found = texts.get(pointer)
+    inner = (text for place, text in texts.items() if place.startswith(f"{pointer}/"))
+    return found if found is not None else "\n".join(inner)
 
 
 def _head(call: ReadCall, at: CallPlace) -> JsonObject:

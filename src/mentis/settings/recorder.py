@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import Field, field_validator
 
@@ -12,6 +12,9 @@ from mentis.net.targets import check_target, origin_of
 
 from .section import SettingsSection
 
+# What `mentis record --repair` may change, by name.
+RepairRule: TypeAlias = Literal["nonce", "clock", "tool-order", "key-order"]
+REPAIR_RULES: tuple[RepairRule, ...] = get_args(RepairRule)
 TARGET_NAME = r"^[a-z0-9][a-z0-9_.-]{0,63}$"
 
 
@@ -53,6 +56,18 @@ class RecorderSettings(SettingsSection):
     drain_seconds: Annotated[
         float, Field(ge=0, description="How long calls may go on once it is told to stop.")
     ] = 10.0
+
+    repair: Annotated[
+        tuple[RepairRule, ...],
+        Field(
+            description="Rules by which calls are changed so that their cache is found again; none:"
+            " every byte is passed on as it came."
+        ),
+    ] = ()
+    title: Annotated[
+        bool,
+        Field(description="Show the calls so far in the title of the terminal, while it runs."),
+    ] = True
 
     @field_validator("targets")
     @classmethod

@@ -14,6 +14,7 @@ import pytest
 
 from mentis.home.system import SystemClock
 from mentis.recorder.call_copy import CallTap, ListedCalls
+from mentis.recorder.repair import Repairer
 from mentis.recorder.targets import CallTarget, make_target
 from mentis.settings.recorder import RecorderSettings
 from mentis.surfaces.proxy.application import make_app
@@ -125,15 +126,27 @@ def upstream_server() -> Generator[Upstream]:
 
 @contextmanager
 def running_proxy(
-    targets: dict[str, CallTarget], tap: CallTap, *, body_bytes: int = 10_000_000
+    targets: dict[str, CallTarget],
+    tap: CallTap,
+    *,
+    body_bytes: int = 10_000_000,
+    repairer: Repairer | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> Generator[str]:
     """Its address. It has drained when the block ends."""
     settings = RecorderSettings(drain_seconds=5)
 
-    def tell(text: str) -> None:
+    def fail(text: str) -> None:
         raise AssertionError(text)
 
-    relay = Relay(targets, tap, clock=SystemClock(), body_bytes=body_bytes, tell=tell)
+    relay = Relay(
+        targets,
+        tap,
+        clock=SystemClock(),
+        body_bytes=body_bytes,
+        tell=tell or fail,
+        repairer=repairer,
+    )
     server = ProxyServer(make_app(relay), settings)
     base = server.bind("127.0.0.1", 0)
 

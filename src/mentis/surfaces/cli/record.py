@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mentis.record.foreign_calls import ForeignCall
     from mentis.recorder.recording import Recording
     from mentis.recorder.report import CallReport, LossSummary, SessionReport, SideSummary
+    from mentis.settings.recorder import RepairRule
 
 # Surfaces stand apart: this one is started by its name, as a command is.
 _SURFACE = "mentis.surfaces.proxy.start"
@@ -44,10 +45,24 @@ _NOT_FOUND, _NOT_RUNNABLE, _SIGNALLED = 127, 126, 128
     metavar="N",
     help="Listen there; by default recorder.port, and with a COMMAND any that is free.",
 )
+@click.option(
+    "--repair",
+    is_flag=False,
+    flag_value="all",
+    metavar="[RULE,...]",
+    help="Change what wastes the cache before it is sent; by default recorder.repair: nothing.",
+)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @home_option
 @json_option
-def record(*, name: str | None, port: int | None, command: tuple[str, ...], as_json: bool) -> int:
+def record(
+    *,
+    name: str | None,
+    port: int | None,
+    repair: str | None,
+    command: tuple[str, ...],
+    as_json: bool,
+) -> int:
     """Record what another agent asks of models; start it, or stand by.
 
     With COMMAND that program is started so that its calls go through the recorder, and its exit
@@ -62,7 +77,9 @@ def record(*, name: str | None, port: int | None, command: tuple[str, ...], as_j
     start = import_module(_SURFACE)
     chosen = name or program_name(command)
     live = None if command else _tell_call
-    with open_recording(home_path(), chosen, tell=say, on_call=live) as recording:
+    rules = None if repair is None else _rules(repair)
+    opened = open_recording(home_path(), chosen, tell=say, on_call=live, repair=rules)
+    with opened as recording:
         limits = recording.settings
         taken = port if port is not None else 0 if command else limits.port
         with start.running_proxy(recording, port=taken, tell=say) as base:
@@ -74,6 +91,20 @@ def record(*, name: str | None, port: int | None, command: tuple[str, ...], as_j
         _show(recording.agent, report, sum(recording.missing))
         _show_tree(report_sessions(recording.calls))
     return code
+
+
+def _rules(text: str) -> tuple[RepairRule, ...]:
+    """Names of rules, with commas between; `all` of them, or `none`."""
+    from mentis.settings.recorder import REPAIR_RULES
+
+    chosen = [name.strip() for name in text.split(",") if name.strip()]
+    if chosen in (["all"], ["none"]):
+        return REPAIR_RULES if chosen == ["all"] else ()
+    for name in chosen:
+        if name not in REPAIR_RULES:
+            known = ", ".join(REPAIR_RULES)
+            raise click.UsageError(f"--repair knows no rule {name!r}; there are: {known}")
+    return tuple(rule for rule in REPAIR_RULES if rule in chosen)
 
 
 def _run(command: Sequence[str], base: str, recording: Recording) -> int:

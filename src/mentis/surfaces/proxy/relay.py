@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
+import anyio.to_thread
 from starlette.types import Message, Receive, Scope, Send
 
 from mentis.errors import RouteError
@@ -19,6 +20,7 @@ from mentis.net.client import open_client
 from mentis.net.targets import check_target, host_of, is_loopback
 from mentis.ports.clock import Clock
 from mentis.recorder.call_copy import BodyCopy, CallCopy, CallEnd, CallTap, Headers
+from mentis.recorder.repair import Repairer
 from mentis.recorder.targets import CallTarget, find_target
 from mentis.recorder.wires import error_body
 
@@ -104,7 +106,9 @@ class Relay:
         clock: Clock,
         body_bytes: int,
         tell: Tell,
+        repairer: Repairer | None = None,
     ) -> None:
+        self._repairer = repairer
         self._targets = targets
         self._tap = tap
         self._clock = clock
@@ -180,7 +184,8 @@ class Relay:
             call.end = "left"
 
     async def _exchange(self, call: CallCopy, inbox: _Inbox, out: _Outbox) -> None:
-        request = _request(call, inbox.body())
+        body = inbox.body() if self._repairer is None else await self._repaired(call, inbox)
+        request = _request(call, body)
         client = self._client(call.target)
         if not _has_body(call.headers):
             inbox.over.set()
@@ -201,6 +206,19 @@ class Relay:
         finally:
             with anyio.CancelScope(shield=True):
                 await response.aclose()
+
+    async def _repaired(self, call: CallCopy, inbox: _Inbox) -> AsyncIterator[bytes]:
+        """The body, all of it, with what wastes a cache repaired; as it came where that fails."""
+        whole = b"".join([piece async for piece in inbox.body()])
+        made = None
+        try:
+            if self._repairer is not None and call.request.whole:
+                made = await anyio.to_thread.run_sync(self._repairer.repair, call, whole)
+        except Exception as error:  # noqa: BLE001  # no repair is worth a call
+            self._tell(f"a call was not repaired: {type(error).__name__}: {error}")
+        if made is not None:
+            call.replace_request(*made)
+        return _one_piece(whole if made is None else made[0])
 
     async def _fail(self, call: CallCopy, error: Exception, out: _Outbox) -> None:
         """What the program would have met without us, as near as HTTP can say it: an answer that
@@ -233,12 +251,20 @@ def _request(call: CallCopy, body: AsyncIterator[bytes]) -> httpx2.Request:
 
     path = call.path.encode("latin-1")
     headers = _kept(call.headers, _OURS)
+    if call.repairs:
+        length = b"%d" % call.request.length
+        headers = [(n, length if n.lower() == b"content-length" else v) for n, v in headers]
     content = body if _has_body(call.headers) else None
     request = httpx2.Request(
         call.method, httpx2.URL(call.target.origin), headers=headers, content=content
     )
     request.extensions["target"] = path  # as it was sent: nothing in it is written anew
     return request
+
+
+async def _one_piece(body: bytes) -> AsyncIterator[bytes]:
+    if body:
+        yield body
 
 
 def _has_body(headers: Headers) -> bool:

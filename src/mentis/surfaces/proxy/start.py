@@ -40,6 +40,7 @@ def running_proxy(
         clock=SystemClock(),
         body_bytes=limits.body_bytes,
         tell=tell,
+        repairer=recording.repairer,
     )
     server = ProxyServer(make_app(relay, (limits.host, *limits.hosts)), limits)
     base = server.bind(limits.host, port)
