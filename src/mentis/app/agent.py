@@ -41,6 +41,7 @@ from mentis.costs.report import CostQuestion, cost_report
 from mentis.costs.why import explain_turn
 from mentis.errors import BadInput, MentisError, StoreLocked, UsageError
 from mentis.home.events import OnEvent
+from mentis.home.identity import RECORDED, unknown_recorded
 from mentis.home.ledger import agents_here
 from mentis.home.parts import Parts
 from mentis.home.routes import open_routes, open_stage
@@ -59,7 +60,9 @@ from mentis.ports.sense_source import SenseSource
 from mentis.record.evidence import gather_evidence
 from mentis.record.segments import open_segments
 from mentis.record.verify import verify_agent
+from mentis.recorder.prompt_parts import RecordedPrompts
 from mentis.settings.settings import Settings, Stage
+from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.files.home import Home, checked_id
 from mentis.stores.sqlite.database import Database
 from mentis.talk.afterthought import Afterthought, think_again
@@ -382,28 +385,42 @@ class Agent:
         since: datetime | None = None,
         until: datetime | None = None,
         dearest: int = 5,
+        of: str = "",
     ) -> CostReport:
         """What the calls of this agent cost, from its record: sums by day, session, route, model,
-        block or kind, and the dearest turns with what their caches lost. Nothing is asked.
+        block or kind, and the dearest turns with what their caches lost. Nothing is asked. `of`
+        names a recorded agent of this home instead (`recorded/NAME`).
         """
         question = CostQuestion(by, since, until, dearest)
-        own, home = self._reader(self.id, self._replay_step), Home(self._database.path.parent)
-        here = agents_here(self._parts.record.ledger, self._settings, home, None)
-        others = [self._reader(agent, None) for agent in here if agent != self.id]
+        own, here = self._reader_of(of), self._agents_here()
+        others = [self._reader(agent, None) for agent in here if agent != own.agent]
         return cost_report([own], question, beside=others)
 
-    def why(self, index: int | None = None, *, step: int = 1) -> TurnExplanation:
+    def why(self, index: int | None = None, *, step: int = 1, of: str = "") -> TurnExplanation:
         """What the model was told in a recorded turn (the last one, unless an entry is named) and
         step, with trust, tokens, price and cache; what was left out; what had changed. Offline.
+        `of` names a recorded agent of this home instead (`recorded/NAME`).
         """
-        return explain_turn(self._reader(self.id, self._replay_step), index, step)
+        return explain_turn(self._reader_of(of), index, step)
+
+    def _reader_of(self, recorded: str) -> RecordReader:
+        if not recorded:
+            return self._reader(self.id, self._replay_step)
+        if not recorded.startswith(RECORDED) or recorded not in self._agents_here():
+            raise unknown_recorded(recorded, self._agents_here())
+        return self._reader(recorded, None)
+
+    def _agents_here(self) -> tuple[str, ...]:
+        home = Home(self._database.path.parent)
+        return agents_here(self._parts.record.ledger, self._settings, home, None)
 
     def _replay_step(self, index: int, step: int) -> Replay:
         return self.replay(index, step=step)
 
     def _reader(self, agent: str, replay: ReplayTurn | None) -> RecordReader:
         home, ledger = Home(self._database.path.parent), self._parts.record.ledger
-        return record_reader(agent, ledger, home, self._settings, replay=replay)
+        foreign = RecordedPrompts(FileBlobs(home.blobs))
+        return record_reader(agent, ledger, home, self._settings, replay=replay, foreign=foreign)
 
     @overload
     async def chat(

@@ -9,16 +9,19 @@ from pathlib import Path
 
 from mentis.costs.record_reader import RecordReader, persona_in, record_reader
 from mentis.costs.report import CostQuestion, cost_report
+from mentis.costs.why import explain_turn
 from mentis.home.database import open_database
-from mentis.home.identity import pick_persona
+from mentis.home.identity import pick_persona, unknown_recorded
 from mentis.home.ledger import agents_here, open_ledger
 from mentis.home.parts import Parts
 from mentis.home.signing import open_sealing
+from mentis.recorder.prompt_parts import RecordedPrompts
 from mentis.settings.settings import Settings
 from mentis.settings.sources import load_settings
+from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.files.home import Home, find_home
 from mentis.turn.replay.replay import Replay
-from mentis.values.cost import CostReport
+from mentis.values.cost import CostReport, TurnExplanation
 
 from .agent import Agent
 
@@ -39,6 +42,22 @@ def home_costs(
         chosen = [r for r in readers if persona in (None, persona_in(r.agent, home, settings))]
         beside = [one for one in readers if one not in chosen]
         return cost_report(chosen, question, beside=beside)
+
+
+def explain_recorded(
+    path: str | Path, agent: str, index: int | None = None, *, parts: Parts | None = None
+) -> TurnExplanation:
+    """Why a call of a recorded agent (`recorded/NAME`) came out as it did: of the last one, unless
+    an entry is named. Nothing is asked or written. It blocks.
+    """
+    home, parts = find_home(Path(path)), parts or Parts()
+    settings = load_settings(home.path, parts.variables)
+    pick_persona(home, agent)
+    with _readers(home, settings, parts) as readers:
+        known = {reader.agent: reader for reader in readers}
+        if agent not in known:
+            raise unknown_recorded(agent, known)
+        return explain_turn(known[agent], index)
 
 
 @contextmanager
@@ -64,7 +83,8 @@ def _readers(home: Home, settings: Settings, parts: Parts) -> Generator[list[Rec
         name = settings.model.name or home.name
         living = {f"{name}/{one}": partial(replay, one) for one in home.personas()}
         sealing = open_sealing(home, settings, parts.variables)
+        foreign = RecordedPrompts(FileBlobs(home.blobs))
         yield [
-            record_reader(agent, ledger, home, settings, replay=living.get(agent))
+            record_reader(agent, ledger, home, settings, replay=living.get(agent), foreign=foreign)
             for agent in agents_here(ledger, settings, home, sealing)
         ]

@@ -6,7 +6,9 @@ import re
 from collections.abc import Sequence
 
 from mentis.ask.prices import tariff_of
+from mentis.ask.recorded_calls import CALL
 from mentis.facts.abilities import abilities
+from mentis.home.identity import RECORDED
 from mentis.values.cost import CacheLoss, CallCost, TurnCost
 from mentis.values.route import Route
 
@@ -21,11 +23,28 @@ def cheapest_fix(turn: TurnCost, loss: CacheLoss | None, routes: Sequence[Route]
     dearest = max(turn.calls, key=lambda call: (call.usd or 0, call.usage.input), default=None)
     if dearest is None or turn.cost.planned == len(turn.calls):
         return ""  # nobody said what it used
+    if loss is not None and loss.fix:
+        return loss.fix
+    if turn.agent.startswith(RECORDED):
+        return _foreign_fix(turn)
     named = (one for one in routes if (one.name, one.model) == (dearest.route, dearest.model))
     route = next(named, None)
     if loss is not None and loss.cause != "first" and (said := _cache_fix(loss, dearest, route)):
         return said
     return _share_fix(turn, dearest, route)
+
+
+def _foreign_fix(turn: TurnCost) -> str:
+    """Of another program, whose settings are not ours."""
+    told, written = turn.cost.usage.input, turn.cost.usage.output * 5
+    if written > told:
+        return f"{round(100 * written / (written + told))} % is what it wrote: ask for less"
+    if turn.kind not in TALK and turn.kind != CALL:
+        return "a call beside the conversation: see whether the program can do without it"
+    return (
+        f"the prompt itself: mentis why {turn.entry} --persona {turn.agent} says which parts are"
+        " large"
+    )
 
 
 def _cache_fix(loss: CacheLoss, call: CallCost, route: Route | None) -> str:

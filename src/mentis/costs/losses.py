@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -11,9 +12,10 @@ from mentis.ask.footprint import CacheStep, Footprint, lifetime, read_footprint
 from mentis.ask.prices import tariff_of
 from mentis.ask.recorded_calls import RecordedCall, calls_in, route_of
 from mentis.facts.abilities import abilities
-from mentis.render.compare import compare
+from mentis.record.foreign_calls import ForeignCall, LossReason, foreign_call
+from mentis.render.compare import compare, context_of
 from mentis.turn.replay.replay import Replay
-from mentis.values.cost import CacheLoss
+from mentis.values.cost import CacheLoss, LossCause
 from mentis.values.entry import Entry
 from mentis.values.route import Route
 
@@ -24,6 +26,22 @@ from .record_reader import RecordReader
 _SLACK, _SHARE = 128, 0.1
 _REGIONS = {"tools": "the tools", "stable": "the lasting part", "session": "the session's part"}
 _MILLION = 1_000_000
+_CAUSES: Mapping[LossReason, LossCause] = {
+    "changed": "changed",
+    "reordered": "changed",
+    "rewritten": "changed",
+    "unmarked": "off",
+    "ended": "expired",
+    "unknown": "dropped",
+}
+_REASONS: Mapping[LossReason, str] = {
+    "changed": "the prompt changed",
+    "reordered": "the tools came in another order",
+    "rewritten": "older messages were replaced",
+    "unmarked": "nothing asked for a cache",
+    "ended": "the cache had ended",
+    "unknown": "what was sent before is the same, and was not found",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +69,8 @@ class _Sighting:
 
 def find_loss(reader: RecordReader, place: Place, before: Place | None) -> CacheLoss | None:
     """None where nothing was lost, or nobody reported what the cache gave. It blocks."""
+    if (foreign := foreign_call(reader.find(place[0]))) is not None:
+        return _foreign_loss(foreign)
     now = _sighting(reader, place)
     if now is None or now.call.planned or not now.call.usage.input:
         return None
@@ -71,6 +91,41 @@ def find_loss(reader: RecordReader, place: Place, before: Place | None) -> Cache
     if found is None or not _breaks(found, earlier):
         found = _unchanged(now, earlier, route)
     return replace(found, tokens=lost, usd=_extra(lost, now.call, route))
+
+
+def _foreign_loss(call: ForeignCall) -> CacheLoss | None:
+    """As it was found when the call was recorded."""
+    usage = call.usage
+    if usage is None or not usage.input:
+        return None
+    if call.before is None and not usage.cache_read:
+        return CacheLoss("first", 1, reason="nothing was sent there before it in this session")
+    if not call.lost or call.reason is None:
+        return None
+    cause = _CAUSES[call.reason]
+    changed = cause == "changed" and call.byte is not None
+    return CacheLoss(
+        cause if changed or cause != "changed" else "dropped",
+        1,
+        call.place,
+        call.pointer,
+        call.byte if changed and call.byte is not None else -1,
+        tokens=call.lost,
+        usd=call.lost_usd,
+        reason=_REASONS[call.reason],
+        fix=call.fix,
+    )
+
+
+def change_context(reader: RecordReader, place: Place, before: Place) -> tuple[str, str] | None:
+    """What stands around the first byte in which two prompts of ours differ. It blocks."""
+    old, new = reader.rebuild(*before), reader.rebuild(*place)
+    if not isinstance(old, Replay) or not isinstance(new, Replay):
+        return None
+    apart = compare(old.rendering, new.rendering)
+    if apart is None:
+        return None
+    return context_of(old.rendering, apart.byte), context_of(new.rendering, apart.byte)
 
 
 def find_change(reader: RecordReader, place: Place, before: Place) -> CacheLoss | None:

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from mentis.ask.prices import Tariff, cached_tokens
 from mentis.ports.token_counter import TokenCounter
-from mentis.values.cost import CallCost, PromptPiece
+from mentis.values.cost import CallCost, PromptPart, PromptPiece
 from mentis.values.rendering import Rendering
 from mentis.values.reply import Usage
 from mentis.values.source_map import SourceRange
@@ -44,26 +44,40 @@ def pieces_of(
     the tokens are those counted.
     """
     groups = list(_grouped(rendering.source_map()))
-    counts = [counter.count("".join(r.span.text for r in found)).tokens for _, found in groups]
+    pieces = [PromptPiece(name, found[0].pointer, _trust(found), 0) for name, found in groups]
+    texts = ["".join(each.span.text for each in found) for _, found in groups]
+    return _shared_out(pieces, texts, counter, usage)
+
+
+def pieces_of_parts(
+    parts: Sequence[PromptPart], counter: TokenCounter, usage: Usage | None
+) -> tuple[PromptPiece, ...]:
+    """The same of a prompt that another program wrote."""
+    pieces = [
+        PromptPiece(one.name, one.pointer, one.trust, 0, screening=one.screening) for one in parts
+    ]
+    return _shared_out(pieces, [one.text for one in parts], counter, usage)
+
+
+def _shared_out(
+    pieces: Sequence[PromptPiece],
+    texts: Sequence[str],
+    counter: TokenCounter,
+    usage: Usage | None,
+) -> tuple[PromptPiece, ...]:
+    counts = [counter.count(text).tokens for text in texts]
     whole = sum(counts)
     told = whole if usage is None else usage.input
     read, wrote = (0, 0) if usage is None else cached_tokens(usage)
-    pieces, counted, start = list[PromptPiece](), 0, 0
-    for (name, ranges), count in zip(groups, counts, strict=True):
+    made, counted, start = list[PromptPiece](), 0, 0
+    for piece, count in zip(pieces, counts, strict=True):
         counted += count
         end = round(told * counted / whole) if whole else 0
-        pieces.append(
-            PromptPiece(
-                name,
-                ranges[0].pointer,
-                _trust(ranges),
-                end - start,
-                cached=_overlap(start, end, 0, read),
-                written=_overlap(start, end, read, read + wrote),
-            )
-        )
+        cached = _overlap(start, end, 0, read)
+        written = _overlap(start, end, read, read + wrote)
+        made.append(replace(piece, tokens=end - start, cached=cached, written=written))
         start = end
-    return tuple(pieces)
+    return tuple(made)
 
 
 def priced_pieces(

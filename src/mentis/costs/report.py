@@ -17,16 +17,18 @@ from mentis.values.cost import (
     CostKey,
     CostReport,
     PromptPiece,
+    RecordedPrompt,
     TurnCost,
     add_costs,
 )
 from mentis.values.reply import Usage
+from mentis.values.route import Route
 from mentis.values.words import entries_of, quantity
 
 from .entry_costs import AgentCosts, pricing_on, read_costs
 from .fixes import cheapest_fix
 from .losses import find_loss
-from .pieces import pieces_of, priced_pieces
+from .pieces import pieces_of, pieces_of_parts, priced_pieces
 from .record_reader import RecordReader
 
 ANSWER = "(answer)"
@@ -124,11 +126,11 @@ def _shares(turn: TurnCost, by: CostKey) -> Iterator[tuple[str, str, Cost]]:
 def _blocks(turn: TurnCost, reader: RecordReader) -> Iterator[tuple[str, str, Cost]]:
     """The first call of a step by its prompt, put together again; of others nobody knows."""
     for call in turn.calls:
-        rebuilt = reader.rebuild(turn.entry, call.step) if call.number == 1 else None
-        if not isinstance(rebuilt, Replay) or call.planned:
+        rebuilt = _prompt(turn, call, reader)
+        if rebuilt is None or call.planned:
             yield "", UNKNOWN, call.cost
             continue
-        pieces, answer = told_pieces(rebuilt, call)
+        pieces, answer = told_pieces(rebuilt, call, reader.route(turn.entry))
         shares = [Usage(p.tokens, cache_read=p.cached, cache_write=p.written) for p in pieces]
         for piece, usage in zip(pieces, shares, strict=True):
             yield "", piece.name, Cost(0, usage, piece.usd)
@@ -136,13 +138,28 @@ def _blocks(turn: TurnCost, reader: RecordReader) -> Iterator[tuple[str, str, Co
         yield "", ANSWER, replace(call.cost, usage=_without(call.usage, shares), usd=answer)
 
 
+def _prompt(turn: TurnCost, call: CallCost, reader: RecordReader) -> Replay | RecordedPrompt | None:
+    """Parts of one kind of a foreign prompt go by one name, or there would be one for each."""
+    told = reader.told(turn.entry)
+    if isinstance(told, RecordedPrompt):
+        return replace(told, parts=tuple(replace(one, name=one.group) for one in told.parts))
+    rebuilt = reader.rebuild(turn.entry, call.step) if call.number == 1 else None
+    return rebuilt if isinstance(rebuilt, Replay) else None
+
+
 def told_pieces(
-    rebuilt: Replay, call: CallCost | None
+    rebuilt: Replay | RecordedPrompt, call: CallCost | None, asked: Route
 ) -> tuple[tuple[PromptPiece, ...], Decimal | None]:
-    """The pieces of a prompt with their shares, and the share of the answer."""
-    route = rebuilt.route
+    """The pieces of a prompt with their shares, and the share of the answer. `asked` is the route
+    of a recorded agent's call; a replay knows its own.
+    """
     usage = None if call is None or call.planned else call.usage
-    pieces = pieces_of(rebuilt.rendering, counter_for(route.model), usage)
+    if isinstance(rebuilt, Replay):
+        route = rebuilt.route
+        pieces = pieces_of(rebuilt.rendering, counter_for(route.model), usage)
+    else:
+        route = asked
+        pieces = pieces_of_parts(rebuilt.parts, counter_for(route.model), usage)
     if call is None or usage is None:
         return pieces, None
     return priced_pieces(pieces, call, tariff_of(route, usage))

@@ -6,19 +6,28 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import takewhile
 
-from mentis.ask.recorded_calls import RecordedCall, calls_in, object_in, objects_in
+from mentis.ask.recorded_calls import CALL, RecordedCall, calls_in, object_in, objects_in
 from mentis.errors import MentisError, UsageError
+from mentis.record.foreign_calls import ForeignCall, foreign_call
 from mentis.turn.replay.replay import Replay
-from mentis.values.cost import CacheLoss, CallCost, OmittedPiece, TurnExplanation
+from mentis.values.cost import (
+    CacheLoss,
+    CallCost,
+    OmittedPiece,
+    RecordedPrompt,
+    TurnExplanation,
+)
 from mentis.values.entry import Entry
 from mentis.values.trace import Trace
 
-from .entry_costs import TALK, AgentCosts, Place, pricing_on, read_costs, turn_cost
+from .entry_costs import TALK, AgentCosts, pricing_on, read_costs, turn_cost
 from .fixes import cheapest_fix
-from .losses import find_change, find_loss
+from .losses import change_context, find_change, find_loss
 from .record_reader import RecordReader
 from .report import told_pieces
 
+_FAILED = 400  # the first status that says so
+_NOT_SAID = OmittedPiece("unknown", "", "the program decides that itself, and does not say")
 _WHY = {"room": "the route has no room for them", "review": "they wait for their owner"}
 
 
@@ -34,8 +43,10 @@ def explain_turn(reader: RecordReader, index: int | None, step: int = 1) -> Turn
         )
     entry = reader.find(index)
     turn = turn_cost(entry, pricing_on(reader.routes))
+    foreign = foreign_call(entry)
     steps = max((call.step for call in turn.calls), default=1)
-    if not turn.calls and "turn" not in entry.fields:
+    asked = foreign.model if foreign is not None else "turn" in entry.fields
+    if not turn.calls and not asked:
         raise UsageError(
             f"entry {index} is a `{entry.kind}`: no model was asked in it",
             hint="`mentis cost` lists the turns that cost most; `mentis ledger show` all entries",
@@ -45,14 +56,21 @@ def explain_turn(reader: RecordReader, index: int | None, step: int = 1) -> Turn
     call = next((one for one in turn.calls if (one.step, one.number) == (step, 1)), None)
     made = TurnExplanation(turn, step, steps, call, notes=tuple(_entry_notes(entry)))
     place, before = (index, step), read.before.get((index, step))
+    if foreign is not None:
+        before = None if foreign.before is None else (foreign.before, 1)
     loss = None if call is None else find_loss(reader, place, before)
-    made = replace(made, before=before, loss=loss, changed=_change(reader, place, before))
-    made = replace(made, fix=cheapest_fix(turn, loss, reader.routes))
+    made = replace(made, before=before, loss=loss, fix=cheapest_fix(turn, loss, reader.routes))
+    if foreign is not None:
+        return _explain_foreign(reader, made, foreign)
+    if before is not None:
+        changed = find_change(reader, place, before)
+        context = None if changed is None else change_context(reader, place, before)
+        made = replace(made, changed=changed, context=context)
     rebuilt = reader.rebuild(index, step)
     if not isinstance(rebuilt, Replay):
         why = rebuilt.message if isinstance(rebuilt, MentisError) else "nobody here can replay it"
         return replace(made, omitted=tuple(_told_omitted(entry)), notes=(*made.notes, why))
-    pieces, answer = told_pieces(rebuilt, call)
+    pieces, answer = told_pieces(rebuilt, call, rebuilt.route)
     return replace(
         made,
         rebuilt=True,
@@ -62,6 +80,48 @@ def explain_turn(reader: RecordReader, index: int | None, step: int = 1) -> Turn
         omitted=tuple(_omitted(rebuilt)),
         notes=(*made.notes, *_replay_notes(rebuilt)),
     )
+
+
+def _explain_foreign(
+    reader: RecordReader, made: TurnExplanation, call: ForeignCall
+) -> TurnExplanation:
+    """A call of a recorded agent, from the body that was kept of it."""
+    notes = [*made.notes, *_foreign_notes(call)]
+    made = replace(made, omitted=(_NOT_SAID,))
+    if made.before is not None and reader.foreign is not None:
+        entries = reader.find(call.entry), reader.find(made.before[0])
+        if (found := reader.foreign.change(*entries)) is not None:
+            changed = CacheLoss("changed", 1, found.where, found.pointer, found.byte)
+            made = replace(made, changed=changed, context=(found.was, found.now))
+    told = reader.told(call.entry)
+    if not isinstance(told, RecordedPrompt):
+        why = told.message if isinstance(told, MentisError) else "nobody here can read it"
+        return replace(made, notes=(*notes, why))
+    if not told.identical:
+        notes.append(
+            "secrets were taken out of what was kept: it is not, to the byte, what was sent"
+        )
+    pieces, answer = told_pieces(told, made.call, reader.route(call.entry))
+    return replace(
+        made,
+        rebuilt=True,
+        identical=told.identical,
+        pieces=pieces,
+        answer_usd=answer,
+        notes=tuple(notes),
+    )
+
+
+def _foreign_notes(call: ForeignCall) -> Iterator[str]:
+    if call.origin is not None:
+        who = f"session {call.origin.session}, thread {call.origin.thread}"
+        entry = "" if call.origin.entry is None else f", entry {call.origin.entry}"
+        done = "handed over by" if call.origin.kind == "handoff" else "asked for by"
+        yield f"its thread was {done} {who}{entry}"
+    if call.end != "answered" or call.status >= _FAILED:
+        yield f"it was not answered: {call.end}, status {call.status}"
+    for rule in dict.fromkeys(call.repairs):
+        yield f"it was repaired on its way ({rule}): `mentis replay {call.entry} --original`"
 
 
 def _read_until(reader: RecordReader, index: int | None) -> AgentCosts:
@@ -75,7 +135,7 @@ def _read_until(reader: RecordReader, index: int | None) -> AgentCosts:
 
 def _last(read: AgentCosts) -> int | None:
     """The newest turn of a conversation; where there is none, whatever asked a model last."""
-    talks = [one.entry for one in read.turns.values() if one.kind in TALK]
+    talks = [one.entry for one in read.turns.values() if one.kind in (*TALK, CALL)]
     return max(talks or read.turns, default=None)
 
 
@@ -83,10 +143,6 @@ def _unpriced(call: RecordedCall) -> CallCost:
     return CallCost(
         call.route, call.model, call.usage, None, "", step=call.step, number=call.number
     )
-
-
-def _change(reader: RecordReader, place: Place, before: Place | None) -> CacheLoss | None:
-    return None if before is None else find_change(reader, place, before)
 
 
 def _replay_notes(rebuilt: Replay) -> Iterator[str]:

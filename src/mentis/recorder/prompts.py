@@ -22,7 +22,7 @@ from mentis.values.rendering import Boundary, CachePlan, Rendering
 from mentis.values.source_map import Walk
 from mentis.values.value import Value
 
-_SYSTEM: Mapping[Wire, tuple[str, ...]] = {
+SYSTEM: Mapping[Wire, tuple[str, ...]] = {
     "openai-chat": (),
     "openai-responses": ("instructions",),
     "anthropic": ("system",),
@@ -65,7 +65,7 @@ def digest_prompt(payload: JsonObject, wire: Wire) -> PromptDigest:
     talk = items_at(payload, TALK[wire])
     owned = takewhile(lambda one: json_object(one).get("role") in OWNERS, talk)
     head = list(owned) if wire == "openai-chat" else []
-    system = [*(payload.get(name) for name in _SYSTEM[wire]), *head]
+    system = [*(payload.get(name) for name in SYSTEM[wire]), *head]
     return PromptDigest(
         _short(payload.get("tools")),
         _short(system) if any(system) else "",
@@ -76,7 +76,7 @@ def digest_prompt(payload: JsonObject, wire: Wire) -> PromptDigest:
 
 def system_texts(payload: JsonObject, wire: Wire) -> tuple[str, ...]:
     """The texts of the system, block by block; of Chat Completions, of its first messages."""
-    found = [payload.get(name) for name in _SYSTEM[wire]]
+    found = [payload.get(name) for name in SYSTEM[wire]]
     for message in _messages(payload, wire):
         if message.get("role") not in OWNERS:
             break
@@ -121,7 +121,7 @@ def texts_in(content: object) -> list[str]:
 
 def prompt_of(payload: JsonObject, wire: Wire) -> Rendering:
     """As a rendering, with a boundary behind the tools, the system text and the last message."""
-    order = ("tools", *_SYSTEM[wire], TALK[wire])
+    order = ("tools", *SYSTEM[wire], TALK[wire])
     ordered = {name: payload[name] for name in order if payload.get(name)}
     marked = any(f'"{mark}"'.encode() in _dump(ordered) for mark in _MARKS)
     plan = CachePlan(tuple(_boundaries(ordered, wire, marked=marked)))
@@ -164,7 +164,7 @@ def _items(payload: JsonObject) -> Iterator[str]:
 def _boundaries(payload: JsonObject, wire: Wire, *, marked: bool) -> Iterator[Boundary]:
     if tools := items_at(payload, "tools"):
         yield Boundary(f"/tools/{len(tools) - 1}", "tools", marked=marked)
-    for name in _SYSTEM[wire]:
+    for name in SYSTEM[wire]:
         if name in payload:
             blocks = items_at(payload, name)
             place = f"/{name}/{len(blocks) - 1}" if blocks else f"/{name}"

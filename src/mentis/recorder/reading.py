@@ -111,7 +111,7 @@ def read_call(copy: CallCopy, secrets: Iterable[str]) -> ReadCall:
     answer, _ = _body(copy.answer, copy.answer_headers, hidden, limit)
     original = _body(copy.original, copy.headers, hidden, limit)[0] if copy.original else None
     wire = wire_at(copy.path) if copy.method == "POST" else None
-    payload = _with_list(payload, wire)
+    payload = with_listed_input(payload) if payload and wire == "openai-responses" else payload
     if wire is None or not is_body(payload, wire):
         wire, payload = None, None
     payload = json_object(payload)
@@ -152,10 +152,10 @@ def _side(
     return side_kind(SideQuestion(words, told, bool(payload.get("tools")), limit))
 
 
-def _with_list(payload: JsonObject | None, wire: Wire | None) -> JsonObject | None:
+def with_listed_input(payload: JsonObject) -> JsonObject:
     """Responses takes a message that is a bare text; it is looked at as the one it stands for."""
-    said = payload.get("input") if payload and wire == "openai-responses" else None
-    if not payload or not isinstance(said, str):
+    said = payload.get("input")
+    if not isinstance(said, str):
         return payload
     return {**payload, "input": [{"role": "user", "content": said}]}
 

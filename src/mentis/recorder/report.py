@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from mentis.record.foreign_calls import CallOrigin, ForeignCall, LossReason, loss_fix
@@ -156,6 +156,11 @@ class SessionReport(Value):
     parent: str | None = None
     tree: tuple[ThreadReport, ...] = ()
 
+    @property
+    def main(self) -> ThreadReport:
+        """The conversation that it is about: its first thread, but for calls beside it."""
+        return next((one for one in self.tree if not one.what), self.tree[0])
+
 
 def report_sessions(found: Iterable[ForeignCall]) -> tuple[SessionReport, ...]:
     """In the order in which they began; calls that ask no model are in none."""
@@ -170,18 +175,17 @@ def _session(
     name: str, calls: list[ForeignCall], known: Mapping[str, list[ForeignCall]]
 ) -> SessionReport:
     tree = tuple(_threads(calls))
-    origin = tree[0].origin
-    above = origin.session if origin and origin.session != name else None
-    return SessionReport(
+    made = SessionReport(
         name,
         calls[0].time,
         calls[-1].time,
         len(tree),
         {one.number: one.parent for one in tree if one.parent is not None},
         report_calls(calls),
-        above if above in known else None,
-        tree,
+        tree=tree,
     )
+    above = made.main.origin.session if made.main.origin else name
+    return replace(made, parent=above) if above != name and above in known else made
 
 
 def _threads(calls: list[ForeignCall]) -> Iterator[ThreadReport]:

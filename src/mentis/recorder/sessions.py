@@ -40,7 +40,7 @@ _MOST_SESSIONS, _MOST_CALLS = 256, 32
 @dataclass(frozen=True, slots=True)
 class PastCall:
     """One that is recorded: `entry` is its index, `body` the blob of its request. `agent` is the
-    program's own name of the thread, where it has one.
+    program's own name of the thread, where it has one. `side`: it is beside a conversation.
     """
 
     entry: int
@@ -55,6 +55,7 @@ class PastCall:
     reply_id: str = ""
     agent: str = ""
     parent: int | None = None
+    side: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,7 @@ class SessionBook:
         default_factory=OrderedDict[str, "deque[PastCall]"]
     )
     _threads: dict[str, int] = field(default_factory=dict[str, int])
+    _mains: dict[str, int] = field(default_factory=dict[str, int])
     _spawns: SpawnBook = field(default_factory=SpawnBook)
     _handoffs: Handoffs = field(default_factory=Handoffs)
 
@@ -89,12 +91,15 @@ class SessionBook:
         calls.append(call)
         self._sessions.move_to_end(call.session)
         self._threads[call.session] = max(self._threads.get(call.session, 0), call.thread + 1)
+        if not call.side:
+            self._mains.setdefault(call.session, call.thread)
         for action in actions:
             self._spawns.add(call.session, call.thread, call.entry, action)
             self._handoffs.add(call.entry, action)
         while len(self._sessions) > _MOST_SESSIONS:
             gone, _ = self._sessions.popitem(last=False)
             self._threads.pop(gone, None)
+            self._mains.pop(gone, None)
 
     def place(self, call: ReadCall, digest: PromptDigest) -> CallPlace:
         by, name = self._named(call)
@@ -134,10 +139,10 @@ class SessionBook:
 
     def _branched(self, call: ReadCall, at: CallPlace) -> CallPlace:
         """A thread that begins: below the one that asked for it; where nobody can say which that
-        is, below the first of its session, or below none.
+        is, below the first conversation of its session, or below none.
         """
         origin = self._origin(call, at.session)
-        parent = 0 if self._sessions.get(at.session) else None
+        parent = self._mains.get(at.session)
         if origin is not None:
             parent = origin.thread if origin.session == at.session else None
         return CallPlace(at.session, at.by, at.thread, parent, at.before, at.agent, origin)
@@ -153,8 +158,8 @@ class SessionBook:
         inside = [one for one in self._sessions.get(session, ()) if one.agent == name]
         if inside:
             thread, above = inside[-1].thread, session
-        elif self._sessions.get(name):
-            thread, above = 0, name
+        elif name in self._mains:
+            thread, above = self._mains[name], name
         else:
             return found  # of whom nothing was recorded
         if found is not None and (found.session, found.thread) == (above, thread):

@@ -243,6 +243,7 @@ def _past(call: ReadCall, at: CallPlace, mark: PromptDigest, *, entry: Entry) ->
         reply_id=call.reply_id,
         agent=at.agent,
         parent=at.parent,
+        side=bool(call.side),
     )
 
 
@@ -271,6 +272,7 @@ def _read_past(entry: Entry) -> PastCall | None:
             reply_id=str(json_object(entry.body.get("answer")).get("id", "")),
             agent=str(call.get("agent", "")),
             parent=cast("int | None", call.get("parent")),
+            side=bool(call.get("what")),
         )
     except (KeyError, TypeError, ValueError):
         return None

@@ -29,6 +29,7 @@ _TOLD = {
 _NOT_ANTHROPIC = ("system", "developer")
 # Without spans, texts are found by their keys: what counts is how much there was to read.
 _TEXTS = ("text", "content", "instructions", "output", "error", "prompt", "description")
+_AROUND = 32  # bytes of context on each side of a difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,12 @@ def first_difference(old: bytes, new: bytes) -> int | None:
         else:
             high = middle - 1
     return low
+
+
+def context_of(rendering: Rendering, byte: int) -> str:
+    """What stands around a byte, as the provider compares it."""
+    body = strip_marks(rendering).body()
+    return body[max(0, byte - _AROUND) : byte + _AROUND].decode("utf-8", "replace")
 
 
 def is_body(payload: object, wire: str) -> bool:

@@ -69,7 +69,8 @@ class CacheLoss(Value):
 
     `byte` is the first that differs from the call before (`exact`), or where the last part begins
     that is known to differ; -1 where no byte does. `where` names what stands there. `tokens` had
-    to be read again, which cost `usd` more than finding them; None where no price is known.
+    to be read again, which cost `usd` more than finding them; None where no price is known. `fix`
+    is what would have kept them, where the record itself says so.
     """
 
     cause: LossCause
@@ -81,6 +82,7 @@ class CacheLoss(Value):
     tokens: int = 0
     usd: Decimal | None = None
     reason: str = ""
+    fix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,8 @@ class PromptPiece(Value):
     """A piece of a prompt, in the order in which it was sent: a block, a tool, a message.
 
     `tokens` are its share of what the provider reported, by our count; `cached` and `written` of
-    them were read from the cache, or written into it. `usd` is its share of the price.
+    them were read from the cache, or written into it. `usd` is its share of the price. `screening`
+    is the verdict on a result of a recorded agent's tool.
     """
 
     name: str
@@ -152,13 +155,47 @@ class PromptPiece(Value):
     cached: int = 0
     written: int = 0
     usd: Decimal | None = None
+    screening: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptPart(Value):
+    """A part of a recorded agent's prompt, with its text. `group` is the name it is summed up
+    under, together with others of its kind.
+    """
+
+    name: str
+    pointer: str
+    trust: Trust
+    text: str
+    group: str
+    screening: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedPrompt(Value):
+    """The prompt of a recorded call; `identical`: what was kept is, to the byte, what was sent."""
+
+    parts: tuple[PromptPart, ...]
+    identical: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PromptChange(Value):
+    """The first byte in which two prompts differ, `where` it is, and what stands around it."""
+
+    byte: int
+    pointer: str
+    where: str
+    was: str
+    now: str
 
 
 @dataclass(frozen=True, slots=True)
 class OmittedPiece(Value):
     """Something that the model was not told, or not as it is, and the reason."""
 
-    kind: Literal["cut", "screened", "degraded", "lost", "unresolved", "tool", "block"]
+    kind: Literal["cut", "screened", "degraded", "lost", "unresolved", "tool", "block", "unknown"]
     name: str
     reason: str
     tokens: int = 0
@@ -171,7 +208,7 @@ class TurnExplanation(Value):
     `rebuilt`: the prompt was put together again; `identical`: to the byte. Where it was not,
     `notes` say why, and the rest is what the entry itself says. `before` is the call that it is
     compared with: entry and step. `changed` is the first difference to that, whether or not the
-    cache lost by it; `loss` is what it lost.
+    cache lost by it, `context` what stood around it and what does now; `loss` is what it lost.
     """
 
     turn: TurnCost
@@ -185,6 +222,7 @@ class TurnExplanation(Value):
     omitted: tuple[OmittedPiece, ...] = ()
     before: tuple[int, int] | None = None
     changed: CacheLoss | None = None
+    context: tuple[str, str] | None = None
     loss: CacheLoss | None = None
     fix: str = ""
     notes: tuple[str, ...] = ()

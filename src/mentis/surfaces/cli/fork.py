@@ -12,6 +12,7 @@ from mentis.errors import BadInput, UsageError
 from .files import read_text
 from .options import MAX_INDEX, call_parts, home_option, home_path, persona_option, step_option
 from .output import emit, emit_json, json_option, say
+from .recorded_sessions import RECORDED
 from .replay import as_data, replay_line
 
 if TYPE_CHECKING:
@@ -59,6 +60,12 @@ def fork(
     """
     if live and script is not None:
         raise click.UsageError("a fork goes on with --live or with --script, not with both")
+    if persona is not None and persona.startswith(RECORDED):
+        raise UsageError(
+            f"{persona} is another program: its prompts are not made of blocks of ours",
+            hint=f"`mentis replay {entry} --body --persona {persona}` prints the call, to be edited"
+            " and sent by hand",
+        )
     texts = dict(_block(given) for given in blocks)
     replies = None if script is None else _script(script)
     import anyio

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from decimal import Decimal
 from typing import TYPE_CHECKING, cast
@@ -10,10 +11,11 @@ from typing import TYPE_CHECKING, cast
 from mentis.values.value import Value
 
 from .options import home_path
-from .output import emit_json, printable, say, table
+from .output import emit, emit_json, printable, say, table
 
 if TYPE_CHECKING:
     from mentis.record.foreign_calls import CallOrigin, ForeignCall
+    from mentis.record.record import Record
     from mentis.recorder.report import CallReport, SessionReport
 
 RECORDED = "recorded/"
@@ -44,7 +46,7 @@ def session_tree(found: Sequence[SessionReport]) -> list[tuple[str, CallReport]]
     lines: list[tuple[str, CallReport]] = []
 
     def tell(one: SessionReport, depth: int) -> None:
-        why = f" <- {_asker(one.tree[0].origin)}" if one.parent is not None else ""
+        why = f" <- {_asker(one.main.origin)}" if one.parent is not None else ""
         lines.append((f"{'  ' * depth}{printable(one.name)}{why}", one.sum))
         lines.extend((f"{'  ' * depth}{text}", total) for text, total in _thread_lines(one))
         for child in inner.get(one.name, ()):
@@ -57,19 +59,16 @@ def session_tree(found: Sequence[SessionReport]) -> list[tuple[str, CallReport]]
 
 
 def _thread_lines(session: SessionReport) -> Iterator[tuple[str, CallReport]]:
-    """Its threads but for the first, which is the session; side calls of one kind together."""
-    depths = {0: 0}
-    sides: dict[str, list[CallReport]] = {}
-    for one in session.tree[1:]:
-        if one.what:
-            sides.setdefault(one.what, []).append(one.sum)
-            continue
-        depths[one.number] = depths.get(one.parent, 0) + 1 if one.parent is not None else 1
-        why = f": {_asker(one.origin)}" if one.origin is not None else ""
-        yield f"{'  ' * depths[one.number]}thread {one.number}{why}", one.sum
-    for what, sums in sides.items():
-        for total in sums:
-            yield f"  {side_name(what)}", total
+    """Its threads but for the one that it is about; those beside conversations come last."""
+    depths = {session.main.number: 0}
+    rest = [one for one in session.tree if one is not session.main]
+    for one in rest:
+        if not one.what:
+            above = depths.get(one.parent, 0) if one.parent is not None else 0
+            depths[one.number] = above + 1
+            why = f": {_asker(one.origin)}" if one.origin is not None else ""
+            yield f"{'  ' * (above + 1)}thread {one.number}{why}", one.sum
+    yield from ((f"  beside it: {side_name(one.what)}", one.sum) for one in rest if one.what)
 
 
 def _asker(origin: CallOrigin | None) -> str:
@@ -137,17 +136,58 @@ def _row(call: ForeignCall) -> tuple[str, ...]:
     )
 
 
+def replay_recorded(agent: str, index: int, *, original: bool, body: bool, as_json: bool) -> int:
+    """The bytes that were kept of a call; 1 where they are not those that went by."""
+    import click
+
+    from mentis.errors import UsageError
+    from mentis.record.foreign_calls import foreign_call
+    from mentis.recorder.prompt_parts import RecordedPrompts
+    from mentis.stores.files.blobs import FileBlobs
+    from mentis.values.digest import digest
+
+    with _opened(agent) as record:
+        entry = record.entry(index)
+        call = foreign_call(entry)
+        if call is None:
+            raise UsageError(
+                f"entry {index} is a `{entry.kind}`: no call went by in it",
+                hint=f"`mentis sessions list --persona {agent}` lists what did",
+            )
+        field = "original" if original and call.repairs else "request"
+        content, same = RecordedPrompts(FileBlobs(record.home.blobs)).body(entry, field)
+    told = {"entry": index, "session": call.session, "route": call.route, "model": call.model}
+    told |= {"identical": same, "bytes": len(content), "digest": digest(content)}
+    what = "byte-identical" if same else "not the same: secrets were taken out of what was kept"
+    line = f"entry {index}, session {call.session}: {what}, {len(content)} bytes, {digest(content)}"
+    if body:
+        click.echo(content, nl=False)
+    elif as_json:
+        emit_json({**told, "repairs": list(call.repairs)})
+    else:
+        emit(line)
+    if body and not same:
+        say(line)
+    return 0 if same else 1
+
+
 def _calls(agent: str) -> list[ForeignCall]:
     """All that are in the record, also those that were moved out of its store."""
-    from mentis.home.identity import unknown_recorded
     from mentis.record.foreign_calls import foreign_calls
+
+    with _opened(agent) as record, record.snapshot() as source:
+        return list(foreign_calls(source.entries()))
+
+
+@contextmanager
+def _opened(agent: str) -> Generator[Record]:
+    from mentis.home.identity import unknown_recorded
     from mentis.record.record import open_record
 
     with open_record(home_path(), agent, readonly=True) as record:
         if not record.store.count(record.agent):
             raise unknown_recorded(agent, record.store.agents())
-        with record.snapshot() as source:
-            return list(foreign_calls(source.entries()))
+        yield record
 
 
 def plain(value: object) -> object:

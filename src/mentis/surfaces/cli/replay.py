@@ -9,6 +9,7 @@ import click
 from .explain import explanation, show_explained
 from .options import MAX_INDEX, home_option, home_path, persona_option, step_option
 from .output import emit, emit_json, json_option, say, table
+from .recorded_sessions import RECORDED, replay_recorded
 
 if TYPE_CHECKING:
     from mentis.turn.replay.replay import FirstDifference, Replay
@@ -17,25 +18,44 @@ if TYPE_CHECKING:
 @click.command(epilog="For example: mentis replay 12 --explain")
 @click.argument("entry", type=click.IntRange(0, MAX_INDEX))
 @click.option("--body", is_flag=True, help="Print the exact bytes of the body, and nothing else.")
+@click.option(
+    "--original",
+    is_flag=True,
+    help="Of a recorded call that was repaired: the body that the program itself sent.",
+)
 @click.option("--explain", is_flag=True, help="Also say which blocks were told, and why.")
 @step_option
 @persona_option
 @home_option
 @json_option
 def replay(
-    entry: int, *, body: bool, explain: bool, step: int, persona: str | None, as_json: bool
+    entry: int,
+    *,
+    body: bool,
+    original: bool,
+    explain: bool,
+    step: int,
+    persona: str | None,
+    as_json: bool,
 ) -> int:
     """Put a recorded turn together again, and say whether it is the same.
 
     Its prompt is made anew from what was kept of it. Nothing is sent: a replay is offline. The
     result is held against the digests that the entry binds, and the exit code is 1 unless every
     byte is the same. A turn in which tools were used has several steps; of one that was corrected,
-    this is the first call. To change something and go on, use `mentis fork`.
+    this is the first call. To change something and go on, use `mentis fork`. Of a recorded agent
+    (--persona recorded/NAME) the body is what was kept of the call.
     """
-    from mentis.app.agent import Agent
-
     if body and (explain or as_json):
         raise click.UsageError("--body prints nothing else: no --explain or --json with it")
+    if persona is not None and persona.startswith(RECORDED):
+        if explain or step != 1:
+            raise click.UsageError("what another program chose is not known: see `mentis why`")
+        return replay_recorded(persona, entry, original=original, body=body, as_json=as_json)
+    if original:
+        raise click.UsageError("--original is of recorded calls that were repaired")
+    from mentis.app.agent import Agent
+
     agent = Agent.open(home_path(), persona=persona)
     try:
         replayed = agent.replay(entry, step=step)

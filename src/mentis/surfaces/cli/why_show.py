@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 _HEADS = ("what it was told", "trust", "tokens", "price", "share", "cache")
 _MOST_TALK = 2  # groups of one kind that are told one by one
 _MOST_NAMES = 12
+_MOST_SAID = 10  # messages of another program that are told one by one
+_MESSAGE = re.compile(r"^/(?:messages|input|contents)/")
+_FLAGS = ("suspicious", "dropped", "unknown", "not screened")
 _NOT_GIVEN = "what they need was not given (--json says what)"
 _WORDS = {
     "cut": "cut",
@@ -37,6 +41,7 @@ _WORDS = {
     "degraded": "without",
     "lost": "not sent",
     "unresolved": "unresolved",
+    "unknown": "not known",
 }
 
 
@@ -92,7 +97,14 @@ def _table(found: TurnExplanation) -> Iterator[str]:
 def _gathered(pieces: Sequence[PromptPiece]) -> Iterator[tuple[str, list[PromptPiece]]]:
     """Many tools in a row are one line, so that all has room on one screen."""
     found: list[tuple[str, list[PromptPiece]]] = []
+    said = [piece for piece in pieces if _MESSAGE.search(piece.pointer)]
+    older = said[:-_MOST_SAID] if len(said) > _MOST_SAID + 1 and _foreign(said) else []
     for piece in pieces:
+        if piece in older:
+            name = f"{quantity(len(older), 'older message or result')}"
+            if piece is older[0]:
+                found.append((name.replace("message or result", "messages and result"), older))
+            continue
         kind = "tools" if piece.name.startswith("tool ") else piece.name
         if found and found[-1][0] == kind:
             found[-1][1].append(piece)
@@ -106,6 +118,11 @@ def _gathered(pieces: Sequence[PromptPiece]) -> Iterator[tuple[str, list[PromptP
             yield f"{quantity(len(members), 'tool')}" if tools else kind, members
 
 
+def _foreign(pieces: Sequence[PromptPiece]) -> bool:
+    """Of another program: each message is a piece. Ours are one, called the conversation."""
+    return any(piece.name.startswith("message ") for piece in pieces)
+
+
 def _row(name: str, pieces: Sequence[PromptPiece], found: TurnExplanation) -> tuple[str, ...]:
     tokens = sum(piece.tokens for piece in pieces)
     cached, written = sum(p.cached for p in pieces), sum(p.written for p in pieces)
@@ -113,7 +130,9 @@ def _row(name: str, pieces: Sequence[PromptPiece], found: TurnExplanation) -> tu
     usd = sum(paid, Decimal(0)) if paid else None
     trust = least_trusted(piece.trust for piece in pieces)
     state = _state(tokens, cached, written, reported=_reported(found))
-    return safe(name), trust.value, f"{tokens:,}", *_shares(usd, found), state
+    verdicts = {piece.screening for piece in pieces if piece.screening in _FLAGS}
+    whose = ", ".join((trust.value, *sorted(verdicts)))
+    return safe(name), whose, f"{tokens:,}", *_shares(usd, found), state
 
 
 def _reported(found: TurnExplanation) -> bool:
@@ -150,7 +169,8 @@ def _omitted(pieces: Sequence[OmittedPiece]) -> Iterator[str]:
             together.setdefault((piece.kind, reason), []).append(piece.name)
             continue
         tokens = f" ({piece.tokens:,} tokens)" if piece.tokens else ""
-        yield safe(f"{_WORDS[piece.kind]} {piece.name}{tokens}: {piece.reason}")
+        name = f" {piece.name}" if piece.name else ""
+        yield safe(f"{_WORDS[piece.kind]}{name}{tokens}: {piece.reason}")
     for (_, reason), names in together.items():
         more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
         yield safe(f"{', '.join(names[:_MOST_NAMES])}{more}: {reason}")
@@ -162,6 +182,10 @@ def _changes(found: TurnExplanation) -> Iterator[str]:
         where = f"entry {entry}" + (f", step {step}" if step > 1 else "")
         if found.changed is not None:
             yield f"compared with {where}: the first difference is {change_text(found.changed)}"
+            if found.context is not None:
+                was, now = (safe(" ".join(one.split())) for one in found.context)
+                yield f"before: ...{was}..."
+                yield f"now:    ...{now}..."
         elif found.rebuilt:
             yield f"compared with {where}: which cannot be put together again, or is the same"
         else:
@@ -203,6 +227,7 @@ def explanation_data(found: TurnExplanation) -> dict[str, object]:
                 "cached": one.cached,
                 "written": one.written,
                 "usd": usd_data(one.usd),
+                **({"screening": one.screening} if one.screening else {}),
             }
             for one in found.pieces
         ],
@@ -213,6 +238,7 @@ def explanation_data(found: TurnExplanation) -> dict[str, object]:
         ],
         "before": None if found.before is None else list(found.before),
         "changed": loss_data(found.changed),
+        "context": None if found.context is None else list(found.context),
         "loss": loss_data(found.loss),
         "fix": found.fix,
         "notes": list(found.notes),
