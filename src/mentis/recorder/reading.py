@@ -6,7 +6,6 @@ From here on there are no secrets in it: what is read was redacted before.
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from urllib.parse import parse_qsl, urlsplit
@@ -23,6 +22,7 @@ from mentis.values.json import JsonObject, json_object
 from mentis.values.reply import Reply
 
 from .call_copy import BodyCopy, CallCopy, Headers
+from .packing import unpack
 from .prompts import last_texts, system_texts
 from .wires import model_at, wire_at
 
@@ -110,7 +110,8 @@ def read_call(copy: CallCopy, secrets: Iterable[str]) -> ReadCall:
     request, payload = _body(copy.request, copy.headers, hidden, limit)
     answer, _ = _body(copy.answer, copy.answer_headers, hidden, limit)
     original = _body(copy.original, copy.headers, hidden, limit)[0] if copy.original else None
-    wire = wire_at(copy.path) if copy.method == "POST" else None
+    asks = copy.method == "POST" or copy.over == "websocket"
+    wire = wire_at(copy.path) if asks else None
     payload = with_listed_input(payload) if payload and wire == "openai-responses" else payload
     if wire is None or not is_body(payload, wire):
         wire, payload = None, None
@@ -169,11 +170,11 @@ def _body(
     copy: BodyCopy, headers: Headers, secrets: tuple[str, ...], limit: int
 ) -> tuple[ReadBody, JsonObject | None]:
     if not copy.whole:
-        return ReadBody(copy.length, left_out="longer than recorder.body_bytes"), None
+        return ReadBody(copy.length, left_out=copy.why), None
     packing = _header(headers, "content-encoding").lower()
-    plain = _unpack(copy.content(), packing, limit)
+    plain = unpack(copy.content(), packing, limit)
     if plain is None:
-        # What cannot be read cannot be redacted either.
+        # What cannot be read cannot be redacted either, and no secret may reach the disk.
         return ReadBody(copy.length, left_out=f"packed as {packing!r}, which is not read"), None
     content = redact_bytes(plain, secrets)
     read = ReadBody(copy.length, content, redacted=content != plain)
@@ -183,33 +184,6 @@ def _body(
         return read, None
     payload, blocks = split_body(text)
     return replace(read, blocks=blocks), payload
-
-
-def _unpack(content: bytes, packing: str, limit: int) -> bytes | None:
-    """None where nobody here can. A few packed bytes may hold very many plain ones."""
-    if packing in ("", "identity") or not content:
-        return content
-    if packing in ("gzip", "x-gzip", "deflate"):
-        return _inflate(content, limit)
-    import httpx2
-
-    try:
-        made = httpx2.Response(200, headers={"content-encoding": packing}, content=content)
-        plain = made.content
-    except httpx2.DecodingError:
-        return None
-    return plain if plain != content and len(plain) <= limit else None
-
-
-def _inflate(content: bytes, limit: int) -> bytes | None:
-    for bits in (32 + zlib.MAX_WBITS, -zlib.MAX_WBITS):  # with a head of its own, or bare
-        unpacker = zlib.decompressobj(bits)
-        try:
-            plain = unpacker.decompress(content, limit + 1)
-        except zlib.error:
-            continue
-        return plain if len(plain) <= limit else None
-    return None
 
 
 def _own_secrets(copy: CallCopy) -> Iterator[str]:
