@@ -81,9 +81,9 @@ def aim_at(url: str, reach: Reach) -> WebAddress:
         raise _refused(host, "the host is no name that can be looked up")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     aim = WebAddress(parts.scheme, host, parts.port or _PORTS[parts.scheme], target)
-    if not _listed(aim, (*reach.hosts, *reach.private)):
+    if not is_listed(aim, (*reach.hosts, *reach.private)):
         raise _refused(aim.authority, "it is not among the hosts that may be reached")
-    if aim.scheme == "http" and not _listed(aim, reach.private):
+    if aim.scheme == "http" and not is_listed(aim, reach.private):
         raise _refused(aim.authority, "it would be reached without encryption")
     return aim
 
@@ -94,7 +94,7 @@ async def addresses_of(aim: WebAddress, reach: Reach) -> tuple[str, ...]:
 
     found = await getaddrinfo(aim.host, aim.port, type=SOCK_STREAM)
     addresses = dict.fromkeys(ip_address(place[0].partition("%")[0]) for *_, place in found)
-    private = _listed(aim, reach.private)
+    private = is_listed(aim, reach.private)
     for address in addresses:
         if not may_reach(address, private=private, plain=aim.scheme == "http"):
             raise _refused(aim.authority, f"{address} is not an address that may be reached")
@@ -126,7 +126,7 @@ def _split(url: str) -> SplitResult:
     return parts
 
 
-def _listed(aim: WebAddress, entries: Iterable[str]) -> bool:
+def is_listed(aim: WebAddress, entries: Iterable[str]) -> bool:
     """By host alone only on the usual port."""
     return any(_fits(aim, entry.casefold()) for entry in entries)
 

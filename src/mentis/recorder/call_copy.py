@@ -19,9 +19,10 @@ CallEnd: TypeAlias = Literal["answered", "left", "unreachable", "broken"]
 
 @dataclass(slots=True)
 class BodyCopy:
-    """Bytes as they come. One that is longer than `limit` is only counted."""
+    """Bytes as they come. One that is longer than `limit` is only counted, and `why` says so."""
 
     limit: int
+    why: str = "longer than recorder.body_bytes"
     pieces: list[bytes] = field(default_factory=list[bytes])
     length: int = 0
 
@@ -64,6 +65,7 @@ class CallCopy:
     reason: str = ""
     original: BodyCopy | None = None
     repairs: tuple[Repair, ...] = ()
+    over: Literal["http", "websocket"] = "http"
 
     @property
     def size(self) -> int:

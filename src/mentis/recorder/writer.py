@@ -181,6 +181,8 @@ def _head(call: ReadCall, at: CallPlace) -> JsonObject:
         told["what"] = call.side
     if at.agent:
         told["agent"] = at.agent
+    if copy.over != "http":
+        told["over"] = copy.over
     if at.parent is not None:
         told["parent"] = at.parent
     if at.origin is not None:

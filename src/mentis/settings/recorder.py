@@ -40,10 +40,17 @@ class RecorderSettings(SettingsSection):
         int,
         Field(
             ge=1024,
-            description="Longest body that is kept; of a longer one only its length is. What is"
-            " passed on has no limit.",
+            description="Longest body that is kept; of a longer one only its length is, and it is"
+            " passed on all the same.",
         ),
     ] = 64_000_000
+    request_bytes: Annotated[
+        int, Field(ge=1024, description="Longest body of a request that is passed on.")
+    ] = 1_000_000_000
+    body_seconds: Annotated[
+        float,
+        Field(gt=0, le=86_400, description="How long the body of a request may take to arrive."),
+    ] = 600.0
     queue_calls: Annotated[
         int, Field(ge=1, description="Most calls that wait to be recorded; more are a gap.")
     ] = 1_000
@@ -53,6 +60,30 @@ class RecorderSettings(SettingsSection):
     header_bytes: Annotated[
         int, Field(ge=1024, description="Longest head of a request that is taken.")
     ] = 262_144
+    header_seconds: Annotated[
+        float, Field(gt=0, le=3600, description="How long the head of a request may take.")
+    ] = 60.0
+    at_once: Annotated[
+        int, Field(ge=1, description="Most requests and tunnels that are open at the same time.")
+    ] = 1024
+    failures_per_minute: Annotated[
+        int,
+        Field(ge=1, description="Wrong secrets from one address in a minute; then it has to wait."),
+    ] = 20
+    tunnels: Annotated[
+        Literal["public", "none"],
+        Field(
+            description="With --forward, whether hosts that are no targets are passed through,"
+            " unread and unrecorded, where they are on the public network (`public`), or refused."
+        ),
+    ] = "public"
+    tunnel_hosts: Annotated[
+        tuple[str, ...],
+        Field(
+            description="Hosts that are passed through although they are in the local network, or"
+            " on another port than 443 and 80: `host`, `host:port`, `.domain`."
+        ),
+    ] = ()
     drain_seconds: Annotated[
         float, Field(ge=0, description="How long calls may go on once it is told to stop.")
     ] = 10.0

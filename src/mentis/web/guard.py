@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from typing import Any, TypeAlias, cast
@@ -74,8 +74,32 @@ class GuardParts:
     monotonic: Callable[[], float] = time.monotonic
 
 
+@dataclass(frozen=True, slots=True)
+class BodyLimits:
+    """How much and for how long a body may come, and the settings that say so."""
+
+    most_bytes: int
+    seconds: float
+    bytes_setting: str = "web.body_bytes"
+    seconds_setting: str = "web.body_seconds"
+
+    def too_large(self) -> RequestRefused:
+        return RequestRefused(
+            f"the body has more than {self.most_bytes} bytes",
+            hint=f"send less, or raise {self.bytes_setting}",
+            status=413,
+        )
+
+    def too_slow(self) -> RequestRefused:
+        return RequestRefused(
+            f"the body did not arrive in {self.seconds:g} seconds",
+            hint=f"send it faster, or raise {self.seconds_setting}",
+            status=408,
+        )
+
+
 @dataclass(slots=True)
-class _Exchange:
+class GuardedRequest:
     """One request and how far its answer has come."""
 
     request_id: str
@@ -95,16 +119,17 @@ class WebGuard:
         self._tokens = RequestRate(chosen.requests_per_minute, chosen.burst, parts.monotonic)
         failures = chosen.failures_per_minute
         self._failures = RequestRate(failures, failures, parts.monotonic)
+        self._limits = BodyLimits(chosen.body_bytes, chosen.body_seconds)
         self._here = 0
 
     async def __call__(self, scope: ScopeDict, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = _headers(scope)
+        headers = request_headers(scope)
         given = headers.get("x-request-id", "")
         fresh = given if _REQUEST_ID.fullmatch(given) else f"req_{secrets.token_hex(12)}"
-        exchange = _Exchange(fresh, self._parts.monotonic())
+        exchange = GuardedRequest(fresh, self._parts.monotonic())
         scope.setdefault("state", {}).update(request_id=fresh, token=None)
         self._here += 1
         try:
@@ -117,7 +142,7 @@ class WebGuard:
         self,
         scope: ScopeDict,
         headers: Mapping[str, str],
-        exchange: _Exchange,
+        exchange: GuardedRequest,
         receive: Receive,
         send: Send,
     ) -> None:
@@ -125,11 +150,11 @@ class WebGuard:
         try:
             self._check_head(scope, headers)
             exchange.token = scope["state"]["token"] = self._authenticate(scope, headers)
-            reading = self._reader(exchange, receive)
+            reading = read_within(exchange, receive, self._limits)
             with anyio.fail_after(self._parts.settings.answer_seconds):
                 await self._app(scope, reading, telling)
         except Exception as error:  # noqa: BLE001  # the boundary of the surface: it is told and recorded
-            await self._refuse(scope, exchange, telling, _only(error))
+            await self._refuse(scope, exchange, telling, only_error(error))
 
     # Whether it may come
 
@@ -142,8 +167,8 @@ class WebGuard:
                 status=503,
                 retry_after=1,
             )
-        _check_host(scope, headers, chosen)
-        _check_origin(headers, chosen)
+        check_host(scope, headers, (*chosen.hosts, bound_name(chosen.host)))
+        check_origin(headers, chosen.origins)
         size = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
         if size > chosen.header_bytes:
             raise RequestRefused(
@@ -151,9 +176,7 @@ class WebGuard:
                 hint="raise web.header_bytes",
                 status=431,
             )
-        length = headers.get("content-length", "")
-        if length.isdigit() and int(length) > chosen.body_bytes:
-            raise _too_large(chosen)
+        check_length(headers, self._limits)
 
     def _authenticate(self, scope: ScopeDict, headers: Mapping[str, str]) -> AccessToken | None:
         """Whose request it is; None where no token came. A wrong one is an error everywhere."""
@@ -162,7 +185,7 @@ class WebGuard:
             return None
         token = self._parts.find_token(secret)  # a look at one file takes less than another thread
         if token is None:
-            if wait := self._failures.take(_client(scope)):
+            if wait := self._failures.take(client_of(scope)):
                 raise RequestRefused(
                     "too many wrong tokens came from this address",
                     hint="wait, and check the token: mentis tokens list",
@@ -185,34 +208,8 @@ class WebGuard:
 
     # While it is read and answered
 
-    def _reader(self, exchange: _Exchange, receive: Receive) -> Receive:
-        """The body inside its limits of size and time; afterwards whether the client is there."""
-        chosen, whole = self._parts.settings, False
-        until = anyio.current_time() + chosen.body_seconds
-
-        async def read() -> Message:
-            nonlocal whole
-            if whole:
-                return await receive()
-            try:
-                with anyio.fail_after(max(0.0, until - anyio.current_time())):
-                    message = await receive()
-            except TimeoutError as error:
-                raise RequestRefused(
-                    f"the body did not arrive in {chosen.body_seconds:g} seconds",
-                    hint="send it faster, or raise web.body_seconds",
-                    status=408,
-                ) from error
-            exchange.received += len(message.get("body", b""))
-            if exchange.received > chosen.body_bytes:
-                raise _too_large(chosen)
-            whole = message["type"] == "http.disconnect" or not message.get("more_body")
-            return message
-
-        return read
-
     async def _refuse(
-        self, scope: ScopeDict, exchange: _Exchange, send: Send, error: BaseException
+        self, scope: ScopeDict, exchange: GuardedRequest, send: Send, error: BaseException
     ) -> None:
         problem = problem_of(_as_told(error, self._parts.settings))
         problem = replace(problem, request_id=exchange.request_id)
@@ -236,43 +233,13 @@ class WebGuard:
 
     # Afterwards
 
-    def _note(self, scope: ScopeDict, exchange: _Exchange) -> None:
-        parts, seconds = self._parts, self._parts.monotonic() - exchange.began
+    def _note(self, scope: ScopeDict, exchange: GuardedRequest) -> None:
+        parts = self._parts
+        seconds = parts.monotonic() - exchange.began
         door = str(scope["state"].get("door", "other"))
-        parts.metrics.count(
-            "mentis_http_requests_total",
-            "Requests, by how they ended.",
-            method=scope["method"] if scope["method"] in _METHODS else "other",
-            path=door,
-            status=str(exchange.status or 499),
-        )
-        parts.metrics.seconds(
-            "mentis_http_request_seconds",
-            "How long requests took, streams to their end.",
-            seconds,
-            path=door,
-        )
-        parts.metrics.gauge(
-            "mentis_http_requests_here", "Requests that are being answered.", self._here
-        )
+        count_request(parts.metrics, scope, exchange, seconds=seconds, door=door, here=self._here)
         if parts.on_access is not None:
-            token = exchange.token
-            parts.on_access(
-                AccessRecord(
-                    time.time(),
-                    exchange.request_id,
-                    str(scope["method"]),
-                    str(scope["path"]),
-                    exchange.status or 499,
-                    round(seconds, 6),
-                    exchange.received,
-                    exchange.sent,
-                    _client(scope),
-                    token.name if token else "",
-                    token.person.id if token else "",
-                    exchange.code,
-                )
-            )
+            parts.on_access(access_record(scope, exchange, seconds))
 
 
 def form_for(forms: Mapping[str, ProblemForm], path: str) -> ProblemForm:
@@ -281,25 +248,99 @@ def form_for(forms: Mapping[str, ProblemForm], path: str) -> ProblemForm:
     return forms[max(fitting, key=len)] if fitting else problem_json
 
 
-def _headers(scope: ScopeDict) -> dict[str, str]:
+def read_within(exchange: GuardedRequest, receive: Receive, limits: BodyLimits) -> Receive:
+    """The body inside its limits of size and time; afterwards whether the client is there."""
+    until, whole = anyio.current_time() + limits.seconds, False
+
+    async def read() -> Message:
+        nonlocal whole
+        if whole:
+            return await receive()
+        try:
+            with anyio.fail_after(max(0.0, until - anyio.current_time())):
+                message = await receive()
+        except TimeoutError as error:
+            raise limits.too_slow() from error
+        exchange.received += len(message.get("body", b""))
+        if exchange.received > limits.most_bytes:
+            raise limits.too_large()
+        whole = message["type"] == "http.disconnect" or not message.get("more_body")
+        return message
+
+    return read
+
+
+def count_request(
+    metrics: Metrics,
+    scope: ScopeDict,
+    exchange: GuardedRequest,
+    *,
+    seconds: float,
+    door: str,
+    here: int,
+) -> None:
+    """The figures of one request that has ended; `here` are being answered still."""
+    metrics.count(
+        "mentis_http_requests_total",
+        "Requests, by how they ended.",
+        method=scope["method"] if scope["method"] in _METHODS else "other",
+        path=door,
+        status=str(exchange.status or 499),
+    )
+    metrics.seconds(
+        "mentis_http_request_seconds",
+        "How long requests took, streams to their end.",
+        seconds,
+        path=door,
+    )
+    metrics.gauge("mentis_http_requests_here", "Requests that are being answered.", here)
+
+
+def access_record(scope: ScopeDict, exchange: GuardedRequest, seconds: float) -> AccessRecord:
+    token = exchange.token
+    return AccessRecord(
+        time.time(),
+        exchange.request_id,
+        str(scope["method"]),
+        str(scope["path"]),
+        exchange.status or 499,
+        round(seconds, 6),
+        exchange.received,
+        exchange.sent,
+        client_of(scope),
+        token.name if token else "",
+        token.person.id if token else "",
+        exchange.code,
+    )
+
+
+def request_headers(scope: ScopeDict) -> dict[str, str]:
     return {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
 
 
-def _check_host(scope: ScopeDict, headers: Mapping[str, str], chosen: WebSettings) -> None:
-    """A page of another name that leads here by its own DNS finds nothing."""
+def check_host(
+    scope: ScopeDict,
+    headers: Mapping[str, str],
+    hosts: Collection[str],
+    *,
+    setting: str = "web.hosts",
+) -> None:
+    """A page of another name that leads here by its own DNS finds nothing. `hosts` are names of
+    this server beside those of the machine.
+    """
     named = [value for name, value in scope["headers"] if name == b"host"]
     host = headers.get("host", "").lower()
     name = host.rpartition(":")[0] if re.search(r":\d+$", host) else host
-    allowed = {*_LOCAL, *map(str.lower, chosen.hosts), _bound_name(chosen.host)}
-    if len(named) != 1 or name not in allowed:
+    if len(named) != 1 or name not in {*_LOCAL, *map(str.lower, hosts)}:
         raise RequestRefused(
             f"requests to {host or 'no host'!r} are not answered here",
-            hint="add the name to web.hosts if it is this server's",
+            hint=f"add the name to {setting} if it is this server's",
             status=421,
         )
 
 
-def _bound_name(host: str) -> str:
+def bound_name(host: str) -> str:
+    """What a server that listens there is called in requests."""
     if host in _ANYWHERE:
         return "localhost"
     try:
@@ -308,10 +349,17 @@ def _bound_name(host: str) -> str:
         return host.lower()
 
 
-def _check_origin(headers: Mapping[str, str], chosen: WebSettings) -> None:
+def check_length(headers: Mapping[str, str], limits: BodyLimits) -> None:
+    """A body that says itself that it is too large is not waited for."""
+    length = headers.get("content-length", "")
+    if length.isdigit() and int(length) > limits.most_bytes:
+        raise limits.too_large()
+
+
+def check_origin(headers: Mapping[str, str], origins: Collection[str]) -> None:
     """A browser says which page calls; programs say nothing."""
     origin = headers.get("origin")
-    if origin is None or origin in chosen.origins:
+    if origin is None or origin in origins:
         return
     if _host_of(origin) == headers.get("host", "").lower() != "":
         return
@@ -337,17 +385,9 @@ def _secret(headers: Mapping[str, str]) -> str:
     return headers.get("x-api-key", "").strip()
 
 
-def _client(scope: ScopeDict) -> str:
+def client_of(scope: ScopeDict) -> str:
     client = scope.get("client")
     return str(client[0]) if client else ""
-
-
-def _too_large(chosen: WebSettings) -> RequestRefused:
-    return RequestRefused(
-        f"the body has more than {chosen.body_bytes} bytes",
-        hint="send less, or raise web.body_bytes",
-        status=413,
-    )
 
 
 def _as_told(error: BaseException, chosen: WebSettings) -> BaseException:
@@ -360,15 +400,15 @@ def _as_told(error: BaseException, chosen: WebSettings) -> BaseException:
     )
 
 
-def _only(error: BaseException) -> BaseException:
+def only_error(error: BaseException) -> BaseException:
     """What a task group wrapped, where it is one error."""
     if not isinstance(error, BaseExceptionGroup):
         return error
     group = cast("BaseExceptionGroup[BaseException]", error)
-    return _only(group.exceptions[0]) if len(group.exceptions) == 1 else group
+    return only_error(group.exceptions[0]) if len(group.exceptions) == 1 else group
 
 
-def _sender(exchange: _Exchange, send: Send) -> Send:
+def _sender(exchange: GuardedRequest, send: Send) -> Send:
     async def tell(message: Message) -> None:
         if message["type"] == "http.response.start":
             exchange.status = message["status"]

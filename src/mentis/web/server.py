@@ -57,7 +57,7 @@ class WebServer:
         self._server = QuietServer(
             uvicorn.Config(
                 app,
-                http=_bounded(settings),
+                http=_web_protocol(settings),
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -124,16 +124,16 @@ async def run_until_told(server: WebServer, say: Callable[[str], None]) -> None:
         tasks.cancel_scope.cancel()
 
 
-class _BoundedProtocol(HttpToolsProtocol):
-    """A connection whose next request does not begin in time is closed, and so is one whose head
-    does not end: the parser itself would go on collecting.
+class PatientProtocol(asyncio.Protocol):
+    """Mixed into one that reads HTTP: a connection whose next request does not begin in time is
+    closed.
     """
 
     seconds: ClassVar[float]
-    most_bytes: ClassVar[int]
+    loop: asyncio.AbstractEventLoop
+    transport: asyncio.Transport
+    cycle: Any  # of the request that is being answered; None before the first
     _patience: asyncio.TimerHandle | None = None
-    _in_head = False
-    _head = 0
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401  # as the library has it
         super().connection_made(transport)
@@ -143,30 +143,20 @@ class _BoundedProtocol(HttpToolsProtocol):
         if self._patience is None and self._is_idle:
             self._patience = self.loop.call_later(self.seconds, self._lose_patience)
         super().data_received(data)
-        self._head = self._head + len(data) if self._in_head else 0
-        if self._head > self.most_bytes and not self.transport.is_closing():
-            self.send_400_response("The head of the request is too long.")
         if not self._is_idle:
-            self._be_patient()
-
-    def on_message_begin(self) -> None:
-        self._in_head = True
-        super().on_message_begin()
-
-    def on_headers_complete(self) -> None:
-        self._in_head = False
-        super().on_headers_complete()
+            self.stay_patient()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._be_patient()
+        self.stay_patient()
         super().connection_lost(exc)
 
     @property
     def _is_idle(self) -> bool:
         """No request is being answered."""
-        return self.cycle is None or self.cycle.response_complete  # pyright: ignore[reportUnnecessaryComparison]  # None before the first
+        return self.cycle is None or self.cycle.response_complete
 
-    def _be_patient(self) -> None:
+    def stay_patient(self) -> None:
+        """Wait for as long as it takes."""
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
@@ -177,6 +167,28 @@ class _BoundedProtocol(HttpToolsProtocol):
             self.transport.close()
 
 
-def _bounded(settings: WebSettings) -> type[asyncio.Protocol]:
+class _WebProtocol(PatientProtocol, HttpToolsProtocol):
+    """A head that does not end is refused: the parser itself would go on collecting."""
+
+    most_bytes: ClassVar[int]
+    _in_head = False
+    _head = 0
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._head = self._head + len(data) if self._in_head else 0
+        if self._head > self.most_bytes and not self.transport.is_closing():
+            self.send_400_response("The head of the request is too long.")
+
+    def on_message_begin(self) -> None:
+        self._in_head = True
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        super().on_headers_complete()
+
+
+def _web_protocol(settings: WebSettings) -> type[asyncio.Protocol]:
     limits = {"seconds": settings.header_seconds, "most_bytes": settings.header_bytes}
-    return type("BoundedProtocol", (_BoundedProtocol,), limits)
+    return type("WebProtocol", (_WebProtocol,), limits)

@@ -7,19 +7,23 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import BinaryIO, NoReturn
 
 import anyio
 import pytest
 
 from mentis.home.system import SystemClock
-from mentis.recorder.call_copy import CallTap, ListedCalls
+from mentis.recorder.authority import LocalAuthority
+from mentis.recorder.call_copy import CallCopy, CallTap, ListedCalls
 from mentis.recorder.repair import Repairer
 from mentis.recorder.targets import CallTarget, make_target
 from mentis.settings.recorder import RecorderSettings
 from mentis.surfaces.proxy.application import make_app
+from mentis.surfaces.proxy.forward import Forward
+from mentis.surfaces.proxy.guard import ProxyAccess, ProxyParts
 from mentis.surfaces.proxy.relay import Relay
 from mentis.surfaces.proxy.server import ProxyServer
+from mentis.web.guard import AccessRecord
 
 JSON = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s"
 PATIENCE = 20.0
@@ -75,10 +79,10 @@ class Upstream:
             while text := _line(stream):
                 name, _, value = text.partition(": ")
                 headers.append((name.lower(), value))
-            body = _body(stream, dict(headers))
-            request = Received(line, headers, body, connection)
-            self.received.append(request)
             with suppress(BrokenPipeError, ConnectionResetError):
+                body = _body(stream, dict(headers))
+                request = Received(line, headers, body, connection)
+                self.received.append(request)
                 self.answer(request, stream)
 
 
@@ -97,7 +101,7 @@ def _body(stream: BinaryIO, headers: dict[str, str]) -> bytes:
         return _exactly(stream, int(headers["content-length"]))
     body = b""
     while headers.get("transfer-encoding") == "chunked":
-        size = int(_line(stream), 16)
+        size = int(_line(stream) or _broken_off(), 16)
         body += _exactly(stream, size)
         _line(stream)
         if not size:
@@ -108,8 +112,12 @@ def _body(stream: BinaryIO, headers: dict[str, str]) -> bytes:
 def _exactly(stream: BinaryIO, count: int) -> bytes:
     data = b""
     while len(data) < count:
-        data += stream.read(count - len(data))
+        data += stream.read(count - len(data)) or _broken_off()
     return data
+
+
+def _broken_off() -> NoReturn:
+    raise ConnectionResetError("the request broke off")
 
 
 @contextmanager
@@ -124,30 +132,43 @@ def upstream_server() -> Generator[Upstream]:
         thread.join()
 
 
+def no_tell(text: str) -> None:
+    raise AssertionError(text)
+
+
+@dataclass
+class ProxyChoice:
+    """What a test chooses of the proxy."""
+
+    body_bytes: int = 10_000_000
+    settings: RecorderSettings = field(default_factory=lambda: RecorderSettings(drain_seconds=5))
+    access: ProxyAccess = field(default_factory=ProxyAccess)
+    authority: LocalAuthority | None = None
+    repairer: Repairer | None = None
+    tell: Callable[[str], None] = no_tell
+    on_access: Callable[[AccessRecord], None] | None = None
+
+
 @contextmanager
 def running_proxy(
-    targets: dict[str, CallTarget],
-    tap: CallTap,
-    *,
-    body_bytes: int = 10_000_000,
-    repairer: Repairer | None = None,
-    tell: Callable[[str], None] | None = None,
+    targets: dict[str, CallTarget], tap: CallTap, choice: ProxyChoice | None = None
 ) -> Generator[str]:
     """Its address. It has drained when the block ends."""
-    settings = RecorderSettings(drain_seconds=5)
-
-    def fail(text: str) -> None:
-        raise AssertionError(text)
-
+    chosen = choice or ProxyChoice()
+    settings = chosen.settings
     relay = Relay(
         targets,
         tap,
         clock=SystemClock(),
-        body_bytes=body_bytes,
-        tell=tell or fail,
-        repairer=repairer,
+        body_bytes=chosen.body_bytes,
+        tell=chosen.tell,
+        repairer=chosen.repairer,
     )
-    server = ProxyServer(make_app(relay), settings)
+    forward = None
+    if chosen.authority is not None:
+        forward = Forward(relay, chosen.authority, targets, settings=settings, tell=chosen.tell)
+    parts = ProxyParts(settings, chosen.access, on_access=chosen.on_access)
+    server = ProxyServer(make_app(relay, parts, forward), settings)
     base = server.bind("127.0.0.1", 0)
 
     async def serve() -> None:
@@ -182,3 +203,11 @@ def proxied() -> Generator[Proxied]:
         targets = {"stub": make_target("stub", upstream.url)}
         base = stack.enter_context(running_proxy(targets, calls))
         yield Proxied(f"{base}/stub", base, upstream, calls)
+
+
+def wait_for_calls(calls: ListedCalls, count: int) -> list[CallCopy]:
+    """The proxy hands a call over after the last byte: that may be a moment later."""
+    over = threading.Event()
+    while len(calls.calls) < count and not over.wait(0.01):
+        pass
+    return calls.calls

@@ -16,7 +16,7 @@ from mentis.recorder.repair import Repairer
 from mentis.recorder.targets import make_target
 from mentis.settings.recorder import REPAIR_RULES, RepairRule
 
-from .conftest import JSON, Received, running_proxy, upstream_server
+from .conftest import ProxyChoice, JSON, Received, running_proxy, upstream_server
 
 LINE = "x-anthropic-billing-header: cc_version=2.1.0.abc; cc_entrypoint=cli; cch={};\n"
 SYSTEM = "You are a helpful assistant. " + "Answer in one short sentence. " * 40
@@ -42,7 +42,7 @@ def test_a_repaired_call_arrives_whole_and_its_copy_has_both_bodies() -> None:
     calls = ListedCalls()
     with upstream_server() as upstream:
         targets = {"stub": make_target("stub", upstream.url)}
-        with running_proxy(targets, calls, repairer=Repairer(REPAIR_RULES)) as base:
+        with running_proxy(targets, calls, ProxyChoice(repairer=Repairer(REPAIR_RULES))) as base:
             first, second = call_twice(f"{base}/stub")
     arrived = [one.body for one in upstream.received]
     assert arrived == [first, second.replace(b"b1b1b1", b"aaaaa")]
@@ -60,7 +60,9 @@ def test_a_repair_that_breaks_sends_what_the_program_said() -> None:
     calls, heard = ListedCalls(), list[str]()
     with upstream_server() as upstream:
         targets = {"stub": make_target("stub", upstream.url)}
-        proxy = running_proxy(targets, calls, repairer=Broken(()), tell=heard.append)
+        proxy = running_proxy(
+            targets, calls, ProxyChoice(repairer=Broken(()), tell=heard.append)
+        )
         with proxy as base:
             sent = call_twice(f"{base}/stub")
     assert [one.body for one in upstream.received] == sent
@@ -96,7 +98,7 @@ def test_a_real_model_reads_fewer_tokens_of_a_repaired_prompt(
             upstream.answer = answer
             targets = {"stub": make_target("stub", upstream.url)}
             repairer = Repairer(rules) if rules else None
-            with running_proxy(targets, ListedCalls(), repairer=repairer) as base:
+            with running_proxy(targets, ListedCalls(), ProxyChoice(repairer=repairer)) as base:
                 call_twice(f"{base}/stub", f"What is a bicycle, {rules}?")
     finally:
         release_engines(rules)

@@ -18,6 +18,8 @@ from mentis.values.words import quantity
 
 from .options import home_option, home_path
 from .output import emit_json, json_option, printable, say
+from .record_ca import RecordGroup, ca
+from .record_entrance import Entrance, log_request, open_entrance
 from .recorded_sessions import cost_words, dollars, plain, session_tree, side_name
 
 if TYPE_CHECKING:
@@ -32,7 +34,11 @@ _MOST_LINES = 20  # of the tree, at the end
 _NOT_FOUND, _NOT_RUNNABLE, _SIGNALLED = 127, 126, 128
 
 
-@click.command(
+@click.group(
+    cls=RecordGroup,
+    commands={"ca": ca},
+    invoke_without_command=True,
+    subcommand_metavar="",
     context_settings={"allow_interspersed_args": False},
     epilog="For example: mentis record -- claude -p 'What is in this folder?'",
 )
@@ -52,14 +58,29 @@ _NOT_FOUND, _NOT_RUNNABLE, _SIGNALLED = 127, 126, 128
     metavar="[RULE,...]",
     help="Change what wastes the cache before it is sent; by default recorder.repair: nothing.",
 )
+@click.option(
+    "--forward",
+    is_flag=True,
+    help="Be an HTTP proxy, with a certificate authority of this machine, for programs that pin"
+    " their address.",
+)
+@click.option(
+    "--token",
+    is_flag=True,
+    help="Ask for a secret, which is printed with the addresses; with a COMMAND it always does.",
+)
+@click.option("--log/--no-log", default=False, help="Write a line for each request to stderr.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @home_option
 @json_option
-def record(
+def record(  # one parameter an option
     *,
     name: str | None,
     port: int | None,
     repair: str | None,
+    forward: bool,
+    token: bool,
+    log: bool,
     command: tuple[str, ...],
     as_json: bool,
 ) -> int:
@@ -69,6 +90,9 @@ def record(
     code is passed on. Without one, the addresses to be used are printed, and Ctrl-C ends it. Calls
     are passed on byte for byte, and never wait for the record. At the end: calls, tokens, money,
     what the cache lost and what to change. See docs/guides/record-an-agent-you-already-have.md.
+
+    With --forward the program is led here by HTTPS_PROXY instead of a base URL. Only what it asks
+    of targets is read and recorded; other hosts are passed through.
     """
     from mentis.recorder.programs import program_name
     from mentis.recorder.recording import open_recording
@@ -82,8 +106,17 @@ def record(
     with opened as recording:
         limits = recording.settings
         taken = port if port is not None else 0 if command else limits.port
-        with start.running_proxy(recording, port=taken, tell=say) as base:
-            code = _run(command, base, recording) if command else _stand_by(base, recording)
+        entrance = open_entrance(recording, command, forward=forward, token=token)
+        options = start.ProxyOptions(
+            taken,
+            entrance.secret,
+            entrance.authority,
+            tell=say,
+            on_access=log_request if log else None,
+        )
+        with start.running_proxy(recording, options) as base:
+            entrance.base = base
+            code = _run(command, entrance, recording) if command else _stand_by(entrance, recording)
     report = report_calls(recording.calls)
     if as_json:
         emit_json(_as_json(recording.agent, report, sum(recording.missing)))
@@ -107,10 +140,8 @@ def _rules(text: str) -> tuple[RepairRule, ...]:
     return tuple(rule for rule in REPAIR_RULES if rule in chosen)
 
 
-def _run(command: Sequence[str], base: str, recording: Recording) -> int:
-    from mentis.recorder.programs import prepare_program
-
-    start = prepare_program(command, base, recording.targets, environ=os.environ)
+def _run(command: Sequence[str], entrance: Entrance, recording: Recording) -> int:
+    start = entrance.start(command, recording)
     recording.targets.update(start.targets)
     for note in start.notes:
         say(f"note: {note}")
@@ -148,15 +179,9 @@ def _signals_for(child: subprocess.Popen[bytes]) -> Generator[None]:
             signal.signal(number, handler)
 
 
-def _stand_by(base: str, recording: Recording) -> int:
+def _stand_by(entrance: Entrance, recording: Recording) -> int:
     """Until Ctrl-C or SIGTERM."""
-    from mentis.recorder.programs import prepare_program
-
-    usual = prepare_program((), base, recording.targets, environ={})
-    say(f"recording as {recording.agent}; give your program one of these, Ctrl-C ends it:")
-    for name, address in usual.environ.items():
-        say(f"  {name}={address}")
-    say(f"  others: {base}/TARGET/..., with TARGET one of {', '.join(sorted(recording.targets))}")
+    entrance.announce(recording)
     done = Event()
 
     def stop(_number: int, _frame: FrameType | None) -> None:

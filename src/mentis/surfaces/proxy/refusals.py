@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from http import HTTPStatus
 
-from starlette.types import Send
+from mentis.errors import MentisError, RouteError
+from mentis.web.guard import Send
+from mentis.web.problems import PROBLEM_TYPE, problem_of
 
-from mentis.errors import MentisError
+_FORBIDDEN, _NO_PROXY_KEY = 403, 407
 
 
-async def refuse(send: Send, status: int, error: MentisError) -> None:
+async def refuse(send: Send, error: MentisError, status: int | None = None) -> None:
     """`error.message` is there as well, where programs look for the words of a provider."""
+    problem = problem_of(error)
+    status = status or (_FORBIDDEN if isinstance(error, RouteError) else problem.status)
     told = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
@@ -23,8 +27,14 @@ async def refuse(send: Send, status: int, error: MentisError) -> None:
     }
     body = json.dumps(told).encode()
     headers = [
-        (b"content-type", b"application/problem+json"),
+        (b"content-type", PROBLEM_TYPE.encode()),
         (b"content-length", b"%d" % len(body)),
     ]
+    if problem.retry_after:
+        headers.append((b"retry-after", b"%d" % problem.retry_after))
+    if status == _NO_PROXY_KEY:
+        headers.append((b"proxy-authenticate", b'Basic realm="mentis record"'))
+    if status in (408, 413):
+        headers.append((b"connection", b"close"))  # the rest of the body is not read
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

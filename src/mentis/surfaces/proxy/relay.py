@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 import anyio.to_thread
-from starlette.types import Message, Receive, Scope, Send
 
-from mentis.errors import RouteError
+from mentis.errors import MentisError, RequestRefused, RouteError
 from mentis.net.client import open_client
 from mentis.net.targets import check_target, host_of, is_loopback
 from mentis.ports.clock import Clock
 from mentis.recorder.call_copy import BodyCopy, CallCopy, CallEnd, CallTap, Headers
 from mentis.recorder.repair import Repairer
+from mentis.recorder.socket_copy import SocketCopy
 from mentis.recorder.targets import CallTarget, find_target
 from mentis.recorder.wires import error_body
+from mentis.web.guard import Message, Receive, ScopeDict, Send
 
-from .refusals import refuse
+from .lines import ProgramLine, SwitchedLine, join_lines
 
 if TYPE_CHECKING:
     import httpx2
@@ -45,7 +46,7 @@ _HOP = frozenset(
 # The name of the host is the target's; that the body is wanted was said to the program already.
 _OURS = frozenset({b"host", b"expect"})
 _KEYS = frozenset({b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key", b"cookie"})
-_BAD_GATEWAY, _UPGRADE_REQUIRED = 502, 426
+_BAD_GATEWAY, _SWITCHED = 502, 101
 Tell: TypeAlias = Callable[[str], None]
 
 
@@ -60,6 +61,7 @@ class _Inbox:
     receive: Receive
     copy: BodyCopy
     over: anyio.Event = field(default_factory=anyio.Event)
+    switched: bool = False
 
     async def body(self) -> AsyncIterator[bytes]:
         more = True
@@ -95,8 +97,33 @@ class _Outbox:
         await self.send(message)
 
 
+@dataclass(slots=True)
+class _Exchange:
+    """One call and both of its ends. `line` is that of a program which asks for a WebSocket."""
+
+    call: CallCopy
+    aim: CallAim
+    inbox: _Inbox
+    out: _Outbox
+    line: ProgramLine | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallAim:
+    """Where a call goes: `path` is as it was sent. `address` is called instead of the origin, where
+    the host was looked up already; what is not `recorded` leaves no copy.
+    """
+
+    target: CallTarget
+    path: str
+    recorded: bool = True
+    address: str = ""
+
+
 class Relay:
-    """An ASGI application for `/TARGET/...`. `targets` are all that can be reached through it."""
+    """An ASGI application for `/TARGET/...`. `targets` are all that can be reached through it, but
+    for what a forward proxy aims at itself.
+    """
 
     def __init__(
         self,
@@ -121,71 +148,83 @@ class Relay:
             await client.aclose()
         self._clients.clear()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            target, path = self._aim(scope)
-        except RouteError as error:
-            await refuse(send, 404, error)
-            return
+    async def __call__(self, scope: ScopeDict, receive: Receive, send: Send) -> None:
+        await self.carry(self._aim(scope), scope, receive, send)
+
+    async def carry(self, aim: CallAim, scope: ScopeDict, receive: Receive, send: Send) -> None:
+        """Pass one call on. RouteError where its target must not be called so."""
         headers: Headers = scope["headers"]
-        if b"websocket" in _value(headers, b"upgrade").lower():
-            # Codex asks for a WebSocket first and takes this one status for an answer at once.
-            text = "WebSockets are not passed on: use HTTP"
-            await _answer(send, _UPGRADE_REQUIRED, error_body(path, _UPGRADE_REQUIRED, text))
-            return
-        try:
-            check_target(f"{target.origin}/", with_key=any(n in _KEYS for n, _ in headers))
-        except RouteError as error:
-            await refuse(send, 403, error)
-            return
+        scope["state"]["door"] = aim.target.name
+        if aim.recorded:
+            check_target(f"{aim.target.origin}/", with_key=any(n in _KEYS for n, _ in headers))
         copies = BodyCopy(self._limit), BodyCopy(self._limit)
         now, began = self._clock.now(), self._clock.monotonic()
-        call = CallCopy(target, scope["method"], path, headers, now, began, *copies)
+        call = CallCopy(aim.target, scope["method"], aim.path, headers, now, began, *copies)
+        exchange = _Exchange(call, aim, _Inbox(receive, call.request), _Outbox(send))
+        exchange.line = scope["state"].get("line")
         try:
-            await self._pass_on(call, receive, _Outbox(send))
+            await self._pass_on(exchange)
         finally:
             call.ended = self._clock.monotonic()
-            self._offer(call)
+            if aim.recorded:
+                self._offer(call)
 
-    def _aim(self, scope: Scope) -> tuple[CallTarget, str]:
-        """The target that the first step of the path names, and the rest of it as it was sent."""
-        _, name, *rest = scope["raw_path"].split(b"/", 2)
-        target = find_target(name.decode("ascii", "replace"), self._targets)
+    def _aim(self, scope: ScopeDict) -> CallAim:
+        """The target that the first step of the path names, and the rest of it as it was sent;
+        inside a connection to a target, that one.
+        """
         query: bytes = scope["query_string"]
-        path = b"/" + b"".join(rest) + (b"?" + query if query else b"")
-        return target, path.decode("latin-1")
+        asked = b"?" + query if query else b""
+        target: CallTarget | None = scope["state"].get("target")
+        if target is not None:
+            return CallAim(target, (scope["raw_path"] + asked).decode("latin-1"))
+        _, name, *rest = scope["raw_path"].split(b"/", 2)
+        try:
+            target = find_target(name.decode("ascii", "replace"), self._targets)
+        except RouteError as error:
+            raise RequestRefused(error.message, hint=error.hint, status=404) from error
+        return CallAim(target, (b"/" + b"".join(rest) + asked).decode("latin-1"))
 
-    async def _pass_on(self, call: CallCopy, receive: Receive, out: _Outbox) -> None:
+    async def _pass_on(self, exchange: _Exchange) -> None:
         """To the end, or until the program leaves: then the call to the target ends, too."""
         import httpx2
 
-        inbox, gone = _Inbox(receive, call.request), False
+        call, inbox, out = exchange.call, exchange.inbox, exchange.out
+        gone = False
+        refusal: MentisError | None = None
         try:
             async with anyio.create_task_group() as tasks:
 
                 async def watch() -> None:
                     nonlocal gone
                     await inbox.left()
-                    gone = True
-                    tasks.cancel_scope.cancel()
+                    if not inbox.switched:
+                        gone = True
+                        tasks.cancel_scope.cancel()
 
                 tasks.start_soon(watch)
                 try:
-                    await self._exchange(call, inbox, out)
+                    await self._exchange(exchange)
                 except (httpx2.HTTPError, httpx2.InvalidURL) as error:
                     await self._fail(call, error, out)
+                except RequestRefused as error:
+                    refusal = error
                 except (_Left, OSError):
                     gone = True
                 tasks.cancel_scope.cancel()
         except BaseException:
             call.end = "broken"
             raise
+        if refusal is not None:
+            call.end, call.reason = "broken", refusal.message
+            raise refusal
         if gone and not out.whole:
             call.end = "left"
 
-    async def _exchange(self, call: CallCopy, inbox: _Inbox, out: _Outbox) -> None:
+    async def _exchange(self, exchange: _Exchange) -> None:
+        call, inbox, out = exchange.call, exchange.inbox, exchange.out
         body = inbox.body() if self._repairer is None else await self._repaired(call, inbox)
-        request = _request(call, body)
+        request = _request(exchange, body)
         client = self._client(call.target)
         if not _has_body(call.headers):
             inbox.over.set()
@@ -194,6 +233,10 @@ class Relay:
         client.cookies.clear()  # a cookie is the program's own business
         call.status, call.answer_headers = response.status_code, response.headers.raw
         try:
+            if call.status == _SWITCHED and exchange.line is not None:
+                inbox.switched = True
+                await self._join(exchange, exchange.line, response)
+                return
             headers = _kept(call.answer_headers, frozenset())
             await out({"type": "http.response.start", "status": call.status, "headers": headers})
             async for piece in response.aiter_raw():
@@ -219,6 +262,28 @@ class Relay:
         if made is not None:
             call.replace_request(*made)
         return _one_piece(whole if made is None else made[0])
+
+    async def _join(
+        self, exchange: _Exchange, line: ProgramLine, response: httpx2.Response
+    ) -> None:
+        """A WebSocket: from here on its bytes go by as they are, and a copy of them is read."""
+        offer = self._offer if exchange.aim.recorded else _forget
+        copy = SocketCopy(exchange.call, self._clock, offer, self._limit)
+        headers = response.headers.raw
+        await exchange.out(
+            {
+                "type": "http.response.start",
+                "status": _SWITCHED,
+                "headers": headers,
+                "switch": True,
+            }
+        )
+        upstream = SwitchedLine(response.extensions["network_stream"])
+        side = "broken"
+        try:
+            side = await join_lines(line, upstream, sent=copy.sent, received=copy.received)
+        finally:
+            copy.close("left" if side == "program" else "broken")
 
     async def _fail(self, call: CallCopy, error: Exception, out: _Outbox) -> None:
         """What the program would have met without us, as near as HTTP can say it: an answer that
@@ -246,17 +311,24 @@ class Relay:
         return self._clients[outside]
 
 
-def _request(call: CallCopy, body: AsyncIterator[bytes]) -> httpx2.Request:
+def _forget(_call: CallCopy) -> None:
+    """What is only passed through leaves no copy."""
+
+
+def _request(exchange: _Exchange, body: AsyncIterator[bytes]) -> httpx2.Request:
     import httpx2
 
+    call, address = exchange.call, exchange.aim.address
     path = call.path.encode("latin-1")
-    headers = _kept(call.headers, _OURS)
+    headers = _kept(call.headers, _OURS - {b"host"} if address else _OURS)
     if call.repairs:
         length = b"%d" % call.request.length
         headers = [(n, length if n.lower() == b"content-length" else v) for n, v in headers]
+    if exchange.line is not None:
+        headers += [one for one in call.headers if one[0].lower() in (b"connection", b"upgrade")]
     content = body if _has_body(call.headers) else None
     request = httpx2.Request(
-        call.method, httpx2.URL(call.target.origin), headers=headers, content=content
+        call.method, httpx2.URL(address or call.target.origin), headers=headers, content=content
     )
     request.extensions["target"] = path  # as it was sent: nothing in it is written anew
     return request

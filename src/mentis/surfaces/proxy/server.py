@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+from typing import Any, cast
 
 import uvicorn
-from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from mentis.settings.recorder import RecorderSettings
-from mentis.web.server import QuietServer, listen
+from mentis.web.guard import AsgiApp
+from mentis.web.server import PatientProtocol, QuietServer, listen
+
+from .lines import ProgramLine
 
 # Seconds; longer than programs keep a connection, so that none is closed under a new call.
 _KEEP_ALIVE = 75
@@ -17,10 +22,11 @@ _KEEP_ALIVE = 75
 class ProxyServer:
     """Serves until `stop`; then what was begun may come to its end, for `drain_seconds`."""
 
-    def __init__(self, app: ASGIApp, settings: RecorderSettings) -> None:
-        # No header is added to an answer, and no WebSocket taken: the relay says why.
+    def __init__(self, app: AsgiApp, settings: RecorderSettings) -> None:
+        # No header is added to an answer.
         config = uvicorn.Config(
             app,
+            http=type("OwnProxyProtocol", (ProxyProtocol,), {"seconds": settings.header_seconds}),
             ws="none",
             lifespan="off",
             log_config=None,
@@ -49,3 +55,31 @@ class ProxyServer:
         """Said twice, it ends at once."""
         self._server.force_exit = self._server.should_exit
         self._server.should_exit = True
+
+
+class ProxyProtocol(PatientProtocol, H11Protocol):
+    """HTTP, until a request asks for something else: a tunnel (CONNECT) or a WebSocket. Then its
+    connection is a line, and the application decides what goes over it.
+    """
+
+    def _should_upgrade(self) -> bool:
+        return self.scope["method"] == "CONNECT" or self._get_upgrade() == b"websocket"
+
+    def handle_websocket_upgrade(self, event: Any) -> None:  # noqa: ANN401, ARG002  # as the library has it
+        self.connections.discard(self)
+        self.stay_patient()
+        line = ProgramLine(self.transport, self.conn.trailing_data[0], self._again)
+        self.connections.add(line)  # pyright: ignore[reportArgumentType]  # it is only told to shut down
+        app = cast("AsgiApp", self.app)  # pyright: ignore[reportUnknownMemberType]  # it is ours
+        task = self.loop.create_task(line.run(app, {**self.scope}))
+
+        def ended(task: asyncio.Task[None]) -> None:
+            self.tasks.discard(task)
+            self.connections.discard(line)  # pyright: ignore[reportArgumentType]  # as above
+
+        task.add_done_callback(ended)
+        self.tasks.add(task)
+
+    def _again(self, state: dict[str, Any]) -> ProxyProtocol:
+        """For the requests inside a tunnel that ends here."""
+        return type(self)(self.config, self.server_state, state)

@@ -1,0 +1,108 @@
+"""`mentis record ca`: the certificate authority of `mentis record --forward`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .output import emit, emit_json, json_option, say
+
+if TYPE_CHECKING:
+    from mentis.recorder.authority import LocalAuthority
+
+_MEANING = (
+    "Programs that were told to trust it take an answer of whoever has its key for one of"
+    " these hosts; it is worth nothing for any other. Nothing on this machine trusts it but"
+    " programs that `mentis record --forward` starts, or that you give it to."
+)
+
+
+class RecordGroup(click.Group):
+    """`mentis record PROGRAM` starts a program; only `ca` right behind it is a command of ours
+    (`mentis record -- ca` is a program again).
+    """
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,  # noqa: ANN401  # click's own
+    ) -> click.Context:
+        found = self.commands.get(args[0]) if args else None
+        if found is None:
+            return super().make_context(info_name, args, parent, **extra)
+        return found.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+
+
+@click.group()
+def ca() -> None:
+    """See and remove the certificate authority of `mentis record --forward`.
+
+    It is made on first use, and lies in your configuration folder, outside of every home.
+    """
+
+
+@ca.command(epilog="For example: mentis record ca show")
+@json_option
+def show(*, as_json: bool) -> int:
+    """Say where it is, what it is known by, and what it can do."""
+    from mentis.recorder.authority import authority_folder, find_authority
+
+    folder = authority_folder(os.environ)
+    found = find_authority(folder)
+    if found is None:
+        if as_json:
+            emit_json(None)
+        else:
+            say(f"there is none in {folder}: mentis record --forward makes it")
+        return 0
+    facts = {
+        "certificate": str(found.file),
+        "fingerprint": found.fingerprint,
+        "expires": found.expires.isoformat(timespec="seconds"),
+        "hosts": sorted(found.hosts),
+    }
+    if as_json:
+        emit_json(facts)
+        return 0
+    for name, fact in facts.items():
+        emit(f"{name}: {fact if isinstance(fact, str) else ', '.join(fact)}")
+    say(_MEANING)
+    return 0
+
+
+@ca.command(epilog="For example: mentis record ca remove")
+@json_option
+def remove(*, as_json: bool) -> None:
+    """Take its key and its certificate away, with every bundle they are in.
+
+    A program that you gave the certificate to trusts nobody by it any more: nobody has the key.
+    """
+    from mentis.recorder.authority import authority_folder, remove_authority
+
+    folder = authority_folder(os.environ)
+    removed = remove_authority(folder)
+    if as_json:
+        emit_json({"removed": [str(file) for file in removed]})
+    elif removed:
+        say(f"removed: {', '.join(str(file) for file in removed)}")
+    else:
+        say(f"there was none in {folder}")
+
+
+def opened_authority(hosts: Collection[str]) -> LocalAuthority:
+    """The authority for these hosts; that it was made is said, with all that it means."""
+    from mentis.recorder.authority import authority_folder, open_authority
+
+    authority, made = open_authority(authority_folder(os.environ), hosts)
+    if made:
+        say(f"a certificate authority was made: {authority.file}")
+        say(f"  SHA-256 {authority.fingerprint}, until {authority.expires:%Y-%m-%d}")
+        say(f"  it speaks for: {', '.join(sorted(authority.hosts))}")
+        say(f"  {_MEANING}")
+        say("  see it: mentis record ca show; take it away: mentis record ca remove")
+    return authority
