@@ -34,6 +34,7 @@ def open_client(
     """A client with connection reuse. A redirect is an answer, never followed with a key.
 
     `through_proxy` allows the proxy the environment names; this machine needs none to reach itself.
+    The certificates that it names (SSL_CERT_FILE) count everywhere.
     So many `connections` at once, or as many as it takes.
     """
     import httpx2
@@ -43,7 +44,11 @@ def open_client(
     limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=20)
     try:
         return httpx2.AsyncClient(
-            timeout=timeout, limits=limits, follow_redirects=False, trust_env=through_proxy
+            verify=httpx2.create_ssl_context(),
+            timeout=timeout,
+            limits=limits,
+            follow_redirects=False,
+            trust_env=through_proxy,
         )
     except (ValueError, ImportError) as error:
         raise RouteError(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,8 +19,7 @@ from mentis.errors import EngineMissing
 from mentis.net.targets import host_of, is_loopback
 
 from .authority import LocalAuthority
-from .programs import ProgramStart, prepare_program
-from .targets import CallTarget
+from .programs import ProgramStart
 
 # What each of these names is trusted instead of the roots of the system ...
 _BUNDLES = (
@@ -42,28 +41,21 @@ _ROOTS = (
     "/etc/ssl/cert.pem",
 )
 _LOCAL = ("127.0.0.1", "localhost", "::1")
-_NOWHERE = "http://127.0.0.1"
 
 
-def find_servers(
-    command: Sequence[str],
-    targets: Mapping[str, CallTarget],
-    *,
-    environ: Mapping[str, str],
-    folder: Path | None = None,
+def lead_through(
+    start: ProgramStart, command: Sequence[str], proxy: str, authority: LocalAuthority
 ) -> ProgramStart:
-    """The program as it is, and with it the servers that it is set up for as targets."""
-    found = prepare_program(command, _NOWHERE, targets, environ=environ, folder=folder)
-    return replace(found, command=tuple(command), environ={})
-
-
-def lead_through(start: ProgramStart, proxy: str, authority: LocalAuthority) -> ProgramStart:
-    """The same program with the variables of the proxy, whose address may hold a secret."""
-    environ = {name: proxy for one in _PROXIES for name in (one, one.lower())}
-    local = any(is_loopback(host_of(one.origin)) for one in start.targets.values())
+    """The same program with the variables of the proxy, whose address may hold a secret, instead
+    of those that name its servers. Those stay where one of its servers is on this machine: what a
+    program has to do here goes past a proxy.
+    """
+    local = any(is_loopback(host_of(one.origin)) for one in start.servers)
+    environ = {**start.environ} if local else {}
+    environ |= {name: proxy for one in _PROXIES for name in (one, one.lower())}
     given = start.given.get("NO_PROXY") or start.given.get("no_proxy") or ""
     known = [one.strip() for one in given.split(",") if one.strip()]
-    past = ",".join(known if local else dict.fromkeys((*known, *_LOCAL)))
+    past = ",".join(dict.fromkeys((*known, *_LOCAL)))
     environ |= {"NO_PROXY": past, "no_proxy": past, "NODE_USE_ENV_PROXY": "1"}
     own = authority.pem()
     for name in _BUNDLES:
@@ -74,7 +66,8 @@ def lead_through(start: ProgramStart, proxy: str, authority: LocalAuthority) -> 
     hosts = {host_of(one.origin) for one in start.targets.values()}
     if direct := sorted(hosts.intersection(known)):
         notes.append(f"NO_PROXY names {', '.join(direct)}: what is asked there is not recorded")
-    return replace(start, environ=environ, notes=notes)
+    chosen = start.command if local else tuple(command)
+    return replace(start, command=chosen, environ=environ, notes=notes)
 
 
 def _given(start: ProgramStart, name: str) -> bytes:

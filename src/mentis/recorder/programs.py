@@ -40,7 +40,7 @@ _NOT_NAME = re.compile(r"[^a-z0-9_-]+")
 @dataclass(slots=True)
 class ProgramStart:
     """How a program is started: its command, the variables that are set, and targets that nobody
-    had named before. `notes` say what is not recorded.
+    had named before. `servers` are those that it is set up for; `notes` say what is not recorded.
     """
 
     command: tuple[str, ...]
@@ -50,11 +50,13 @@ class ProgramStart:
     targets: dict[str, CallTarget]
     environ: dict[str, str] = field(default_factory=dict[str, str])
     notes: list[str] = field(default_factory=list[str])
+    servers: list[CallTarget] = field(default_factory=list[CallTarget])
 
     def through(self, upstream: str) -> str:
         """The address at the recorder that leads to this one."""
         target = target_of(upstream, self.targets)
         self.targets.setdefault(target.name, target)
+        self.servers.append(target)
         return address_at(self.base, target, upstream)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
@@ -54,9 +55,12 @@ def json_answer(body: bytes = b"{}") -> Answer:
 
 @dataclass
 class Upstream:
-    """Answers with what `answer` writes; the connection is closed after it."""
+    """Answers with what `answer` writes; the connection is closed after it. With a `context` it
+    speaks TLS.
+    """
 
     url: str = ""
+    context: ssl.SSLContext | None = None
     answer: Answer = field(default_factory=json_answer)
     received: list[Received] = field(default_factory=list[Received])
     failures: list[BaseException] = field(default_factory=list[BaseException])
@@ -70,6 +74,12 @@ class Upstream:
             threading.Thread(target=self._handle, args=(connection,), daemon=True).start()
 
     def _handle(self, connection: socket.socket) -> None:
+        if self.context is not None:
+            try:
+                connection = self.context.wrap_socket(connection, server_side=True)
+            except OSError:  # whoever came did not trust it
+                connection.close()
+                return
         with connection, connection.makefile("rwb", buffering=0) as raw:
             stream: BinaryIO = raw  # pyright: ignore[reportAssignmentType]
             line = _line(stream)
@@ -121,9 +131,11 @@ def _broken_off() -> NoReturn:
 
 
 @contextmanager
-def upstream_server() -> Generator[Upstream]:
+def upstream_server(context: ssl.SSLContext | None = None) -> Generator[Upstream]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        upstream = Upstream(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        port = listener.getsockname()[1]
+        url = f"https://localhost:{port}" if context else f"http://127.0.0.1:{port}"
+        upstream = Upstream(url, context)
         thread = threading.Thread(target=upstream.serve, args=(listener,))
         thread.start()
         yield upstream

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mentis.web.guard import AccessRecord
 
 _SECRET_BYTES = 24
+_NOWHERE = "http://127.0.0.1"  # where it listens is not known yet
 _USER = "mentis"  # of the proxy; only the password counts
 
 
@@ -44,13 +45,13 @@ class Entrance:
 
     def start(self, command: Sequence[str], recording: Recording) -> ProgramStart:
         """How a program is started so that it comes this way."""
-        from mentis.recorder.forwarded import find_servers, lead_through
+        from mentis.recorder.forwarded import lead_through
         from mentis.recorder.programs import prepare_program
 
+        start = prepare_program(command, self.address, recording.targets, environ=os.environ)
         if self.authority is None:
-            return prepare_program(command, self.address, recording.targets, environ=os.environ)
-        found = find_servers(command, recording.targets, environ=os.environ)
-        return lead_through(found, self.proxy, self.authority)
+            return start
+        return lead_through(start, command, self.proxy, self.authority)
 
     def announce(self, recording: Recording) -> None:
         """Say what a program has to be given."""
@@ -76,7 +77,7 @@ def open_entrance(
     from mentis.errors import UsageError
     from mentis.net.targets import is_loopback
     from mentis.recorder.authority import secured_hosts
-    from mentis.recorder.forwarded import find_servers
+    from mentis.recorder.programs import prepare_program
 
     secret = secrets.token_urlsafe(_SECRET_BYTES) if token or command else ""
     if not forward:
@@ -87,7 +88,7 @@ def open_entrance(
             hint="add --token, or set recorder.host to 127.0.0.1",
         )
     if command:
-        found = find_servers(command, recording.targets, environ=os.environ)
+        found = prepare_program(command, _NOWHERE, recording.targets, environ=os.environ)
         recording.targets.update(found.targets)
     return Entrance(secret, opened_authority(secured_hosts(recording.targets.values())))
 

@@ -9,6 +9,7 @@ local network and odd ports unless the owner named them.
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable, Mapping
 from ssl import SSLError
 from typing import TypeAlias
@@ -34,6 +35,7 @@ from .relay import CallAim, Relay
 Tell: TypeAlias = Callable[[str], None]
 _USUAL_PORTS = (443, 80)
 _MOST_HEAD = 65_536
+_PLACE = re.compile(r"[^/@\s]+:[0-9]{1,5}")
 _NOT_PUBLIC = "it is not on the public network"
 
 
@@ -64,7 +66,12 @@ class Forward:
 
     async def _connect(self, scope: ScopeDict, send: Send) -> None:
         line: ProgramLine = scope["state"]["line"]
-        origin = _origin(f"https://{scope['raw_path'].decode('latin-1')}")
+        place = scope["raw_path"].decode("latin-1")
+        if not _PLACE.fullmatch(place) or scope["query_string"]:
+            raise RequestRefused(
+                f"{place!r} is no place to connect to", hint="write HOST:PORT", status=400
+            )
+        origin = _origin(f"https://{place}")
         target = self._target(origin)
         if target is None:
             await self._tunnel(origin, line, send)

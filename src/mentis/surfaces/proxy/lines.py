@@ -53,37 +53,74 @@ async def join_lines(program: Line, server: Line, *, sent: Take, received: Take)
     return ended[0]
 
 
-class _LineProtocol(asyncio.StreamReaderProtocol):
-    def __init__(self, reader: asyncio.StreamReader, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(reader, loop=loop)
-        self.lost = asyncio.Event()
+class _LineProtocol(asyncio.Protocol):
+    """Bytes as they come and go, each only as fast as the other side takes them. (The streams of
+    the library close a connection that is handed on.)
+    """
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        self.lost.set()
+    def __init__(self, transport: asyncio.Transport, early: bytes) -> None:
+        self._transport = transport
+        self._waiting = bytearray(early)
+        self._ended = False
+        self._change = asyncio.Event()
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self.left = asyncio.Event()
+
+    def data_received(self, data: bytes) -> None:
+        self._waiting += data
+        if len(self._waiting) >= _PIECE:
+            self._transport.pause_reading()
+        self._change.set()
 
     def eof_received(self) -> bool:
-        self.lost.set()
-        return bool(super().eof_received())
+        """What is to be written still may be, but not over TLS, which has no half of an end."""
+        self._end()
+        return self._transport.get_extra_info("sslcontext") is None
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # as the library has it
+        self._end()
+        self._writable.set()
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+
+    def _end(self) -> None:
+        self._ended = True
+        self._change.set()
+        self.left.set()
+
+    async def read(self) -> bytes:
+        while not self._waiting and not self._ended:
+            self._change.clear()
+            await self._change.wait()
+        data, self._waiting = bytes(self._waiting), bytearray()
+        if not self._ended:
+            self._transport.resume_reading()
+        return data
+
+    async def write(self, data: bytes) -> None:
+        if self._transport.is_closing():
+            raise ConnectionResetError("the program has gone")
+        self._transport.write(data)
+        await self._writable.wait()
 
 
 class ProgramLine:
     """The connection of a program, taken over from the server with the request on it that asks for
-    something else than an answer. It is answered all the same, or `switch`ed.
+    something else than an answer. It is answered all the same, or bytes go over it.
     """
 
     def __init__(self, transport: asyncio.Transport, early: bytes, successor: Successor) -> None:
-        loop = asyncio.get_running_loop()
-        reader = asyncio.StreamReader(limit=_PIECE, loop=loop)
-        self._protocol = _LineProtocol(reader, loop)
         self._transport: asyncio.Transport | None = transport
+        self._protocol = _LineProtocol(transport, early)
         self._successor = successor
-        transport.set_protocol(self._protocol)
-        self._protocol.connection_made(transport)
-        self._reader = reader
-        self._writer = asyncio.StreamWriter(transport, self._protocol, reader, loop)
-        self._early = early
         self._asked = False
+        self.has_early = bool(early)  # whether more was sent before it was answered
+        transport.set_protocol(self._protocol)
 
     async def run(self, app: AsgiApp, scope: ScopeDict) -> None:
         """Have the request answered by the application, which finds this line in its `state`."""
@@ -105,7 +142,7 @@ class ProgramLine:
         if not self._asked:
             self._asked = True
             return {"type": "http.request", "body": b"", "more_body": False}
-        await self._protocol.lost.wait()
+        await self._protocol.left.wait()
         return {"type": "http.disconnect"}
 
     async def _send(self, message: Message) -> None:
@@ -119,17 +156,15 @@ class ProgramLine:
                 headers.append((b"connection", b"close"))
             phrase = _PHRASES.get(status, "").encode()
             lines = b"".join(b"%s: %s\r\n" % header for header in headers)
-            self._writer.write(b"HTTP/1.1 %d %s\r\n%s\r\n" % (status, phrase, lines))
+            await self.write(b"HTTP/1.1 %d %s\r\n%s\r\n" % (status, phrase, lines))
         elif body := message.get("body"):
             await self.write(body)
 
     async def read(self) -> bytes:
-        early, self._early = self._early, b""
-        return early or await self._reader.read(_PIECE)
+        return await self._protocol.read()
 
     async def write(self, data: bytes) -> None:
-        self._writer.write(data)
-        await self._writer.drain()
+        await self._protocol.write(data)
 
     async def encrypt(self, context: ssl.SSLContext, state: dict[str, Any], seconds: float) -> None:
         """Speak TLS from here on, and give the connection back to the server: what comes next are
@@ -152,11 +187,6 @@ class ProgramLine:
             protocol.data_received(bytes(waiting.data))
         if waiting.lost:
             protocol.connection_lost(None)
-
-    @property
-    def has_early(self) -> bool:
-        """Whether the program sent more before it was answered."""
-        return bool(self._early)
 
 
 class _Waiting(asyncio.Protocol):
@@ -199,14 +229,10 @@ class SwitchedLine:
 class TunnelLine:
     """The connection to a server that is none of ours to read."""
 
-    def __init__(self, stream: ByteStream, early: bytes = b"") -> None:
+    def __init__(self, stream: ByteStream) -> None:
         self._stream = stream
-        self._early = early
 
     async def read(self) -> bytes:
-        if self._early:
-            early, self._early = self._early, b""
-            return early
         try:
             return await self._stream.receive(_PIECE)
         except anyio.EndOfStream:
