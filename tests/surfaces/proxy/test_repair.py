@@ -16,7 +16,7 @@ from mentis.recorder.repair import Repairer
 from mentis.recorder.targets import make_target
 from mentis.settings.recorder import REPAIR_RULES, RepairRule
 
-from .conftest import ProxyChoice, JSON, Received, running_proxy, upstream_server
+from .conftest import JSON, ProxyChoice, Received, running_proxy, upstream_server
 
 LINE = "x-anthropic-billing-header: cc_version=2.1.0.abc; cc_entrypoint=cli; cch={};\n"
 SYSTEM = "You are a helpful assistant. " + "Answer in one short sentence. " * 40
@@ -60,9 +60,7 @@ def test_a_repair_that_breaks_sends_what_the_program_said() -> None:
     calls, heard = ListedCalls(), list[str]()
     with upstream_server() as upstream:
         targets = {"stub": make_target("stub", upstream.url)}
-        proxy = running_proxy(
-            targets, calls, ProxyChoice(repairer=Broken(()), tell=heard.append)
-        )
+        proxy = running_proxy(targets, calls, ProxyChoice(repairer=Broken(()), tell=heard.append))
         with proxy as base:
             sent = call_twice(f"{base}/stub")
     assert [one.body for one in upstream.received] == sent
