@@ -12,7 +12,7 @@ from typing import Any, get_origin, get_overloads
 
 import mentis
 from errors_drawn import read_drawing
-from mentis import testing
+from mentis import recording, testing
 from mentis.errors import MentisError
 
 WIDTH = 92
@@ -93,10 +93,11 @@ CHAPTERS: Mapping[str, tuple[str, ...]] = {
     "Errors": ("MentisError", "BudgetReached", "SessionBusy", "OutputInvalid", "ActFailed"),
 }
 WORDS = """\
-Everything a program needs comes from `mentis`, and what its tests need from `mentis.testing`;
-other modules are inner ones, and change without notice. A call that begins with `async` is awaited,
-one with `async with` is entered; the others block. Types that stand in a signature and are not on
-this page need no import: [Values that come back](api-values.md) has them.
+Everything a program needs comes from `mentis`, what its tests need from `mentis.testing`, and what
+records another program from inside it from `mentis.recording`; other modules are inner ones, and
+change without notice. A call that begins with `async` is awaited, one with `async with` is entered;
+the others block. Types that stand in a signature and are not on this page need no import:
+[Values that come back](api-values.md) has them.
 
 """
 RECEIVED = """\
@@ -117,7 +118,7 @@ def api_page() -> str:
         f"## {title}\n\n" + "\n".join(_section(getattr(mentis, name), name) for name in names)
         for title, names in CHAPTERS.items()
     ]
-    chapters.append(_doubles())
+    chapters += [_recorders(), _doubles()]
     contents = "".join(f"- {title}: {_links(names)}\n" for title, names in CHAPTERS.items())
     return "\n".join([f"# Python API\n\n{WORDS}{contents}", *chapters])
 
@@ -324,7 +325,7 @@ def _received(values: Iterable[object]) -> list[type[Any]]:
         if inspect.isclass(one)
         and one.__module__.startswith("mentis.")
         and name not in mentis.__all__
-        and name not in testing.__all__
+        and name not in (*testing.__all__, *recording.__all__)
         and not getattr(one, "_is_protocol", False)
     ]
 
@@ -343,6 +344,20 @@ def _is_alias(value: object) -> bool:
 def _plain(value: object) -> str:
     """A type without the modules that its parts are from."""
     return re.sub(r"\b(?:\w+\.)+(?=\w)", "", str(value)).replace("~", "")
+
+
+def _recorders() -> str:
+    guide = "[Record an SDK program](../guides/record-an-sdk-program.md)"
+    words = f"\n\nRecords a program from inside, without a proxy: {guide}.\n"
+    sections = [_recorder(getattr(recording, name), name) for name in recording.__all__]
+    return f"## `mentis.recording`{words}\n" + "\n".join(sections)
+
+
+def _recorder(value: object, name: str) -> str:
+    """A class without how it is made, where a function makes it."""
+    if not inspect.isclass(value):
+        return _section(value, name)
+    return "\n".join([f"### `{name}`\n", _words(value), *_members(value)])
 
 
 def _doubles() -> str:

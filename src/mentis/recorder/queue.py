@@ -45,6 +45,7 @@ class RecordingQueue:
         self._since: datetime | None = None
         self._told: set[str] = set()
         self._closed = False
+        self._writing = False
         self._change = Condition()
         self._thread = Thread(target=self._run, name="mentis-recorder", daemon=True)
         self._thread.start()
@@ -59,6 +60,11 @@ class RecordingQueue:
                 self._waiting.append(call)
                 self._bytes += call.size
             self._change.notify()
+
+    def flush(self, seconds: float | None = None) -> bool:
+        """Wait until nothing waits to be written; False where that takes longer."""
+        with self._change:
+            return self._change.wait_for(lambda: not self._waiting and not self._writing, seconds)
 
     def close(self) -> None:
         """Writes what waits. What could not be written by then is told once more."""
@@ -78,9 +84,13 @@ class RecordingQueue:
                 call = self._waiting.popleft() if self._waiting else None
                 if call is None and self._closed:
                     break
+                self._writing = True
             if call is not None:
                 self._write(call)
             self._close_gap()
+            with self._change:
+                self._writing = False
+                self._change.notify_all()
             if call is None:
                 with self._change:  # a gap that cannot be told waits for the next call
                     self._change.wait_for(lambda: self._waiting or self._closed)
