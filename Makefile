@@ -15,6 +15,8 @@ BENCH := .venv-bench
 ROUTER := .venv-router
 # LiteLLM's proxy, which the recorder is held against.
 LITELLM := .venv-litellm
+# Frameworks of other people whose programs are recorded.
+FRAMEWORKS := .venv-frameworks
 PIP := -m pip --disable-pip-version-check --quiet
 # One thread per engine: two spinning threads on a busy machine are slower than one.
 export OMP_NUM_THREADS ?= 1
@@ -35,7 +37,7 @@ test: $(VENV)/.dev models ## set everything up and run the tests
 quick: $(VENV)/.dev ## the tests nearest to what changed, in under a minute
 	@$(BIN)/python tools/run_quick.py
 
-slow: $(VENV)/.dev models ## what takes longer, and the lower rooms on every other Python (under 30 minutes)
+slow: $(VENV)/.dev $(FRAMEWORKS)/.frameworks models ## what takes longer, and the lower rooms on every other Python (under 30 minutes)
 	@$(BIN)/python tools/run_slow.py
 
 rooms: $(VENV)/.dev
@@ -107,6 +109,13 @@ $(BENCH)/.bench: locks/bench.txt pyproject.toml | $(VENV)/bin/python
 	@$(PYTHON) -m venv $(BENCH)
 	@$(BENCH)/bin/python $(PIP) install --require-hashes -r locks/bench.txt
 	@$(BENCH)/bin/python $(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(FRAMEWORKS)/.frameworks: locks/frameworks.txt pyproject.toml | $(VENV)/bin/python
+	@echo "installing the frameworks whose programs are recorded" >&2
+	@$(PYTHON) -m venv $(FRAMEWORKS)
+	@$(FRAMEWORKS)/bin/python $(PIP) install --require-hashes -r locks/frameworks.txt
+	@$(FRAMEWORKS)/bin/python $(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(ROUTER)/.router: locks/router.txt pyproject.toml | $(VENV)/bin/python

@@ -11,9 +11,10 @@ HEADER = "# Written by `make lock`. Installed with `pip install --require-hashes
 PROJECT = "pyproject.toml"
 # The build backend is locked too: the project itself is installed without build isolation.
 LOCKS = {
-    "run.txt": [PROJECT, "--extra", "embedded", "--group", "build"],
+    "run.txt": [PROJECT, "--extra", "embedded", "--extra", "serve", "--group", "build"],
     "dev.txt": [PROJECT, "--all-extras", "--group", "dev"],
     "bench.txt": [PROJECT, "--all-extras", "--group", "bench"],
+    "frameworks.txt": [PROJECT, "--extra", "otlp", "--group", "frameworks"],
     "router.txt": [PROJECT, "--extra", "recall", "--group", "router"],
     "litellm.txt": ["--group", "litellm"],
 }

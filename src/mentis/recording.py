@@ -10,14 +10,32 @@ from importlib import import_module
 TYPE_CHECKING = False  # loading typing takes longer than all the rest here
 
 if TYPE_CHECKING:
+    from .recorder.agents_processor import RecordingTraceProcessor, trace_processor
+    from .recorder.langchain_handler import LangChainRecorder, callback_handler
+    from .recorder.otel_processor import RecordingSpanProcessor, span_processor
     from .recorder.sdk_transport import RecordingTransport, transport
 
 _HOMES = {
+    "LangChainRecorder": "recorder.langchain_handler",
+    "RecordingSpanProcessor": "recorder.otel_processor",
+    "RecordingTraceProcessor": "recorder.agents_processor",
     "RecordingTransport": "recorder.sdk_transport",
+    "callback_handler": "recorder.langchain_handler",
+    "span_processor": "recorder.otel_processor",
+    "trace_processor": "recorder.agents_processor",
     "transport": "recorder.sdk_transport",
 }
 
-__all__ = ("RecordingTransport", "transport")
+__all__ = (
+    "LangChainRecorder",
+    "RecordingSpanProcessor",
+    "RecordingTraceProcessor",
+    "RecordingTransport",
+    "callback_handler",
+    "span_processor",
+    "trace_processor",
+    "transport",
+)
 
 
 def __getattr__(name: str) -> object:

@@ -28,6 +28,8 @@ _FIXES: Mapping[LossReason, str] = {
     "ended": "calls were too far apart: ask for a longer life (ttl 1h), or keep it warm",
     "unknown": "the prompt did not change: the provider let go of it early",
 }
+# What a call is known by: its bytes, or what somebody told of it in a span.
+Evidence: TypeAlias = Literal["wire", "span"]
 _COUNTS = ("input", "output", "cache_read", "cache_write", "reasoning")
 
 
@@ -53,7 +55,7 @@ class ForeignCall(Value):
 
     `parent` is the thread above it in its session, `origin` the call that asked for it. `what` is
     the kind of a call beside a conversation (`side_title`). `repairs` are the rules by which it
-    was changed on its way.
+    was changed on its way. `agent` is the one among several that asked, where that was told.
     """
 
     entry: int
@@ -82,6 +84,8 @@ class ForeignCall(Value):
     byte: int | None = None
     repair: str = ""
     repairs: tuple[str, ...] = ()
+    agent: str = ""
+    evidence: Evidence = "wire"
 
     @property
     def fix(self) -> str:
@@ -130,6 +134,8 @@ def foreign_call(entry: Entry) -> ForeignCall | None:
         _number(cache.get("byte")),
         str(cache.get("repair", "")),
         tuple(str(one.get("rule", "")) for one in _objects(body.get("repairs"))),
+        agent=str(call.get("agent", "")),
+        evidence="span" if call.get("evidence") == "span" else "wire",
     )
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from mentis.settings.recorder import RepairRule
 from mentis.values.value import Value
 
 from .targets import CallTarget
+
+if TYPE_CHECKING:
+    from .span_calls import SpanSource
 
 Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
 # How it ended: answered, the program left, the server could not be reached, or broke off.
@@ -46,7 +49,8 @@ class CallCopy:
     """`target`, `method` and `path` (with its query) say where it went. `status` is 0 where no
     answer began. Seconds are counted from `began`. It is filled while the call goes by, and not
     touched any more once it is handed over. Of one that was repaired, `request` is what was sent
-    and `original` what the program said.
+    and `original` what the program said. With a `source` its bytes were not seen: its bodies are
+    transcripts of what a span told.
     """
 
     target: CallTarget
@@ -66,6 +70,7 @@ class CallCopy:
     original: BodyCopy | None = None
     repairs: tuple[Repair, ...] = ()
     over: Literal["http", "websocket"] = "http"
+    source: SpanSource | None = None
 
     @property
     def size(self) -> int:

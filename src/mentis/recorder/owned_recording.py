@@ -5,7 +5,9 @@ from __future__ import annotations
 import atexit
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from threading import Lock
 
@@ -54,7 +56,7 @@ class OwnedRecording(Closeable):
         try:
             bodies = BodyCopy(self.body_bytes), BodyCopy(self.body_bytes)
             now, began = self._clock.now(), self._clock.monotonic()
-            return CallCopy(self._target(url), method, path, headers, now, began, *bodies)
+            return CallCopy(self.target(url), method, path, headers, now, began, *bodies)
         except Exception as error:  # noqa: BLE001  # the call goes on, whatever it is
             self.fail(error)
             return None
@@ -77,6 +79,17 @@ class OwnedRecording(Closeable):
         except Exception as error:  # noqa: BLE001  # the call has been answered, whatever it is
             self.fail(error)
 
+    def now(self) -> datetime:
+        return self._clock.now()
+
+    @contextmanager
+    def guarded(self) -> Generator[None]:
+        """Around what reads a call: an error in there is told, and is nobody else's."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001  # the program goes on, whatever it is
+            self.fail(error)
+
     def fail(self, error: Exception) -> None:
         self._tell(f"a call was not recorded: {type(error).__name__}: {error}")
 
@@ -91,7 +104,7 @@ class OwnedRecording(Closeable):
             atexit.unregister(self.close)
             self._recording.close()
 
-    def _target(self, url: str) -> CallTarget:
+    def target(self, url: str) -> CallTarget:
         try:
             return target_of(url, self.targets)
         except MentisError:  # not an address we would call ourselves, but the program does

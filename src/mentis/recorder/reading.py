@@ -110,10 +110,9 @@ def read_call(copy: CallCopy, secrets: Iterable[str]) -> ReadCall:
     request, payload = _body(copy.request, copy.headers, hidden, limit)
     answer, _ = _body(copy.answer, copy.answer_headers, hidden, limit)
     original = _body(copy.original, copy.headers, hidden, limit)[0] if copy.original else None
-    asks = copy.method == "POST" or copy.over == "websocket"
-    wire = wire_at(copy.path) if asks else None
+    wire = _wire(copy)
     payload = with_listed_input(payload) if payload and wire == "openai-responses" else payload
-    if wire is None or not is_body(payload, wire):
+    if wire is None or not (copy.source or is_body(payload, wire)):
         wire, payload = None, None
     payload = json_object(payload)
     said = (answer.content or b"").decode("utf-8", "replace")
@@ -138,6 +137,13 @@ def read_call(copy: CallCopy, secrets: Iterable[str]) -> ReadCall:
         side=_side(copy, headers, payload, wire),
         original=original,
     )
+
+
+def _wire(copy: CallCopy) -> Wire | None:
+    if copy.source is not None:
+        return copy.source.wire
+    asks = copy.method == "POST" or copy.over == "websocket"
+    return wire_at(copy.path) if asks else None
 
 
 def _side(

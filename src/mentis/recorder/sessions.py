@@ -183,7 +183,9 @@ class SessionBook:
         return CallPlace(at.session, at.by, thread, giver.parent, at.before, origin=origin)
 
     def _named(self, call: ReadCall) -> tuple[str, str]:
-        for by, told in session_names(call.payload, call.headers):
+        source = call.copy.source
+        own = (source.named,) if source else ()
+        for by, told in (*own, *session_names(call.payload, call.headers)):
             if by == "previous_response_id":
                 known = self._answered(told)
                 return by, known.session if known else told[:_MOST_NAME]

@@ -14,6 +14,7 @@ from mentis.ask.prices import call_price
 from mentis.codec.forms import to_object
 from mentis.facts.abilities import abilities
 from mentis.facts.ability import Wire
+from mentis.net.redact import redact_bytes
 from mentis.ports.blob_store import BlobStore
 from mentis.ports.screener import Screener
 from mentis.record.agent_record import AgentRecord
@@ -30,6 +31,7 @@ from .call_copy import CallCopy
 from .prompts import PromptDigest, digest_prompt
 from .reading import ReadBody, ReadCall, read_call
 from .sessions import CallPlace, PastCall, SessionBook
+from .span_calls import AgentThreads, source_fields
 from .tool_notes import screen_results
 from .wires import BACKENDS
 
@@ -49,6 +51,7 @@ class CallWriter:
     secrets: tuple[str, ...] = ()
     on_entry: Callable[[Entry], None] | None = None
     _book: SessionBook = field(default_factory=SessionBook)
+    _agents: AgentThreads = field(default_factory=AgentThreads)
     _screener: Screener | None = None
     _begun: bool = False
 
@@ -56,9 +59,12 @@ class CallWriter:
         self._begin()
         call = read_call(copy, self.secrets)
         if call.wire is None:
-            return self._append(CALL, self._body(call, CallPlace("", ""), {}))
+            by, session = copy.source.named if copy.source else ("", "")
+            return self._append(CALL, self._body(call, CallPlace(session, by), {}))
         mark = digest_prompt(call.payload, call.wire)
         at = self._book.place(call, mark)
+        if copy.source is not None:
+            at = self._agents.place(at, copy.source)
         body = self._body(call, at, self._question(call, at, mark))
         entry = self._append(CALL, body)
         past = _past(call, at, mark, entry=entry)
@@ -77,6 +83,7 @@ class CallWriter:
         for entry in self.record.latest(_LOOK_BACK, kind=CALL):
             if (past := _read_past(entry)) is not None:
                 self._book.add(past)
+            self._agents.learn(entry)
         self._begun = True
 
     def _append(self, kind: str, body: JsonObject) -> Entry:
@@ -98,7 +105,7 @@ class CallWriter:
             told |= {"usage": to_object(usage), "price": {**paid, "told": price.told}}
         compared = self._compared(call, at, route)
         if fields := cache_fields(compared, at, usage):
-            told["cache"] = fields
+            told["cache"] = _without_bytes(fields) if call.copy.source else fields
         since = mark.head + at.before.digest.shared(mark) if at.before else 0
         if notes := self._notes(call, since):
             told["results"] = notes
@@ -134,8 +141,11 @@ class CallWriter:
         repaired: dict[str, object] = {}
         if call.original is not None:
             repaired = {"original": keep(call.original, {}), "repairs": list(_repairs(call))}
+        head = _head(call, at)
+        if (source := call.copy.source) is not None:
+            head |= json_object(_redacted(source_fields(source), self.secrets))
         return {
-            "call": _head(call, at),
+            "call": head,
             "request": request,
             "answer": answer,
             **question,
@@ -162,7 +172,16 @@ def _below(texts: Mapping[str, str], pointer: str) -> str:
     return found if found is not None else "\n".join(inner)
 
 
-def _head(call: ReadCall, at: CallPlace) -> JsonObject:
+def _without_bytes(cache: JsonObject) -> JsonObject:
+    """No byte of the wire was seen, so none is named."""
+    return {name: told for name, told in cache.items() if name not in ("byte", "pointer")}
+
+
+def _redacted(fields: JsonObject, secrets: tuple[str, ...]) -> object:
+    return json.loads(redact_bytes(json.dumps(fields).encode(), secrets))
+
+
+def _head(call: ReadCall, at: CallPlace) -> dict[str, object]:
     copy = call.copy
     told: dict[str, object] = {
         "session": at.session,
@@ -210,9 +229,9 @@ def _kept(blobs: BlobStore, body: ReadBody, headers: Mapping[str, str]) -> dict[
 
 def _route(call: ReadCall) -> Route:
     target, wire = call.copy.target, cast("Wire", call.wire)
-    return Route(
-        target.name, BACKENDS[wire], call.model or "?", url=target.origin, facts=target.facts
-    )
+    source = call.copy.source
+    backend = source.backend if source else BACKENDS[wire]
+    return Route(target.name, backend, call.model or "?", url=target.origin, facts=target.facts)
 
 
 def _with_writes(route: Route, usage: Usage, long_writes: int) -> Route:

@@ -58,6 +58,47 @@ TOOL_RESULT: Final = "gen_ai.tool.call.result"
 CORRECTION_REASONS: Final = "mentis.correction.reasons"
 TEXT: Final = "mentis.text"  # of an event of a tick
 
+# Names that others write, of the conventions of today and of before; read, and never written here
+TOOL_DEFINITIONS: Final = "gen_ai.tool.definitions"
+RESPONSE_ID: Final = "gen_ai.response.id"
+DETAILS_EVENT: Final = "gen_ai.client.inference.operation.details"
+INDEXED_PROMPT: Final = "gen_ai.prompt."  # and a number: OpenLLMetry
+INDEXED_COMPLETION: Final = "gen_ai.completion."
+INDEXED_FUNCTION: Final = "llm.request.functions."
+MESSAGE_EVENTS: Final[Mapping[str, str]] = {
+    "gen_ai.system.message": "system",
+    "gen_ai.user.message": "user",
+    "gen_ai.assistant.message": "assistant",
+    "gen_ai.tool.message": "tool",
+}
+CHOICE_EVENT: Final = "gen_ai.choice"
+EVENTS: Final = "events"  # of pydantic-ai: the events as one JSON
+EVENT_NAME: Final = "event.name"
+CONTENT_EVENTS: Final[Mapping[str, str]] = {
+    "gen_ai.content.prompt": "gen_ai.prompt",
+    "gen_ai.content.completion": "gen_ai.completion",
+}
+CALLS: Final = (CHAT, "text_completion", "generate_content")
+AGENTS: Final = (INVOKE_AGENT, "create_agent", "invoke_workflow")
+PROVIDER_NAMES: Final = (PROVIDER, "gen_ai.system")
+MODEL_NAMES: Final = (REQUEST_MODEL, RESPONSE_MODEL)
+SESSION_NAMES: Final = (CONVERSATION, "session.id")
+HTTP_STATUS: Final = "http.response.status_code"
+SERVICE: Final = "service.name"
+INPUT_COUNTS: Final = (INPUT_TOKENS, "gen_ai.usage.prompt_tokens")
+OUTPUT_COUNTS: Final = (OUTPUT_TOKENS, "gen_ai.usage.completion_tokens")
+READ_COUNTS: Final = (
+    CACHE_READ,
+    "gen_ai.usage.cache_read_input_tokens",
+    "gen_ai.usage.details.cache_read_tokens",
+)
+WRITE_COUNTS: Final = (
+    CACHE_WRITE,
+    "gen_ai.usage.cache_creation_input_tokens",
+    "gen_ai.usage.details.cache_write_tokens",
+)
+REASONING_COUNTS: Final = (REASONING_TOKENS, "gen_ai.usage.details.reasoning_tokens")
+
 # An error that happened in the span
 EXCEPTION: Final = "exception"
 EXCEPTION_TYPE: Final = "exception.type"

@@ -20,6 +20,7 @@ from .options import home_option, home_path
 from .output import emit_json, json_option, printable, say
 from .record_ca import RecordGroup, ca
 from .record_entrance import Entrance, log_request, open_entrance
+from .record_spans import announce_receiver, receiving, span_environ
 from .recorded_sessions import cost_words, dollars, plain, session_tree, side_name
 
 if TYPE_CHECKING:
@@ -69,6 +70,11 @@ _NOT_FOUND, _NOT_RUNNABLE, _SIGNALLED = 127, 126, 128
     is_flag=True,
     help="Ask for a secret, which is printed with the addresses; with a COMMAND it always does.",
 )
+@click.option(
+    "--otlp",
+    is_flag=True,
+    help="Pass no calls on: record what GenAI spans tell, sent to /v1/traces as OTLP over HTTP.",
+)
 @click.option("--log/--no-log", default=False, help="Write a line for each request to stderr.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @home_option
@@ -80,6 +86,7 @@ def record(  # one parameter an option
     repair: str | None,
     forward: bool,
     token: bool,
+    otlp: bool,
     log: bool,
     command: tuple[str, ...],
     as_json: bool,
@@ -106,17 +113,21 @@ def record(  # one parameter an option
     with opened as recording:
         limits = recording.settings
         taken = port if port is not None else 0 if command else limits.port
-        entrance = open_entrance(recording, command, forward=forward, token=token)
-        options = start.ProxyOptions(
-            taken,
-            entrance.secret,
-            entrance.authority,
-            tell=say,
-            on_access=log_request if log else None,
-        )
-        with start.running_proxy(recording, options) as base:
-            entrance.base = base
-            code = _run(command, entrance, recording) if command else _stand_by(entrance, recording)
+        if otlp:
+            with receiving(recording, taken) as base:
+                code = _receive(command, base, recording)
+        else:
+            entrance = open_entrance(recording, command, forward=forward, token=token)
+            options = start.ProxyOptions(
+                taken,
+                entrance.secret,
+                entrance.authority,
+                tell=say,
+                on_access=log_request if log else None,
+            )
+            with start.running_proxy(recording, options) as base:
+                entrance.base = base
+                code = _run(command, entrance, recording)
     report = report_calls(recording.calls)
     if as_json:
         emit_json(_as_json(recording.agent, report, sum(recording.missing)))
@@ -141,12 +152,26 @@ def _rules(text: str) -> tuple[RepairRule, ...]:
 
 
 def _run(command: Sequence[str], entrance: Entrance, recording: Recording) -> int:
+    if not command:
+        entrance.announce(recording)
+        return _wait()
     start = entrance.start(command, recording)
     recording.targets.update(start.targets)
     for note in start.notes:
         say(f"note: {note}")
+    return _run_child(start.command, start.environ)
+
+
+def _receive(command: Sequence[str], base: str, recording: Recording) -> int:
+    if command:
+        return _run_child(command, span_environ(base))
+    announce_receiver(base, recording.agent)
+    return _wait()
+
+
+def _run_child(command: Sequence[str], environ: Mapping[str, str]) -> int:
     try:
-        child = subprocess.Popen(start.command, env={**os.environ, **start.environ})  # noqa: S603  # the owner's own command
+        child = subprocess.Popen(command, env={**os.environ, **environ})  # noqa: S603  # the owner's own command
     except FileNotFoundError:
         say(f"mentis: there is no program {command[0]!r}")
         return _NOT_FOUND
@@ -179,9 +204,8 @@ def _signals_for(child: subprocess.Popen[bytes]) -> Generator[None]:
             signal.signal(number, handler)
 
 
-def _stand_by(entrance: Entrance, recording: Recording) -> int:
+def _wait() -> int:
     """Until Ctrl-C or SIGTERM."""
-    entrance.announce(recording)
     done = Event()
 
     def stop(_number: int, _frame: FrameType | None) -> None:
