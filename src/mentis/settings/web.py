@@ -89,3 +89,11 @@ class WebSettings(SettingsSection):
     at_once: Annotated[
         int, Field(ge=1, description="Most requests that are answered at the same time.")
     ] = 512
+    mcp_sessions: Annotated[
+        int,
+        Field(ge=1, description="Most sessions of MCP clients that are open at the same time."),
+    ] = 256
+    mcp_idle_seconds: Annotated[
+        float,
+        Field(gt=0, le=86_400, description="How long an MCP session lasts without a request."),
+    ] = 1800.0

@@ -37,10 +37,13 @@ class Door:
 
 @dataclass(slots=True)
 class AppState:
-    """Whether it takes more requests; `ready` says why it does not, or nothing."""
+    """Whether it takes more requests; `ready` says why it does not, or nothing. `on_drain`: what
+    ends streams that last as long as their clients.
+    """
 
     draining: bool = False
     ready: Callable[[], str] = field(default=lambda: "")
+    on_drain: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
 
 
 def make_app(doors: Sequence[Door], parts: GuardParts, state: AppState | None = None) -> AsgiApp:
@@ -62,7 +65,7 @@ def make_app(doors: Sequence[Door], parts: GuardParts, state: AppState | None = 
             allow_origins=parts.settings.origins,
             allow_methods=("GET", "POST", "PUT", "DELETE"),
             allow_headers=("*",),
-            expose_headers=("x-request-id", "retry-after"),
+            expose_headers=("x-request-id", "retry-after", "mcp-session-id"),
         )
     return WebGuard(app, parts)
 

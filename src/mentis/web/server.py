@@ -103,6 +103,8 @@ class WebServer:
             self._server.force_exit = True
         self._state.draining = True
         self._server.should_exit = True
+        for end in self._state.on_drain:
+            end()
 
 
 async def run_until_told(server: WebServer, say: Callable[[str], None]) -> None:

@@ -9,11 +9,13 @@ from typing import NoReturn, cast
 import anyio
 import pytest
 from mcp import Client, MCPError
-from mcp_types import CallToolResult, TextContent, TextResourceContents
+from mcp_types import CallToolResult, GetPromptResult, TextContent, TextResourceContents
 
+from mentis.prompts.prompts import Prompts
 from mentis.record.record import open_record
 from mentis.status.statuses import Statuses, open_statuses
 from mentis.surfaces.mcp.answers import Answers
+from mentis.surfaces.mcp.block_prompts import PAGE, BlockPrompts
 from mentis.surfaces.mcp.server import make_server
 from mentis.values.part import TextPart
 from mentis.values.turn import Role, Turn
@@ -21,7 +23,7 @@ from mentis.values.turn import Role, Turn
 from .conftest import Json, MakeClient, window
 
 NAMES = ["backend_state", "prompt_chain", "persistent_context", "project_awareness", "ruleset"]
-MORE = ["regelwerk", "conversation_history"]
+MORE = ["regelwerk", "conversation_history", "chatverlauf_kb_info"]
 
 
 async def read(client: Client, uri: str) -> tuple[Json, Json]:
@@ -45,6 +47,11 @@ def said(result: CallToolResult) -> str:
     return "\n".join(block.text for block in result.content if isinstance(block, TextContent))
 
 
+def said_by(prompt: GetPromptResult) -> str:
+    texts = [one.content for one in prompt.messages]
+    return "\n".join(one.text for one in texts if isinstance(one, TextContent))
+
+
 @pytest.mark.parametrize("mode", ["legacy", "auto"], ids=["handshake", "2026"])
 async def test_a_client_saves_reads_and_verifies(client: MakeClient, mode: str) -> None:
     async with client(mode) as session:
@@ -64,6 +71,9 @@ async def test_a_client_saves_reads_and_verifies(client: MakeClient, mode: str) 
         assert sorted(str(resource.uri) for resource in resources) == sorted(
             f"{scheme}://{name}" for scheme in ("mentis", "synapse") for name in (*NAMES, *MORE)
         )
+
+        told = await session.get_prompt("impersonation", {"char_name": "Grace"})
+        assert "Grace" in said_by(told)
 
         state, standing = await read(session, "synapse://backend_state")
         assert (state["step_id"], state["cycle"], state["audit_due"]) == ("step-1", "1/5", False)
@@ -285,6 +295,8 @@ async def test_conversations_rules_and_search_are_served_screened_and_between_ma
         assert "Beside the pond" in second["text"]
         assert (third["text"], bool(third["withheld"])) == (None, True)
 
+        searched, _ = await read(session, "synapse://chatverlauf_kb_info")
+        assert (searched["sessions"], searched["lines"], searched["search"]) == (1, 3, "words")
         for name in ("search_conversations", "search_chatverlauf"):
             found = await call(session, name, query="tulips planted", top_k=1)
             (hit,) = found["results"]
@@ -310,3 +322,51 @@ async def test_an_owner_can_keep_conversations_to_the_home(client: MakeClient, h
         refused = await session.call_tool("search_conversations", {"query": "tulips"})
         assert refused.is_error
         assert "Tulips" not in said(refused)
+
+
+async def test_blocks_are_prompts_with_their_placeholders_as_arguments(home: Path) -> None:
+    with open_statuses(home) as statuses:
+        answers = Answers(statuses, prompts=BlockPrompts(home))
+        async with Client(make_server(answers, "1")) as session:
+            first = await session.list_prompts()
+            assert len(first.prompts) == PAGE
+            rest = await session.list_prompts(cursor=first.next_cursor)
+            assert rest.next_cursor is None
+            offered = {one.name: one for one in (*first.prompts, *rest.prompts)}
+            assert len(offered) == len(first.prompts) + len(rest.prompts)
+            assert (offered["style"].arguments, offered["style"].title) == ([], "Style")
+            arguments = offered["afterthought_inner_dialogue"].arguments or []
+            needed = {one.name: one.required for one in arguments}
+            assert needed == {
+                "user_name": False, "elapsed_time": True, "char_name": False, "language": False,
+            }  # fmt: skip
+
+            asked = {"elapsed_time": "two hours", "user_name": "Grace"}
+            told = await session.get_prompt("afterthought_inner_dialogue", asked)
+            assert [one.role for one in told.messages] == ["user"]
+            assert "(two hours)" in said_by(told)
+            assert "Grace did not write this" in said_by(told)
+            assert ", as Ada, " in said_by(told)
+
+            for name, given, words in [
+                ("afterthought_inner_dialogue", {}, "needs a value for elapsed_time"),
+                ("style", {"mood": "calm"}, "has no argument 'mood'"),
+                ("stlye", {}, "did you mean 'style'"),
+            ]:
+                with pytest.raises(MCPError, match=words):
+                    await session.get_prompt(name, given)
+            with pytest.raises(MCPError, match="of no page here"):
+                await session.list_prompts(cursor="bm9uZQ==")
+            with pytest.raises(MCPError, match="of no page here"):
+                await session.list_tools(cursor="bm9uZQ==")
+
+
+async def test_an_edited_block_is_the_prompt_from_then_on(home: Path) -> None:
+    with open_statuses(home) as statuses, Prompts.open(home) as prompts:
+        answers = Answers(statuses, prompts=BlockPrompts(home))
+        async with Client(make_server(answers, "1")) as session:
+            prompts.editor.save("style", variants={"compact": "Be calm, {{char_name}}."})
+            assert said_by(await session.get_prompt("style")) == "Be calm, Ada."
+            prompts.editor.save("style", variants={"compact": ""})
+            with pytest.raises(MCPError, match="says nothing to this persona"):
+                await session.get_prompt("style")

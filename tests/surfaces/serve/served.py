@@ -54,12 +54,12 @@ class Served:
         return made
 
     def post(self, path: str, body: object, token: str = "", **headers: str) -> httpx2.Response:
-        return httpx2.post(f"{self.url}{path}", json=body, headers=self._headers(token, headers))
+        return httpx2.post(f"{self.url}{path}", json=body, headers=self.headers(token, headers))
 
     def get(self, path: str, token: str = "", **headers: str) -> httpx2.Response:
-        return httpx2.get(f"{self.url}{path}", headers=self._headers(token, headers))
+        return httpx2.get(f"{self.url}{path}", headers=self.headers(token, headers))
 
-    def _headers(self, token: str, more: dict[str, str]) -> dict[str, str]:
+    def headers(self, token: str, more: dict[str, str]) -> dict[str, str]:
         named = {name.replace("_", "-"): value for name, value in more.items()}
         return {"authorization": f"Bearer {token or self.token}", **named}
 
@@ -135,7 +135,8 @@ def serving(
             served.url = server.bind()
             inside.append((asyncio.get_running_loop(), server))
             ready.set()
-            await server.run()
+            async with opened.mcp.running():
+                await server.run()
         finally:
             await opened.aclose()
 

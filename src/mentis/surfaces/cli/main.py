@@ -50,7 +50,10 @@ COMMANDS = {
     "fork": ("fork", "Change one block of a recorded turn, and see what else changes."),
     "guardian": ("guardian", "See the rules for windows, check one, prove a profile."),
     "record": ("record", "Record what another agent asks of models; start it, or stand by."),
-    "mcp": ("mcp", "Serve the ledger to an MCP client on standard input and output."),
+    "mcp": (
+        "mcp",
+        "Serve the ledger and the prompts to an MCP client on standard input and output.",
+    ),
     "serve": (
         "serve",
         "Let existing clients talk to the agents of a home, as if each were a model.",

@@ -1,4 +1,4 @@
-"""`mentis mcp`: the ledger for other agents, over the Model Context Protocol."""
+"""`mentis mcp`: ledger and prompts for other agents, over the Model Context Protocol."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ _SURFACE = "mentis.surfaces.mcp"
 @home_option
 @json_option
 def mcp(persona: str | None, *, as_json: bool) -> None:
-    """Serve the ledger to an MCP client on standard input and output.
+    """Serve the ledger and the prompts to an MCP client on standard input and output.
 
-    A client starts this command and talks to it; see docs/guides/mcp.md. Only the protocol goes
-    to standard output. It ends when the client leaves, or on SIGTERM and Ctrl-C. With --json it
-    serves nothing and prints what it would offer: tools, schemas, resources.
+    A client starts this command and talks to it; see docs/guides/mcp.md. For clients that come
+    over HTTP, `mentis serve` has the same at /mcp. Only the protocol goes to standard output. It
+    ends when the client leaves, or on SIGTERM and Ctrl-C. With --json it serves nothing and
+    prints what it would offer: tools, schemas, resources.
     """
     if as_json:
         emit_json(import_module(f"{_SURFACE}.catalogue").server_offer())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, TypeAlias, cast
 
@@ -13,11 +13,14 @@ from mentis.codec.forms import to_object
 from mentis.errors import MentisError, UsageError
 from mentis.ledger.guardian.profiles import level_of, level_words
 from mentis.ledger.guardian.table import RULES
+from mentis.record.said_lines import SaidLine, search_lines
 from mentis.status.statuses import Statuses
 from mentis.values.entry import Entry
 from mentis.values.status import WindowResult
 
+from .block_prompts import BlockPrompt, BlockPrompts, Role
 from .conversations import LineGuard, refuse_unserved
+from .rights import ClientRights
 
 SOURCE = "mcp_native_tool"
 _MOST = 50
@@ -41,6 +44,12 @@ class Answers:
     statuses: Statuses
     monitor: Monitor = field(default_factory=Monitor)
     guard: LineGuard | None = None  # of conversations; without one they are not served
+    prompts: BlockPrompts | None = None
+    rights: ClientRights = field(default_factory=ClientRights)
+
+    def within(self, rights: ClientRights) -> Answers:
+        """The same for a client that may do only this."""
+        return replace(self, rights=rights)
 
     def call(self, tool: str, arguments: Mapping[str, object]) -> Answer:
         """The answer of a tool, and where the chain stands after it."""
@@ -55,32 +64,38 @@ class Answers:
         if tool not in tools:
             known = ", ".join(tools)
             raise UsageError(f"there is no tool {tool!r}", hint=f"known: {known}")
+        self.rights.check_tool(tool)
         return {**tools[tool](arguments), "ledger": self.standing()}
 
     def read(self, name: str) -> Answer | str:
         """A resource: an object, or plain text."""
-        match name:
-            case "backend_state":
-                state = to_object(self.statuses.backend_state())
-                monitor = {"running": self.monitor.running, "reason": self.monitor.reason}
-                return {**state, "monitor": monitor}
-            case "prompt_chain":
-                state = self.statuses.backend_state()
-                return {
-                    "chain_head": state.chain_head,
-                    "head_time": state.head_time,
-                    "total_entries": state.total_entries,
-                }
-            case "persistent_context" | "project_awareness":
-                return dict(self.statuses.context(name))
-            case "ruleset":
-                return self._ruleset()
-            case "regelwerk":
-                return self._rules_text()
-            case "conversation_history":
-                return self._history()
-            case _:
-                raise UsageError(f"there is no resource {name!r}", hint="list the resources")
+        resources: dict[str, Callable[[], Answer | str]] = {
+            "backend_state": self._state,
+            "prompt_chain": self._chain,
+            "persistent_context": lambda: dict(self.statuses.context("persistent_context")),
+            "project_awareness": lambda: dict(self.statuses.context("project_awareness")),
+            "ruleset": self._ruleset,
+            "regelwerk": self._rules_text,
+            "conversation_history": self._history,
+            "chatverlauf_kb_info": self._searchable,
+        }
+        if name not in resources:
+            raise UsageError(f"there is no resource {name!r}", hint="list the resources")
+        self.rights.check_resource(name)
+        return resources[name]()
+
+    def list_prompts(self, cursor: str | None) -> tuple[list[BlockPrompt], str | None]:
+        """One page of blocks, and where the next begins; none of them for guests."""
+        if self.prompts is None or not self.rights.owner:
+            return [], None
+        return self.prompts.page(cursor)
+
+    def prompt(self, name: str, arguments: Mapping[str, str]) -> tuple[str, list[tuple[Role, str]]]:
+        """A block with its values: what it is, and its messages."""
+        self.rights.check_prompts()
+        if self.prompts is None:
+            raise UsageError(f"there is no prompt {name!r}", hint="no prompts are served here")
+        return self.prompts.get(name, arguments)
 
     def standing(self) -> Answer:
         """Size and head in one look, so that they belong together; or why they cannot be had."""
@@ -91,6 +106,19 @@ class Answers:
             return {"agent": agent, "size": None, "head": None, "reason": error.message}
         size, head = (last[0].index + 1, last[0].hash) if last else (0, None)
         return {"agent": agent, "size": size, "head": head}
+
+    def _state(self) -> Answer:
+        state = to_object(self.statuses.backend_state())
+        monitor = {"running": self.monitor.running, "reason": self.monitor.reason}
+        return {**state, "monitor": monitor}
+
+    def _chain(self) -> Answer:
+        state = self.statuses.backend_state()
+        return {
+            "chain_head": state.chain_head,
+            "head_time": state.head_time,
+            "total_entries": state.total_entries,
+        }
 
     def _save(self, arguments: Mapping[str, object]) -> Answer:
         window, delivery = arguments.get("status_window"), arguments.get("delivery")
@@ -147,14 +175,14 @@ class Answers:
         if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= _MOST:
             raise UsageError(f"`top_k` is {count!r}", hint=f"a whole number from 1 to {_MOST}")
         guard, whole = self._guard(), arguments.get("include_text") is True
-        hits = self.statuses.search_conversation(query, count=count)
+        hits = search_lines(self._lines(), query, count)
         found = [{"score": hit.score, **guard.shown(hit.line, whole=whole)} for hit in hits]
         return {"results": found}
 
     def _history(self) -> Answer:
-        guard, lines = self._guard(), self.statuses.conversation()
+        guard, lines = self._guard(), self._lines()
         counted = Counter(line.session for line in lines)
-        titles = self.statuses.session_titles()
+        titles = self._titles()
         return {
             "sessions": [
                 {"session": name, "title": title, "lines": counted[name]}
@@ -162,6 +190,22 @@ class Answers:
             ],
             "latest": [guard.shown(line, whole=True) for line in lines[-_MOST:]],
         }
+
+    def _searchable(self) -> Answer:
+        self._guard()
+        return {
+            "sessions": len(self._titles()),
+            "lines": len(self._lines()),
+            "search": "words",
+            "top_k": _MOST,
+        }
+
+    def _lines(self) -> list[SaidLine]:
+        return [line for line in self.statuses.conversation() if self.rights.sees(line.session)]
+
+    def _titles(self) -> dict[str, str]:
+        titles = self.statuses.session_titles()
+        return {name: title for name, title in titles.items() if self.rights.sees(name)}
 
     def _guard(self) -> LineGuard:
         if self.guard is None:

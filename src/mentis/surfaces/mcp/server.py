@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import sys
 import traceback
-from collections.abc import Mapping
-from typing import Any, TypeAlias, cast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 from anyio import to_thread
 from mcp import MCPError
@@ -18,9 +19,15 @@ from mcp_types import (
     CallToolRequestParams,
     CallToolResult,
     ContentBlock,
+    GetPromptRequestParams,
+    GetPromptResult,
+    ListPromptsResult,
     ListResourcesResult,
     ListToolsResult,
     PaginatedRequestParams,
+    Prompt,
+    PromptArgument,
+    PromptMessage,
     ReadResourceRequestParams,
     ReadResourceResult,
     Resource,
@@ -34,41 +41,105 @@ from mentis.ledger.canon import MAX_BYTES
 from mentis.ledger.strict_json import read_strict_object
 
 from .answers import Answer, Answers
+from .block_prompts import BlockPrompt
 from .catalogue import catalogue, resources, tools
+from .rights import ClientRights
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 # What a line has around its draft.
 _AROUND = 64 * 1024
 # Where a resource says how far the chain reached when it was read.
 STANDING = "mentis/ledger"
+# Where a prompt says which block of the library it is.
+BLOCK = "mentis/block"
 
 
-def make_server(answers: Answers, version: str) -> Server[Any]:
-    async def list_tools(_: Context, __: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[Tool.model_validate(tool, by_name=False) for tool in tools()])
+@runtime_checkable
+class HasBody(Protocol):
+    """An HTTP request."""
 
-    async def list_resources(_: Context, __: PaginatedRequestParams | None) -> ListResourcesResult:
-        offered = [Resource.model_validate(one, by_name=False) for one in resources()]
-        return ListResourcesResult(resources=offered)
+    async def body(self) -> bytes: ...
 
-    async def call_tool(context: Context, asked: CallToolRequestParams) -> CallToolResult:
-        return await to_thread.run_sync(_call, answers, context.request, asked)
 
-    async def read_resource(_: Context, asked: ReadResourceRequestParams) -> ReadResourceResult:
-        return await to_thread.run_sync(_read, answers, str(asked.uri))
-
-    facts = catalogue()
+def make_server(
+    answers: Answers,
+    version: str,
+    rights_of: Callable[[object], ClientRights] = lambda _request: ClientRights(),
+) -> Server[Any]:
+    """A server of the official SDK. `rights_of` is handed what the transport brought along with a
+    message: a line of standard input, or the HTTP request.
+    """
+    facts, handlers = catalogue(), _Handlers(answers, rights_of)
     return Server(
         facts["name"],
         version=version,
         title=facts["title"],
         description=facts["description"],
         instructions=facts["instructions"],
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        on_list_resources=list_resources,
-        on_read_resource=read_resource,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_read_resource=handlers.read_resource,
+        on_list_prompts=handlers.list_prompts,
+        on_get_prompt=handlers.get_prompt,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Handlers:
+    """One method of the protocol each, for whatever client asks; the work is done in threads."""
+
+    answers: Answers
+    rights_of: Callable[[object], ClientRights]
+
+    async def list_tools(
+        self, context: Context, asked: PaginatedRequestParams | None
+    ) -> ListToolsResult:
+        _check_cursor(asked)
+        rights = self.rights_of(context.request)
+        offered = [one for one in tools() if rights.offers_tool(one["name"])]
+        return ListToolsResult(tools=[Tool.model_validate(one, by_name=False) for one in offered])
+
+    async def call_tool(self, context: Context, asked: CallToolRequestParams) -> CallToolResult:
+        line = await _bytes_of(context.request)
+        return await to_thread.run_sync(_call, self._within(context), line, asked)
+
+    async def list_resources(
+        self, context: Context, asked: PaginatedRequestParams | None
+    ) -> ListResourcesResult:
+        _check_cursor(asked)
+        rights = self.rights_of(context.request)
+        offered = [one for one in resources() if rights.offers_resource(one["name"])]
+        listed = [Resource.model_validate(one, by_name=False) for one in offered]
+        return ListResourcesResult(resources=listed)
+
+    async def read_resource(
+        self, context: Context, asked: ReadResourceRequestParams
+    ) -> ReadResourceResult:
+        return await to_thread.run_sync(_read, self._within(context), str(asked.uri))
+
+    async def list_prompts(
+        self, context: Context, asked: PaginatedRequestParams | None
+    ) -> ListPromptsResult:
+        cursor = None if asked is None else asked.cursor
+        return await to_thread.run_sync(_list_prompts, self._within(context), cursor)
+
+    async def get_prompt(self, context: Context, asked: GetPromptRequestParams) -> GetPromptResult:
+        return await to_thread.run_sync(_get_prompt, self._within(context), asked)
+
+    def _within(self, context: Context) -> Answers:
+        return self.answers.within(self.rights_of(context.request))
+
+
+async def _bytes_of(request: object) -> object:
+    """A message as it came: the line itself, or the body of the request, which was read before."""
+    return await request.body() if isinstance(request, HasBody) else request
+
+
+def _check_cursor(asked: PaginatedRequestParams | None) -> None:
+    """These lists have one page."""
+    if asked is not None and asked.cursor is not None:
+        raise MCPError(INVALID_PARAMS, f"the cursor {asked.cursor!r} is of no page here")
 
 
 def _call(answers: Answers, line: object, asked: CallToolRequestParams) -> CallToolResult:
@@ -128,6 +199,41 @@ def _read(answers: Answers, uri: str) -> ReadResourceResult:
     kind = "text/plain" if plain else "application/json"
     content = TextResourceContents(uri=uri, mime_type=kind, text=text, _meta=meta)
     return ReadResourceResult(contents=[content], _meta=meta)
+
+
+def _list_prompts(answers: Answers, cursor: str | None) -> ListPromptsResult:
+    try:
+        offered, after = answers.list_prompts(cursor)
+    except MentisError as error:
+        raise _protocol_error(error, answers.standing()) from error
+    except Exception as error:
+        raise _protocol_error(_reported(error), None) from error
+    return ListPromptsResult(prompts=[_prompt(one) for one in offered], next_cursor=after)
+
+
+def _prompt(block: BlockPrompt) -> Prompt:
+    arguments = [
+        PromptArgument(name=one.name, description=one.description or None, required=one.required)
+        for one in block.arguments
+    ]
+    return Prompt(
+        name=block.name,
+        title=block.title,
+        description=block.description,
+        arguments=arguments,
+        _meta={BLOCK: dict(block.facts)},
+    )
+
+
+def _get_prompt(answers: Answers, asked: GetPromptRequestParams) -> GetPromptResult:
+    try:
+        description, messages = answers.prompt(asked.name, asked.arguments or {})
+    except MentisError as error:
+        raise _protocol_error(error, answers.standing()) from error
+    except Exception as error:
+        raise _protocol_error(_reported(error), None) from error
+    said = [PromptMessage(role=role, content=_text(text)) for role, text in messages]
+    return GetPromptResult(description=description, messages=said)
 
 
 def _name_of(uri: str) -> str:

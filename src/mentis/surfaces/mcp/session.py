@@ -18,6 +18,7 @@ from mentis.ledger.channel.watch import watch
 from mentis.status.statuses import open_statuses
 
 from .answers import Answers
+from .block_prompts import BlockPrompts
 from .conversations import open_guard
 from .server import make_server
 from .wire import Ends, Wire, claimed_ends
@@ -26,7 +27,8 @@ from .wire import Ends, Wire, claimed_ends
 def run_session(home: Path, persona: str | None, *, version: str, monitor: bool) -> None:
     """Serve the client on standard input and output until it leaves or a signal comes."""
     with open_statuses(home, persona) as statuses, claimed_ends() as ends:
-        answers = Answers(statuses, guard=open_guard(home))
+        prompts = BlockPrompts(home, persona)
+        answers = Answers(statuses, guard=open_guard(home), prompts=prompts)
         anyio.run(_serve, answers, ends, version, monitor)
 
 

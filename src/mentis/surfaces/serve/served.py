@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Protocol
 
 from anyio import CancelScope
 
@@ -17,13 +20,22 @@ from mentis.web.application import AppState, make_app
 from mentis.web.guard import AsgiApp, GuardParts
 from mentis.web.metrics import Metrics
 from mentis.web.server import WebServer, run_until_told
-from mentis.web.tokens import Tokens
+from mentis.web.tokens import AccessToken, Tokens
 
-from .agents import AgentPool
+from .agents import AgentPool, own_name
 from .answering import Answering
 from .conversations import Conversations
 from .doors import FORMS, doors
 from .start import ServeOptions
+
+# Surfaces stand apart: this one joins by its name, as a command starts it.
+_MCP = "mentis.surfaces.mcp.http"
+
+
+class RunningDoors(Protocol):
+    """Doors that work only while something runs beside the server."""
+
+    def running(self) -> AbstractAsyncContextManager[None]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +47,7 @@ class ServedHome:
     settings: WebSettings
     state: AppState
     options: ServeOptions
+    mcp: RunningDoors
 
     @classmethod
     def open(
@@ -44,7 +57,9 @@ class ServedHome:
         chosen = {name: value for name, value in given.items() if value is not None}
         web = settings.model.web.model_copy(update=chosen)
         pool = AgentPool(home, settings, parts, route=options.route)
-        metrics, state = Metrics(), AppState()
+        metrics, surface = Metrics(), _mcp_surface()
+        mcp = surface.McpDoors(surface.ServedPlace(home, web, parts, _is_own))
+        state = AppState(on_drain=[mcp.drain])
 
         def embedder() -> Embedder | None:
             choice = settings.model.recall.embedder
@@ -55,22 +70,32 @@ class ServedHome:
         guard = GuardParts(
             Tokens(config_folder(parts.variables), home.path).find,
             web,
-            forms=FORMS,
+            forms={**FORMS, "/mcp": surface.mcp_problem},
             metrics=metrics,
             on_access=options.on_access,
             on_defect=options.on_defect,
         )
         answering = Answering(pool, web, metrics, Conversations())
-        app = make_app(doors(answering, embedder), guard, state)
-        return cls(app, pool, web, state, options)
+        app = make_app([*doors(answering, embedder), *mcp.doors()], guard, state)
+        return cls(app, pool, web, state, options, mcp)
 
     async def run(self) -> None:
         server = WebServer(self.app, self.settings, self.state)
         address = server.bind()
         if self.options.on_ready is not None:
             self.options.on_ready(address)
-        await run_until_told(server, self.options.say)
+        async with self.mcp.running():
+            await run_until_told(server, self.options.say)
 
     async def aclose(self) -> None:
         with CancelScope(shield=True):
             await self.pool.aclose()
+
+
+def _mcp_surface() -> Any:  # noqa: ANN401  # a module found by its name
+    return import_module(_MCP)
+
+
+def _is_own(token: AccessToken, session: str) -> bool:
+    name = own_name(token, session)
+    return bool(name) and token.session in ("", name)
