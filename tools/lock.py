@@ -18,6 +18,11 @@ LOCKS = {
     "router.txt": [PROJECT, "--extra", "recall", "--group", "router"],
     "litellm.txt": ["--group", "litellm"],
 }
+# Programs of other people, which want nothing of ours.
+PROGRAMS = {
+    "programs-sdks.txt": "tools/programs/sdks.in",
+    "programs-aider.txt": "tools/programs/aider.in",
+}
 
 
 def compile_lock(name: str, selection: list[str]) -> None:
@@ -29,6 +34,8 @@ def compile_lock(name: str, selection: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    for lock, chosen in LOCKS.items():
-        compile_lock(lock, chosen)
+    chosen = {name: ["pyproject.toml", *selection] for name, selection in LOCKS.items()}
+    chosen |= {name: [file] for name, file in PROGRAMS.items()}
+    for lock, sources in chosen.items():
+        compile_lock(lock, sources)
         print(f"locks/{lock}")

@@ -1,5 +1,7 @@
 """What `make slow` runs: the tests marked `slow`, and the lower rooms on every other Python.
 
+Some tests run programs of other people, which are installed first (tools/install_programs.py).
+
 Every other Python is one of 3.11 to 3.13 that is found here and is not the one that runs this. It
 gets an environment of its own (`make rooms PYTHON=...`), installed from the same lock.
 """
@@ -12,6 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from install_programs import install_all
 from run_tests import ROOT, run_pytest
 
 VERSIONS = ("3.11", "3.12", "3.13")
@@ -63,7 +66,8 @@ def run_others() -> int:
 def main(arguments: list[str]) -> int:
     if arguments == ["--rooms"]:
         return run_rooms()
-    slow = run_pytest("-q", "-m", "slow")
+    install_all()
+    slow = run_pytest("-q", "-rs", "-m", "slow")  # what is skipped is named, with its reason
     return 1 if run_others() or slow else 0
 
 

@@ -158,6 +158,20 @@ def test_a_model_id_may_name_the_session(home: Path) -> None:
             ask(one, user("x"), model=f"{PERSONA}@../x")
 
 
+def test_an_id_that_a_program_made_up_is_a_session_of_its_own(home: Path) -> None:
+    ids = ("ses_e1A9dFd58ffeX", "ses_e1a9dFd58ffeX", "01A1E554:" + "f" * 120)
+    with serving(home, numbered(4)) as one:
+        for told in (*ids, ids[0]):
+            asked = {"model": PERSONA, "messages": [user("One.")]}
+            answered = one.post("/v1/chat/completions", asked, x_session_id=told)
+            assert answered.status_code == 200
+        found = one.sessions()
+        assert sorted(name.rpartition("-")[0] for name in found) == [
+            "01a1e554-fffffffffffffff", "ses_e1a9dfd58ffex", "ses_e1a9dfd58ffex",
+        ]  # fmt: skip
+        assert sorted(map(len, found.values())) == [2, 2, 4]
+
+
 def test_a_token_for_one_persona_and_one_session_stays_there(home: Path) -> None:
     with serving(home, numbered(1)) as one:
         bound = one.new_token("garden", agent=PERSONA, session="garden")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import hashlib
+import re
 import struct
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -15,6 +17,7 @@ from starlette.responses import JSONResponse, Response
 
 from mentis.errors import BadInput, RequestRefused
 from mentis.ports.embedder import Embedder
+from mentis.stores.files.home import is_id
 from mentis.values.json import JsonObject
 from mentis.web.application import Door, Endpoint, token_of
 from mentis.web.problems import ProblemForm, WebProblem
@@ -36,6 +39,9 @@ FORMS: Mapping[str, ProblemForm] = {
     "/api/": ollama_problem,
 }
 SESSION_HEADER = "x-session-id"
+_FOREIGN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,199}")
+_ODD = re.compile(r"[^a-z0-9_]+")
+_MOST_WORDS = 24
 _UPGRADE = 426  # agent programs that try a WebSocket first go on with HTTP at once
 OpenEmbedder: TypeAlias = Callable[[], Embedder | None]
 
@@ -131,7 +137,17 @@ async def _read(request: Request, read: Callable[[JsonObject], ClientRequest]) -
     body = await request.body()
     asked = await to_thread.run_sync(lambda: read(read_json(body)))
     named = request.headers.get(SESSION_HEADER, "")
-    return replace(asked, session=named) if named else asked
+    return replace(asked, session=_session_named(named)) if named else asked
+
+
+def _session_named(given: str) -> str:
+    """The session that a header names. Ids that a program makes up itself, as opencode does, may
+    have letters and marks that a name has not: each stands for a name of its own.
+    """
+    if is_id(given) or not _FOREIGN_ID.fullmatch(given):
+        return given
+    words = _ODD.sub("-", given.lower())[:_MOST_WORDS].strip("-")
+    return f"{words}-{hashlib.sha256(given.encode()).hexdigest()[:12]}"
 
 
 def _emit(emit: Emit, piece: bytes) -> None:
