@@ -79,7 +79,7 @@ _NOT_FOUND, _NOT_RUNNABLE, _SIGNALLED = 127, 126, 128
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @home_option
 @json_option
-def record(  # one parameter an option
+def record(  # noqa: PLR0913  # one parameter an option
     *,
     name: str | None,
     port: int | None,
