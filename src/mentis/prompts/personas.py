@@ -10,7 +10,7 @@ from typing import Self
 
 from mentis.codec.toml import read_text
 from mentis.disk.atomic import write_atomic
-from mentis.errors import PersonaError, UsageError
+from mentis.errors import MentisError, PersonaError, UsageError
 from mentis.home.closing import DatabaseHolder
 from mentis.home.database import open_database
 from mentis.home.ledger import open_ledger
@@ -77,6 +77,18 @@ class Personas(DatabaseHolder):
     def ids(self) -> tuple[str, ...]:
         """The ids of all personas, in their order."""
         return self._home.personas()
+
+    def rows(self) -> list[dict[str, str]]:
+        """Each of them in short; `problem` says why one cannot be read."""
+        return [self._row(persona_id) for persona_id in self.ids()]
+
+    def _row(self, persona_id: str) -> dict[str, str]:
+        row = {"id": persona_id, "name": "", "type": "", "language": "", "problem": ""}
+        try:
+            found = self.read(persona_id)
+        except MentisError as error:
+            return {**row, "problem": error.message}
+        return {**row, "name": found.name, "type": found.type, "language": found.language}
 
     def pick(self, persona_id: str | None) -> str:
         """The persona that was asked for, or the only one there is."""

@@ -252,3 +252,18 @@ def _refuse_half(text: str, key: str, where: str) -> None:
 def _is_whole(text: str) -> bool:
     """Whether UTF-8 can say it: escapes in YAML can write what it cannot."""
     return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def skills_data(found: SkillsFound) -> list[dict[str, object]]:
+    """Every skill as JSON, also those that are off."""
+    on: list[dict[str, object]] = [
+        {
+            "name": one.name,
+            "state": "on",
+            "source": one.source,
+            "description": one.description,
+            "stances": list(one.stances),
+        }
+        for one in found.skills
+    ]
+    return on + [{"name": None, "state": "off", "source": source} for source in found.off]

@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from mentis.codec.forms import to_object
 from mentis.disk.processes import in_force, owner_name
 from mentis.errors import BadInput, HomeError, RolledBack, WorldError
 from mentis.home.checkpoints import CheckpointedLedger
@@ -230,6 +231,15 @@ class Statuses(Closeable):
     def window(self, entry: Entry) -> JsonObject | None:
         """The window of an entry with its hash in it; None when it carries none."""
         return shown_window(entry)
+
+    def entry_data(self, entry: Entry) -> dict[str, object]:
+        """An entry as JSON, with its window as the origin has it, and where it was imported from."""
+        told = to_object(entry)
+        if (window := self.window(entry)) is not None:
+            told["status_window"] = window
+        if (place := self.origin(entry)) is not None:
+            told["origin"] = to_object(place)
+        return told
 
     def stats(self) -> Stats:
         """Counted by the store. A window that was erased is still one."""

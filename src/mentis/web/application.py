@@ -22,7 +22,6 @@ from .tokens import AccessToken, Scope
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 _GONE = 499
-_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +56,15 @@ def make_app(doors: Sequence[Door], parts: GuardParts, state: AppState | None = 
     paths: dict[str, list[Door]] = {}
     for door in (*common, *doors):
         paths.setdefault(door.path, []).append(door)
-    routes = [Route(path, _behind(same), methods=_METHODS) for path, same in paths.items()]
+    routes = [Route(path, _Behind(same)) for path, same in paths.items()]
     app: AsgiApp = Router(routes, redirect_slashes=False, default=_nothing)
     if parts.settings.origins:
         app = CORSMiddleware(
             app,
             allow_origins=parts.settings.origins,
-            allow_methods=("GET", "POST", "PUT", "DELETE"),
+            allow_methods=("GET", "POST", "PUT", "PATCH", "DELETE"),
             allow_headers=("*",),
-            expose_headers=("x-request-id", "retry-after", "mcp-session-id"),
+            expose_headers=("x-request-id", "retry-after", "etag", "link", "mcp-session-id"),
         )
     return WebGuard(app, parts)
 
@@ -78,12 +77,24 @@ def token_of(request: Request) -> AccessToken:
     return token
 
 
-def _behind(doors: Sequence[Door]) -> Endpoint:
-    async def answer(request: Request) -> Response:
+class _Behind:
+    """The doors of one path, for every method: what none of them is for is refused in our form."""
+
+    def __init__(self, doors: Sequence[Door]) -> None:
+        self._doors = doors
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive, send)
+        response = await self._answer(request)
+        await response(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
         method = "GET" if request.method == "HEAD" else request.method
-        door = next((one for one in doors if method in one.methods), None)
+        door = next((one for one in self._doors if method in one.methods), None)
         if door is None:
-            raise _refusal(request.scope, 405)
+            refusal = _refusal(request.scope, 405)
+            refusal.facts["allow"] = ", ".join(m for one in self._doors for m in one.methods)
+            raise refusal
         request.state.door = door.path
         if door.scope is not None:
             _check_scope(token_of(request), door.scope)
@@ -91,8 +102,6 @@ def _behind(doors: Sequence[Door]) -> Endpoint:
             return await door.endpoint(request)
         except ClientGone:
             return Response(status_code=_GONE)  # nobody reads it; the log does
-
-    return answer
 
 
 def _check_scope(token: AccessToken, needed: Scope) -> None:

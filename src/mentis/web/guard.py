@@ -224,6 +224,8 @@ class WebGuard:
         headers = [(b"content-type", media.encode()), (b"content-length", str(len(body)).encode())]
         if problem.retry_after:
             headers.append((b"retry-after", str(problem.retry_after).encode()))
+        if isinstance(allowed := problem.facts.get("allow"), str):
+            headers.append((b"allow", allowed.encode()))
         if problem.status == 401:
             headers.append((b"www-authenticate", b"Bearer"))
         if problem.status in (408, 413):

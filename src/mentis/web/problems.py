@@ -20,6 +20,7 @@ from mentis.errors import (
     RequestRefused,
     SessionBusy,
     SettingsError,
+    StoreConflict,
     StoreFull,
     StoreLocked,
     UserError,
@@ -28,6 +29,7 @@ from mentis.errors import (
 from mentis.values.value import Value
 
 PROBLEM_TYPE = "application/problem+json"
+STATUS = "http_status"  # a fact of an error: with it a surface says which status it has there
 _UNEXPECTED = "something inside did not hold; the log of the server says what"
 # The first that fits counts.
 _STATUSES: tuple[tuple[type[MentisError], int], ...] = (
@@ -39,6 +41,7 @@ _STATUSES: tuple[tuple[type[MentisError], int], ...] = (
     (ProviderRefused, 502),
     (ProviderUnreachable, 502),
     (ModelError, 502),
+    (StoreConflict, 409),
     (StoreLocked, 503),
     (StoreFull, 507),
     (EngineMissing, 501),
@@ -60,6 +63,7 @@ class WebProblem(Value):
     facts: Mapping[str, object] = field(default_factory=dict[str, object])
     retry_after: int = 0
     request_id: str = ""
+    problems: tuple[str, ...] = ()
 
 
 # Writes a problem in the form of one protocol: the media type and the body.
@@ -71,6 +75,7 @@ def problem_of(error: BaseException) -> WebProblem:
     if not isinstance(error, MentisError):
         return WebProblem(500, "defect", _UNEXPECTED)
     told = error.facts.get("status") if isinstance(error, AccessDenied | RequestRefused) else None
+    told = error.facts.get(STATUS, told)
     status = next((found for kind, found in _STATUSES if isinstance(error, kind)), 500)
     retry = error.facts.get("retry_after", error.facts.get("wait", 0))
     return WebProblem(
@@ -78,9 +83,16 @@ def problem_of(error: BaseException) -> WebProblem:
         error.code,
         error.message,
         error.hint,
-        {name: fact for name, fact in error.facts.items() if name != "status"},
+        {name: fact for name, fact in error.facts.items() if name not in ("status", STATUS)},
         max(0, round(retry)) if isinstance(retry, int | float) else 0,
+        problems=error.problems,
     )
+
+
+def with_status(error: MentisError, status: int) -> MentisError:
+    """The same error, which has this status where it leaves over HTTP."""
+    error.facts[STATUS] = status
+    return error
 
 
 def problem_json(problem: WebProblem) -> tuple[str, bytes]:
@@ -95,5 +107,6 @@ def problem_json(problem: WebProblem) -> tuple[str, bytes]:
         "request_id": problem.request_id,
     }
     facts = {name: fact for name, fact in problem.facts.items() if fact is not None}
+    facts |= {"problems": list(problem.problems)} if problem.problems else {}
     body = {name: value for name, value in told.items() if value != ""} | {"facts": facts}
     return PROBLEM_TYPE, json.dumps(body, default=str, ensure_ascii=False).encode()

@@ -233,6 +233,19 @@ class Tokens:
         return kept
 
 
+def token_data(token: AccessToken) -> dict[str, object]:
+    """A token as JSON, for every surface."""
+    return {
+        "name": token.name,
+        "scope": token.scope,
+        "person": token.person.id,
+        "trust": token.person.trust,
+        "agent": token.agent,
+        "session": token.session,
+        "created": token.created,
+    }
+
+
 def _from(kind: type[V], found: object) -> V:
     return from_json(kind, json.dumps(found))
 

@@ -273,10 +273,12 @@ def _resume(
     session: str, told: dict[str, object], *, persona: str | None, route: str, as_json: bool
 ) -> int:
     """Go on with the turn that waited, in the session that asked, and print it as `chat` does."""
+    from mentis.turn.turn_data import turn_data
+
     from .answer_show import AnswerPrinter
     from .approval_talk import NOTHING_TO_RESUME
     from .talk import open_talk
-    from .turn_show import show_end, turn_data
+    from .turn_show import show_end
 
     printer = AnswerPrinter()
     with open_talk(home_path(), persona=persona, route=route) as talk:

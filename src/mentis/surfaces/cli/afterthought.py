@@ -21,6 +21,8 @@ def afterthought(*, persona: str | None, route: str, session: str, as_json: bool
 
     The decision is recorded either way. What it wrote goes to standard output.
     """
+    from mentis.talk.talk_data import afterthought_data
+
     from .talk import open_talk
 
     with open_talk(home_path(), persona=persona, route=route) as talk:
@@ -28,15 +30,7 @@ def afterthought(*, persona: str | None, route: str, session: str, as_json: bool
         found = talk.wait_for(lambda: talk.agent.afterthought(session=session, on_delta=on_delta))
     followup = found.followup
     if as_json:
-        emit_json(
-            {
-                "session": found.session,
-                "decision": found.decision,
-                "thought": found.thought,
-                "text": followup.reply.text if followup else None,
-                "entries": [found.entry.index, *([followup.entry.index] if followup else [])],
-            }
-        )
+        emit_json(afterthought_data(found))
         return
     if followup is not None:
         emit("")

@@ -96,25 +96,11 @@ def log(*, last: int, persona: str | None, as_json: bool) -> None:
 
 def _show(found: Beat | None, due: str, *, as_json: bool) -> None:
     if as_json:
-        emit_json({"due": due} if found is None else _as_json(found))
+        from mentis.talk.talk_data import beat_data
+
+        emit_json({"due": due} if found is None else beat_data(found))
     elif found is None:
         say(f"none is due before {due}")
     else:
         stop = "" if found.result.stop == "answer" else f", {found.result.stop}"
         say(f"[entry {found.result.entry.index}, {found.kind}{stop}]")
-
-
-def _as_json(found: Beat) -> dict[str, object]:
-    from mentis.codec.forms import to_object
-
-    from .turn_show import step_data
-
-    return {
-        "kind": found.kind,
-        "text": found.result.reply.text,
-        "stop": found.result.reply.stop,
-        "stop_reason": found.result.stop,
-        "steps": [step_data(step) for step in found.result.steps],
-        "outcomes": [to_object(one) for one in found.result.outcomes],
-        "entry": found.result.entry.index,
-    }

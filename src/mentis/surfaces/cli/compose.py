@@ -11,7 +11,7 @@ from mentis.values.request import HistoryScope
 from mentis.values.span import join_spans
 
 from .blocks import show_blocks, token_text
-from .explain import explanation, show_explained
+from .explain import show_explained
 from .options import (
     attach_option,
     given_message,
@@ -66,6 +66,7 @@ def compose(  # noqa: PLR0913  # each flag has its own name
     """
     from mentis.app.agent import Agent
     from mentis.codec.forms import to_object
+    from mentis.turn.turn_data import composition_data
 
     if part is not None:
         with open_prompts(route) as prompts:
@@ -78,7 +79,7 @@ def compose(  # noqa: PLR0913  # each flag has its own name
     finally:
         agent.close()
     if as_json:
-        emit_json(explanation(composed) if explain else to_object(composed))
+        emit_json(composition_data(composed) if explain else to_object(composed))
         return
     if explain:
         show_explained(composed)

@@ -80,16 +80,17 @@ def cost(
     sent. Without --persona, the whole home counts.
     """
     from mentis.app.home_costs import home_costs
+    from mentis.costs.cost_data import cost_report_data
     from mentis.costs.report import CostQuestion
 
-    from .cost_show import emit_csv, report_data, show_report
+    from .cost_show import emit_csv, show_report
 
     if as_csv and as_json:
         raise click.UsageError("--csv or --json, not both")
     question = CostQuestion(by, since, until, 0 if as_csv else top)
     report = home_costs(home_path(), question, persona=persona)
     if as_json:
-        emit_json(report_data(report))
+        emit_json(cost_report_data(report))
     elif as_csv:
         emit_csv(report)
     else:

@@ -16,8 +16,7 @@ from .output import emit, say
 from .shown import safe
 
 if TYPE_CHECKING:
-    from mentis.values.cost import CacheLoss, CallCost, Cost, CostGroup, CostReport, TurnCost
-    from mentis.values.reply import Usage
+    from mentis.values.cost import CacheLoss, Cost, CostGroup, CostReport, TurnCost
 
 UNKNOWN = "unknown price"
 _HEADS = ("calls", "in", "cached", "written", "out", "reasoning", "cost")
@@ -165,99 +164,10 @@ def _folded(text: str, before: str) -> Iterator[str]:
     )
 
 
-# For programs
-
-
-def usage_data(usage: Usage) -> dict[str, int]:
-    return {
-        "input": usage.input,
-        "cached": usage.cache_read,
-        "written": usage.cache_write,
-        "output": usage.output,
-        "reasoning": usage.reasoning,
-    }
-
-
-def usd_data(usd: Decimal | None) -> str | None:
-    """A decimal number as text, because JSON's numbers are no money; None where it is not known."""
-    return None if usd is None else format(usd.normalize(), "f")
-
-
-def cost_data(cost: Cost) -> dict[str, object]:
-    known = not (cost.unpriced and cost.unpriced == cost.calls)
-    return {
-        "calls": cost.calls,
-        **usage_data(cost.usage),
-        "usd": usd_data(cost.usd if known else None),
-        "unpriced": cost.unpriced,
-        "free": cost.free,
-        "planned": cost.planned,
-    }
-
-
-def loss_data(loss: CacheLoss | None) -> dict[str, object] | None:
-    if loss is None:
-        return None
-    return {
-        "cause": loss.cause,
-        "step": loss.step,
-        "where": loss.where,
-        "pointer": loss.pointer,
-        "byte": loss.byte if loss.byte >= 0 else None,
-        "exact": loss.exact,
-        "tokens": loss.tokens,
-        "usd": usd_data(loss.usd),
-        "reason": loss.reason,
-    }
-
-
-def call_data(call: CallCost) -> dict[str, object]:
-    return {
-        "route": call.route,
-        "model": call.model,
-        "step": call.step,
-        "number": call.number,
-        "stage": call.stage,
-        "planned": call.planned,
-        **usage_data(call.usage),
-        "usd": usd_data(call.usd),
-        "price": call.price,
-    }
-
-
-def turn_data(turn: TurnCost) -> dict[str, object]:
-    return {
-        "agent": turn.agent,
-        "entry": turn.entry,
-        "time": turn.time or None,
-        "session": turn.session,
-        "kind": turn.kind,
-        "elsewhere": turn.elsewhere,
-        "cost": cost_data(turn.cost),
-        "whole": cost_data(turn.whole),
-        "calls": [call_data(call) for call in turn.calls],
-        "inner": [turn_data(one) for one in turn.inner],
-        "loss": loss_data(turn.loss),
-        "fix": turn.fix,
-    }
-
-
-def report_data(report: CostReport) -> dict[str, object]:
-    return {
-        "agents": list(report.agents),
-        "by": report.by,
-        "total": cost_data(report.total),
-        "groups": [
-            {"name": one.name, **({"agent": one.agent} if one.agent else {}), **cost_data(one.cost)}
-            for one in report.groups
-        ],
-        "turns": [turn_data(one) for one in report.turns],
-        "notes": list(report.notes),
-    }
-
-
 def emit_csv(report: CostReport) -> None:
     """One line for each sum; an empty `usd` is a price that is not known."""
+    from mentis.costs.cost_data import cost_data
+
     written = io.StringIO()
     fields = [report.by, "agent", *cost_data(report.total)]
     writer = csv.DictWriter(written, fields, lineterminator="\n")

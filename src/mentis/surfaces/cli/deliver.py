@@ -24,16 +24,17 @@ def deliver(key: str | None, *, persona: str | None, route: str, as_json: bool) 
     other acts are offered. With KEY only that one. What is not delivered is told in the next turn
     of that conversation.
     """
+    from mentis.talk.talk_data import delivery_data
+
     from .talk import open_talk
 
     done: list[dict[str, object]] = []
     with open_talk(home_path(), persona=persona, route=route) as talk:
         for outcome in _wanted(talk.wait_for(talk.agent.deliverable_outcomes), key):
             result = talk.wait_for(lambda outcome=outcome: talk.agent.deliver(outcome))
-            sent = [f"{one.action.type} {one.state}" for one in result.outcomes]
-            told = {"key": outcome.key, "session": result.session, "text": result.reply.text}
-            done.append({**told, "messages": sent, "entry": result.entry.index})
+            done.append(delivery_data(outcome, result))
             if not as_json:
+                sent = (f"{one.action.type} {one.state}" for one in result.outcomes)
                 emit("\n".join(filter(None, (result.reply.text, *sent))))
                 say(f"[entry {result.entry.index}, {outcome.action.type}]")
     if as_json:

@@ -15,20 +15,6 @@ if TYPE_CHECKING:
 _COLUMNS = ("kind", "name", "rank", "score", "dense", "words", "in", "why")
 
 
-def explanation(composed: Composition) -> dict[str, object]:
-    """The same as data."""
-    from mentis.codec.forms import to_object
-
-    trace = composed.trace
-    return {
-        "placements": [to_object(one) for one in trace.placements],
-        "candidates": [to_object(one) for one in composed.candidates],
-        "embedding_calls": trace.embedding_calls,
-        "filtered": trace.filtered,
-        "degraded": [to_object(one) for one in trace.degraded],
-    }
-
-
 def show_explained(composed: Composition) -> None:
     trace = composed.trace
     for placement in trace.placements:

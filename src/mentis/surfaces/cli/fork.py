@@ -13,7 +13,7 @@ from .files import read_text
 from .options import MAX_INDEX, call_parts, home_option, home_path, persona_option, step_option
 from .output import emit, emit_json, json_option, say
 from .recorded_sessions import RECORDED
-from .replay import as_data, replay_line
+from .replay import replay_line
 
 if TYPE_CHECKING:
     from mentis.turn.replay.fork import Fork, ForkPreview, PromptCost
@@ -81,7 +81,9 @@ def fork(
 
     made, result = anyio.run(run)
     if as_json:
-        emit_json(_data(made.shown, result))
+        from mentis.turn.replay.replay_data import fork_data
+
+        emit_json(fork_data(made.shown, result))
         return
     _show(made.shown)
     if result is not None:
@@ -141,31 +143,3 @@ def _show_answer(result: TurnResult) -> None:
         payload = json.dumps(dict(action.payload), ensure_ascii=False)
         say(f"asked for and not done: {action.type} {payload}")
     say(f"[entry {result.entry.index}, session {result.session}, {result.entry.hash[:12]}]")
-
-
-def _data(shown: ForkPreview, result: TurnResult | None) -> dict[str, object]:
-    from mentis.codec.forms import to_object
-
-    return {
-        "before": as_data(shown.before),
-        "blocks": dict(shown.blocks),
-        "differences": [to_object(one) for one in shown.differences],
-        "was": to_object(shown.was),
-        "now": to_object(shown.now),
-        "forecast": to_object(shown.forecast),
-        "notes": list(shown.notes),
-        "digest": shown.rendering.digest,
-        "answer": None if result is None else _answer(result),
-    }
-
-
-def _answer(result: TurnResult) -> dict[str, object]:
-    from mentis.codec.forms import to_object
-
-    return {
-        "text": result.reply.text,
-        "stop": result.reply.stop,
-        "session": result.session,
-        "not_done": [to_object(action) for action in result.reply.actions],
-        "entry": {"index": result.entry.index, "hash": result.entry.hash},
-    }

@@ -15,7 +15,6 @@ from .options import home_named, home_option, home_path, persona_option
 from .output import emit, emit_json, json_option, say, table
 
 if TYPE_CHECKING:
-    from mentis.ledger.guardian.case import Rule
     from mentis.ledger.guardian.prove import ProfileProof
     from mentis.values.guardian import GuardianProfile, Judgement
 
@@ -41,10 +40,11 @@ def rules(*, profile: str, as_json: bool) -> int:
     """List every rule with what the profile does about it."""
     from mentis.ledger.guardian.profiles import level_words
     from mentis.ledger.guardian.table import RULES
+    from mentis.status.guardian_data import rule_data
 
     chosen = _profile(profile)
     if as_json:
-        emit_json({"profile": profile, "rules": [_row(rule, chosen) for rule in RULES]})
+        emit_json({"profile": profile, "rules": [rule_data(rule, chosen) for rule in RULES]})
         return 0
     rows = [
         (rule.number, rule.id, level_words(chosen, rule), rule.stage, rule.kind, rule.what)
@@ -138,11 +138,12 @@ def prove(*, profile: str, as_json: bool) -> int:
     there is a conflict that the profile does not declare.
     """
     from mentis.ledger.guardian import prove as proving
+    from mentis.status.guardian_data import proof_data
 
     chosen = _profile(profile)
     proof = proving.prove(chosen)
     if as_json:
-        emit_json(_proof(proof))
+        emit_json(proof_data(proof))
     else:
         _show_proof(proof, chosen)
     return 1 if proof.undeclared_conflicts else 0
@@ -157,18 +158,12 @@ def explain(rule: str, *, as_json: bool) -> int:
     from mentis.ledger.guardian.examples import EXAMPLES
     from mentis.ledger.guardian.profiles import SHIPPED, level_words
     from mentis.ledger.guardian.table import find_rule
+    from mentis.status.guardian_data import prompt_line, rule_explanation
 
     found = find_rule(rule)
     example = EXAMPLES.get(found.id)
-    told = {
-        **_row(found, SHIPPED["mentis"]),
-        "levels": {name: level_words(profile, found) for name, profile in SHIPPED.items()},
-        "passes": example.passes.to_object() if example else None,
-        "breaks": example.breaks.to_object() if example else None,
-        "prompt": _prompt_line(found),
-    }
     if as_json:
-        emit(json.dumps(told, ensure_ascii=False, indent=2, default=_plain))
+        emit_json(rule_explanation(found))
         return 0
     emit(f"{found.id} (no. {found.number}): {found.what}")
     emit(f"why:    {found.why}")
@@ -179,7 +174,7 @@ def explain(rule: str, *, as_json: bool) -> int:
     if example is not None:
         emit(f"passes: {_change(example.passes.to_object())}")
         emit(f"breaks: {_change(example.breaks.to_object())}")
-    if line := _prompt_line(found):
+    if line := prompt_line(found):
         emit(f"the model is told: {line}")
     return 0
 
@@ -190,22 +185,6 @@ def _profile(name: str) -> GuardianProfile:
     from mentis.status.guardian import look_up_profile
 
     return SHIPPED[name] if name in SHIPPED else look_up_profile(home_path(), name)
-
-
-def _row(rule: Rule, profile: GuardianProfile) -> dict[str, object]:
-    from mentis.ledger.guardian.profiles import level_of
-
-    return {
-        "number": rule.number,
-        "id": rule.id,
-        "level": level_of(profile, rule),
-        "settled": [name for name in rule.yields if name in profile.settles],
-        "stage": rule.stage,
-        "kind": rule.kind,
-        "what": rule.what,
-        "why": rule.why,
-        "hint": rule.fix,
-    }
 
 
 def _text(data: bytes, file: str) -> str:
@@ -243,43 +222,6 @@ def _witness(window: object) -> str:
     if not isinstance(window, dict):
         return "none"
     return f"{window['confidence']:g} {window['critical_summary'].get('status', '-')}"  # pyright: ignore[reportUnknownMemberType]  # made by us
-
-
-def _proof(proof: ProfileProof) -> dict[str, object]:
-    return {
-        "profile": proof.profile,
-        "digest": proof.digest,
-        "cells": len(proof.cells),
-        "satisfied": proof.satisfied_cells,
-        "points": proof.points,
-        "evaluated": proof.evaluated,
-        "conflicts": [
-            {
-                "name": conflict.name or None,
-                "rules": list(conflict.rules),
-                "situation": conflict.situation,
-                "type": conflict.type,
-                "cells": conflict.cells,
-            }
-            for conflict in proof.conflicts
-        ],
-        "witnesses": [
-            {"situation": cell.situation, "type": cell.type, "window": cell.window}
-            for cell in proof.cells
-            if cell.plain
-        ],
-    }
-
-
-def _prompt_line(rule: Rule) -> str | None:
-    """The line of the library that tells the model a rule no program can check."""
-    if not rule.prompt:
-        return None
-    from mentis.library.load import load_shipped
-
-    block = load_shipped().block(rule.prompt)
-    lines = block.variants["default"].content.splitlines() if block else []
-    return next((line for line in lines if line.startswith(f"- {rule.id}:")), None)
 
 
 def _change(told: dict[str, object]) -> str:

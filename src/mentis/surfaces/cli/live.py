@@ -22,7 +22,7 @@ from .options import (
 from .output import emit, emit_json, emit_line, json_option, say
 
 if TYPE_CHECKING:
-    from mentis.talk.live import LiveSession, LiveUpdate
+    from mentis.talk.live import LiveSession
     from mentis.values.request import HistoryScope
     from mentis.values.surroundings import Surroundings
 
@@ -58,6 +58,7 @@ def live(
     sent anywhere; what was told is recorded.
     """
     from mentis.ask.attachments import attach
+    from mentis.talk.talk_data import live_data, live_update_data
 
     from .talk import open_talk
 
@@ -69,39 +70,23 @@ def live(
         if not updates:
             _show(opened, as_json=as_json)
             return
-        emit_line(_opening(opened))
+        emit_line(live_data(opened))
         for number, line in enumerate(sys.stdin, 1):
             around = _around(line.strip(), number)
             told = talk.wait_for(lambda around=around: opened.update(around))
-            emit_line(_as_json(told))
+            emit_line(live_update_data(told))
 
 
 def _show(opened: LiveSession, *, as_json: bool) -> None:
+    from mentis.talk.talk_data import live_data
+
     if as_json:
-        emit_json(_opening(opened))
+        emit_json(live_data(opened))
         return
     emit(opened.instructions)
     for loss in opened.opening.rendering.losses:
         say(f"not told: {loss.message}")
     say(f"[entry {opened.entry.index}]")
-
-
-def _opening(opened: LiveSession) -> dict[str, object]:
-    payload = opened.opening.rendering.payload
-    return {
-        "instructions": opened.instructions,
-        "tools": payload.get("tools", []),
-        "entry": opened.entry.index,
-    }
-
-
-def _as_json(told: LiveUpdate) -> dict[str, object]:
-    return {
-        "text": told.text,
-        "changed": list(told.changes.changed),
-        "gone": list(told.changes.gone),
-        "entry": None if told.entry is None else told.entry.index,
-    }
 
 
 def _around(line: str, number: int) -> Surroundings | None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, BinaryIO, TextIO, get_args
 
 import click
 
-from mentis.errors import MentisError
 from mentis.values.persona_draft import DraftKind
 
 from .files import read_stream
@@ -50,15 +49,8 @@ def persona() -> None:
 @json_option
 def list_personas(*, as_json: bool) -> None:
     """List the personas of the home."""
-    rows: list[dict[str, str]] = []
     with open_personas() as personas:
-        for persona_id in personas.ids():
-            try:
-                p = personas.read(persona_id)
-                row = {"name": p.name, "type": p.type, "language": p.language, "problem": ""}
-            except MentisError as error:
-                row = {"name": "", "type": "", "language": "", "problem": error.message}
-            rows.append({"id": persona_id, **row})
+        rows = personas.rows()
     if as_json:
         emit_json(rows)
         return

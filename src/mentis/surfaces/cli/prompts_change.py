@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from mentis.errors import BadInput
-from mentis.library.problems import did_you_mean
-from mentis.library.search import block_keys
 from mentis.values.block import Block, Variant
 
 from .options import given_text, home_option, open_prompts, persona_option, route_option
@@ -42,15 +39,12 @@ def apply(
 
     `worded` is a block whose wordings are worth a word, as one of them was changed.
     """
-    from mentis.codec.forms import to_object
+    from mentis.prompts.prompt_data import edit_data
 
     done, effects = prompts.change(do, persona=persona)
     edits = done if isinstance(done, tuple) else (done,)
     if as_json:
-        told = [to_object(effect) for effect in effects]
-        in_force = _in_force(prompts, worded)
-        found = {"in_force": [to_object(one) for one in in_force]} if worded else {}
-        emit_json({"edits": [to_object(e) for e in edits], "effects": told, **found})
+        emit_json(edit_data(prompts, edits, effects, worded))
         return
     for each in edits:
         fields = ", ".join(each.changed) or "nothing"
@@ -181,20 +175,17 @@ def _confirm_unknown(
     prompts: Prompts, wording: str | None, block: Block | None, *, yes: bool
 ) -> None:
     """A key that nothing registers is more often a slip than meant: it needs a yes."""
-    before = set(block_keys(block)) if block else set[str]()
-    unknown = [key for key in prompts.unknown_placeholders(wording or "") if key not in before]
-    if not unknown or yes:
+    from mentis.prompts.prompt_data import check_placeholders, unknown_placeholders
+
+    if yes:
         return
-    known = prompts.loaded_library.library.placeholders
-    named = ", ".join(f"{{{{{key}}}}}" for key in unknown)
-    meant = " ".join(filter(None, (did_you_mean(key, known) for key in unknown)))
-    if sys.stdin.isatty() and not click.confirm(f"{named} is not registered; save all the same?"):
-        raise click.Abort
     if not sys.stdin.isatty():
-        raise BadInput(
-            f"{named} is not registered, and would be told as it stands; nothing was saved",
-            hint=f"{meant} or say --yes".strip() if meant else "correct it, or say --yes",
-        )
+        check_placeholders(prompts, wording or "", block)
+        return
+    unknown = unknown_placeholders(prompts, wording or "", block)
+    named = ", ".join(f"{{{{{key}}}}}" for key in unknown)
+    if unknown and not click.confirm(f"{named} is not registered; save all the same?"):
+        raise click.Abort
 
 
 def _shipped_text(prompts: Prompts, block: Block, variant: str) -> str:

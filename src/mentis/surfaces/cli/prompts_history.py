@@ -129,13 +129,14 @@ def conflicts(block_id: str | None, field: str | None, take: str | None, *, as_j
     Until it is settled, your text stays in force. `base` is what you changed, `ours` is yours,
     `theirs` is what is shipped now.
     """
+    from mentis.prompts.prompt_data import conflict_data
+
     with open_prompts() as prompts:
         if take is not None:
             return _settle(prompts, block_id, field, take, as_json=as_json)
         found = [c for c in prompts.editor.conflicts() if block_id in (None, c.block)]
     if as_json:
-        names = ("block", "field", "base", "ours", "theirs")
-        emit_json([{name: getattr(c, name) for name in names} for c in found])
+        emit_json([conflict_data(one) for one in found])
         return 1 if found else 0
     for conflict in found:
         emit(f"{conflict.block} {conflict.field}")

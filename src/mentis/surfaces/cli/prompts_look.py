@@ -53,14 +53,14 @@ _SHOWN = (
 @json_option
 def list_(category: str | None, *, as_json: bool) -> None:
     """List every block: order, id, name, where it goes, whether it is on and whose it is."""
-    from mentis.codec.forms import to_object
+    from mentis.prompts.prompt_data import block_data
 
     with open_prompts() as prompts:
         loaded = prompts.loaded_library
         changed = prompts.overridden_fields()
     blocks = [block for block in loaded.library.blocks if category in (None, block.category)]
     if as_json:
-        rows = [{**to_object(block), "overridden": changed.get(block.id, ())} for block in blocks]
+        rows = [block_data(block, changed) for block in blocks]
         emit_json({"revision": loaded.library.revision, "blocks": rows})
         return
     table(
@@ -123,8 +123,8 @@ def show(  # noqa: PLR0913  # one parameter an option
     With --resolved: the text alone, as it would be told to the persona on the route, whatever its
     conditions say; what would keep it out, and which placeholders have no value, is told beside.
     """
-    from mentis.codec.forms import to_object
     from mentis.library.search import block_keys
+    from mentis.prompts.prompt_data import block_data
 
     with open_prompts(route) as prompts:
         if resolved:
@@ -134,10 +134,11 @@ def show(  # noqa: PLR0913  # one parameter an option
             show_part(made, as_json=as_json)
             return
         block = prompts.block(block_id)
-        changed = prompts.overridden_fields().get(block_id, ())
+        overridden = prompts.overridden_fields()
     if as_json:
-        emit_json({**to_object(block), "overridden": changed})
+        emit_json(block_data(block, overridden))
         return
+    changed = overridden.get(block_id, ())
     variant = variant or "default"
     wording = pick_variant(block, variant, language)
     for name in _SHOWN:
@@ -185,13 +186,13 @@ def search(text: str, *, as_json: bool) -> int:
 def usages(key: str | None, *, as_json: bool) -> None:
     """Show which blocks use which placeholder, which are unknown and which are unused."""
     from mentis.library.search import usages as find
+    from mentis.prompts.prompt_data import usage_data
 
     with open_prompts() as prompts:
         found = find(prompts.loaded_library.library)
     used = {name: blocks for name, blocks in found.by_key.items() if key in (None, name)}
     if as_json:
-        lists = {"orphaned": found.orphaned, "unused": found.unused}
-        emit_json({"usages": used, **({} if key else lists)})
+        emit_json(usage_data(found, key))
         return
     table(("placeholder", "used by"), [(name, ", ".join(by)) for name, by in used.items()])
     if key is None:

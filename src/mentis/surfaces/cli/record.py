@@ -21,7 +21,7 @@ from .output import emit_json, json_option, printable, say
 from .record_ca import RecordGroup, ca
 from .record_entrance import Entrance, log_request, open_entrance
 from .record_spans import announce_receiver, receiving, span_environ
-from .recorded_sessions import cost_words, dollars, plain, session_tree, side_name
+from .recorded_sessions import cost_words, dollars, session_tree, side_name
 
 if TYPE_CHECKING:
     from mentis.record.foreign_calls import ForeignCall
@@ -307,4 +307,6 @@ def _cost(report: CallReport) -> str:
 
 
 def _as_json(agent: str, report: CallReport, missing: int) -> dict[str, object]:
+    from mentis.recorder.report_data import plain
+
     return {"agent": agent, **cast("dict[str, object]", plain(report)), "missing": missing}

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import fields
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, cast
-
-from mentis.values.value import Value
+from typing import TYPE_CHECKING
 
 from .options import home_path
 from .output import emit, emit_json, printable, say, table
 
 if TYPE_CHECKING:
     from mentis.record.foreign_calls import CallOrigin, ForeignCall
-    from mentis.record.record import Record
     from mentis.recorder.report import CallReport, SessionReport
 
 RECORDED = "recorded/"
@@ -27,8 +22,9 @@ _NAMES = ("session", "calls", "in", "from cache", "out", "cost", "read again")
 def list_recorded(agent: str, *, as_json: bool) -> None:
     """Sessions below the one that asked for them, and their threads below each other."""
     from mentis.recorder.report import report_sessions
+    from mentis.recorder.report_data import plain, recorded_calls
 
-    found = report_sessions(_calls(agent))
+    found = report_sessions(recorded_calls(home_path(), agent))
     if as_json:
         emit_json(plain(found))
         return
@@ -97,8 +93,9 @@ def _cells(total: CallReport) -> tuple[str, ...]:
 
 def show_recorded(agent: str, session: str, *, as_json: bool) -> None:
     from mentis.errors import UsageError
+    from mentis.recorder.report_data import plain, recorded_calls
 
-    calls = _calls(agent)
+    calls = recorded_calls(home_path(), agent)
     chosen = [call for call in calls if call.session == session]
     if not chosen:
         known = dict.fromkeys(call.session for call in calls if call.session)
@@ -143,10 +140,11 @@ def replay_recorded(agent: str, index: int, *, original: bool, body: bool, as_js
     from mentis.errors import UsageError
     from mentis.record.foreign_calls import foreign_call
     from mentis.recorder.prompt_parts import RecordedPrompts
+    from mentis.recorder.report_data import opened_recorded
     from mentis.stores.files.blobs import FileBlobs
     from mentis.values.digest import digest
 
-    with _opened(agent) as record:
+    with opened_recorded(home_path(), agent) as record:
         entry = record.entry(index)
         call = foreign_call(entry)
         if call is None:
@@ -169,41 +167,6 @@ def replay_recorded(agent: str, index: int, *, original: bool, body: bool, as_js
     if body and not same:
         say(line)
     return 0 if same else 1
-
-
-def _calls(agent: str) -> list[ForeignCall]:
-    """All that are in the record, also those that were moved out of its store."""
-    from mentis.record.foreign_calls import foreign_calls
-
-    with _opened(agent) as record, record.snapshot() as source:
-        return list(foreign_calls(source.entries()))
-
-
-@contextmanager
-def _opened(agent: str) -> Generator[Record]:
-    from mentis.home.identity import unknown_recorded
-    from mentis.record.record import open_record
-
-    with open_record(home_path(), agent, readonly=True) as record:
-        if not record.store.count(record.agent):
-            raise unknown_recorded(agent, record.store.agents())
-        yield record
-
-
-def plain(value: object) -> object:
-    """For JSON; money stays exact, as a text."""
-    match value:
-        case Decimal():
-            return format(value, "f")
-        case Value():
-            return {one.name: plain(getattr(value, one.name)) for one in fields(value)}  # pyright: ignore[reportArgumentType]  # every value is a dataclass
-        case Mapping():
-            members = cast("Mapping[object, object]", value).items()
-            return {str(name): plain(part) for name, part in members}
-        case list() | tuple():
-            return [plain(one) for one in cast("Sequence[object]", value)]
-        case _:
-            return value
 
 
 def cost_words(report: CallReport) -> str:

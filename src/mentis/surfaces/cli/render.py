@@ -11,7 +11,6 @@ from mentis.facts.ability import WIRES
 from mentis.values.block import Mode
 from mentis.values.rendering import Rendering
 from mentis.values.request import HistoryScope
-from mentis.values.route import Backend, Route
 
 from .files import read_stream
 from .options import (
@@ -32,16 +31,8 @@ from .plan import show_plan
 from .prompts_parts import mode_option, part_option
 
 if TYPE_CHECKING:
-    from mentis.values.caching import Forecast
     from mentis.values.options import CallOptions
     from mentis.values.request import PromptRequest
-
-_BACKENDS: dict[str, Backend] = {
-    "openai-chat": "openai",
-    "openai-responses": "openai-responses",
-    "anthropic": "anthropic",
-    "gemini": "gemini",
-}
 
 
 @click.command(epilog='For example: mentis render "Good morning!" --map')
@@ -103,6 +94,7 @@ def render(  # noqa: PLR0913  # one parameter for each option
     a chat, --part for a prompt of its own, such as that of a summary.
     """
     from mentis.app.agent import Agent
+    from mentis.ask.rendering_data import rendering_data, spoken_route
     from mentis.facts.abilities import wire_of
     from mentis.render.wires import render_for
 
@@ -116,7 +108,7 @@ def render(  # noqa: PLR0913  # one parameter for each option
             request = agent.compose(message, session=session, options=options).request
         else:
             request = _part_request(part, persona, route, mode)
-        chosen = _route(agent.route, provider, model)
+        chosen = spoken_route(agent.route, provider, model)
         chosen = chosen.calling(options) if options else chosen
         rendering = render_for(provider or wire_of(chosen), request, chosen)
         if body:
@@ -127,7 +119,7 @@ def render(  # noqa: PLR0913  # one parameter for each option
     finally:
         agent.close()
     if as_json:
-        emit_json({"wire": rendering.wire, **_whole(rendering, forecast)})
+        emit_json(rendering_data(rendering, forecast))
     elif plan or previous:
         show_plan(forecast)
     elif source_map:
@@ -149,32 +141,6 @@ def _check_asked(*, body: bool, planned: bool, mapped: bool, json: bool) -> None
         raise click.UsageError("--body prints nothing else: no --plan, --map or --json with it")
     if planned and mapped and not json:
         raise click.UsageError("ask for --plan or for --map, or for both with --json")
-
-
-def _route(route: Route, provider: str | None, model: str | None) -> Route:
-    """The route as if it led to this format and this model."""
-    from mentis.facts.abilities import wire_of
-
-    spoken = route.for_rendering()
-    if provider in _BACKENDS and provider != wire_of(spoken):
-        spoken = replace(spoken, backend=_BACKENDS[provider])
-    elif model and spoken.backend in ("embedded", "scripted"):
-        spoken = replace(spoken, backend="openai")
-    return replace(spoken, model=model) if model else spoken
-
-
-def _whole(rendering: Rendering, forecast: Forecast) -> dict[str, object]:
-    from mentis.codec.forms import to_object
-
-    return {
-        "digest": rendering.digest,
-        "payload": rendering.payload,
-        "cache_plan": to_object(rendering.cache_plan),
-        "forecast": to_object(forecast),
-        "name_map": dict(rendering.name_map),
-        "losses": [to_object(loss) for loss in rendering.losses],
-        "source_map": [to_object(piece) for piece in rendering.source_map()],
-    }
 
 
 def _show_map(rendering: Rendering) -> None:

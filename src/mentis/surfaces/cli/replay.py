@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .explain import explanation, show_explained
+from .explain import show_explained
 from .options import MAX_INDEX, home_option, home_path, persona_option, step_option
 from .output import emit, emit_json, json_option, say, table
 from .recorded_sessions import RECORDED, replay_recorded
@@ -55,6 +55,7 @@ def replay(
     if original:
         raise click.UsageError("--original is of recorded calls that were repaired")
     from mentis.app.agent import Agent
+    from mentis.turn.replay.replay_data import replay_data
 
     agent = Agent.open(home_path(), persona=persona)
     try:
@@ -64,36 +65,12 @@ def replay(
     if body:
         click.echo(replayed.rendering.body(), nl=False)
     elif as_json:
-        emit_json(as_data(replayed, explain=explain))
+        emit_json(replay_data(replayed, explain=explain))
     else:
         _show(replayed, explain=explain)
     if body and not replayed.identical:
         say(replay_line(replayed))
     return 0 if replayed.identical else 1
-
-
-def as_data(replayed: Replay, *, explain: bool = False) -> dict[str, object]:
-    from mentis.codec.forms import to_object
-
-    data: dict[str, object] = {
-        "entry": replayed.index,
-        "step": replayed.step,
-        "session": replayed.session,
-        "route": replayed.route.name,
-        "model": replayed.route.model,
-        "identical": replayed.identical,
-        "request": replayed.request,
-        "payload": replayed.payload,
-        "digest": replayed.rendering.digest,
-        "bytes": len(replayed.rendering.body()),
-        "apart": to_object(replayed.apart) if replayed.apart else None,
-        "notes": list(replayed.notes),
-    }
-    if explain:
-        trace = replayed.composed.trace
-        data["blocks"] = [to_object(block) for block in trace.blocks]
-        data["explained"] = explanation(replayed.composed)
-    return data
 
 
 def replay_line(replayed: Replay) -> str:

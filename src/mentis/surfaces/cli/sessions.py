@@ -78,8 +78,8 @@ def show(session: str, *, persona: str | None, as_json: bool) -> None:
 
     Of a recorded agent (--persona recorded/NAME): every call of a session, and what it cost.
     """
-    from mentis.codec.forms import to_object
     from mentis.record.threads import standing_numbers
+    from mentis.talk.talk_data import turns_data
 
     if persona is not None and persona.startswith(RECORDED):
         show_recorded(persona, session, as_json=as_json)
@@ -89,7 +89,7 @@ def show(session: str, *, persona: str | None, as_json: bool) -> None:
         asked = [] if as_json else [*_asked_by_agents(agent.entries(), session)]
     counts = set(standing_numbers(turns))
     if as_json:
-        emit_json([{"number": n, "counts": n in counts, **to_object(t)} for n, t in _all(turns)])
+        emit_json(turns_data(turns))
     elif not turns:
         say("nothing was said yet")
     else:
@@ -152,6 +152,8 @@ def title(
     session: str, title: str | None, *, persona: str | None, route: str, as_json: bool
 ) -> None:
     """Give a conversation a title; without TITLE, the model is asked for one."""
+    from mentis.talk.talk_data import title_data
+
     from .talk import open_talk
 
     if title is not None:
@@ -163,8 +165,7 @@ def title(
         made = talk.wait_for(lambda: talk.agent.make_title(session=session))
     if made.fallback:
         say(f"the model gave none, so these are the first words {made.failure}".rstrip())
-    told = {"title": made.title, "entry": made.entry.index, "fallback": made.fallback}
-    _show_title(told, as_json=as_json)
+    _show_title(title_data(made), as_json=as_json)
 
 
 @sessions.command(epilog='For example: mentis sessions edit main 4 "I meant next week"')
@@ -199,19 +200,14 @@ def edit(
 @json_option
 def summarise(session: str, *, persona: str | None, route: str, as_json: bool) -> None:
     """Have the model sum up the older turns; the summary is told in their place."""
+    from mentis.talk.talk_data import summary_data
+
     from .talk import open_talk
 
     with open_talk(home_path(), persona=persona, route=route) as talk:
         made = talk.wait_for(lambda: talk.agent.summarise(session=session))
     if as_json:
-        told = made and {
-            "text": made.text,
-            "until": made.until,
-            "lineage": made.lineage.value,
-            "left_out": made.left_out,
-            "entry": made.entry.index,
-        }
-        emit_json(told)
+        emit_json(made and summary_data(made))
     elif made is None:
         say("there are no older turns to sum up")
     else:

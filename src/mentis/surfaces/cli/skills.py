@@ -25,11 +25,13 @@ def skills() -> None:
 @json_option
 def list_skills(*, as_json: bool) -> None:
     """Every skill with its file; those in a folder with a `.disabled` file are off."""
+    from mentis.recall.skills import skills_data
+
     found = _found()
     for problem in found.problems:
         say(f"left out: {problem}")
     if as_json:
-        emit_json({"skills": _told(found), "problems": list(found.problems)})
+        emit_json({"skills": skills_data(found), "problems": list(found.problems)})
         return
     for one in found.skills:
         emit(f"{one.name}  on  {one.source}\n    {one.description}")
@@ -61,17 +63,3 @@ def _found() -> SkillsFound:
 
     home = find_home(home_path()).path
     return read_skills(home / "skills", home=home)
-
-
-def _told(found: SkillsFound) -> list[dict[str, object]]:
-    on: list[dict[str, object]] = [
-        {
-            "name": one.name,
-            "state": "on",
-            "source": one.source,
-            "description": one.description,
-            "stances": list(one.stances),
-        }
-        for one in found.skills
-    ]
-    return on + [{"name": None, "state": "off", "source": source} for source in found.off]

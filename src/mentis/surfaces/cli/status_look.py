@@ -67,16 +67,9 @@ def _show(statuses: Statuses, entries: Iterable[Entry], *, as_json: bool) -> Non
 
 def _pieces(statuses: Statuses, entries: Iterable[Entry]) -> Iterator[str]:
     """A list of any length, one entry in memory at a time."""
-    from mentis.codec.forms import to_object
-
     before = "\n"
     for entry in entries:
-        told = to_object(entry)
-        if (window := statuses.window(entry)) is not None:
-            told["status_window"] = window
-        if (place := statuses.origin(entry)) is not None:
-            told["origin"] = to_object(place)
-        yield before + json.dumps(told, ensure_ascii=False, indent=2)
+        yield before + json.dumps(statuses.entry_data(entry), ensure_ascii=False, indent=2)
         before = ",\n"
     if before != "\n":
         yield "\n"

@@ -60,22 +60,11 @@ def new(  # one parameter an option
 @json_option
 def list_all(*, as_json: bool) -> None:
     """List the tokens there are, without their secrets."""
+    from mentis.web.tokens import token_data
+
     found = _opened().list()
     if as_json:
-        emit_json(
-            [
-                {
-                    "name": one.name,
-                    "scope": one.scope,
-                    "person": one.person.id,
-                    "trust": one.person.trust,
-                    "agent": one.agent,
-                    "session": one.session,
-                    "created": one.created,
-                }
-                for one in found
-            ]
-        )
+        emit_json([token_data(one) for one in found])
         return
     if not found:
         say("There is none yet: mentis tokens new NAME")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from mentis.values.rendering import Loss
 from mentis.values.trace import Degradation
@@ -14,7 +14,7 @@ from .plan import say_cached
 from .window_show import window_lines
 
 if TYPE_CHECKING:
-    from mentis.turn.steps import TurnStep, TurnStop
+    from mentis.turn.steps import TurnStop
     from mentis.turn.turn import TurnResult
 
     from .talk import Talk
@@ -30,6 +30,8 @@ _LIMITS: dict[TurnStop, str] = {
 
 def finish(talk: Talk, result: TurnResult, printer: AnswerPrinter | None) -> int:
     """Show the end of a turn, as JSON where nothing was printed; the exit code of the command."""
+    from mentis.turn.turn_data import parsed_output, turn_data
+
     if printer is None:
         emit_json(turn_data(result))
     else:
@@ -38,13 +40,6 @@ def finish(talk: Talk, result: TurnResult, printer: AnswerPrinter | None) -> int
         say(f"there is no final answer: the turn stopped with {result.stop!r}")
         return talk.exit_code(result) or 1
     return talk.exit_code(result)
-
-
-def parsed_output(result: TurnResult) -> tuple[object, ...] | None:
-    """The value of a typed answer, if it is there; None of a turn that has none."""
-    from mentis.turn.turn import TypedResult
-
-    return cast("TypedResult[object]", result).parsed if isinstance(result, TypedResult) else None
 
 
 def show_end(result: TurnResult, printer: AnswerPrinter, *, asked: bool = False) -> None:
@@ -101,45 +96,3 @@ def _receipt(result: TurnResult) -> str:
     if reply.stop == "interrupted" and reply.text:
         words.append("the part above is kept")
     return f"[{', '.join(words)}]"
-
-
-def turn_data(result: TurnResult) -> dict[str, object]:
-    """A turn for programs. `stop` is that of the last answer, `stop_reason` that of the turn."""
-    from mentis.codec.forms import to_object
-
-    reply, parsed = result.reply, parsed_output(result)
-    return {
-        "text": reply.text,
-        **({} if parsed is None else {"output": parsed[0] if parsed else None}),
-        "stop": reply.stop,
-        "stop_reason": result.stop,
-        "session": result.session,
-        "usage": to_object(reply.usage) if reply.usage else None,
-        "caching": [to_object(cached) for cached in result.caching],
-        "model_calls": len(result.model_calls),
-        "repeats": result.repeats,
-        "losses": [to_object(loss) for loss in result.rendering.losses],
-        "attempts": [to_object(attempt) for attempt in result.composed.trace.attempts],
-        "notes": [to_object(note) for note in reply.notes],
-        "passed_over": [to_object(passed) for passed in result.passed_over],
-        "errors": [to_object(problem) for problem in reply.errors],
-        "steps": [step_data(step) for step in result.steps],
-        "outcomes": [to_object(outcome) for outcome in result.outcomes],
-        "pending": [to_object(outcome) for outcome in result.pending],
-        "calls": [to_object(action) for action in result.calls],
-        "window": result.entry.body.get("window"),
-        "claims": result.entry.body.get("claims"),
-        "entry": {"index": result.entry.index, "hash": result.entry.hash},
-    }
-
-
-def step_data(step: TurnStep) -> dict[str, object]:
-    """One answer, what it asked for and what came of that."""
-    from mentis.codec.forms import to_object
-
-    return {
-        "text": step.reply.text,
-        "stop": step.reply.stop,
-        "calls": [to_object(action) for action in step.reply.actions],
-        "outcomes": [to_object(outcome) for outcome in step.outcomes],
-    }

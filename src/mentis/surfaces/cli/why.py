@@ -30,7 +30,9 @@ def why(turn: int | None, *, step: int, persona: str | None, as_json: bool) -> N
     entry itself says. Of a recorded agent (--persona recorded/NAME) it is the call that went by:
     tool by tool, system block by system block, message by message.
     """
-    from .why_show import explanation_data, show_explanation
+    from mentis.costs.cost_data import explanation_data
+
+    from .why_show import show_explanation
 
     found = _explain(turn, step, persona)
     if as_json:

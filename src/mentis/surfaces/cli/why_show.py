@@ -12,16 +12,7 @@ from typing import TYPE_CHECKING
 from mentis.values.trust import least_trusted
 from mentis.values.words import quantity
 
-from .cost_show import (
-    call_data,
-    change_text,
-    cost_text,
-    loss_data,
-    loss_line,
-    money,
-    turn_data,
-    usd_data,
-)
+from .cost_show import change_text, cost_text, loss_line, money
 from .output import emit, say
 from .shown import safe
 
@@ -208,38 +199,3 @@ def _folded(text: str, indent: int = 0) -> Iterator[str]:
         subsequent_indent=before + "  ",
         break_on_hyphens=False,
     )
-
-
-def explanation_data(found: TurnExplanation) -> dict[str, object]:
-    return {
-        **turn_data(found.turn),
-        "step": found.step,
-        "steps": found.steps,
-        "call": None if found.call is None else call_data(found.call),
-        "rebuilt": found.rebuilt,
-        "identical": found.identical,
-        "pieces": [
-            {
-                "name": one.name,
-                "pointer": one.pointer,
-                "trust": one.trust.value,
-                "tokens": one.tokens,
-                "cached": one.cached,
-                "written": one.written,
-                "usd": usd_data(one.usd),
-                **({"screening": one.screening} if one.screening else {}),
-            }
-            for one in found.pieces
-        ],
-        "answer_usd": usd_data(found.answer_usd),
-        "omitted": [
-            {"kind": one.kind, "name": one.name, "reason": one.reason, "tokens": one.tokens}
-            for one in found.omitted
-        ],
-        "before": None if found.before is None else list(found.before),
-        "changed": loss_data(found.changed),
-        "context": None if found.context is None else list(found.context),
-        "loss": loss_data(found.loss),
-        "fix": found.fix,
-        "notes": list(found.notes),
-    }

@@ -29,14 +29,13 @@ from mentis.values.reply import (
 from mentis.values.request import RuntimeContext
 from mentis.values.span import Span
 from mentis.values.stability import Stability
-from mentis.values.surroundings import NOWHERE, Person, Surroundings
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trust import Trust
 from mentis.values.turn import Turn
+from mentis.web.agents import AgentPool, is_guest, said_by, session_of
 from mentis.web.metrics import Metrics
-from mentis.web.tokens import OWNER, AccessToken
+from mentis.web.tokens import AccessToken
 
-from .agents import AgentPool, session_of
 from .conversations import Conversation, Conversations, FoundSession, answer_id
 from .requests import NO_USAGE, AnswerHead, ClientRequest, ServedAnswer, answer_of
 from .side_calls import side_kind
@@ -116,7 +115,7 @@ class Answering:
         head = AnswerHead(answer_id(found), int(time.time()), request.model)
         call.on_head(head)
         if found.plan.adopted:
-            author = token.person.name if _is_guest(token) else _CLIENT
+            author = token.person.name if is_guest(token) else _CLIENT
             adopted = [replace(turn, author=author) for turn in found.plan.adopted]
             await agent.adopt(adopted, session=found.session)
         result = await self._turn(call, found)
@@ -131,7 +130,7 @@ class Answering:
             session=found.session,
             results=results,
             tools=self._tools(call.token, request),
-            on_delta=_Pieces(call.on_piece, thoughts=not _is_guest(call.token)),
+            on_delta=_Pieces(call.on_piece, thoughts=not is_guest(call.token)),
             options=_options(request.options, call.agent),
             output=None if results else request.output,
         )
@@ -158,27 +157,21 @@ class Answering:
         """A guest's client brings none: the model would trust their descriptions, and they could
         stand in the place of the agent's own.
         """
-        if _is_guest(token) or self.settings.tools == "own":
+        if is_guest(token) or self.settings.tools == "own":
             return ()
         return request.tools
 
     def _stimulus(
         self, token: AccessToken, request: ClientRequest, found: Conversation
     ) -> Stimulus:
-        person, parts = token.person, found.plan.message
-        guest = _is_guest(token)
-        about = (Person(person.name, bio=person.about),) if guest and person.about else ()
-        text = "\n\n".join(part.text for part in parts if isinstance(part, TextPart))
-        return Stimulus(
-            text,
-            author="" if person.id == OWNER else person.name,
+        parts = found.plan.message
+        message = Stimulus(
+            "\n\n".join(part.text for part in parts if isinstance(part, TextPart)),
             attachments=tuple(part for part in parts if isinstance(part, MediaPart)),
-            trust=Trust.UNTRUSTED if guest else Trust.OWNER,
             replaces=found.plan.replaces,
-            surroundings=Surroundings(people=about) if about else NOWHERE,
-            runtime_ctx=self._instructions(request, guest=guest),
-            scope=None if person.id == OWNER else "local",
+            runtime_ctx=self._instructions(request, guest=is_guest(token)),
         )
+        return said_by(token, message)
 
     def _instructions(self, request: ClientRequest, *, guest: bool) -> RuntimeContext:
         """The system prompt of the client, told with the message: a guest's client gives none."""
@@ -226,15 +219,11 @@ class _Pieces:
                 pass
 
 
-def _is_guest(token: AccessToken) -> bool:
-    return token.person.trust == "guest"
-
-
 def _check_guest(token: AccessToken, request: ClientRequest) -> None:
     """A schema holds words too, which the model would trust; an answer without it would not be
     what was asked for.
     """
-    if _is_guest(token) and request.output is not None:
+    if is_guest(token) and request.output is not None:
         raise AccessDenied(
             "an answer in the form of a schema is not given to guests",
             hint="leave the schema out",
@@ -243,7 +232,7 @@ def _check_guest(token: AccessToken, request: ClientRequest) -> None:
 
 
 def _shown(token: AccessToken, answer: ServedAnswer) -> ServedAnswer:
-    return replace(answer, reasoning="") if _is_guest(token) else answer
+    return replace(answer, reasoning="") if is_guest(token) else answer
 
 
 def _options(given: CallOptions, agent: Agent) -> CallOptions | None:

@@ -16,9 +16,9 @@ from mentis.record.threads import is_message, standing_numbers
 from mentis.values.part import ToolResultPart
 from mentis.values.turn import Turn
 from mentis.values.value import Value
+from mentis.web.agents import fresh_session, is_own_session, own_name, session_of
 from mentis.web.tokens import AccessToken
 
-from .agents import fresh_session, is_own_session, own_name, session_of
 from .reconcile import TurnPlan, check_last, plan_turn, spoken, spoken_here, with_call_ids
 from .requests import ClientRequest
 

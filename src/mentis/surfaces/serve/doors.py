@@ -19,11 +19,11 @@ from mentis.errors import BadInput, RequestRefused
 from mentis.ports.embedder import Embedder
 from mentis.stores.files.home import is_id
 from mentis.values.json import JsonObject
+from mentis.web.agents import AgentPool
 from mentis.web.application import Door, Endpoint, token_of
 from mentis.web.problems import ProblemForm, WebProblem
 from mentis.web.streams import EVENTS, LINES, Emit, Streamed, while_there
 
-from .agents import AgentPool
 from .answering import Answering, AnswerPiece
 from .anthropic_messages import MessageEvents, messages_problem, read_messages, write_messages
 from .fields import as_list, as_text, read_json, text_in

@@ -16,13 +16,13 @@ from mentis.settings.settings import Settings
 from mentis.settings.web import WebSettings
 from mentis.stores.files.home import Home
 from mentis.stores.files.key_folder import config_folder
+from mentis.web.agents import AgentPool, own_name
 from mentis.web.application import AppState, make_app
 from mentis.web.guard import AsgiApp, GuardParts
 from mentis.web.metrics import Metrics
 from mentis.web.server import WebServer, run_until_told
 from mentis.web.tokens import AccessToken, Tokens
 
-from .agents import AgentPool, own_name
 from .answering import Answering
 from .conversations import Conversations
 from .doors import FORMS, doors

@@ -1,11 +1,11 @@
-"""The agents of a home that are served, opened when somebody first asks for one; and which of them,
-and which conversation, a model id names.
+"""The agents of a home that are served, opened when somebody first asks for one; which of them, and
+which conversation, a name means for whoever holds a token; and as whose words theirs count.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -18,9 +18,13 @@ from mentis.home.parts import Parts
 from mentis.settings.settings import Settings
 from mentis.stores.files.home import Home, is_id
 from mentis.talk.session_queue import SessionQueue
+from mentis.values.recalled import Stimulus
 from mentis.values.session import BEATS
+from mentis.values.surroundings import Person, Surroundings
+from mentis.values.trust import Trust
 from mentis.values.value import Value
-from mentis.web.tokens import OWNER, AccessToken
+
+from .tokens import OWNER, AccessToken
 
 _APART = "--"  # between a person and the name of a session that is theirs
 _FRESH = re.compile(r"[0-9a-f]{12}")
@@ -42,7 +46,8 @@ class AgentPool:
         self._settings = settings
         self._parts = parts
         self._route = route
-        self._agents: dict[str, Agent] = {}
+        self._agents: dict[tuple[str, str], Agent] = {}
+        self._former: list[Agent] = []
         self._queues: dict[str, SessionQueue] = {}
         self._opening = Lock()
 
@@ -73,19 +78,27 @@ class AgentPool:
             )
         return ModelName(persona, session)
 
-    async def agent(self, persona: str) -> Agent:
-        if persona not in self._agents:
+    async def agent(self, persona: str, *, route: str = "") -> Agent:
+        """The agent of a persona, on the route that is served unless another is named."""
+        key = persona, route or self._route
+        if key not in self._agents:
             async with self._opening:
-                if persona not in self._agents:
+                if key not in self._agents:
                     opening = partial(
                         Agent.open,
                         self._home.path,
                         persona=persona,
-                        route=self._route,
+                        route=key[1],
                         parts=self._parts,
                     )
-                    self._agents[persona] = await to_thread.run_sync(opening)
-        return self._agents[persona]
+                    self._agents[key] = await to_thread.run_sync(opening)
+        return self._agents[key]
+
+    def open_anew(self, settings: Settings) -> None:
+        """Let whoever asks from now on get agents with these settings; what was begun goes on."""
+        self._settings = settings
+        self._former += self._agents.values()
+        self._agents.clear()
 
     def queue(self, agent: Agent) -> SessionQueue:
         """Whose request is answered in each session of an agent: from the look at what was said
@@ -94,8 +107,10 @@ class AgentPool:
         return self._queues.setdefault(agent.id, SessionQueue(self._settings.model.turn.queue))
 
     async def aclose(self) -> None:
-        while self._agents:
-            _, agent = self._agents.popitem()
+        agents = [*self._former, *self._agents.values()]
+        self._former.clear()
+        self._agents.clear()
+        for agent in agents:
             await agent.aclose()
 
     @property
@@ -157,3 +172,24 @@ def _prefix(token: AccessToken) -> str:
 
 def _person_prefix(token: AccessToken) -> str:
     return "" if token.person.id == OWNER else f"{token.person.id}{_APART}"
+
+
+def is_guest(token: AccessToken) -> bool:
+    """Whether somebody holds it whom nobody vouches for."""
+    return token.person.trust == "guest"
+
+
+def said_by(token: AccessToken, message: Stimulus) -> Stimulus:
+    """The message as the words of whoever holds this token: a guest's are untrusted, and nobody but
+    the owner is told of other conversations.
+    """
+    person = token.person
+    own, guest = person.id == OWNER, is_guest(token)
+    about = (Person(person.name, bio=person.about),) if guest and person.about else ()
+    return replace(
+        message,
+        author="" if own else person.name,
+        trust=Trust.UNTRUSTED if guest else Trust.OWNER,
+        surroundings=Surroundings(people=about) if about else message.surroundings,
+        scope=message.scope if own else "local",
+    )
