@@ -233,7 +233,7 @@ class Statuses(Closeable):
         return shown_window(entry)
 
     def entry_data(self, entry: Entry) -> dict[str, object]:
-        """An entry as JSON, with its window as the origin has it, and where it was imported from."""
+        """An entry as JSON, with its window as the origin has it, and where it came from."""
         told = to_object(entry)
         if (window := self.window(entry)) is not None:
             told["status_window"] = window

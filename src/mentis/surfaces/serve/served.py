@@ -20,6 +20,7 @@ from mentis.web.agents import AgentPool, own_name
 from mentis.web.application import AppState, make_app
 from mentis.web.guard import AsgiApp, GuardParts
 from mentis.web.metrics import Metrics
+from mentis.web.served import MakeDoors, ServedParts
 from mentis.web.server import WebServer, run_until_told
 from mentis.web.tokens import AccessToken, Tokens
 
@@ -28,8 +29,9 @@ from .conversations import Conversations
 from .doors import FORMS, doors
 from .start import ServeOptions
 
-# Surfaces stand apart: this one joins by its name, as a command starts it.
+# Surfaces stand apart: those that have doors here too are found by their names, as a command is.
 _MCP = "mentis.surfaces.mcp.http"
+_BESIDE = ("mentis.surfaces.api.doors",)
 
 
 class RunningDoors(Protocol):
@@ -67,8 +69,9 @@ class ServedHome:
                 return parts.embedder
             return open_embedder(choice)[0]
 
+        tokens = Tokens(config_folder(parts.variables), home.path)
         guard = GuardParts(
-            Tokens(config_folder(parts.variables), home.path).find,
+            tokens.find,
             web,
             forms={**FORMS, "/mcp": surface.mcp_problem},
             metrics=metrics,
@@ -76,7 +79,9 @@ class ServedHome:
             on_defect=options.on_defect,
         )
         answering = Answering(pool, web, metrics, Conversations())
-        app = make_app([*doors(answering, embedder), *mcp.doors()], guard, state)
+        shared = ServedParts(pool, tokens, web, parts, state)
+        beside = [door for name in _BESIDE for door in _doors_of(name)(shared)]
+        app = make_app([*doors(answering, embedder), *mcp.doors(), *beside], guard, state)
         return cls(app, pool, web, state, options, mcp)
 
     async def run(self) -> None:
@@ -99,3 +104,8 @@ def _mcp_surface() -> Any:  # noqa: ANN401  # a module found by its name
 def _is_own(token: AccessToken, session: str) -> bool:
     name = own_name(token, session)
     return bool(name) and token.session in ("", name)
+
+
+def _doors_of(surface: str) -> MakeDoors:
+    found: MakeDoors = import_module(surface).doors
+    return found

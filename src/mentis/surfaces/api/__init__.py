@@ -1,0 +1,1 @@
+"""Everything the commands do, over HTTP."""

@@ -1,0 +1,217 @@
+"""Answers that are not one value alone: their fields, for the OpenAPI document and for tests."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from typing import Any, Literal, cast, get_type_hints
+
+from pydantic import BaseModel, create_model
+from typing_extensions import NotRequired, TypedDict
+
+from mentis.library.archive import ImportRow
+from mentis.library.edit import Edit
+from mentis.prompts.effects import EditEffect, WordingInForce
+from mentis.values.action import Action, Outcome
+from mentis.values.block import Block
+from mentis.values.caching import CacheReconciliation
+from mentis.values.location import Problem
+from mentis.values.rendering import Loss
+from mentis.values.reply import ReplyProblem, Usage
+from mentis.values.trace import Attempt
+from mentis.values.value import Value
+
+JsonObject = dict[str, Any]
+
+
+class EntryPlace(TypedDict):
+    """Which entry of the record it is."""
+
+    index: int
+    hash: str
+
+
+class StepAnswer(TypedDict):
+    """One answer, what it asked for and what came of that."""
+
+    text: str
+    stop: str
+    calls: list[Action]
+    outcomes: list[Outcome]
+
+
+class TurnAnswer(TypedDict):
+    """A turn that is over. Guests are told its words and how it ended."""
+
+    text: str
+    output: NotRequired[Any]
+    stop: str
+    stop_reason: str
+    session: str
+    usage: NotRequired[Usage | None]
+    caching: NotRequired[list[CacheReconciliation]]
+    model_calls: NotRequired[int]
+    repeats: NotRequired[int | None]
+    losses: NotRequired[list[Loss]]
+    attempts: NotRequired[list[Attempt]]
+    notes: NotRequired[list[ReplyProblem]]
+    passed_over: NotRequired[list[JsonObject]]
+    errors: NotRequired[list[ReplyProblem]]
+    steps: NotRequired[list[StepAnswer]]
+    outcomes: NotRequired[list[Outcome]]
+    pending: NotRequired[list[Outcome]]
+    calls: NotRequired[list[Action]]
+    window: NotRequired[JsonObject | None]
+    claims: NotRequired[JsonObject | None]
+    entry: NotRequired[EntryPlace]
+
+
+class ResumedAnswer(TypedDict):
+    """The turn that went on; null where nothing was decided, or somebody wrote since."""
+
+    turn: TurnAnswer | None
+
+
+class MessageAnswer(TypedDict):
+    """A turn. `counts`: it was not said anew since. Guests see words and files."""
+
+    number: int
+    counts: bool
+    role: Literal["user", "assistant"]
+    parts: list[JsonObject]
+    lineage: NotRequired[str]
+    kind: NotRequired[str]
+    state: NotRequired[str]
+    replaces: NotRequired[int | None]
+    until: NotRequired[int | None]
+    author: NotRequired[str]
+
+
+class TitleAnswer(TypedDict):
+    """A title, and the entry that says so. `fallback`: the model gave none."""
+
+    title: str
+    entry: int
+    fallback: NotRequired[bool]
+
+
+class EditAnswer(TypedDict):
+    """What a change did: to the block, and to the prompts that it is part of."""
+
+    edits: list[Edit]
+    effects: list[EditEffect]
+    in_force: NotRequired[list[WordingInForce]]
+
+
+class CheckAnswer(TypedDict):
+    """What is wrong with the prompt files."""
+
+    errors: int
+    problems: list[Problem]
+
+
+class DiffAnswer(TypedDict):
+    """Two revisions side by side, as `diff -u` has it."""
+
+    diff: str
+
+
+class DoneAnswer(TypedDict):
+    """It is done."""
+
+    done: bool
+
+
+def also(value: type[Value], name: str, **more: Any) -> type[BaseModel]:  # noqa: ANN401  # types
+    """A value with fields beside its own."""
+    hints = get_type_hints(value)
+    own: dict[str, Any] = {
+        one.name: (hints[one.name], ... if one.default is MISSING is one.default_factory else None)
+        for one in fields(cast("Any", value))
+    }
+    own |= {key: (kind, ...) for key, kind in more.items()}
+    return create_model(name, __doc__=value.__doc__, **own)
+
+
+def listed(item: Any, name: str) -> type[BaseModel]:  # noqa: ANN401  # any type that has a schema
+    """A page of items."""
+    return create_model(
+        name,
+        __doc__="`next` is the cursor of the page after this one, null where there is none.",
+        items=(cast("Any", list)[item], ...),
+        next=(str | None, ...),
+    )
+
+
+class HitAnswer(TypedDict):
+    """A line that was said, and how well it fits."""
+
+    score: float
+    session: str
+    number: int
+    role: str
+    text: str
+    trust: str
+    author: str
+
+
+class SummaryAnswer(TypedDict):
+    """A summary, which is told in the place of the turns before `until`."""
+
+    text: str
+    until: int
+    lineage: str
+    left_out: int
+    entry: int
+
+
+class AfterthoughtAnswer(TypedDict):
+    """What it thought, and what it wrote, if it did."""
+
+    session: str
+    decision: str
+    thought: str
+    text: str | None
+    entries: list[int]
+
+
+class LiveAnswer(TypedDict):
+    """What a voice session is opened with."""
+
+    instructions: str
+    tools: list[JsonObject]
+    entry: int
+
+
+BlockAnswer = also(Block, "BlockAnswer", overridden=list[str])
+
+
+class LibraryAnswer(TypedDict):
+    """The state of the whole library."""
+
+    revision: str
+    order: dict[str, float]
+
+
+class ConflictAnswer(TypedDict):
+    """`base` is what you changed, `ours` is yours, `theirs` is what is shipped now."""
+
+    block: str
+    field: str
+    base: Any
+    ours: Any
+    theirs: Any
+
+
+class ImportPlanAnswer(TypedDict):
+    """What an import would do, block by block."""
+
+    rows: list[ImportRow]
+    problems: list[Problem]
+
+
+class UsagesAnswer(TypedDict):
+    """Blocks by placeholder; `orphaned` are used and not registered, `unused` the other way."""
+
+    usages: dict[str, list[str]]
+    orphaned: NotRequired[list[str]]
+    unused: NotRequired[list[str]]

@@ -1,0 +1,28 @@
+"""What a home that is served shares with every surface that has doors to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from mentis.home.parts import Parts
+from mentis.settings.web import WebSettings
+
+from .agents import AgentPool
+from .application import AppState, Door
+from .tokens import Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class ServedParts:
+    """One home, its agents and its tokens."""
+
+    pool: AgentPool
+    tokens: Tokens
+    settings: WebSettings
+    parts: Parts
+    state: AppState
+
+
+MakeDoors: TypeAlias = Callable[[ServedParts], list[Door]]
