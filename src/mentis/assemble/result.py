@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mentis.codec.forms import to_object
 from mentis.compose.assembly import LaidLayers
 from mentis.home.events import PROMPT_ASSEMBLED, Event
 from mentis.recall.cuts import SelectionCut, cut_for, find_cut
@@ -145,3 +146,12 @@ def event_of(made: AssembledPrompt, milliseconds: float) -> Event:
             "milliseconds": milliseconds,
         },
     )
+
+
+def assembled_data(made: AssembledPrompt) -> dict[str, object]:
+    """Without the timings nobody asked for, so that it is the same every time."""
+    told = to_object(made)
+    metrics = told["metrics"]
+    if made.metrics.timings is None and isinstance(metrics, dict):
+        del metrics["timings"]
+    return told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from mentis.codec.forms import from_json
@@ -39,6 +39,27 @@ def read_object(text: str | bytes) -> dict[str, object]:
     if not isinstance(found, dict):
         raise BadInput("a sense is a JSON object", hint=_HINT)
     return cast("dict[str, object]", found)
+
+
+def given_senses(
+    given: Sequence[Mapping[str, object]], *, endpoint: str, owner: bool
+) -> tuple[Sense, ...]:
+    """Senses as somebody gave them. Who vouches for them is not what they say themselves, but what
+    the person says who gives them.
+    """
+    trust = Trust.OWNER if owner else Trust.UNTRUSTED
+    found: list[Sense] = []
+    for number, one in enumerate(given, 1):
+        own = {"kind", "payload", "id"} <= one.keys()
+        name = one["id"] if own else f"{endpoint}-{number}"
+        if not isinstance(name, str):
+            raise BadInput(f"sense {number}: its id is no text", hint="put it in quotes")
+        rest = {key: value for key, value in one.items() if not own or key != "id"}
+        try:
+            found.append(read_sense(rest, name, endpoint=endpoint, trust=trust))
+        except BadInput as error:
+            raise BadInput(f"sense {number}: {error.message}", hint=error.hint) from error
+    return tuple(found)
 
 
 def read_sense(

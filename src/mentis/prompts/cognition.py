@@ -288,6 +288,11 @@ def _append(ledger: Entries, agent: str, draft: Draft, *, clock: Clock, ids: Ids
     return entry.index
 
 
+def revision_data(revision: Revision) -> dict[str, object]:
+    """A revision of the state as JSON, without the state."""
+    return {name: getattr(revision, name) for name in ("number", "time", "words", "digest")}
+
+
 def state_lines(state: CognitionState) -> list[str]:
     """A state in lines, each of which says the same wherever it stands; no text can pass for a
     line of its own.

@@ -11,9 +11,10 @@ from typing import TypeAlias, cast
 
 from mentis.codec.toml import parse_toml, read_text
 from mentis.disk.atomic import write_atomic
-from mentis.errors import SettingsError, UsageError
+from mentis.errors import MentisError, SettingsError, UsageError
+from mentis.values.route import Route
 
-from .sources import FILE
+from .sources import FILE, load_settings
 
 TableValue: TypeAlias = str | Sequence[str] | Mapping[str, str]
 _HEADER = re.compile(r"^[ \t]*\[\[?([^\[\]\n]+)\]\]?[ \t]*(#[^\n]*)?$", re.MULTILINE)
@@ -36,6 +37,18 @@ def add_table(home: Path, section: str, name: str, values: Mapping[str, TableVal
     wanted = {key: _plain(value) for key, value in values.items()}
     _write(path, after, {**before, section: {**there, name: wanted}}, "; ".join(lines))
     return text
+
+
+def add_route(
+    home: Path, name: str, values: Mapping[str, str], environ: Mapping[str, str]
+) -> Route:
+    """Write a route; one that would not work is not written."""
+    before = add_table(home, "routes", name, {key: one for key, one in values.items() if one})
+    try:
+        return load_settings(home, environ).route(name)
+    except MentisError:
+        restore(home, before)
+        raise
 
 
 def remove_table(home: Path, section: str, name: str) -> None:

@@ -97,3 +97,11 @@ class WebSettings(SettingsSection):
         float,
         Field(gt=0, le=86_400, description="How long an MCP session lasts without a request."),
     ] = 1800.0
+    events_seconds: Annotated[
+        float,
+        Field(gt=0, le=3600, description="How often it looks for news, while somebody follows."),
+    ] = 1.0
+    heartbeat_seconds: Annotated[
+        float,
+        Field(gt=0, le=3600, description="How long a stream of events is silent at most."),
+    ] = 15.0

@@ -17,6 +17,7 @@ from mentis.act.dispatch import DispatchHooks
 from mentis.act.seen import Told, seen_of
 from mentis.act.senses import sense_of
 from mentis.ask.reservation import release_after
+from mentis.codec.forms import to_object
 from mentis.errors import LeaseHeld, MentisError, StoreLocked
 from mentis.home.redaction import known_keys
 from mentis.ports.state_store import StateStore
@@ -80,6 +81,11 @@ class TickResult(Value):
     alarms: tuple[Alarm, ...] = ()
     unsaved: str = ""
     carried: tuple[Sense, ...] = ()
+
+
+def tick_data(done: TickResult) -> dict[str, object]:
+    """What came of a tick as JSON: the same for every surface."""
+    return {**to_object(done), "entry": None if done.entry is None else done.entry.index}
 
 
 class Cortex:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +18,7 @@ from mentis.act import entries
 from mentis.act.approvals import Approvals
 from mentis.act.entries import ApprovalDecision, OpenAct
 from mentis.act.releases import release_result, withheld_result
+from mentis.codec.forms import to_object
 from mentis.errors import BadInput, HomeError, StoreDamaged, UsageError
 from mentis.home.closing import Closeable
 from mentis.home.parts import Parts
@@ -106,6 +108,18 @@ class Acts(Closeable):
         """What waits, oldest first, as it would be done; and what of it cannot be read."""
         return self._approvals.pending()
 
+    def pending_data(self) -> dict[str, object]:
+        """The same as JSON, with what nobody decided in time apart."""
+        found, faults = self.pending()
+        now = self._record.clock.now()
+        late = [act for act in found if datetime.fromisoformat(act.expires) <= now]
+        return {
+            "agent": self.agent,
+            "pending": [to_object(act) for act in found if act not in late],
+            "expired": [to_object(act) for act in late],
+            "faults": [fault.as_problem() for fault in faults],
+        }
+
     def find(self, key: str) -> WaitingAct:
         """What waits under this key, or under one that begins like this; else UsageError."""
         return self._approvals.find(key)
@@ -153,6 +167,17 @@ class Acts(Closeable):
             if state in (None, story.state) and name in (None, story.type)
         ]
         return tuple(found[-last:] if last else found)
+
+    def log_data(
+        self, *, last: int | None = None, state: str | None = None, name: str | None = None
+    ) -> dict[str, object]:
+        """The same as JSON, with what is being done now."""
+        open_, faults = self.open()
+        return {
+            "acts": [to_object(one) for one in self.log(last=last, state=state, name=name)],
+            "open": [to_object(one) for one in open_],
+            "faults": [fault.as_problem() for fault in faults],
+        }
 
     def story(self, key: str) -> ActStory:
         """All of one act, by its key or the beginning of it; else UsageError."""

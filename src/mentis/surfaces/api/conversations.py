@@ -268,7 +268,7 @@ async def set_title(call: ApiCall, body: TitleGiven) -> dict[str, object]:
 @table.post(f"{_SESSION}/title", TitleAnswer, scope="chat", commands=("sessions title",))
 async def make_title(call: ApiCall, body: RouteGiven) -> dict[str, object]:
     """Have the model make a title; where none comes, the first words are one."""
-    agent = await _agent(call, body.route)
+    agent = await agent_on(call, body.route)
     return title_data(await agent.make_title(session=session_named(call)))
 
 
@@ -280,7 +280,7 @@ async def summarise_session(call: ApiCall, body: RouteGiven) -> dict[str, object
 
     null where there are no older turns.
     """
-    agent = await _agent(call, body.route)
+    agent = await agent_on(call, body.route)
     made = await agent.summarise(session=session_named(call))
     return made and summary_data(made)
 
@@ -303,7 +303,7 @@ async def make_turn(call: ApiCall, body: TurnGiven) -> dict[str, object]:
         )
     if is_guest(call.token):
         _check_guest(body)
-    agent, session = await _agent(call, body.route), session_named(call)
+    agent, session = await agent_on(call, body.route), session_named(call)
     message = Stimulus(
         body.text,
         attachments=tuple(_media(one, n) for n, one in enumerate(body.attachments)),
@@ -317,7 +317,7 @@ async def make_turn(call: ApiCall, body: TurnGiven) -> dict[str, object]:
         results=body.results,
         tools=[ToolDeclaration(t.name, t.description, t.parameters) for t in body.tools],
         on_delta=_hears(call),
-        options=_options(body.options),
+        options=options_of(body.options),
     )
     result = await ask() if body.output is None else await ask(output=body.output)
     return _turn(call, result)
@@ -329,7 +329,7 @@ async def make_turn(call: ApiCall, body: TurnGiven) -> dict[str, object]:
 async def regenerate_answer(call: ApiCall, body: CallGiven) -> dict[str, object]:
     """Ask once more with the last message; the earlier answer is kept, and no longer told."""
     agent, session = await _asked(call, body), session_named(call)
-    options = _options(body.options)
+    options = options_of(body.options)
     result = await agent.regenerate(session=session, on_delta=_hears(call), options=options)
     return _turn(call, result)
 
@@ -338,7 +338,7 @@ async def regenerate_answer(call: ApiCall, body: CallGiven) -> dict[str, object]
 async def open_conversation(call: ApiCall, body: CallGiven) -> dict[str, object]:
     """Let the persona begin a new conversation."""
     agent, session = await _asked(call, body), session_named(call)
-    options = _options(body.options)
+    options = options_of(body.options)
     result = await agent.start_conversation(session=session, on_delta=_hears(call), options=options)
     return _turn(call, result)
 
@@ -359,7 +359,7 @@ async def edit_message(call: ApiCall, body: WordsGiven) -> dict[str, object]:
         body.text,
         session=session,
         on_delta=_hears(call),
-        options=_options(body.options),
+        options=options_of(body.options),
     )
     return _turn(call, result)
 
@@ -367,8 +367,8 @@ async def edit_message(call: ApiCall, body: WordsGiven) -> dict[str, object]:
 @table.post(f"{_SESSION}/resume", ResumedAnswer, scope="chat", live=True, commands=("chat",))
 async def resume_turn(call: ApiCall, body: CallGiven) -> dict[str, object]:
     """Go on with the turn that waited for a yes, once a person has decided."""
-    agent, session = await _agent(call, body.route), session_named(call)
-    options = _options(body.options)
+    agent, session = await agent_on(call, body.route), session_named(call)
+    options = options_of(body.options)
     result = await agent.resume(session=session, on_delta=_hears(call), options=options)
     return {"turn": None if result is None else _turn(call, result)}
 
@@ -384,14 +384,14 @@ async def interrupt_turn(call: ApiCall) -> None:
 )
 async def make_afterthought(call: ApiCall, body: RouteGiven) -> dict[str, object]:
     """Let the persona think once more, and write if it wants to."""
-    agent = await _agent(call, body.route)
+    agent = await agent_on(call, body.route)
     return afterthought_data(await agent.afterthought(session=session_named(call)))
 
 
 @table.post(f"{_SESSION}/live", LiveAnswer, scope="chat", commands=("live",))
 async def open_live(call: ApiCall, body: LiveGiven) -> dict[str, object]:
     """Say what a voice session is opened with. Nothing is sent; what was told is recorded."""
-    agent = await _agent(call, body.route)
+    agent = await agent_on(call, body.route)
     return live_data(await agent.live(session=session_named(call), scope=body.scope))
 
 
@@ -403,12 +403,12 @@ async def open_live(call: ApiCall, body: LiveGiven) -> dict[str, object]:
 )
 async def update_memory_files(call: ApiCall, body: RouteGiven) -> dict[str, object] | None:
     """Let the persona bring its memory files up to date from a conversation."""
-    agent = await _agent(call, body.route)
+    agent = await agent_on(call, body.route)
     made = await agent.update_memory(session=session_named(call))
     return made and to_object(made)
 
 
-async def _agent(call: ApiCall, route: str) -> Agent:
+async def agent_on(call: ApiCall, route: str) -> Agent:
     """On a route of the settings: of those there are few, and an agent is kept open for each."""
     if route:
         settings = await to_thread.run_sync(call.desk.settings)
@@ -425,7 +425,7 @@ async def _agent(call: ApiCall, route: str) -> Agent:
 async def _asked(call: ApiCall, body: CallGiven) -> Agent:
     if is_guest(call.token):
         _check_guest(body)
-    return await _agent(call, body.route)
+    return await agent_on(call, body.route)
 
 
 def _check_guest(body: CallGiven) -> None:
@@ -439,7 +439,7 @@ def _check_guest(body: CallGiven) -> None:
         )
 
 
-def _options(given: dict[str, Any]) -> CallOptions | None:
+def options_of(given: dict[str, Any]) -> CallOptions | None:
     return options_from(given) if given else None
 
 

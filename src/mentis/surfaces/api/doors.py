@@ -9,10 +9,12 @@ from anyio import Lock, to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
+from mentis.stores.files.home import Home
 from mentis.web.application import Door
 from mentis.web.served import ServedParts
 
 from .endpoint import door_of
+from .events import HomeEvents
 from .openapi import openapi_document
 from .operation import PREFIX, ApiDesk
 from .table import OPERATIONS
@@ -20,7 +22,9 @@ from .table import OPERATIONS
 
 def doors(served: ServedParts) -> list[Door]:
     """All of them, for a home that is served."""
-    desk = ApiDesk(served.pool, served.tokens, served.parts, served.state)
+    home = Home(served.pool.path)
+    events = HomeEvents(home, served.parts, served.settings, served.state)
+    desk = ApiDesk(served.pool, served.tokens, served.parts, events)
     editing = Lock()
     made = [door_of(operation, desk, editing) for operation in OPERATIONS]
     return [Door(f"{PREFIX}/openapi.json", _document, "read"), *made]

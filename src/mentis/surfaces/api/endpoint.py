@@ -21,10 +21,11 @@ from mentis.errors import AccessDenied, MentisError, RequestRefused, StoreConfli
 from mentis.values.reply import Delta, EndDelta, OutputDelta, ReasoningDelta
 from mentis.web.agents import is_guest
 from mentis.web.application import Door, token_of
-from mentis.web.problems import WebProblem, problem_json, with_status
+from mentis.web.problems import with_status
 from mentis.web.streams import Emit, Streamed, sse, while_there
 from mentis.web.tokens import AccessToken
 
+from .events import problem_event
 from .operation import PREFIX, ApiCall, ApiDesk, FileAnswer, Handler, Operation, Page
 from .paging import write_cursor
 from .reading import read_body, read_query
@@ -41,7 +42,8 @@ def door_of(operation: Operation, desk: ApiDesk, editing: Lock) -> Door:
         token = token_of(request)
         check_reach(operation, token)
         await _check_persona(operation, desk, token, request.path_params)
-        call = ApiCall(desk, token, _checked_path(operation, request.path_params))
+        path = _checked_path(operation, request.path_params)
+        call = ApiCall(desk, token, path, last_event=request.headers.get("last-event-id", ""))
         given = await _given(operation, request)
         work = partial(_work, operation.handler, call, given)
         if operation.edits is not None:
@@ -86,7 +88,7 @@ async def _check_persona(
 
 
 def _checked_path(operation: Operation, given: Mapping[str, Any]) -> dict[str, str]:
-    for name in ("index", "number"):
+    for name in ("index", "number", "revision"):
         text = str(given.get(name, "0"))
         if not (text.isascii() and text.isdigit() and len(text) <= 15):
             raise RequestRefused(
@@ -168,6 +170,8 @@ def etag_of(data: object) -> str:
 
 
 def _written(operation: Operation, request: Request, done: object) -> Response:
+    if isinstance(done, Response):
+        return done
     if isinstance(done, FileAnswer):
         named = {"content-disposition": f'attachment; filename="{done.name}"'}
         return Response(done.content, media_type=done.media, headers=named)
@@ -209,7 +213,7 @@ def _streamed(operation: Operation, call: ApiCall, given: Mapping[str, object]) 
         done = await _work(operation.handler, hears, given)
         emit(sse(_dumps(done).decode(), "end"))
 
-    return Streamed(work, fail=_failed)
+    return Streamed(work, fail=problem_event)
 
 
 def _tell(emit: Emit, delta: Delta, *, thoughts: bool) -> None:
@@ -223,7 +227,3 @@ def _tell(emit: Emit, delta: Delta, *, thoughts: bool) -> None:
         case _:
             told = {name: one for name, one in to_object(delta).items() if name != "kind"}
     emit(sse(_dumps(told).decode(), delta.kind))
-
-
-def _failed(problem: WebProblem) -> bytes:
-    return sse(problem_json(problem)[1].decode(), "error")

@@ -23,8 +23,9 @@ from mentis.settings.settings import Settings
 from mentis.settings.sources import load_settings
 from mentis.values.reply import Delta
 from mentis.web.agents import AgentPool
-from mentis.web.application import AppState
 from mentis.web.tokens import AccessToken, Scope, Tokens
+
+from .events import HomeEvents
 
 PREFIX = "/mentis/v1"
 Method: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -37,7 +38,7 @@ MOST_ITEMS = 1000
 class Given(BaseModel):
     """What a client gives: every field is known, and of its type."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 class Nothing(Given):
@@ -75,7 +76,7 @@ class ApiDesk:
     pool: AgentPool
     tokens: Tokens
     parts: Parts
-    state: AppState
+    events: HomeEvents
 
     @property
     def home(self) -> Path:
@@ -88,12 +89,15 @@ class ApiDesk:
 
 @dataclass(frozen=True, slots=True)
 class ApiCall:
-    """One request: whose it is and what its path names. `tell` hears a turn's pieces."""
+    """One request: whose it is and what its path names. `tell` hears a turn's pieces; `last_event`
+    is the id of the last event that a reader knows.
+    """
 
     desk: ApiDesk
     token: AccessToken
     path: Mapping[str, str] = field(default_factory=dict[str, str])
     tell: Callable[[Delta], None] | None = None
+    last_event: str = ""
 
     @property
     def home(self) -> Path:

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, fields
-from typing import Any, Literal, cast, get_type_hints
+from typing import Any, Literal, NotRequired, cast, get_args, get_type_hints
 
-from pydantic import BaseModel, create_model
-from typing_extensions import NotRequired, TypedDict
+from pydantic import BaseModel, ConfigDict, create_model
+from typing_extensions import TypedDict
 
+from mentis.ask.inquiry import PassedOver
 from mentis.library.archive import ImportRow
 from mentis.library.edit import Edit
 from mentis.prompts.effects import EditEffect, WordingInForce
 from mentis.values.action import Action, Outcome
 from mentis.values.block import Block
 from mentis.values.caching import CacheReconciliation
+from mentis.values.cognition import Memory
 from mentis.values.location import Problem
+from mentis.values.memories import ScoredMemory
 from mentis.values.rendering import Loss
 from mentis.values.reply import ReplyProblem, Usage
 from mentis.values.trace import Attempt
 from mentis.values.value import Value
 
 JsonObject = dict[str, Any]
+_LATER = ConfigDict(defer_build=True)  # most of it is for the document, which not everybody reads
 
 
 class EntryPlace(TypedDict):
@@ -54,7 +58,7 @@ class TurnAnswer(TypedDict):
     losses: NotRequired[list[Loss]]
     attempts: NotRequired[list[Attempt]]
     notes: NotRequired[list[ReplyProblem]]
-    passed_over: NotRequired[list[JsonObject]]
+    passed_over: NotRequired[list[PassedOver]]
     errors: NotRequired[list[ReplyProblem]]
     steps: NotRequired[list[StepAnswer]]
     outcomes: NotRequired[list[Outcome]]
@@ -115,12 +119,6 @@ class DiffAnswer(TypedDict):
     diff: str
 
 
-class DoneAnswer(TypedDict):
-    """It is done."""
-
-    done: bool
-
-
 def also(value: type[Value], name: str, **more: Any) -> type[BaseModel]:  # noqa: ANN401  # types
     """A value with fields beside its own."""
     hints = get_type_hints(value)
@@ -128,8 +126,9 @@ def also(value: type[Value], name: str, **more: Any) -> type[BaseModel]:  # noqa
         one.name: (hints[one.name], ... if one.default is MISSING is one.default_factory else None)
         for one in fields(cast("Any", value))
     }
-    own |= {key: (kind, ...) for key, kind in more.items()}
-    return create_model(name, __doc__=value.__doc__, **own)
+    for key, kind in more.items():
+        own[key] = (kind, None if type(None) in get_args(kind) else ...)
+    return create_model(name, __doc__=value.__doc__, __config__=_LATER, **own)
 
 
 def listed(item: Any, name: str) -> type[BaseModel]:  # noqa: ANN401  # any type that has a schema
@@ -137,6 +136,7 @@ def listed(item: Any, name: str) -> type[BaseModel]:  # noqa: ANN401  # any type
     return create_model(
         name,
         __doc__="`next` is the cursor of the page after this one, null where there is none.",
+        __config__=_LATER,
         items=(cast("Any", list)[item], ...),
         next=(str | None, ...),
     )
@@ -215,3 +215,49 @@ class UsagesAnswer(TypedDict):
     usages: dict[str, list[str]]
     orphaned: NotRequired[list[str]]
     unused: NotRequired[list[str]]
+
+
+class PersonaRow(TypedDict):
+    """A persona in short; `problem` says why it cannot be read."""
+
+    id: str
+    name: str
+    type: str
+    language: str
+    problem: str
+
+
+class NewPersonaAnswer(TypedDict):
+    """A persona that was made."""
+
+    id: str
+    name: str
+
+
+class CandidatesAnswer(TypedDict):
+    """Everything that was looked at in a search."""
+
+    candidates: list[ScoredMemory]
+
+
+class QuarantineAnswer(TypedDict):
+    """What screening keeps back, and the ids of what it let out now."""
+
+    held: list[Memory]
+    freed: list[str]
+
+
+class ForgottenAnswer(TypedDict):
+    """What is gone, and where its bytes may still be."""
+
+    forgotten: list[str]
+    remains: list[str]
+
+
+class StateRevision(TypedDict):
+    """A revision of the state, without the state."""
+
+    number: int
+    time: str
+    words: str
+    digest: str

@@ -4,9 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from . import conversations, prompts
+from . import acts, composing, conversations, home, living, memories, personas, prompts, record
 from .operation import Operation, OperationTable
 
-TABLES: tuple[OperationTable, ...] = (conversations.table, prompts.table)
+TABLES: tuple[OperationTable, ...] = (
+    personas.table,
+    conversations.table,
+    composing.table,
+    prompts.table,
+    memories.table,
+    acts.table,
+    living.table,
+    record.table,
+    home.table,
+)
 OPERATIONS: tuple[Operation, ...] = tuple(row for table in TABLES for row in table)
-NO_OPERATION: Mapping[str, str] = {}
+_PROGRAM = "it is a program of its own, which runs beside the server"
+_MACHINE = "it is about this machine, and not about a home"
+_VOUCHING = "what may run here, and where keys go, is said by a person at the machine"
+_MEASURE = "it measures, with files of the machine"
+# Commands that have no operation, or only a part of one.
+NO_OPERATION: Mapping[str, str] = {
+    "init": "a home that is served is there already",
+    "demo": _MACHINE,
+    "run": _PROGRAM,
+    "record": f"{_PROGRAM}; what it recorded is under /recorded",
+    "mcp": _PROGRAM,
+    "serve": _PROGRAM,
+    "completion": _MACHINE,
+    "tools add": _VOUCHING,
+    "tools trust": _VOUCHING,
+    "routes trust": _VOUCHING,
+    "status watch": f"{_PROGRAM}; its drafts are spooled by /windows/spool",
+    "ledger accept-rollback": "it is decided where the checkpoints are kept, with their files",
+    "ledger anchor add": "it names places on the disks of the machine",
+    "ledger anchor remove": "it names places on the disks of the machine",
+    "manifest build": f"{_MACHINE}: it embeds ahead what is else embedded when it is needed",
+    "manifest check": f"{_MACHINE}: it looks at what was embedded ahead",
+    "eval run": _MEASURE,
+    "eval screening": _MEASURE,
+    "eval selection": _MEASURE,
+    "models install": f"{_MACHINE}: weights are on its disk",
+    "models list": f"{_MACHINE}: weights are on its disk",
+    "models path": f"{_MACHINE}: weights are on its disk",
+    "models rm": f"{_MACHINE}: weights are on its disk",
+    "models serve": _PROGRAM,
+}

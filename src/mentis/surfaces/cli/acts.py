@@ -71,24 +71,15 @@ def pending(*, persona: str | None, as_json: bool) -> int:
     What nobody decided in time is named as expired: it is given up in the next turn, or by `run`.
     Exit code 1 when one of them cannot be read.
     """
-    from mentis.codec.forms import to_object
-
     with _open(persona, readonly=True) as service:
         found, faults = service.pending()
-        agent = service.agent
+        told = service.pending_data() if as_json else {}
+    if as_json:
+        emit_safe_json(told)
+        return 1 if faults else 0
     now = datetime.now(UTC)
     late = [act for act in found if datetime.fromisoformat(act.expires) <= now]
     found = [act for act in found if act not in late]
-    if as_json:
-        emit_safe_json(
-            {
-                "agent": agent,
-                "pending": [to_object(act) for act in found],
-                "expired": [to_object(act) for act in late],
-                "faults": [fault.as_problem() for fault in faults],
-            }
-        )
-        return 1 if faults else 0
     for act in found:
         _print_waiting(act)
         emit("")
@@ -311,19 +302,12 @@ def log(
     *, last: int, state: str | None, name: str | None, persona: str | None, as_json: bool
 ) -> None:
     """List acts as the ledger tells of them, oldest first."""
-    from mentis.codec.forms import to_object
-
     with _open(persona, readonly=True) as service:
         found = service.log(last=last, state=state, name=name)
         open_, faults = service.open()
+        told = service.log_data(last=last, state=state, name=name) if as_json else {}
     if as_json:
-        emit_safe_json(
-            {
-                "acts": [to_object(story) for story in found],
-                "open": [to_object(one) for one in open_],
-                "faults": [fault.as_problem() for fault in faults],
-            }
-        )
+        emit_safe_json(told)
         return
     if found:
         table(("key", "asked", "act", "state", "entries"), [_row(story) for story in found])

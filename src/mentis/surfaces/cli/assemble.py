@@ -69,6 +69,7 @@ def assemble(  # noqa: PLR0913  # one for each option
     to read it from stdin.
     """
     from mentis.app.unstored import open_anyhow
+    from mentis.assemble.result import assembled_data
     from mentis.home.parts import Parts
 
     words = given_task(task)
@@ -91,7 +92,7 @@ def assemble(  # noqa: PLR0913  # one for each option
 
         made = anyio.run(made_now)
     if as_json:
-        emit_json(assembled_json(made))
+        emit_json(assembled_data(made))
         return
     emit(made.prompt)
     _show(made)
@@ -107,17 +108,6 @@ def given_task(task: str) -> str:
         return read_bytes("-").decode()
     except UnicodeDecodeError as error:
         raise BadInput(f"stdin is not UTF-8: {error}", hint="save it as UTF-8") from error
-
-
-def assembled_json(made: AssembledPrompt) -> dict[str, object]:
-    """Without the timings nobody asked for, so that it is the same every time."""
-    from mentis.codec.forms import to_object
-
-    told = to_object(made)
-    metrics = told["metrics"]
-    if made.metrics.timings is None and isinstance(metrics, dict):
-        del metrics["timings"]
-    return told
 
 
 def _show(made: AssembledPrompt) -> None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import get_args
 
 import click
 
+from mentis.errors import BadInput
 from mentis.values.cost import CostKey
 
 from .options import home_option, home_path, persona_option
 from .output import emit_json, json_option
-
-_AGO = re.compile(r"(\d{1,6})([hdw])")
-_HOURS = {"h": 1, "d": 24, "w": 168}
 
 
 class Moment(click.ParamType[datetime]):
@@ -28,16 +25,12 @@ class Moment(click.ParamType[datetime]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> datetime:
-        text = str(value)
-        if found := _AGO.fullmatch(text):
-            return datetime.now(UTC) - timedelta(hours=int(found[1]) * _HOURS[found[2]])
+        from mentis.costs.moments import read_moment
+
         try:
-            when = datetime.fromisoformat(text)
-        except ValueError:
-            self.fail(f"{text!r} is no day (2026-10-04), time or span (7d, 12h, 2w)", param, ctx)
-        when = when if when.tzinfo else when.replace(tzinfo=UTC)
-        whole = self._end and len(text) <= len("2026-10-04")
-        return when + timedelta(days=1) if whole else when
+            return read_moment(str(value), end=self._end)
+        except BadInput as error:
+            self.fail(error.message, param, ctx)
 
 
 @click.command(epilog="For example: mentis cost --since 7d; mentis cost --by session --json")

@@ -127,14 +127,12 @@ def proof(
 def _check(file: Path, root: str | None, *, as_json: bool) -> int:
     import os
 
-    from mentis.codec.forms import to_object
     from mentis.record.export import check_proof_at
+    from mentis.record.record_data import checked_proof_data
 
     checked = check_proof_at(home_path(), read_bytes(str(file)), os.environ, root=root)
     if as_json:
-        told = {"kind": checked.kind, "holds": checked.holds, "signed": checked.signed}
-        told |= {"changed": checked.changed, "known": checked.known, "good": checked.good}
-        emit_json({**told, "proof": to_object(checked.proof)})
+        emit_json(checked_proof_data(checked))
         return 0 if checked.good else 1
     words = {True: "signed by the pinned key", False: "NOT signed by the pinned key"}
     said = "not signed" if checked.signed is None else words[checked.signed]
@@ -169,6 +167,8 @@ def checkpoint(
     nothing to others. They are also made by themselves, after `ledger.checkpoint_entries` entries
     or `ledger.checkpoint_seconds` seconds, and when a program ends.
     """
+    from mentis.record.record_data import checkpoint_data, checkpoints_data
+
     if [listed, init, new_key].count(True) > 1:
         raise UsageError("--list, --init and --new-key do not go together", hint="choose one")
     if init:
@@ -179,20 +179,18 @@ def checkpoint(
         return
     with open_own(persona, readonly=listed) as record:
         if listed:
-            record.require_sealing()
-            rows = [{"size": size, "note": note} for size, note in record.checkpoints()]
             if as_json:
-                emit_json({"agent": record.agent, "checkpoints": rows})
+                emit_json(checkpoints_data(record))
                 return
-            for row in rows:
-                emit(f"{row['size']:>8}  {str(row['note']).splitlines()[2]}")
+            record.require_sealing()
+            rows = record.checkpoints()
+            for size, note in rows:
+                emit(f"{size:>8}  {note.splitlines()[2]}")
             say(f"{quantity(len(rows), 'checkpoint')} of {record.agent}")
             return
         made = record.checkpoint()
     if as_json:
-        size = made.standing.size
-        told = {"note": made.note, "size": size, "told": made.told, "faults": made.faults}
-        emit_json(told)
+        emit_json(checkpoint_data(made))
         return
     emit(made.note, end="")
     for name in made.told:

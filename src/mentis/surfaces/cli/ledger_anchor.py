@@ -85,13 +85,13 @@ def _name(file: Path | None, git: Path | None) -> str:
 def list_(*, persona: str | None, as_json: bool) -> int:
     """Show the anchors and how far each one knows the ledger."""
     from mentis.record.keys import list_anchors
+    from mentis.record.record_data import anchors_data
 
     with open_own(persona, readonly=True) as record:
+        if as_json:
+            emit_json(anchors_data(record))
+            return 0
         states, count = list_anchors(record), record.store.count(record.agent)
-    if as_json:
-        rows = [{"name": s.name, "size": s.size, "fault": s.fault} for s in states]
-        emit_json({"entries": count, "anchors": rows})
-        return 0
     if not states:
         say("no anchors; add one with: mentis ledger anchor add --file PATH")
         return 0

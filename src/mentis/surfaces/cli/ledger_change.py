@@ -45,31 +45,26 @@ def erase(
     short, the same command ends it. Where the database may keep a copy that Mentis cannot remove
     (PostgreSQL does), that is said.
     """
-    from mentis.record.erasure_turns import what_remains
     from mentis.record.record import fields_to_erase
+    from mentis.record.record_data import erase_entry, erasure_data
 
     with open_own(persona) as record:
         entry = record.entry(index)
         named = fields_to_erase(entry, fields)
-        left = sorted(name for name in entry.body if name not in named)
         said = record.turns_to_empty(entry, named)
         what = f"{', '.join(named)} of entry {index} ({entry.kind})"
         also = f" and {said}" if said and said.numbers else ""
         _confirm(f"erase {what}{also} for good?", yes=yes)
-        tombstone = record.erase(index, fields, reason=reason)
-        remains = (*record.remains(), *what_remains(entry, said))
+        done = erase_entry(record, entry, fields, reason=reason)
     if as_json:
-        told: dict[str, object] = {"index": index, "fields": list(named), "remains": list(remains)}
-        told["left"] = left
-        told |= {"emptied": {"session": said.session, "turns": said.numbers}} if said else {}
-        emit_json({**told, "tombstone": {"index": tombstone.index, "hash": tombstone.hash}})
+        emit_json(erasure_data(done))
         return
-    emit(f"erased {', '.join(named)} of entry {index}; entry {tombstone.index} says so")
-    if not fields and left:
+    emit(f"erased {', '.join(named)} of entry {index}; entry {done.tombstone.index} says so")
+    if not fields and done.left:
         say(f"its delivery {entry.delivery!r} stays: the same draft is known, should it come again")
     if said and said.numbers:
         say(f"emptied {said}; what others made of it (summaries, memories) is not looked through")
-    for place in remains:
+    for place in done.remains:
         say(f"note: it may still be in {place}")
 
 
@@ -101,6 +96,7 @@ def rotate(
         _expire(persona, yes=yes, as_json=as_json)
         return
     from mentis.record import rotation
+    from mentis.record.record_data import rotation_data
 
     with open_own(persona) as record:
         if keep is not None:
@@ -109,14 +105,14 @@ def rotate(
             index = rotation.index_before(record, before or "")
         done = rotation.rotate(record, index)
     if as_json:
-        told = {"file": str(done.path), "first": done.first, "last": done.last}
-        emit_json({**told, "dropped": done.dropped})
+        emit_json(rotation_data(done))
         return
     emit(str(done.path))
     say(f"entries {done.first} to {done.last} are sealed there and no longer in the database")
 
 
 def _expire(persona: str | None, *, yes: bool, as_json: bool) -> None:
+    from mentis.record.record_data import expiry_data
     from mentis.record.rotation import expire
 
     with open_own(persona) as record:
@@ -125,7 +121,7 @@ def _expire(persona: str | None, *, yes: bool, as_json: bool) -> None:
         done = expire(record)
     files = [str(path) for path in done.files]
     if as_json:
-        emit_json({"deleted": files, "entry": done.entry and done.entry.index})
+        emit_json(expiry_data(done))
         return
     for file in files:
         emit(file)
@@ -195,21 +191,13 @@ def repair(*, persona: str | None, as_json: bool) -> int:
     that is recorded. A ledger that was rolled back is only reported: accept
     that first. Exit code 1 when anything is wrong.
     """
-    from mentis.codec.forms import to_object
+    from mentis.record.record_data import repair_data
 
     with open_own(persona) as record:
         done = record.repair()
     wrong = bool(done.entry or done.refusal)
     if as_json:
-        told = {"entry": done.entry and done.entry.index, "database": list(done.database)}
-        emit_json(
-            {
-                **told,
-                "taken": done.taken,
-                "refusal": done.refusal,
-                "verdict": to_object(done.verdict),
-            }
-        )
+        emit_json(repair_data(done))
         return 1 if wrong else 0
     for line in done.database:
         emit(f"database: {line}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mentis.errors import MentisError, UsageError
+from mentis.errors import UsageError
 
 from .asking import confirm
 from .options import call_parts, home_option, home_path
@@ -147,20 +147,15 @@ def add(
     Nothing is called. Everything else in the file stays as it is; a route that would not work is
     not written.
     """
-    from mentis.settings.sources import load_settings
-    from mentis.settings.tables import add_table, restore
+    from mentis.settings.tables import add_route
     from mentis.stores.files.home import find_home
 
     if (preset or url) is None:
         raise UsageError("a route needs a place", hint="give a --preset or a --url")
     home = find_home(home_path()).path
     given = {"preset": preset, "model": model, "url": url, "key_env": key_env}
-    before = add_table(home, "routes", name, {key: one for key, one in given.items() if one})
-    try:
-        route = load_settings(home, os.environ).route(name)
-    except MentisError:
-        restore(home, before)
-        raise
+    values = {key: one for key, one in given.items() if one}
+    route = add_route(home, name, values, os.environ)
     if as_json:
         emit_json({"route": name, "backend": route.backend, "url": route.url, "model": model})
         return

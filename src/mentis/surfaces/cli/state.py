@@ -53,12 +53,11 @@ def show(revision: int | None, *, persona: str | None, as_json: bool) -> None:
 @json_option
 def history(last: int, *, persona: str | None, as_json: bool) -> None:
     """List the newest revisions and what made each."""
+    from mentis.prompts.cognition import revision_data
+
     with open_own(persona) as cognition:
         revisions = cognition.history(last=last)
-    rows = [
-        {"number": r.number, "time": r.time, "words": r.words, "digest": r.digest}
-        for r in revisions
-    ]
+    rows = [revision_data(one) for one in revisions]
     if as_json:
         emit_json(rows)
     elif not rows:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -17,11 +16,9 @@ from .window_show import verdict_word
 
 if TYPE_CHECKING:
     from mentis.status.statuses import Statuses
-    from mentis.tick.health import Alarm
     from mentis.values.entry import Entry
 
 _HASH = 16
-_LOOKED_BACK = 256  # entries among which the last ticks are looked for
 windows_option = click.option("--windows", is_flag=True, help="Only entries that carry a window.")
 
 
@@ -151,39 +148,37 @@ def health(*, persona: str | None, as_json: bool) -> int:
     when nothing can be recorded. A stage of the tick that keeps failing is told as an alarm, and so
     is a memory update that failed.
     """
-    from mentis.codec.forms import to_object
+    from mentis.app.home_health import health_data, read_health
 
     with open_service(persona) as statuses:
-        found = statuses.health()
-        state = statuses.backend_state()
-        alarms = _alarms(statuses, persona) if found.persists else ()
-        updates = _failed_updates(statuses) if found.persists else []
+        found = read_health(statuses, home_path(), persona)
+    for note in found.notes:
+        say(note)
     if as_json:
-        told = [to_object(one) for one in alarms]
-        more = {"alarms": told, "failed_updates": updates}
-        emit_json({**to_object(found), "state": to_object(state), **more})
-        return 0 if found.persists else 1
-    emit(f"{found.status}  {found.reason}")
-    for route in found.routes:
+        emit_json(health_data(found))
+        return 0 if found.health.persists else 1
+    health, state = found.health, found.state
+    emit(f"{health.status}  {health.reason}")
+    for route in health.routes:
         emit(f"  {'up  ' if route.up else 'down'}  {route.route}: {route.reason}")
-    emit(f"  waiting {found.waiting}, in quarantine {found.quarantined}")
-    for one in found.findings:
+    emit(f"  waiting {health.waiting}, in quarantine {health.quarantined}")
+    for one in health.findings:
         say(f"{one.rule}: {one.what}; {one.hint}")
     say(f"next window: {state.step_id}, cycle {state.cycle}, {_asked(state.audit_due)}")
     if state.after_breach:
         say("a breach came before: the next window is a recovery")
     if state.unsure:
         say("whether the last window was kept is unsure: the next one is YELLOW")
-    for one in alarms:
+    for one in found.alarms:
         say(f"alarm: {one.stage} failed {one.failures} times in a row: {printable(one.reason)}")
         if one.hint:
             say(f"  {one.hint}")
-    for one in updates:
+    for one in found.failed_updates:
         say(
-            f"the last memory update of session {one['session']} failed: {one['failure']}"
-            f" (entry {one['entry']}); it is tried again, or: mentis persona update"
+            f"the last memory update of session {one.session} failed: {one.failure}"
+            f" (entry {one.entry}); it is tried again, or: mentis persona update"
         )
-    return 0 if found.persists else 1
+    return 0 if health.persists else 1
 
 
 @click.command(epilog="For example: mentis status context --json")
@@ -208,30 +203,6 @@ def context(*, persona: str | None, as_json: bool) -> int:
     for name, found in told.items():
         emit(f"{name}: {json.dumps(found, ensure_ascii=False)}")
     return 0
-
-
-def _alarms(statuses: Statuses, persona: str | None) -> tuple[Alarm, ...]:
-    from mentis.errors import BadInput
-    from mentis.settings.sources import load_settings
-    from mentis.stores.files.home import find_home
-    from mentis.tick.failing import StageFailures
-    from mentis.tick.health import streaks_in
-
-    home = find_home(home_path())
-    limit = load_settings(home.path, os.environ).model.cortex.alarm_failures
-    streaks = streaks_in(statuses.latest(_LOOKED_BACK))
-    try:
-        streaks = streaks.plus(StageFailures(home, home.pick_persona(persona)).streaks())
-    except BadInput as error:
-        say(f"{error.message}; {error.hint}")
-    return streaks.alarms(limit)
-
-
-def _failed_updates(statuses: Statuses) -> list[dict[str, object]]:
-    from mentis.talk.persona_update import failed_updates
-
-    found = failed_updates(statuses.latest(_LOOKED_BACK))
-    return [{"session": name, "failure": why, "entry": e.index} for name, e, why in found]
 
 
 def _asked(audit_due: bool) -> str:

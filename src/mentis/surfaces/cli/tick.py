@@ -66,6 +66,7 @@ def tick(
     import anyio
 
     from mentis.app.agent import Agent
+    from mentis.tick.cortex import tick_data
 
     senses = _read(given_text(None, file) or "", owner=owner)
 
@@ -76,7 +77,7 @@ def tick(
 
     done = anyio.run(run)
     if as_json:
-        emit_json(_as_json(done))
+        emit_json(tick_data(done))
     else:
         _show(done)
     return 1 if done.tick.report.noop else 0
@@ -108,7 +109,9 @@ def _opened(path: str) -> Generator[TextIO]:
 
 
 def _read(text: str, *, owner: bool) -> tuple[Sense, ...]:
-    return tuple([_sense(one, number, owner=owner) for number, one in enumerate(_objects(text), 1)])
+    from mentis.loop.given import given_senses
+
+    return given_senses(_objects(text), endpoint="cli", owner=owner)
 
 
 def _objects(text: str) -> list[dict[str, object]]:
@@ -144,31 +147,6 @@ def _line(line: str, number: int) -> object:
         raise BadInput(f"line {number} is not JSON: {error}", hint=hint) from error
     except RecursionError as error:
         raise BadInput(f"line {number} is nested too deeply", hint=_FLATTEN) from error
-
-
-def _sense(given: dict[str, object], number: int, *, owner: bool) -> Sense:
-    """Who vouches for it is not what a file says, but what the person says who gives it."""
-    from mentis.loop.given import read_sense
-    from mentis.values.trust import Trust
-
-    own = {"kind", "payload", "id"} <= given.keys()
-    name = given["id"] if own else f"cli-{number}"
-    if not isinstance(name, str):
-        raise BadInput(f"sense {number}: its id is no text", hint="put it in quotes")
-    rest = {key: value for key, value in given.items() if not own or key != "id"}
-    trust = Trust.OWNER if owner else Trust.UNTRUSTED
-    try:
-        return read_sense(rest, name, endpoint="cli", trust=trust)
-    except BadInput as error:
-        raise BadInput(f"sense {number}: {error.message}", hint=error.hint) from error
-
-
-def _as_json(done: TickResult) -> dict[str, object]:
-    from mentis.codec.forms import to_object
-
-    told = to_object(done)
-    told["entry"] = None if done.entry is None else done.entry.index
-    return told
 
 
 def _show(done: TickResult) -> None:

@@ -1,0 +1,225 @@
+"""Operations on personas, and on the files that they keep about themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from anyio import to_thread
+from pydantic import Field
+
+from mentis.codec.forms import to_object
+from mentis.library.memory.files import MemoryChange, MemoryFile, MemoryFileWrite, PersonaMemory
+from mentis.prompts.personas import AcceptedRevision, Personas
+from mentis.values.cognition import Revision
+from mentis.values.persona import Persona
+from mentis.values.persona_draft import DraftKind, PersonaDraft
+
+from .conversations import agent_on
+from .missing import is_there
+from .operation import ApiCall, Given, OperationTable, Page, PageQuery
+from .paging import page_of
+from .shapes import DiffAnswer, NewPersonaAnswer, PersonaRow, listed
+
+table = OperationTable("personas", "Personas, and the files that they keep about themselves.")
+_PERSONA = "/personas/{persona}"
+_FILE = f"{_PERSONA}/files/{{file}}"
+_WORDS = "Why: kept with the revision."
+
+
+class PersonaNew(Given):
+    """A persona of your own."""
+
+    id: str = Field(min_length=1, max_length=64, pattern="^[a-z0-9][a-z0-9_-]{0,63}$")
+    name: str = Field("", description="What it is called; by default its id.")
+    source: str = Field("ada", description="Which persona to copy.")
+
+
+class DraftWish(Given):
+    """A field to be drafted."""
+
+    kind: DraftKind
+    wish: str = Field("", description="A few words on what it is to be like.")
+    route: str = Field("", description="The route to ask; empty: the one that is served.")
+
+
+class DraftGiven(Given):
+    """A draft that you keep, maybe changed."""
+
+    draft: PersonaDraft
+
+
+class FileGiven(Given):
+    """The new text of a memory file."""
+
+    text: str
+    truncate: bool = Field(False, description="Cut what goes over the limit.")
+    force: bool = Field(False, description="Even if more than half of the file goes.")
+    words: str = Field("", description=_WORDS)
+
+
+class ReasonGiven(Given):
+    """Why; it is recorded."""
+
+    reason: str = Field(min_length=1)
+
+
+@contextmanager
+def _opened(call: ApiCall) -> Generator[Personas]:
+    with Personas.open(call.home, parts=call.desk.parts) as personas:
+        yield personas
+
+
+@contextmanager
+def _memory_of(call: ApiCall) -> Generator[tuple[PersonaMemory, str]]:
+    with _opened(call) as personas:
+        memory = personas.memory(call.persona)
+        with is_there():
+            memory.read(call.path["file"])
+        yield memory, call.path["file"]
+
+
+@table.get("/personas", listed(PersonaRow, "PersonaPage"), guests=True, commands=("persona list",))
+async def list_personas(call: ApiCall, query: PageQuery) -> Page:
+    """List the personas of the home that this token may talk to."""
+
+    def look() -> list[dict[str, str]]:
+        with _opened(call) as personas:
+            return personas.rows()
+
+    known = await call.desk.pool.personas(call.token)
+    rows = [row for row in await to_thread.run_sync(look) if row["id"] in known]
+    return page_of(rows, query, lambda row: row["id"], lambda row: row, is_sorted=True)
+
+
+@table.get(_PERSONA, Persona, commands=("persona show",))
+def show_persona(call: ApiCall) -> dict[str, object]:
+    """Show one persona as its file describes it."""
+    with _opened(call) as personas:
+        return to_object(personas.read(call.persona))
+
+
+@table.post("/personas", NewPersonaAnswer, scope="admin", status=201, commands=("persona new",))
+def create_persona(call: ApiCall, body: PersonaNew) -> dict[str, object]:
+    """Make a persona from another one of the home, or from a shipped one."""
+    name = body.name or body.id.capitalize()
+    with _opened(call) as personas:
+        personas.create(body.id, name=name, source=body.source)
+    return {"id": body.id, "name": name}
+
+
+@table.post(f"{_PERSONA}/drafts", PersonaDraft, scope="edit", commands=("persona autofill",))
+async def draft_persona_field(call: ApiCall, body: DraftWish) -> dict[str, object]:
+    """Have the model draft a field of a persona out of a few words. Nothing is written."""
+    agent = await agent_on(call, body.route)
+    return to_object(await agent.autofill(body.kind, body.wish))
+
+
+@table.post(
+    f"{_PERSONA}/drafts/accept",
+    Persona,
+    scope="edit",
+    edits=show_persona,
+    commands=("persona autofill",),
+)
+def accept_persona_draft(call: ApiCall, body: DraftGiven) -> dict[str, object]:
+    """Put a drafted field into the persona's file."""
+    with _opened(call) as personas:
+        personas.accept_draft(call.persona, body.draft)
+        return to_object(personas.read(call.persona))
+
+
+# Memory files
+
+
+@table.get(f"{_PERSONA}/files", list[MemoryFile], commands=("persona files",))
+def list_memory_files(call: ApiCall) -> list[dict[str, object]]:
+    """List the files that a persona keeps about itself."""
+    with _opened(call) as personas:
+        return [to_object(one) for one in personas.memory(call.persona).files()]
+
+
+@table.get(_FILE, MemoryFile, commands=("persona files",))
+def show_memory_file(call: ApiCall) -> dict[str, object]:
+    """Show one of these files."""
+    with _memory_of(call) as (memory, name):
+        return to_object(memory.read(name))
+
+
+@table.put(
+    _FILE, MemoryFileWrite, scope="edit", edits=show_memory_file, commands=("persona files",)
+)
+def write_memory_file(call: ApiCall, body: FileGiven) -> dict[str, object]:
+    """Write one of these files, as a revision that can be undone."""
+    with _memory_of(call) as (memory, name):
+        return to_object(
+            memory.write(
+                name, body.text, words=body.words, force=body.force, truncate=body.truncate
+            )
+        )
+
+
+@table.get(f"{_PERSONA}/review", list[MemoryChange], commands=("persona review",))
+def list_pending_changes(call: ApiCall) -> list[dict[str, object]]:
+    """List what the persona changed in its files and you have not accepted or undone."""
+    with _opened(call) as personas:
+        memory = personas.memory(call.persona)
+        names = ("memory", "soul", "relationship")
+        return [to_object(one) for name in names for one in memory.pending_changes(name)]
+
+
+@table.post(
+    f"{_FILE}/accept",
+    AcceptedRevision,
+    scope="edit",
+    edits=show_memory_file,
+    commands=("persona review",),
+)
+def accept_memory_file(call: ApiCall, body: ReasonGiven) -> dict[str, object]:
+    """Vouch for a file as it stands; it is recorded."""
+    with _memory_of(call):
+        pass
+    with _opened(call) as personas:
+        made = personas.accept(call.persona, call.path["file"], reason=body.reason)
+        return to_object(made)
+
+
+@table.get(f"{_FILE}/history", listed(Revision, "FileRevisionPage"), commands=("persona history",))
+def list_file_revisions(call: ApiCall, query: PageQuery) -> Page:
+    """List every revision of a memory file."""
+    with _memory_of(call) as (memory, name):
+        found = memory.history(name)
+    return page_of(found, query, lambda one: str(one.number), to_object)
+
+
+@table.get(f"{_FILE}/diff", DiffAnswer, commands=("persona history",))
+def diff_memory_file(call: ApiCall) -> dict[str, object]:
+    """Show what the last revision of a memory file changed."""
+    with _memory_of(call) as (memory, name):
+        return {"name": name, "diff": memory.diff(name)}
+
+
+@table.post(
+    f"{_FILE}/undo",
+    MemoryFileWrite,
+    scope="edit",
+    edits=show_memory_file,
+    commands=("persona undo",),
+)
+def undo_memory_file(call: ApiCall) -> dict[str, object]:
+    """Take back the last change of a memory file."""
+    with _memory_of(call) as (memory, name):
+        return to_object(memory.undo(name))
+
+
+@table.post(
+    f"{_FILE}/reset",
+    MemoryFileWrite,
+    scope="edit",
+    edits=show_memory_file,
+    commands=("persona reset",),
+)
+def reset_memory_file(call: ApiCall) -> dict[str, object]:
+    """Put the empty template in place of a memory file. It can be undone."""
+    with _memory_of(call) as (memory, name):
+        return to_object(memory.reset(name))
