@@ -24,7 +24,7 @@ def test_every_claim_of_the_demo_holds_on_the_embedded_model(
     assert running.returncode == 0, out + err
     report = json.loads(out)
     assert report["failed"] == 0
-    assert len(report["claims"]) >= 18
+    assert len(report["claims"]) >= 24
     assert (tmp_path / "kept" / "mentis.db").exists()
 
 

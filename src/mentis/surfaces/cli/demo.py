@@ -21,6 +21,7 @@ from mentis.values.stability import Stability
 
 from .blocks import show_blocks
 from .demo_acts import show_acts
+from .demo_record import show_recorded_program
 from .output import STOPPED, emit, emit_json, json_option, say, table
 
 if TYPE_CHECKING:
@@ -65,8 +66,9 @@ def demo(keep: Path | None, *, as_json: bool) -> int:
 
     A home is made with a shipped persona; its blocks are listed, composed and rendered; the
     embedded model answers, uses a tool, and then thinks by itself; the record is verified; then a
-    copy of it is tampered with, and verification names the entry. Exit code 1 when any claim does
-    not hold.
+    copy of it is tampered with, and verification names the entry. At last a program that knows
+    nothing of Mentis asks the same model, and its calls are recorded and explained. Exit code 1
+    when any claim does not hold.
     """
     from mentis.home.create import create_home
 
@@ -77,12 +79,14 @@ def demo(keep: Path | None, *, as_json: bool) -> int:
         home = create_home(folder)
         with open_talk(home) as talk:
             _require_embedded(talk)
+            route = talk.agent.route
             _show_prompt(talk, checks)
             _ask(talk, checks)
             _show_record(talk, checks)
         _show_seal(home, checks)
         show_acts(home, checks)
         _tamper(home, checks)
+        show_recorded_program(home, route, checks)
     if as_json:
         rows = [{"claim": what, "holds": ok, "seen": seen} for what, ok, seen in checks.results]
         emit_json({"failed": checks.failures, "claims": rows})

@@ -233,15 +233,44 @@ def _change_key(persona: str | None, *, as_json: bool) -> None:
         say(f"entry {row['index']} of {row['agent']} says so, signed by the old key and the new")
 
 
+def _export_spans(file: Path, persona: str | None, *, as_json: bool) -> None:
+    from mentis.disk.atomic import write_atomic
+    from mentis.recorder.otlp_export import export_requests
+
+    with open_own(persona) as record, record.snapshot() as source:
+        lines = list(export_requests(record.agent, source.entries()))
+        write_atomic(file, lines)
+        told = {"file": str(file), "agent": record.agent, "requests": len(lines)}
+    if as_json:
+        emit_json(told)
+        return
+    say(f"spans of {told['agent']} in {file}: each line is the body of a POST to /v1/traces")
+
+
 @ledger.command(epilog="For example: mentis ledger export ada.zip")
 @click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["bundle", "otel"]),
+    default="bundle",
+    show_default=True,
+    help="otel: GenAI spans of OpenTelemetry, a line of JSON for each OTLP request.",
+)
 @persona_option
 @home_option
 @json_option
-def export(file: Path, *, persona: str | None, as_json: bool) -> None:
-    """Write one file that an auditor checks with one command, without Mentis."""
+def export(file: Path, *, form: str, persona: str | None, as_json: bool) -> None:
+    """Write one file that an auditor checks with one command, without Mentis.
+
+    With --format otel, spans for tools that show traces: turns, calls, acts; of a recorded agent
+    its calls. They hold names, numbers and digests, and nothing that was said.
+    """
     from mentis.record.export import export_record
 
+    if form == "otel":
+        _export_spans(file, persona, as_json=as_json)
+        return
     with open_own(persona) as record:
         done = export_record(record, file)
     script = "mentis ledger auditor > verify.py"
