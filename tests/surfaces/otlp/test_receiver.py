@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Generator
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from click.testing import CliRunner
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as service
 from opentelemetry.proto.trace.v1 import trace_pb2
 
@@ -20,6 +19,7 @@ from mentis.home.create import create_home
 from mentis.record.foreign_calls import ForeignCall, foreign_calls
 from mentis.record.record import open_record
 from mentis.recorder.recording import open_recording
+from mentis.surfaces.cli.main import cli
 from mentis.surfaces.otlp.start import running_receiver
 
 JSON, PROTOBUF = "application/json", "application/x-protobuf"
@@ -138,7 +138,7 @@ def test_spans_that_cannot_be_taken_are_counted_in_the_answer(sender: httpx2.Cli
         (b"[]", JSON, "", 400, "no JSON object"),
         (b"\xff\xff\xff", PROTOBUF, "", 400, "ExportTraceServiceRequest"),
         (b"x" * 20, JSON, "gzip", 400, "no gzip"),
-        (gzip.compress(b"{}")[:-9], JSON, "gzip", 400, "breaks off"),
+        (gzip.compress(b"{}", mtime=0)[:-9], JSON, "gzip", 400, "breaks off"),
         (b"x", JSON, "br", 415, "packed as br"),
         (b"x", "text/plain", "", 415, "text/plain is not received"),
     ],
@@ -182,19 +182,13 @@ raise SystemExit(5)
 
 
 def test_a_command_is_told_where_to_send_its_spans_and_its_code_is_passed_on(
-    house: Path, tmp_path: Path
+    house: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "body.json").write_bytes(request_of(json_span("06" * 8)))
-    command = [sys.executable, "-m", "mentis", "--home", str(house), "record", "--otlp"]
-    done = subprocess.run(
-        [*command, "--as", "sender", "--", sys.executable, "-c", PROGRAM],
-        cwd=tmp_path,
-        env={**os.environ},
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 5, done.stderr
-    assert "recorded/sender: 1 call (1 to a model) in 1 session" in done.stderr
+    monkeypatch.chdir(tmp_path)
+    command = ["--home", str(house), "record", "--otlp", "--as", "sender", "--"]
+    started = [*command, sys.executable, "-c", PROGRAM]
+    done = CliRunner().invoke(cli, started, standalone_mode=False)
+    assert done.return_value == 5, done.output
+    assert "recorded/sender: 1 call (1 to a model) in 1 session" in done.output
     assert [call.evidence for call in calls_of(house, "sender")] == ["span"]
