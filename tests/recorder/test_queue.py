@@ -154,3 +154,15 @@ def test_a_defect_of_the_recorder_is_a_gap_and_the_thread_goes_on() -> None:
     queue.close()
     assert sum(calls for calls, _ in writer.gaps) == 3
     assert told == ["a call was not recorded: RuntimeError: a defect"]
+
+
+def test_flushing_waits_for_what_was_offered_and_no_longer_than_it_may() -> None:
+    writer, told = SlowWriter(), list[str]()
+    queue = open_queue(writer, told)
+    queue.offer(call(0))
+    queue.offer(call(1))
+    assert not queue.flush(0)
+    writer.go.set()
+    assert queue.flush(PATIENCE)
+    assert len(writer.written) == 2
+    queue.close()

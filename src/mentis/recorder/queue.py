@@ -59,7 +59,7 @@ class RecordingQueue:
             else:
                 self._waiting.append(call)
                 self._bytes += call.size
-            self._change.notify()
+            self._change.notify_all()
 
     def flush(self, seconds: float | None = None) -> bool:
         """Wait until nothing waits to be written; False where that takes longer."""
@@ -70,7 +70,7 @@ class RecordingQueue:
         """Writes what waits. What could not be written by then is told once more."""
         with self._change:
             self._closed = True
-            self._change.notify()
+            self._change.notify_all()
         self._thread.join()
         if self._missing:
             self._tell(
