@@ -34,8 +34,7 @@ def compile_lock(name: str, selection: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    chosen = {name: ["pyproject.toml", *selection] for name, selection in LOCKS.items()}
-    chosen |= {name: [file] for name, file in PROGRAMS.items()}
+    chosen = LOCKS | {name: [file] for name, file in PROGRAMS.items()}
     for lock, sources in chosen.items():
         compile_lock(lock, sources)
         print(f"locks/{lock}")

@@ -65,7 +65,7 @@ class AgentPool:
         chosen = self._alias(model)
         name, _, session = chosen.partition("@")
         persona = name.rpartition("/")[2] if name.startswith(f"{self._name}/") else name
-        if persona in self._agents and token.agent in ("", persona):
+        if (persona, self._route) in self._agents and token.agent in ("", persona):
             return ModelName(persona, session)
         personas = await self.personas(token)
         if persona not in personas:

@@ -91,7 +91,7 @@ def api_home(folder: Path, settings: str = "", **variables: str) -> Generator[Ap
     provider = Obliging()
     home = make_home(folder, settings)
     more = {"web__requests_per_minute": "100000", "web__burst": "10000", **variables}
-    with serving(home, provider, **more) as served:
+    with serving(home, provider, embedder=None, **more) as served:
         yield ApiHome(served, provider)
 
 
