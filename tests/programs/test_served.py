@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -37,6 +38,25 @@ class Answers(Rounds):
         self, rendering: Rendering, route: Route
     ) -> AsyncGenerator[AsyncIterator[str], None]:
         self._rounds = self._rounds or [says(ANSWER)]
+        async with super().open(rendering, route) as events:
+            yield events
+
+
+class Asking(Answers):
+    """First calls the tool with this in its name, whatever the program made of the name."""
+
+    def __init__(self, tool: str) -> None:
+        super().__init__()
+        self._tool = tool
+
+    @asynccontextmanager
+    async def open(
+        self, rendering: Rendering, route: Route
+    ) -> AsyncGenerator[AsyncIterator[str], None]:
+        if not self.sent:
+            offered = [one["function"]["name"] for one in json.loads(rendering.body())["tools"]]
+            (name,) = (one for one in offered if self._tool in one)
+            self._rounds = [calls(("c1", name, {}))]
         async with super().open(rendering, route) as events:
             yield events
 
@@ -79,6 +99,46 @@ def test_the_client_of_ollama_lists_and_shows_the_agent(tmp_path: Path) -> None:
     with serving(make_home(tmp_path), Answers()) as served:
         done = Job("ollama", "sdks", script(LISTS)).run(tmp_path / "user", _provider(served))
     assert done.stdout == f"['{PERSONA}']\n['completion', 'tools', 'vision']\n", done.stderr
+
+
+def test_opencode_connects_to_the_ledger_over_http(tmp_path: Path) -> None:
+    def settings(_folder: Path, provider: Provider) -> dict[str, str]:
+        headers = {"Authorization": f"Bearer {provider.key}"}
+        server = {"type": "remote", "url": f"{provider.url}/mcp", "headers": headers}
+        told = {"mcp": {"mentis": {**server, "oauth": False}}, "autoupdate": False}
+        return {"OPENCODE_CONFIG_CONTENT": json.dumps(told)}
+
+    job = Job("opencode", "node", lambda *_: ["opencode", "mcp", "list"], settings)
+    with serving(make_home(tmp_path), Answers()) as served:
+        done = job.run(tmp_path / "user", _provider(served))
+        assert "connected" in done.stdout, done.stderr
+        assert ("POST", "/mcp", 200) in {(one.method, one.path, one.status) for one in served.log}
+
+
+def test_codex_reads_the_ledger_for_an_agent_that_asks_it_to(tmp_path: Path) -> None:
+    def command(_folder: Path, provider: Provider) -> list[str]:
+        chosen = {
+            "openai_base_url": f"{provider.url}/v1",
+            "mcp_servers.mentis.url": f"{provider.url}/mcp",
+            "mcp_servers.mentis.bearer_token_env_var": "CODEX_API_KEY",
+            "mcp_servers.mentis.required": True,  # it waits until the server has answered
+        }
+        options = [f"-c{name}={json.dumps(value)}" for name, value in chosen.items()]
+        return ["codex", "exec", "--skip-git-repo-check", "-m", provider.model, *options, QUESTION]
+
+    def key(_folder: Path, provider: Provider) -> dict[str, str]:
+        return {"CODEX_API_KEY": provider.key}
+
+    with serving(make_home(tmp_path), Asking("status_stats")) as served:
+        done = Job("codex", "node", command, key).run(tmp_path / "user", _provider(served))
+        assert ANSWER in done.stdout, done.stderr
+        results = [
+            str(message["content"]) for message in served.provider.sent[-1]["messages"]
+            if message["role"] == "tool"
+        ]  # fmt: skip
+        assert len(results) == 1
+        assert "total_entries" in results[0]
+        assert "DELETE" in {one.method for one in served.log if one.path == "/mcp"}
 
 
 def _provider(served: Served) -> Provider:

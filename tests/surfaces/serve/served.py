@@ -152,4 +152,4 @@ def serving(
         loop.call_soon_threadsafe(server.stop)
         thread.join(60)
         assert not thread.is_alive()
-        assert served.defects == []
+        assert served.defects == [], served.defects
