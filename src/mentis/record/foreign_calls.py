@@ -55,7 +55,8 @@ class ForeignCall(Value):
 
     `parent` is the thread above it in its session, `origin` the call that asked for it. `what` is
     the kind of a call beside a conversation (`side_title`). `repairs` are the rules by which it
-    was changed on its way. `agent` is the one among several that asked, where that was told.
+    was changed on its way. `agent` is the one among several that asked, where that was told. Calls
+    of one `run` were recorded by one process.
     """
 
     entry: int
@@ -86,6 +87,7 @@ class ForeignCall(Value):
     repairs: tuple[str, ...] = ()
     agent: str = ""
     evidence: Evidence = "wire"
+    run: str = ""
 
     @property
     def fix(self) -> str:
@@ -136,6 +138,7 @@ def foreign_call(entry: Entry) -> ForeignCall | None:
         tuple(str(one.get("rule", "")) for one in _objects(body.get("repairs"))),
         agent=str(call.get("agent", "")),
         evidence="span" if call.get("evidence") == "span" else "wire",
+        run=str(call.get("run", "")),
     )
 
 

@@ -95,6 +95,7 @@ def open_recording(
             lambda: parts.screener or open_screener(record.home.path),
             secrets=_secrets(record),
             on_entry=note,
+            run=record.clock.now().strftime("%Y%m%dT%H%M%S.%fZ"),
         )
         limits = record.settings.model.recorder
         queue = RecordingQueue(

@@ -42,7 +42,7 @@ _LOOK_BACK = 300  # entries that tell which sessions there were
 @dataclass(slots=True)
 class CallWriter:
     """One recorded agent. Its methods block, and are called by one thread. `screener` is opened
-    when there is something to look at. `secrets` never reach the disk.
+    when there is something to look at. `secrets` never reach the disk. `run` names this recording.
     """
 
     record: AgentRecord
@@ -50,6 +50,7 @@ class CallWriter:
     screener: Callable[[], Screener]
     secrets: tuple[str, ...] = ()
     on_entry: Callable[[Entry], None] | None = None
+    run: str = ""
     _book: SessionBook = field(default_factory=SessionBook)
     _agents: AgentThreads = field(default_factory=AgentThreads)
     _screener: Screener | None = None
@@ -145,7 +146,7 @@ class CallWriter:
         if (source := call.copy.source) is not None:
             head |= json_object(_redacted(source_fields(source), self.secrets))
         return {
-            "call": head,
+            "call": {**head, **({"run": self.run} if self.run else {})},
             "request": request,
             "answer": answer,
             **question,

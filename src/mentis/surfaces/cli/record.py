@@ -7,7 +7,9 @@ import signal
 import subprocess
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from threading import Event
 from types import FrameType
 from typing import TYPE_CHECKING, cast
@@ -21,7 +23,8 @@ from .output import emit_json, json_option, printable, say
 from .record_ca import RecordGroup, ca
 from .record_entrance import Entrance, log_request, open_entrance
 from .record_spans import announce_receiver, receiving, span_environ
-from .recorded_sessions import cost_words, dollars, session_tree, side_name
+from .record_status import StatusDisplay, has_title, watch
+from .recorded_sessions import RECORDED, cost_words, dollars, session_tree, side_name
 
 if TYPE_CHECKING:
     from mentis.record.foreign_calls import ForeignCall
@@ -75,6 +78,19 @@ _NOT_FOUND, _NOT_RUNNABLE, _SIGNALLED = 127, 126, 128
     is_flag=True,
     help="Pass no calls on: record what GenAI spans tell, sent to /v1/traces as OTLP over HTTP.",
 )
+@click.option(
+    "--status",
+    "status_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Keep a line about the calls so far in this file.",
+)
+@click.option(
+    "--watch",
+    "watched",
+    is_flag=True,
+    help="Record nothing: show that line of a recording that runs elsewhere, until Ctrl-C.",
+)
 @click.option("--log/--no-log", default=False, help="Write a line for each request to stderr.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @home_option
@@ -88,6 +104,8 @@ def record(  # noqa: PLR0913  # one parameter an option
     token: bool,
     otlp: bool,
     log: bool,
+    status_file: Path | None,
+    watched: bool,
     command: tuple[str, ...],
     as_json: bool,
 ) -> int:
@@ -95,39 +113,38 @@ def record(  # noqa: PLR0913  # one parameter an option
 
     With COMMAND that program is started so that its calls go through the recorder, and its exit
     code is passed on. Without one, the addresses to be used are printed, and Ctrl-C ends it. Calls
-    are passed on byte for byte, and never wait for the record. At the end: calls, tokens, money,
-    what the cache lost and what to change. See docs/guides/record-an-agent-you-already-have.md.
+    are passed on byte for byte, and never wait for the record. The program has the terminal to
+    itself: the calls so far stand in its title. At the end: calls, tokens, money, what the cache
+    lost and what to change. See docs/guides/record-an-agent-you-already-have.md.
 
     With --forward the program is led here by HTTPS_PROXY instead of a base URL. Only what it asks
     of targets is read and recorded; other hosts are passed through.
     """
+    if watched:
+        if command or as_json:
+            raise click.UsageError("--watch records nothing: it takes no COMMAND and no --json")
+        return watch(name)
     from mentis.recorder.programs import program_name
     from mentis.recorder.recording import open_recording
     from mentis.recorder.report import report_calls, report_sessions
 
-    start = import_module(_SURFACE)
     chosen = name or program_name(command)
-    live = None if command else _tell_call
+    display = StatusDisplay(f"{RECORDED}{chosen}", file=status_file, titled=False)
+
+    def live(call: ForeignCall) -> None:
+        display.tell(call)
+        if not command:
+            _tell_call(call)
+
     rules = None if repair is None else _rules(repair)
     opened = open_recording(home_path(), chosen, tell=say, on_call=live, repair=rules)
     with opened as recording:
         limits = recording.settings
+        display.titled = bool(command) and limits.title and has_title()
         taken = port if port is not None else 0 if command else limits.port
-        if otlp:
-            with receiving(recording, taken) as base:
-                code = _receive(command, base, recording)
-        else:
-            entrance = open_entrance(recording, command, forward=forward, token=token)
-            options = start.ProxyOptions(
-                taken,
-                entrance.secret,
-                entrance.authority,
-                tell=say,
-                on_access=log_request if log else None,
-            )
-            with start.running_proxy(recording, options) as base:
-                entrance.base = base
-                code = _run(command, entrance, recording)
+        way = _WayIn(taken, forward=forward, token=token, log=log)
+        with display:
+            code = way.receive(command, recording) if otlp else way.relay(command, recording)
     report = report_calls(recording.calls)
     if as_json:
         emit_json(_as_json(recording.agent, report, sum(recording.missing)))
@@ -135,6 +152,37 @@ def record(  # noqa: PLR0913  # one parameter an option
         _show(recording.agent, report, sum(recording.missing))
         _show_tree(report_sessions(recording.calls))
     return code
+
+
+@dataclass(frozen=True)
+class _WayIn:
+    """How calls come to be recorded: passed on by a proxy, or told by spans."""
+
+    port: int
+    forward: bool
+    token: bool
+    log: bool
+
+    def relay(self, command: Sequence[str], recording: Recording) -> int:
+        start = import_module(_SURFACE)
+        entrance = open_entrance(recording, command, forward=self.forward, token=self.token)
+        options = start.ProxyOptions(
+            self.port,
+            entrance.secret,
+            entrance.authority,
+            tell=say,
+            on_access=log_request if self.log else None,
+        )
+        with start.running_proxy(recording, options) as base:
+            entrance.base = base
+            return _run(command, entrance, recording)
+
+    def receive(self, command: Sequence[str], recording: Recording) -> int:
+        with receiving(recording, self.port) as base:
+            if command:
+                return _run_child(command, span_environ(base))
+            announce_receiver(base, recording.agent)
+            return _wait()
 
 
 def _rules(text: str) -> tuple[RepairRule, ...]:
@@ -160,13 +208,6 @@ def _run(command: Sequence[str], entrance: Entrance, recording: Recording) -> in
     for note in start.notes:
         say(f"note: {note}")
     return _run_child(start.command, start.environ)
-
-
-def _receive(command: Sequence[str], base: str, recording: Recording) -> int:
-    if command:
-        return _run_child(command, span_environ(base))
-    announce_receiver(base, recording.agent)
-    return _wait()
 
 
 def _run_child(command: Sequence[str], environ: Mapping[str, str]) -> int:
