@@ -18,7 +18,8 @@ TARGETS = known_targets(Settings(SettingsModel()))
 
 
 def start(folder: Path, *command: str, **environ: str) -> ProgramStart:
-    return prepare_program(command, BASE, TARGETS, environ=environ, folder=folder)
+    project = folder / "project"
+    return prepare_program(command, BASE, TARGETS, environ=environ, folder=folder, project=project)
 
 
 def write(file: Path, content: str) -> None:
@@ -103,6 +104,45 @@ def test_codex_is_led_here_by_its_own_option(
         write(tmp_path / ".codex" / name, content)
     made = start(tmp_path, "/usr/bin/codex", "exec", "hi")
     assert made.command == ("/usr/bin/codex", "-c", option, "exec", "hi")
+
+
+def test_claude_code_takes_the_server_of_the_project_before_that_of_the_user(
+    tmp_path: Path,
+) -> None:
+    for file, host in (
+        (".claude/settings.json", "user"),
+        ("project/.claude/settings.json", "project"),
+        ("project/.claude/settings.local.json", "local"),
+    ):
+        env = {"ANTHROPIC_BASE_URL": f"https://{host}.example"}
+        write(tmp_path / file, json.dumps({"env": env}))
+        made = start(tmp_path, "claude")
+        assert made.environ["ANTHROPIC_BASE_URL"] == f"{BASE}/{host}-example-443"
+        assert made.servers[-1].origin == f"https://{host}.example:443"
+
+
+@pytest.mark.parametrize("words", [("-p", "work"), ("--profile=work",), ()])
+def test_codex_keeps_the_provider_of_its_profile(tmp_path: Path, words: tuple[str, ...]) -> None:
+    chosen = "" if words else 'profile = "work"\n'
+    provider = '[model_providers.corp]\nbase_url = "https://corp.example/v1"\n'
+    profile = '[profiles.work]\nmodel_provider = "corp"\n'
+    write(tmp_path / ".codex/config.toml", chosen + profile + provider)
+    made = start(tmp_path, "codex", *words)
+    option = f'model_providers.corp.base_url="{BASE}/corp-example-443/v1"'
+    assert made.command == ("codex", "-c", option, *words)
+
+
+def test_opencode_is_led_here_from_every_provider_that_it_names(tmp_path: Path) -> None:
+    mine = {"mine": {"npm": "x", "options": {"baseURL": "https://mine.example/v1"}}, "bare": {}}
+    write(tmp_path / "project/opencode.json", json.dumps({"provider": mine}))
+    write(tmp_path / "else.json", json.dumps({"provider": {"mine": {"options": {"baseURL": "x"}}}}))
+    write(tmp_path / ".config/opencode/opencode.jsonc", "{}")
+    made = start(tmp_path, "opencode", OPENCODE_CONFIG=str(tmp_path / "else.json"))
+    told = json.loads(made.environ["OPENCODE_CONFIG_CONTENT"])["provider"]
+    assert told["mine"] == {"options": {"baseURL": f"{BASE}/mine-example-443/v1"}}
+    assert set(told) == {"anthropic", "openai", "mine"}
+    assert len(made.notes) == 1
+    assert "opencode.jsonc is not read" in made.notes[0]
 
 
 def test_opencode_gets_its_settings_merged_with_what_it_was_given(tmp_path: Path) -> None:

@@ -30,6 +30,8 @@ _BUNDLES = (
     "CARGO_HTTP_CAINFO",
     "AWS_CA_BUNDLE",
     "PIP_CERT",
+    "HTTPLIB2_CA_CERTS",
+    "NIX_SSL_CERT_FILE",
 )
 # ... and what these do, beside them.
 _EXTRAS = ("NODE_EXTRA_CA_CERTS", "DENO_CERT", "CODEX_CA_CERTIFICATE")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -30,7 +30,7 @@ _VARIABLES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("OPENAI_BASE_URL", "OPENAI_API_BASE"), _OPENAI),
     (("GOOGLE_GEMINI_BASE_URL",), _GEMINI),
 )
-_ONLY_IF_SET = ("ANTHROPIC_API_BASE",)
+_ONLY_IF_SET = ("ANTHROPIC_API_BASE", "GOOGLE_VERTEX_BASE_URL")
 # With these Claude Code calls a cloud by other variables.
 _CLOUDS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
@@ -47,6 +47,7 @@ class ProgramStart:
     base: str
     given: Mapping[str, str]
     folder: Path
+    project: Path
     targets: dict[str, CallTarget]
     environ: dict[str, str] = field(default_factory=dict[str, str])
     notes: list[str] = field(default_factory=list[str])
@@ -76,12 +77,13 @@ def prepare_program(
     *,
     environ: Mapping[str, str],
     folder: Path | None = None,
+    project: Path | None = None,
 ) -> ProgramStart:
-    """`base` is where the recorder listens; `folder` is that of the user. RouteError where what
-    the program is set up for must not be called.
+    """`base` is where the recorder listens; `folder` is that of the user, `project` the one that
+    the program is started in. RouteError where what it is set up for must not be called.
     """
-    own = folder or Path.home()
-    start = ProgramStart(tuple(command), base, environ, own, dict(targets))
+    places = folder or Path.home(), project or Path.cwd()
+    start = ProgramStart(tuple(command), base, environ, *places, dict(targets))
     _set_variables(start)
     setup = _SETUPS.get(program_name(command))
     if setup is not None:
@@ -111,9 +113,14 @@ def _keep_from_proxies(start: ProgramStart) -> None:
 
 
 def _set_up_claude(start: ProgramStart) -> None:
-    """Its own settings come before the environment: docs.claude.com, "settings"."""
+    """Its own settings come before the environment, and those of a project before those of the
+    user: docs.claude.com, "settings".
+    """
     folder = Path(start.given.get("CLAUDE_CONFIG_DIR") or start.folder / ".claude")
-    chosen = json_object(_read_json(folder / "settings.json").get("env"))
+    own = start.project / ".claude"
+    chosen: dict[str, object] = {}
+    for file in (folder / "settings.json", own / "settings.json", own / "settings.local.json"):
+        chosen |= json_object(_read_json(file).get("env"))
     name = "ANTHROPIC_BASE_URL"
     if isinstance(upstream := chosen.get(name), str) and upstream:
         start.environ[name] = start.through(upstream)
@@ -130,7 +137,8 @@ def _set_up_codex(start: ProgramStart) -> None:
     """
     folder = Path(start.given.get("CODEX_HOME") or start.folder / ".codex")
     config = _read_toml(folder / "config.toml")
-    provider = str(config.get("model_provider") or "openai")
+    profile = json_object(json_object(config.get("profiles")).get(_profile(start, config)))
+    provider = str(profile.get("model_provider") or config.get("model_provider") or "openai")
     own = json_object(json_object(config.get("model_providers")).get(provider))
     if provider != "openai":
         if not isinstance(upstream := own.get("base_url"), str):
@@ -143,6 +151,17 @@ def _set_up_codex(start: ProgramStart) -> None:
             upstream = _CODEX if _has_login(folder, start.given) else _OPENAI
     address = json.dumps(start.through(upstream))
     start.command = (start.command[0], "-c", f"{key}={address}", *start.command[1:])
+
+
+def _profile(start: ProgramStart, config: JsonObject) -> str:
+    """The profile that is chosen on the command line, else in the file."""
+    words = start.command
+    for place, word in enumerate(words):
+        if word in ("-p", "--profile") and place + 1 < len(words):
+            return words[place + 1]
+        if word.startswith("--profile="):
+            return word.partition("=")[2]
+    return str(config.get("profile") or "")
 
 
 def _has_login(folder: Path, environ: Mapping[str, str]) -> bool:
@@ -160,21 +179,37 @@ def _set_up_opencode(start: ProgramStart) -> None:
     except ValueError:
         start.notes.append(f"{name} is no JSON: opencode was not set up")
         return
-    folder = Path(start.given.get("XDG_CONFIG_HOME") or start.folder / ".config")
-    files = [_read_json(folder / "opencode" / file) for file in ("config.json", "opencode.json")]
-    providers = dict(json_object(json_object(known).get("provider")))
-    for provider, usual in (("anthropic", f"{_ANTHROPIC}/v1"), ("openai", _OPENAI)):
-        stated = [_opencode_address(one, provider) for one in (*files, json_object(known))]
-        upstream = next((one for one in reversed(stated) if one), usual)
+    files = [_read_json(file) for file in _opencode_files(start)]
+    stated = [json_object(one.get("provider")) for one in (*files, json_object(known))]
+    providers = dict(stated[-1])
+    usual = {"anthropic": f"{_ANTHROPIC}/v1", "openai": _OPENAI}
+    for provider in dict.fromkeys((*usual, *(name for one in stated for name in one))):
+        found = [_opencode_address(one, provider) for one in reversed(stated)]
+        upstream = next((one for one in found if one), usual.get(provider, ""))
+        if not upstream:
+            continue
         own = json_object(providers.get(provider))
         options = {**json_object(own.get("options")), "baseURL": start.through(upstream)}
         providers[provider] = {**own, "options": options}
     start.environ[name] = json.dumps({**json_object(known), "provider": providers})
 
 
-def _opencode_address(config: JsonObject, provider: str) -> str:
-    own = json_object(json_object(config.get("provider")).get(provider))
-    found = json_object(own.get("options")).get("baseURL")
+def _opencode_files(start: ProgramStart) -> Iterator[Path]:
+    """The later ones count more."""
+    folder = Path(start.given.get("XDG_CONFIG_HOME") or start.folder / ".config") / "opencode"
+    places = [folder / "config.json", folder / "opencode.json"]
+    if chosen := start.given.get("OPENCODE_CONFIG"):
+        places.append(Path(chosen))
+    places.append(start.project / "opencode.json")
+    for file in places:
+        if file.with_suffix(".jsonc").exists():
+            unread = file.with_suffix(".jsonc")
+            start.notes.append(f"{unread} is not read: a server that it names is not recorded")
+        yield file
+
+
+def _opencode_address(providers: JsonObject, provider: str) -> str:
+    found = json_object(json_object(providers.get(provider)).get("options")).get("baseURL")
     return found if isinstance(found, str) else ""
 
 

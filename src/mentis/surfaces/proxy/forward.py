@@ -35,6 +35,7 @@ from .relay import CallAim, Relay
 Tell: TypeAlias = Callable[[str], None]
 _USUAL_PORTS = (443, 80)
 _MOST_HEAD = 65_536
+_MOST_TOLD = 100
 _PLACE = re.compile(r"[^/@\s]+:[0-9]{1,5}")
 _NOT_PUBLIC = "it is not on the public network"
 
@@ -59,10 +60,14 @@ class Forward:
         self._told: set[str] = set()
 
     async def __call__(self, scope: ScopeDict, receive: Receive, send: Send) -> None:
-        if scope["method"] == "CONNECT":
-            await self._connect(scope, send)
-        else:
-            await self._plain(scope, receive, send)
+        try:
+            if scope["method"] == "CONNECT":
+                await self._connect(scope, send)
+            else:
+                await self._plain(scope, receive, send)
+        except RouteError as error:
+            self._tell_once(f"{error.message}; {error.hint}")
+            raise
 
     async def _connect(self, scope: ScopeDict, send: Send) -> None:
         line: ProgramLine = scope["state"]["line"]
@@ -85,7 +90,10 @@ class Forward:
         try:
             await line.encrypt(context, {"target": target}, self._settings.header_seconds)
         except (SSLError, OSError) as error:
-            self._tell_distrust(host_of(origin), error)
+            self._tell_once(
+                f"a program broke off its connection to {host_of(origin)}, and what it asks there"
+                f" is not recorded ({error}); does it trust {self._authority.file}?"
+            )
 
     async def _tunnel(self, origin: str, line: ProgramLine, send: Send) -> None:
         async with await self._reach(self._judge(origin)) as stream:
@@ -154,14 +162,10 @@ class Forward:
                 failure = error
         raise _unreachable(aim, failure)
 
-    def _tell_distrust(self, host: str, error: Exception) -> None:
-        if host in self._told:
-            return
-        self._told.add(host)
-        self._tell(
-            f"a program broke off its connection to {host}, and what it asked there is not"
-            f" recorded ({error}); does it trust {self._authority.file}?"
-        )
+    def _tell_once(self, text: str) -> None:
+        if text not in self._told and len(self._told) < _MOST_TOLD:
+            self._told.add(text)
+            self._tell(text)
 
 
 def _origin(url: str) -> str:
