@@ -68,6 +68,10 @@ class SocketCopy:
         for message in self._read(self._server, data):
             self._hear(message)
 
+    def is_busy(self) -> bool:
+        """Whether something was asked that is not answered yet."""
+        return bool(self._open)
+
     def close(self, end: CallEnd, reason: str = "") -> None:
         """What was asked and not answered ended as the connection did."""
         self.call.reason = self.call.reason or reason

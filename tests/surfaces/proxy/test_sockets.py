@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, cast
 from urllib.parse import urlsplit
@@ -166,6 +166,39 @@ def test_a_program_that_leaves_in_the_middle_of_an_answer_is_a_call_that_says_so
             assert ended.wait(PATIENCE)
         copies = wait_for_calls(calls, 2)
     assert [(one.end, one.status) for one in copies] == [("left", 200), ("left", 101)]
+
+
+def test_an_answer_in_a_socket_comes_to_its_end_before_the_recorder_stops() -> None:
+    calls, go = ListedCalls(), threading.Event()
+
+    def talk(connection: ServerConnection) -> None:
+        connection.recv()
+        connection.send(json.dumps(EVENTS[0]))
+        assert go.wait(PATIENCE)
+        for event in EVENTS[1:]:
+            connection.send(json.dumps(event))
+
+    with ExitStack() as stack:
+        url, _ = stack.enter_context(proxied_socket(talk, calls))
+        stopping = threading.Thread(target=stack.close)
+        with dial(url) as line:
+            line.send(json.dumps(ASKED))
+            heard = [json.loads(line.recv(PATIENCE))]
+            stopping.start()
+            _wait_until_closed(url)
+            go.set()
+            heard += [json.loads(line.recv(PATIENCE)) for _ in EVENTS[1:]]
+        stopping.join(PATIENCE)
+    assert heard == EVENTS
+    assert [(one.end, one.status) for one in calls.calls] == [("answered", 200), ("answered", 101)]
+
+
+def _wait_until_closed(url: str) -> None:
+    """Until nobody is let in any more."""
+    split, over = urlsplit(url), threading.Event()
+    with suppress(ConnectionRefusedError):
+        while not over.wait(0.01):
+            socket.create_connection((split.hostname, split.port)).close()
 
 
 def test_an_error_in_a_socket_has_its_status() -> None:

@@ -119,7 +119,9 @@ class ProgramLine:
         self._protocol = _LineProtocol(transport, early)
         self._successor = successor
         self._asked = False
+        self._stopping = False
         self.has_early = bool(early)  # whether more was sent before it was answered
+        self.is_busy: Callable[[], bool] = lambda: False
         transport.set_protocol(self._protocol)
 
     async def run(self, app: AsgiApp, scope: ScopeDict) -> None:
@@ -134,8 +136,15 @@ class ProgramLine:
                 self._transport.close()
 
     def shutdown(self) -> None:
-        """The server is about to stop: there is no telling when a line would end by itself."""
-        if self._transport is not None:
+        """The server is about to stop: there is no telling when a line would end by itself, so
+        it does as soon as it `is_busy` no more.
+        """
+        self._stopping = True
+        self.close_idle()
+
+    def close_idle(self) -> None:
+        """Where the server waits for that."""
+        if self._stopping and not self.is_busy() and self._transport is not None:
             self._transport.close()
 
     async def _receive(self) -> Message:
@@ -170,14 +179,14 @@ class ProgramLine:
         """Speak TLS from here on, and give the connection back to the server: what comes next are
         requests with this `state`. OSError where the program does not go along.
         """
-        transport, self._transport = self._transport, None
-        if transport is None:
+        if self._transport is None:
             return
         waiting = _Waiting()
         # Nothing is awaited before: the first byte of it must not be taken for one of ours.
         inner = await asyncio.get_running_loop().start_tls(
-            transport, waiting, context, server_side=True, ssl_handshake_timeout=seconds
+            self._transport, waiting, context, server_side=True, ssl_handshake_timeout=seconds
         )
+        self._transport = None
         if inner is None:
             return
         protocol = self._successor(state)

@@ -280,8 +280,14 @@ class Relay:
         )
         upstream = SwitchedLine(response.extensions["network_stream"])
         side = "broken"
+        line.is_busy = copy.is_busy
+
+        def received(data: bytes) -> None:
+            copy.received(data)
+            line.close_idle()
+
         try:
-            side = await join_lines(line, upstream, sent=copy.sent, received=copy.received)
+            side = await join_lines(line, upstream, sent=copy.sent, received=received)
         finally:
             copy.close("left" if side == "program" else "broken")
 
