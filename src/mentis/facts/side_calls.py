@@ -29,7 +29,7 @@ _SUBAGENTS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class SideQuestion:
+class SidePrompt:
     """`words` are the texts of the last message, `instructions` those of the system."""
 
     words: tuple[str, ...]
@@ -38,7 +38,7 @@ class SideQuestion:
     max_tokens: int | None = None
 
 
-def side_kind(asked: SideQuestion) -> str:
+def side_kind(asked: SidePrompt) -> str:
     """The kind of a side call (`side_title`); "" for what belongs to a conversation."""
     for rule in _rules():
         if asked.tools and "tools" not in rule:

@@ -68,7 +68,7 @@ class CallCopy:
     end: CallEnd = "answered"
     reason: str = ""
     original: BodyCopy | None = None
-    repairs: tuple[Repair, ...] = ()
+    repairs: tuple[BodyRepair, ...] = ()
     over: Literal["http", "websocket"] = "http"
     source: SpanSource | None = None
 
@@ -78,7 +78,7 @@ class CallCopy:
         bodies = (self.request, self.answer, self.original)
         return sum(len(piece) for one in bodies if one is not None for piece in one.pieces)
 
-    def replace_request(self, body: bytes, repairs: tuple[Repair, ...]) -> None:
+    def replace_request(self, body: bytes, repairs: tuple[BodyRepair, ...]) -> None:
         """Something else is sent than the program said."""
         self.original, self.repairs = self.request, repairs
         self.request = BodyCopy(self.request.limit)
@@ -86,7 +86,7 @@ class CallCopy:
 
 
 @dataclass(frozen=True, slots=True)
-class Repair(Value):
+class BodyRepair(Value):
     """One change of a body: by which rule, and where."""
 
     rule: RepairRule

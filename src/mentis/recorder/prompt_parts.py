@@ -52,8 +52,10 @@ class RecordedPrompts:
                 f"entry {entry.index} has no {field} to show: {why}",
                 hint=f"`mentis ledger show {entry.index}` says what is known of it",
             )
+        packed = bool(json_object(kept.get("headers")).get("content-encoding"))
+        whole = packed or kept.get("bytes") == len(content)  # older entries do not say `redacted`
         same = digest(content) == kept.get("digest")
-        return content, same and not kept.get("redacted")
+        return content, same and whole and not kept.get("redacted")
 
     def told(self, entry: Entry, find: Callable[[int], Entry]) -> RecordedPrompt:
         """The parts of a call's prompt; `find` gives entries before it. ReplayError as above."""

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 from mentis.ask.payload_tools import offered_in
 from mentis.call.recorded_events import events_of
 from mentis.facts.ability import Wire
-from mentis.facts.side_calls import SideQuestion, side_kind, side_kind_at, side_kind_named
+from mentis.facts.side_calls import SidePrompt, side_kind, side_kind_at, side_kind_named
 from mentis.net.redact import MARK, redact, redact_bytes
 from mentis.record.call_bodies import BodyBlock, split_body
 from mentis.render.compare import is_body
@@ -156,7 +156,7 @@ def _side(
     limits = (payload.get(name) for name in _LIMITS)
     limit = next((one for one in limits if isinstance(one, int)), None)
     words, told = last_texts(payload, wire), system_texts(payload, wire)
-    return side_kind(SideQuestion(words, told, bool(payload.get("tools")), limit))
+    return side_kind(SidePrompt(words, told, bool(payload.get("tools")), limit))
 
 
 def with_listed_input(payload: JsonObject) -> JsonObject:

@@ -24,7 +24,7 @@ from mentis.render.compare import is_body
 from mentis.settings.recorder import REPAIR_RULES, RepairRule
 from mentis.values.json import JsonObject, json_object
 
-from .call_copy import CallCopy, Repair
+from .call_copy import BodyRepair, CallCopy
 from .prompts import OWNERS, TALK, bare_value, items_at, opening_texts, texts_in
 from .sessions import session_names
 from .wires import wire_at
@@ -63,14 +63,14 @@ class _Body:
     texts: list[str]
     places: Mapping[str, int]
     session: str
-    repairs: list[Repair] = field(default_factory=list[Repair])
+    repairs: list[BodyRepair] = field(default_factory=list[BodyRepair])
 
     def text(self, pointer: str) -> str:
         return self.texts[self.places[pointer]]
 
     def change(self, rule: RepairRule, pointer: str, text: str) -> None:
         self.texts[self.places[pointer]] = text
-        self.repairs.append(Repair(rule, pointer))
+        self.repairs.append(BodyRepair(rule, pointer))
 
     def system(self) -> Iterator[str]:
         """Pointers of what a program calls its system text."""
@@ -96,7 +96,7 @@ class Repairer:
         self._known: OrderedDict[tuple[str, ...], object] = OrderedDict()
         self._lock = Lock()
 
-    def repair(self, call: CallCopy, body: bytes) -> tuple[bytes, tuple[Repair, ...]] | None:
+    def repair(self, call: CallCopy, body: bytes) -> tuple[bytes, tuple[BodyRepair, ...]] | None:
         """What to send instead, and what was changed; None to send it as it came. It blocks."""
         read = _read(call, body)
         if read is None:
@@ -171,7 +171,7 @@ class Repairer:
             at = names.index(name)
             text = _marked_as(tools[at], texts[at], tools[number])
             body.texts[body.places[f"/tools/{number}"]] = text
-        body.repairs.append(Repair("tool-order", "/tools"))
+        body.repairs.append(BodyRepair("tool-order", "/tools"))
 
     def _order_keys(self, body: _Body) -> None:
         for number, tool in enumerate(_tools(body, now=True) or ()):

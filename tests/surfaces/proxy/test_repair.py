@@ -75,7 +75,7 @@ def test_a_real_model_reads_fewer_tokens_of_a_repaired_prompt(
     rules: tuple[RepairRule, ...], fewer: bool
 ) -> None:
     """The embedded model, which keeps what it read and says how much of it was found again."""
-    engine = load_engine(EngineKey(path_of("smollm2-135m"), 2048, 2), rules, lambda: None)
+    engine = load_engine(EngineKey(path_of("smollm2-135m"), 2048, 1), rules, lambda: None)
     read: list[tuple[int, int]] = []
 
     def answer(request: Received, out: BinaryIO) -> None:

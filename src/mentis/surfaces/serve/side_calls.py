@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mentis.facts.side_calls import SideQuestion
+from mentis.facts.side_calls import SidePrompt
 from mentis.facts.side_calls import side_kind as kind_of
 
 from .requests import ClientRequest
@@ -16,4 +16,4 @@ def side_kind(request: ClientRequest) -> str:
         return ""
     words, instructions = (request.turns[-1].text,), (request.instructions,)
     limit = request.options.max_tokens
-    return kind_of(SideQuestion(words, instructions, max_tokens=limit))
+    return kind_of(SidePrompt(words, instructions, max_tokens=limit))
