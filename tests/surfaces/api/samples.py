@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tests.surfaces.api.api_home import PERSONA
@@ -35,7 +36,7 @@ PATHS: dict[str, dict[str, str]] = {
     "show_person": {"name": "Lena"},
     "set_person_summary": {"name": "Lena"},
     "forget_person": {"name": "Lena"},
-    "create_block": {},
+    "show_token_person": {"person": "owner"},
     "delete_block": {"block": "my_rule"},
     "move_block": {"block": "my_rule"},
     "undo_block": {"block": "my_rule"},
@@ -43,7 +44,7 @@ PATHS: dict[str, dict[str, str]] = {
 BODIES: dict[str, dict[str, Any]] = {
     "create_persona": {"id": "bob"},
     "draft_persona_field": {"kind": "core_trait", "wish": "stubborn"},
-    "accept_persona_draft": {"draft": {"kind": "core_trait", "name": "x", "text": "y"}},
+    "accept_persona_draft": {"draft": {"kind": "core_trait", "name": "stubborn"}},
     "write_memory_file": {"text": "- Likes tea."},
     "accept_memory_file": {"reason": "all true"},
     "set_title": {"title": "The garden"},
@@ -58,7 +59,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "edit_block": {"text": "Be brief."},
     "create_block": {"id": "my_rule", "text": "Be kind."},
     "copy_block": {"id": "my_style"},
-    "move_block": {"file": "domains/mine.json"},
+    "move_block": {"file": "mine.json"},
     "toggle_block": {"enabled": True},
     "order_blocks": {"places": {"style": 1250}},
     "settle_conflict": {"field": "variants.default", "take": "ours"},
@@ -92,11 +93,26 @@ BODIES: dict[str, dict[str, Any]] = {
 QUERIES = {
     "search_messages": "?query=morning",
     "search_blocks": "?text=honest",
-    "preview_category": "?category=persona",
+    "preview_category": f"?category=persona&persona={PERSONA}",
+    "preview_prompt": f"?persona={PERSONA}",
+    "list_prompt_kinds": f"?persona={PERSONA}",
+    "resolve_block": f"?persona={PERSONA}",
+    "list_placeholders": f"?persona={PERSONA}&limit=5",
     "search_memories": "?query=cello&way=lexical",
     "explain_search": "?query=cello&way=lexical",
     "prove_growth": "?old=1",
 }
+
+
+def in_order(operations: Sequence[Operation]) -> list[Operation]:
+    """What makes something, what looks, what changes, and last what takes away."""
+
+    def place(one: Operation) -> int:
+        if one.id in ("erase_entry_fields", "rotate_ledger", "reset_prompts"):
+            return 3
+        return 0 if one.status == 201 else {"GET": 1, "DELETE": 4}.get(one.method, 2)
+
+    return sorted(operations, key=place)
 
 
 def path_of(operation: Operation, **known: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import version
 from typing import Any, cast
+from urllib.parse import quote
 
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
@@ -14,6 +15,7 @@ from mentis.values.reply import Delta
 
 from .operation import PREFIX, Operation, OperationTable
 
+DOCUMENT = "urn:mentis:openapi"
 _REF = "#/components/schemas/{model}"
 # What the names in paths stand for.
 PATH_PARAMETERS: Mapping[str, tuple[str, str]] = {
@@ -86,10 +88,10 @@ def openapi_document() -> dict[str, Any]:
 
 
 def answer_schema(operation: Operation) -> dict[str, Any]:
-    """The schema of what one operation answers, whole, to check an answer with."""
-    content = openapi_document()["paths"][PREFIX + operation.path][operation.method.lower()]
-    told = content["responses"][str(operation.status)]["content"]["application/json"]["schema"]
-    return {**told, "components": openapi_document()["components"]}
+    """A schema of what one operation answers, in the document under the name `DOCUMENT`."""
+    path = f"{PREFIX}{operation.path}".replace("~", "~0").replace("/", "~1")
+    steps = (path, operation.method.lower(), "responses", str(operation.status), "content")
+    return {"$ref": f"{DOCUMENT}#/paths/{'/'.join(map(quote, steps))}/application~1json/schema"}
 
 
 class _Schemas:

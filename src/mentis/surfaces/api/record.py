@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeVar
 
 from anyio import to_thread
 from pydantic import Field
@@ -17,7 +18,14 @@ from mentis.codec.forms import to_object
 from mentis.costs.cost_data import cost_report_data, explanation_data
 from mentis.costs.moments import read_moment
 from mentis.costs.report import CostQuestion
-from mentis.errors import LedgerError, ReplayError, RequestRefused, UsageError
+from mentis.errors import (
+    HistoryBroken,
+    LedgerError,
+    NotCanonical,
+    ReplayError,
+    RequestRefused,
+    UsageError,
+)
 from mentis.ledger.bundle import auditor_script
 from mentis.ledger.guardian.profiles import SHIPPED
 from mentis.ledger.guardian.prove import activate, prove
@@ -78,6 +86,7 @@ from .record_shapes import (
 from .shapes import JsonObject, listed
 
 table = OperationTable("record", "Entries, windows, proofs; why a turn was as it was; costs.")
+T = TypeVar("T")
 _PERSONA = "/personas/{persona}"
 _ENTRIES = f"{_PERSONA}/entries"
 _ENTRY = f"{_ENTRIES}/{{index}}"
@@ -390,14 +399,17 @@ async def explain_turn(call: ApiCall, query: StepQuery) -> dict[str, object]:
 async def replay_turn(call: ApiCall, query: ReplayQuery) -> dict[str, object]:
     """Put a recorded turn together again, and say whether it is the same. Nothing is sent."""
     agent, index = await call.agent(), call.number("index")
+    replay = partial(agent.replay, index, step=query.step)
+    found = await to_thread.run_sync(_replayed, replay)
+    return replay_data(found, explain=query.explain)
 
-    def work() -> dict[str, object]:
-        try:
-            return replay_data(agent.replay(index, step=query.step), explain=query.explain)
-        except ReplayError as error:
-            raise with_status(error, 409) from error
 
-    return await to_thread.run_sync(work)
+def _replayed(work: Callable[[], T]) -> T:
+    """What can no more be put together again is no fault of the request."""
+    try:
+        return work()
+    except ReplayError as error:
+        raise with_status(error, 409) from error
 
 
 @table.post(f"{_ENTRY}/fork", ForkAnswer, scope="chat", commands=("fork",))
@@ -407,9 +419,8 @@ async def fork_turn(call: ApiCall, body: ForkGiven) -> dict[str, object]:
     What the answer asks for is never done.
     """
     agent, index = await call.agent(), call.number("index")
-    made = await to_thread.run_sync(
-        lambda: agent.fork(index, body.blocks, step=body.step, force=body.force)
-    )
+    fork = partial(agent.fork, index, body.blocks, step=body.step, force=body.force)
+    made = await to_thread.run_sync(_replayed, fork)
     result = None
     if body.live or body.script is not None:
         result = await agent.run_fork(made, live=body.live, script=body.script)
@@ -520,7 +531,10 @@ def export_windows(call: ApiCall) -> FileAnswer:
 def import_windows(call: ApiCall, query: HistoryQuery, raw: bytes) -> dict[str, object]:
     """Take over a history file of the origin; every entry is verified first."""
     with _statuses(call, readonly=False) as statuses:
-        return to_object(statuses.import_history(raw, legacy=query.legacy))
+        try:
+            return to_object(statuses.import_history(raw, legacy=query.legacy))
+        except (NotCanonical, HistoryBroken) as error:
+            raise with_status(error, 422) from error
 
 
 @table.get(f"{_PERSONA}/stats", Stats, commands=("status stats",))

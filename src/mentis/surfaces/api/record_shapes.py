@@ -228,7 +228,7 @@ class ContextAnswer(TypedDict):
 class RuleRow(TypedDict):
     """A rule for windows, and what a profile does about it."""
 
-    number: int
+    number: str
     id: str
     level: str | None
     settled: list[str]
