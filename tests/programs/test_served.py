@@ -108,7 +108,10 @@ def test_opencode_connects_to_the_ledger_over_http(tmp_path: Path) -> None:
         told = {"mcp": {"mentis": {**server, "oauth": False}}, "autoupdate": False}
         return {"OPENCODE_CONFIG_CONTENT": json.dumps(told)}
 
-    job = Job("opencode", "node", lambda *_: ["opencode", "mcp", "list"], settings)
+    def command(_folder: Path, _provider: Provider) -> list[str]:
+        return ["opencode", "mcp", "list"]
+
+    job = Job("opencode", "node", command, settings)
     with serving(make_home(tmp_path), Answers()) as served:
         done = job.run(tmp_path / "user", _provider(served))
         assert "connected" in done.stdout, done.stderr

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ TURNS = f"/personas/{PERSONA}/sessions/main/turns"
 
 
 @contextmanager
-def following(client: ApiClient, **headers: str) -> Iterator[Iterator[str]]:
+def following(client: ApiClient, **headers: str) -> Generator[Iterator[str]]:
     given = {"authorization": f"Bearer {client.token}"}
     given |= {name.replace("_", "-"): value for name, value in headers.items()}
     url = f"{client.url}{PREFIX}/events"
