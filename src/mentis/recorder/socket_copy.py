@@ -56,17 +56,14 @@ class SocketCopy:
     def sent(self, data: bytes) -> None:
         """By the program."""
         self.call.request.take(data)
-        for message in self._read(self._program, data):
-            if _type(message) == _ASKS:
-                self._ask(message)
+        self._read(self._program, data, self._ask)
 
     def received(self, data: bytes) -> None:
         """By the program, from its server."""
         if self.call.first_byte is None:
             self.call.first_byte = self.clock.monotonic()
         self.call.answer.take(data)
-        for message in self._read(self._server, data):
-            self._hear(message)
+        self._read(self._server, data, self._hear)
 
     def is_busy(self) -> bool:
         """Whether something was asked that is not answered yet."""
@@ -80,14 +77,16 @@ class SocketCopy:
         while self._open:
             self._offer(self._open.pop(0), end)
 
-    def _read(self, reader: _MessageReader | None, data: bytes) -> list[bytes]:
+    def _read(
+        self, reader: _MessageReader | None, data: bytes, take: Callable[[bytes], None]
+    ) -> None:
         if reader is None:
-            return []
+            return
         try:
-            return list(reader.messages(data))
+            for message in reader.messages(data):
+                take(message)
         except Exception as error:  # noqa: BLE001  # the connection goes on, and its entry says so
             self._give_up(error)
-            return []
 
     def _give_up(self, error: Exception) -> None:
         self._program = self._server = None
@@ -95,6 +94,8 @@ class SocketCopy:
         self.close("broken", self.call.reason)
 
     def _ask(self, message: bytes) -> None:
+        if _type(message) != _ASKS:
+            return
         bodies = BodyCopy(self.limit), BodyCopy(self.limit)
         now, began = self.clock.now(), self.clock.monotonic()
         call = replace(self.call, time=now, began=began, request=bodies[0], answer=bodies[1])

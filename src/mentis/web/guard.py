@@ -169,13 +169,7 @@ class WebGuard:
             )
         check_host(scope, headers, (*chosen.hosts, bound_name(chosen.host)))
         check_origin(headers, chosen.origins)
-        size = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
-        if size > chosen.header_bytes:
-            raise RequestRefused(
-                f"the headers have {size} bytes, and {chosen.header_bytes} are allowed",
-                hint="raise web.header_bytes",
-                status=431,
-            )
+        check_head(scope, chosen.header_bytes)
         check_length(headers, self._limits)
 
     def _authenticate(self, scope: ScopeDict, headers: Mapping[str, str]) -> AccessToken | None:
@@ -349,6 +343,17 @@ def bound_name(host: str) -> str:
         return f"[{host}]" if ip_address(host).version == 6 else host
     except ValueError:
         return host.lower()
+
+
+def check_head(scope: ScopeDict, most: int, *, setting: str = "web.header_bytes") -> None:
+    """The server stops reading a head that does not end; one that came at once is counted here."""
+    size = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
+    if size > most:
+        raise RequestRefused(
+            f"the headers have {size} bytes, and {most} are allowed",
+            hint=f"raise {setting}",
+            status=431,
+        )
 
 
 def check_length(headers: Mapping[str, str], limits: BodyLimits) -> None:

@@ -154,6 +154,7 @@ def test_calls_to_a_target_are_recorded_byte_for_byte(forwarded: Forwarded) -> N
     assert forwarded.told == []
 
 
+@pytest.mark.slow
 def test_the_official_client_goes_through_it(forwarded: Forwarded) -> None:
     forwarded.target.answer = json_answer(json.dumps(ANSWER).encode())
     with openai.OpenAI(
@@ -244,6 +245,7 @@ def test_a_place_that_cannot_be_read_in_one_way_only_is_refused(forwarded: Forwa
         assert raw.split(b" ")[1:2] in ([b"403"], [b"400"]), (place, raw)
 
 
+@pytest.mark.slow
 def test_tunnels_can_be_closed(world: LocalAuthority, local: LocalAuthority) -> None:
     with forwarded_through(world, local, tunnels="none", tunnel_hosts=()) as forwarded:
         raw = ask(forwarded.base, "CONNECT example.org:443 HTTP/1.1\r\nHost: example.org\r\n")
@@ -293,6 +295,7 @@ def test_requests_without_encryption_name_their_server(forwarded: Forwarded) -> 
     assert (copy.target.name, copy.path) == ("plain", "/v1/messages?a=%2F")
 
 
+@pytest.mark.slow
 def test_a_plain_request_to_a_named_host_is_passed_on_and_leaves_no_copy(
     world: LocalAuthority, local: LocalAuthority
 ) -> None:

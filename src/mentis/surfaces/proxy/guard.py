@@ -29,6 +29,7 @@ from mentis.web.guard import (
     Send,
     access_record,
     bound_name,
+    check_head,
     check_host,
     check_length,
     check_origin,
@@ -74,6 +75,7 @@ class ProxyParts:
     access: ProxyAccess = field(default_factory=ProxyAccess)
     metrics: Metrics = field(default_factory=Metrics)
     on_access: Callable[[AccessRecord], None] | None = None
+    on_defect: Callable[[BaseException], None] | None = None
     monotonic: Callable[[], float] = time.monotonic
 
 
@@ -118,9 +120,11 @@ class ProxyGuard:
             self._check_head(scope, headers)
             await self._check_secret(scope, headers, given)
             await self._app(scope, read_within(exchange, receive, self._limits), watched)
-        except (MentisError, BaseExceptionGroup) as caught:
+        except Exception as caught:
             error = only_error(caught)
             if not isinstance(error, MentisError):
+                if self._parts.on_defect is not None and not isinstance(error, OSError):
+                    self._parts.on_defect(error)
                 raise
             exchange.code = error.code
             if not exchange.status:
@@ -153,6 +157,7 @@ class ProxyGuard:
             hosts = (*chosen.hosts, bound_name(chosen.host))
             check_host(scope, headers, hosts, setting="recorder.hosts")
             _check_page(headers)
+        check_head(scope, chosen.header_bytes, setting="recorder.header_bytes")
         check_length(headers, self._limits)
 
     async def _check_secret(self, scope: ScopeDict, headers: Mapping[str, str], given: str) -> None:

@@ -34,22 +34,30 @@ class Line(Protocol):
 
 async def join_lines(program: Line, server: Line, *, sent: Take, received: Take) -> str:
     """Pass bytes on in both directions until one side ends; `program` or `server` says which.
-    `sent` and `received` see them once they are on their way.
+    `sent` sees them before they go, so that no answer is seen before its question, `received` once
+    they have gone.
     """
     ended: list[str] = []
     async with anyio.create_task_group() as tasks:
 
-        async def pass_on(source: Line, drain: Line, take: Take, name: str) -> None:
-            # Whichever line fails, it is the end of both.
-            with suppress(OSError):
-                while piece := await source.read():
-                    await drain.write(piece)
-                    take(piece)
-            ended.append(name)
+        async def send() -> None:
+            with suppress(OSError):  # whichever line fails, it is the end of both
+                while piece := await program.read():
+                    sent(piece)
+                    await server.write(piece)
+            ended.append("program")
             tasks.cancel_scope.cancel()
 
-        tasks.start_soon(pass_on, program, server, sent, "program")
-        await pass_on(server, program, received, "server")
+        async def receive() -> None:
+            with suppress(OSError):
+                while piece := await server.read():
+                    await program.write(piece)
+                    received(piece)
+            ended.append("server")
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(send)
+        await receive()
     return ended[0]
 
 

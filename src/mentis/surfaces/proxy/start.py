@@ -69,7 +69,11 @@ def running_proxy(recording: Recording, options: ProxyOptions) -> Generator[str]
     record = recording.record
     tokens = Tokens(config_folder(record.environ), record.home.path)
     access = ProxyAccess(options.secret, tokens.find)
-    parts = ProxyParts(limits, access, on_access=options.on_access)
+
+    def tell_defect(error: BaseException) -> None:
+        tell(f"a call failed here, which is a defect: {type(error).__name__}: {error}")
+
+    parts = ProxyParts(limits, access, on_access=options.on_access, on_defect=tell_defect)
     server = ProxyServer(make_app(relay, parts, forward), limits)
     base = server.bind(limits.host, options.port)
 
