@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import itertools
 import json
 import os
 import socket
@@ -31,7 +32,6 @@ from mentis import Agent, create_home, open_tokens
 from .harness import weight
 
 ROUNDS, CALLS, TURNS, PIECES, STREAMS = 5, 40, 5, 5000, 200
-LITELLM = Path(__file__).resolve().parent.parent / ".venv-litellm/bin/python"
 ROUTE = f"""
 [routes.default]
 backend = "scripted"
@@ -44,7 +44,10 @@ requests_per_minute = 1000000
 """
 CONFIG = tempfile.TemporaryDirectory()  # the tokens that are made here are nobody's own
 os.environ["MENTIS_CONFIG"] = CONFIG.name
-ENVIRON = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+ROOT = Path(__file__).resolve().parent.parent
+LITELLM = ROOT / ".venv-litellm/bin/python"
+ENVIRON = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+TALKS = itertools.count()
 SCALE = 1_000_000  # a weight is a whole number: microseconds
 
 
@@ -124,8 +127,10 @@ def recorder() -> Server:
     return Server(f"{server.url}/stub", server.process, server.answers)
 
 
-def body(number: int) -> dict[str, object]:
-    """A conversation of about 20 kB, one message longer each time, as an agent's calls are."""
+def body(number: int, talk: int = 0) -> dict[str, object]:
+    """A conversation of about 20 kB, one message longer each time, as an agent's calls are; `talk`
+    tells conversations apart.
+    """
     form = {"type": "object", "properties": {"word": {"type": "string"}}}
     tools: list[dict[str, object]] = [
         {
@@ -135,15 +140,20 @@ def body(number: int) -> dict[str, object]:
         for n in range(20)
     ]
     said = [{"role": "system", "content": "You are of help. " * 200}]
-    said += [{"role": "user", "content": f"Question {n}: is it so? " * 5} for n in range(number)]
+    said += [
+        {"role": "user", "content": f"Question {n} of {talk}: is it so? " * 5}
+        for n in range(number)
+    ]
     return {"model": "m", "stream": True, "tools": tools, "messages": said}
 
 
-async def ask(client: httpx2.AsyncClient, url: str, number: int) -> tuple[float, int]:
+async def ask(
+    client: httpx2.AsyncClient, url: str, number: int, talk: int = 0
+) -> tuple[float, int]:
     """Seconds until the first byte of the answer, and how many bytes there were."""
     begun, first, size = time.perf_counter(), 0.0, 0
     headers = {"authorization": "Bearer sk-none"}
-    async with client.stream("POST", url, json=body(number), headers=headers) as answer:
+    async with client.stream("POST", url, json=body(number, talk), headers=headers) as answer:
         answer.raise_for_status()
         async for piece in answer.aiter_raw():
             first = first or time.perf_counter() - begun
@@ -152,8 +162,9 @@ async def ask(client: httpx2.AsyncClient, url: str, number: int) -> tuple[float,
 
 
 async def calls(url: str, count: int) -> list[float]:
+    talk = next(TALKS)
     async with httpx2.AsyncClient(timeout=60) as client:
-        return [(await ask(client, url, number))[0] for number in range(count)]
+        return [(await ask(client, url, number, talk))[0] for number in range(1, count + 1)]
 
 
 def settled(server: Server) -> float:
@@ -186,9 +197,20 @@ def against(
     return round(ratio * SCALE), SCALE
 
 
-@weight("doors/recorded call, processor", against="a bare reverse proxy", gate=1.5)
-def recorded_processor() -> tuple[int, int]:
-    return against(lambda: used(recorder()), lambda: used(bare()))
+def recorded_processor(pieces: int) -> tuple[int, int]:
+    """The record of a call costs what its prompt is long, the relay what its answer is."""
+    path, count = f"/{pieces}/v1/chat/completions", CALLS // 2
+    return against(lambda: used(recorder(), path, count), lambda: used(bare(), path, count))
+
+
+@weight("doors/recorded call, processor", against="a bare reverse proxy, 500 pieces", gate=1.5)
+def recorded_answer() -> tuple[int, int]:
+    return recorded_processor(500)
+
+
+@weight("doors/recorded short call, processor", against="the same, 100 pieces", gate=2.5)
+def recorded_short_answer() -> tuple[int, int]:
+    return recorded_processor(100)
 
 
 @weight("doors/recorded call, first byte", against="a bare reverse proxy", gate=1.5)

@@ -166,3 +166,16 @@ def test_flushing_waits_for_what_was_offered_and_no_longer_than_it_may() -> None
     assert queue.flush(PATIENCE)
     assert len(writer.written) == 2
     queue.close()
+
+
+def test_what_waits_is_written_though_calls_never_pause() -> None:
+    writer, told = SlowWriter(), list[str]()
+    queue = open_queue(writer, told)
+    with queue.busy():
+        queue.offer(call(0))
+        assert writer.begun.wait(PATIENCE)
+        writer.go.set()
+        queue.offer(call(1))
+        assert queue.flush(PATIENCE)
+    assert len(writer.written) == 2
+    queue.close()

@@ -22,6 +22,20 @@ def events_of(text: str, wire: str) -> Iterator[str]:
 
 
 def _sse_events(text: str, wire: str) -> Iterator[str]:
+    for data in _plain_data(text) if "\r" not in text else _any_data(text):
+        # Only in these two formats it is a mark of the end.
+        if data and (data != _DONE or wire.startswith("openai")):
+            yield data
+
+
+def _plain_data(text: str) -> Iterator[str]:
+    """Where lines end in one way only, as they nearly always do."""
+    for event in text.split("\n\n"):
+        lines = event.split("\n")
+        yield "\n".join(one[5:].removeprefix(" ") for one in lines if one.startswith("data:"))
+
+
+def _any_data(text: str) -> Iterator[str]:
     import httpx2
 
     whole = httpx2.Response(
@@ -31,9 +45,7 @@ def _sse_events(text: str, wire: str) -> Iterator[str]:
         request=httpx2.Request("POST", "http://recorded.invalid"),
     )
     for event in httpx2.EventSource(whole, None):
-        # Only in these two formats it is a mark of the end.
-        if event.data and (event.data != _DONE or wire.startswith("openai")):
-            yield event.data
+        yield event.data
 
 
 def _is_json(text: str) -> bool:

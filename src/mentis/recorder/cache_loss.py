@@ -16,8 +16,8 @@ from mentis.values.route import Route
 from .prompts import (
     OWNERS,
     TALK,
+    PromptDigest,
     describe_place,
-    digest_prompt,
     diverge,
     is_marked,
     items_at,
@@ -27,7 +27,7 @@ from .prompts import (
 )
 from .reading import ReadCall
 from .repair import repair_for
-from .sessions import CallPlace
+from .sessions import CallPlace, PastCall
 
 _SHORT_LIFE, _LONG_LIFE = 300, 3600  # seconds that a cache is kept where nothing else is said
 _LEAST = 256  # tokens; less is what providers round away
@@ -50,30 +50,33 @@ class CacheComparison:
 
 
 def compare_calls(
-    call: ReadCall, at: CallPlace, before: JsonObject, route: Route
+    call: ReadCall, past: PastCall, mark: PromptDigest, route: Route, *, before: JsonObject | None
 ) -> CacheComparison:
-    """`before` is the payload of the call before; there is one, and both are of one format."""
-    past = at.before
-    if past is None or call.wire is None:
+    """`past` is the call before, of the same format, and `before` its payload: None where the
+    prompt goes on where that one ended, as most do.
+    """
+    if call.wire is None:
         return CacheComparison(None)
-    old, new = prompt_of(before, call.wire), prompt_of(call.payload, call.wire)
-    found = diverge(old, new)
-    share = 1.0 if found is None else min(1.0, found.byte / max(1, len(old.body())))
-    broken = found if found is not None and found.lost else None
+    share, broken = 1.0, None
+    if before is not None:
+        old, new = prompt_of(before, call.wire), prompt_of(call.payload, call.wire)
+        found = diverge(old, new)
+        share = 1.0 if found is None else min(1.0, found.byte / max(1, len(old.body())))
+        broken = found if found is not None and found.lost else None
     idle = max(0, round((call.copy.time - past.time).total_seconds()))
     place = describe_place(broken.pointer, call.payload) if broken else ""
     made = CacheComparison(broken, place, idle=idle)
     usage = call.reply.usage if call.reply else None
     if usage is None:
         return made
-    own_thread = past.digest.shared(digest_prompt(call.payload, call.wire)) == 0
+    own_thread = past.digest.shared(mark) == 0
     could = min(round(past.input * share) if own_thread else past.input, usage.input)
     lost = _lost(could, usage, route)
     if not lost:
         return made
     change = None if own_thread else broken
-    reason = _reason(call, change, before, idle)
-    rule = _repair(call, change, before) if reason in ("changed", "reordered") else ""
+    reason = _reason(call, change, before or {}, idle)
+    rule = _repair(call, change, before or {}) if reason in ("changed", "reordered") else ""
     return replace(made, lost=lost, usd=_money(lost, usage, route), reason=reason, repair=rule)
 
 

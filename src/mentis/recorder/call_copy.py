@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
@@ -31,7 +32,7 @@ class BodyCopy:
 
     def take(self, piece: bytes) -> None:
         self.length += len(piece)
-        if self.whole:
+        if self.length <= self.limit:
             self.pieces.append(piece)
         else:
             self.pieces.clear()
@@ -98,6 +99,10 @@ class CallTap(Protocol):
 
     def offer(self, call: CallCopy) -> None: ...
 
+    def busy(self) -> AbstractContextManager[None]:
+        """While a call goes by: what can wait makes room for it."""
+        ...
+
 
 class ListedCalls:
     """A tap for tests: it keeps them in a list."""
@@ -107,3 +112,6 @@ class ListedCalls:
 
     def offer(self, call: CallCopy) -> None:
         self.calls.append(call)
+
+    def busy(self) -> AbstractContextManager[None]:
+        return nullcontext()

@@ -37,6 +37,7 @@ TALK: Mapping[Wire, str] = {
 OWNERS = ("system", "developer")
 _ANSWERERS = ("assistant", "model", "tool")
 _MARKS = ("cache_control", "prompt_cache_breakpoint")
+_MARK_BYTES = tuple(f'"{mark}"'.encode() for mark in _MARKS)
 _MOST_STEPS = 4
 _WORDS = {"tools": "tool", "messages": "message", "input": "message", "contents": "message"}
 
@@ -54,11 +55,16 @@ class PromptDigest(Value):
 
     def shared(self, other: PromptDigest) -> int:
         """How many messages both begin with."""
+        most = min(len(self.messages), len(other.messages))
+        if self.messages[:most] == other.messages[:most]:
+            return most
         pairs = zip(self.messages, other.messages, strict=False)
-        return next((n for n, (a, b) in enumerate(pairs) if a != b), self._shortest(other))
+        return next(number for number, (a, b) in enumerate(pairs) if a != b)
 
-    def _shortest(self, other: PromptDigest) -> int:
-        return min(len(self.messages), len(other.messages))
+    def goes_on(self, earlier: PromptDigest) -> bool:
+        """Whether it is that prompt with nothing but more messages after it."""
+        same = (self.tools, self.system, self.head) == (earlier.tools, earlier.system, earlier.head)
+        return same and self.shared(earlier) == len(earlier.messages)
 
 
 def digest_prompt(payload: JsonObject, wire: Wire) -> PromptDigest:
@@ -123,7 +129,7 @@ def prompt_of(payload: JsonObject, wire: Wire) -> Rendering:
     """As a rendering, with a boundary behind the tools, the system text and the last message."""
     order = ("tools", *SYSTEM[wire], TALK[wire])
     ordered = {name: payload[name] for name in order if payload.get(name)}
-    marked = any(f'"{mark}"'.encode() in _dump(ordered) for mark in _MARKS)
+    marked = is_marked(ordered)
     plan = CachePlan(tuple(_boundaries(ordered, wire, marked=marked)))
     bare = Rendering(wire, ordered, cache_plan=plan, reads=READS.get(wire, {}))
     return replace(read_before(ordered, bare), cache_plan=plan)
@@ -131,7 +137,8 @@ def prompt_of(payload: JsonObject, wire: Wire) -> Rendering:
 
 def is_marked(payload: JsonObject) -> bool:
     """Whether the program asks for a cache by name."""
-    return any(f'"{mark}"'.encode() in _dump(payload) for mark in _MARKS)
+    written = _dump(payload)
+    return any(mark in written for mark in _MARK_BYTES)
 
 
 def lasts_an_hour(payload: JsonObject) -> bool:
@@ -201,7 +208,12 @@ def items_at(payload: JsonObject, name: str) -> list[object]:
 
 
 def _short(value: object) -> str:
-    return sha256(_dump(bare_value(value))).hexdigest()[:16] if value else ""
+    if not value:
+        return ""
+    written = _dump(value)
+    if any(mark in written for mark in _MARK_BYTES):
+        written = _dump(bare_value(value))
+    return sha256(written).hexdigest()[:16]
 
 
 def bare_value(value: object) -> object:

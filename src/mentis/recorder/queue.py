@@ -1,21 +1,27 @@
 """The queue between calls and their record: what does not fit is a gap, and no call waits for it.
 
-One thread writes. A call that cannot be written is counted, told, and, as soon as the disk lets it,
+One thread writes, in the pauses between calls: both share one interpreter, and a call comes first.
+Where there is no pause it begins all the same, `_PATIENCE` after the first of those that wait came.
+A call that cannot be written is counted, told, and, as soon as the disk lets it,
 named in an entry: the record says itself how much is missing.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from threading import Condition, Thread
+from time import monotonic
 from typing import Protocol
 
 from mentis.errors import MentisError
 
 from .call_copy import CallCopy
 
+_PATIENCE = 0.25  # seconds
+_PAUSE = 0.02  # seconds without a call
 _FULL = "more calls than could be written"
 
 
@@ -46,6 +52,9 @@ class RecordingQueue:
         self._told: set[str] = set()
         self._closed = False
         self._writing = False
+        self._flushes = 0
+        self._busy = 0
+        self._rested = monotonic()  # since when no call went by, while none does
         self._change = Condition()
         self._thread = Thread(target=self._run, name="mentis-recorder", daemon=True)
         self._thread.start()
@@ -61,10 +70,30 @@ class RecordingQueue:
                 self._bytes += call.size
             self._change.notify_all()
 
+    @contextmanager
+    def busy(self) -> Generator[None]:
+        """While a call goes by."""
+        with self._change:
+            self._busy += 1
+        try:
+            yield
+        finally:
+            with self._change:
+                self._busy -= 1
+                self._rested = monotonic()
+
     def flush(self, seconds: float | None = None) -> bool:
         """Wait until nothing waits to be written; False where that takes longer."""
         with self._change:
-            return self._change.wait_for(lambda: not self._waiting and not self._writing, seconds)
+            self._flushes += 1
+            self._change.notify_all()
+            try:
+                return self._change.wait_for(self._is_done, seconds)
+            finally:
+                self._flushes -= 1
+
+    def _is_done(self) -> bool:
+        return not self._waiting and not self._writing
 
     def close(self) -> None:
         """Writes what waits. What could not be written by then is told once more."""
@@ -81,20 +110,31 @@ class RecordingQueue:
         while True:
             with self._change:
                 self._change.wait_for(lambda: self._waiting or self._missing or self._closed)
-                call = self._waiting.popleft() if self._waiting else None
-                if call is None and self._closed:
+                self._wait_for_pause()
+                calls = [*self._waiting]
+                self._waiting.clear()
+                if not calls and self._closed:
                     break
                 self._writing = True
-            if call is not None:
+            for call in calls:
                 self._write(call)
             self._close_gap()
             with self._change:
                 self._writing = False
                 self._change.notify_all()
-            if call is None:
+            if not calls:
                 with self._change:  # a gap that cannot be told waits for the next call
                     self._change.wait_for(lambda: self._waiting or self._closed)
         self._close_gap()
+
+    def _wait_for_pause(self) -> None:
+        until = monotonic() + _PATIENCE
+        while not self._closed and not self._flushes:
+            now = monotonic()
+            pause = until if self._busy else min(until, self._rested + _PAUSE)
+            if now >= pause or self._bytes > self._most_bytes // 2:
+                return
+            self._change.wait(pause - now)
 
     def _write(self, call: CallCopy) -> None:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -52,6 +53,9 @@ class Recording(Closeable):
 
     def offer(self, call: CallCopy) -> None:
         self.queue.offer(call)
+
+    def busy(self) -> AbstractContextManager[None]:
+        return self.queue.busy()
 
     def close(self) -> None:
         """Everything that waits is written first."""

@@ -61,12 +61,12 @@ class CallWriter:
         call = read_call(copy, self.secrets)
         if call.wire is None:
             by, session = copy.source.named if copy.source else ("", "")
-            return self._append(CALL, self._body(call, CallPlace(session, by), {}))
+            return self._append(CALL, self._body(call, CallPlace(session, by), {}, None))
         mark = digest_prompt(call.payload, call.wire)
         at = self._book.place(call, mark)
         if copy.source is not None:
             at = self._agents.place(at, copy.source)
-        body = self._body(call, at, self._question(call, at, mark))
+        body = self._body(call, at, self._question(call, at, mark), mark)
         entry = self._append(CALL, body)
         past = _past(call, at, mark, entry=entry)
         if past is not None:
@@ -104,7 +104,7 @@ class CallWriter:
             price = call_price(_with_writes(route, usage, call.long_writes), usage)
             paid = {} if price.usd is None else {"usd": format(Decimal(str(price.usd)), "f")}
             told |= {"usage": to_object(usage), "price": {**paid, "told": price.told}}
-        compared = self._compared(call, at, route)
+        compared = self._compared(call, at, mark, route)
         if fields := cache_fields(compared, at, usage):
             told["cache"] = _without_bytes(fields) if call.copy.source else fields
         since = mark.head + at.before.digest.shared(mark) if at.before else 0
@@ -112,9 +112,16 @@ class CallWriter:
             told["results"] = notes
         return told
 
-    def _compared(self, call: ReadCall, at: CallPlace, route: Route) -> CacheComparison:
-        before = self._payload(at.before) if at.before else None
-        return compare_calls(call, at, before, route) if before else CacheComparison(None)
+    def _compared(
+        self, call: ReadCall, at: CallPlace, mark: PromptDigest, route: Route
+    ) -> CacheComparison:
+        past = at.before
+        if past is None:
+            return CacheComparison(None)
+        before = None if mark.goes_on(past.digest) else self._payload(past)
+        if before is None and not mark.goes_on(past.digest):
+            return CacheComparison(None)  # it was erased: nobody can say what is different
+        return compare_calls(call, past, mark, route, before=before)
 
     def _payload(self, past: PastCall) -> JsonObject | None:
         content = read_body(self.blobs, past.body) if past.body else None
@@ -130,12 +137,13 @@ class CallWriter:
         self._screener = self._screener or self.screener()
         return screen_results(self._screener, call.payload, call.wire, since=since)
 
-    def _body(self, call: ReadCall, at: CallPlace, question: JsonObject) -> JsonObject:
+    def _body(
+        self, call: ReadCall, at: CallPlace, question: JsonObject, mark: PromptDigest | None
+    ) -> JsonObject:
         keep = partial(_kept, self.blobs)
         request = keep(call.request, call.headers)
         answer = keep(call.answer, call.answer_headers)
-        if call.wire is not None:
-            mark = digest_prompt(call.payload, call.wire)
+        if mark is not None:
             request["prefix"] = to_object(mark)
         if call.reply_id:
             answer["id"] = call.reply_id

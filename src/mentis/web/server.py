@@ -43,6 +43,9 @@ def listen(host: str, port: int, *, setting: str) -> tuple[socket.socket, str]:
             f"cannot listen on {host} port {port}: {error}",
             hint=f"choose another with --port, or {setting}",
         ) from error
+    # Named as TCP it is one for the event loop, too, which then sends each piece at once: else the
+    # second piece of every answer waits 40 ms for the first to be acknowledged.
+    bound = socket.socket(bound.family, bound.type, socket.IPPROTO_TCP, fileno=bound.detach())
     taken = bound.getsockname()[1]
     return bound, f"http://[{host}]:{taken}" if ":" in host else f"http://{host}:{taken}"
 

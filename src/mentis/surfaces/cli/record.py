@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 # Surfaces stand apart: this one is started by its name, as a command is.
 _SURFACE = "mentis.surfaces.proxy.start"
+# A call that goes by waits no longer than this for the thread that writes the record.
+_SWITCH_SECONDS = 0.0005
 _MOST_LINES = 20  # of the tree, at the end
 _NOT_FOUND, _NOT_RUNNABLE, _SIGNALLED = 127, 126, 128
 
@@ -173,6 +176,7 @@ class _WayIn:
             tell=say,
             on_access=log_request if self.log else None,
         )
+        sys.setswitchinterval(_SWITCH_SECONDS)
         with start.running_proxy(recording, options) as base:
             entrance.base = base
             return _run(command, entrance, recording)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import anyio
 import anyio.to_thread
@@ -163,7 +164,8 @@ class Relay:
         exchange = _Exchange(call, aim, _Inbox(receive, call.request), _Outbox(send))
         exchange.line = scope["state"].get("line")
         try:
-            await self._pass_on(exchange)
+            with self._tap.busy() if aim.recorded else nullcontext():
+                await self._pass_on(exchange)
         finally:
             call.ended = self._clock.monotonic()
             if aim.recorded:
@@ -239,11 +241,13 @@ class Relay:
                 return
             headers = _kept(call.answer_headers, frozenset())
             await out({"type": "http.response.start", "status": call.status, "headers": headers})
-            async for piece in response.aiter_raw():
+            # A long answer has thousands of pieces: nothing stands around them that need not.
+            take, send = call.answer.take, out.send
+            async for piece in cast("AsyncIterator[bytes]", response.stream):
                 if call.first_byte is None:
                     call.first_byte = self._clock.monotonic()
-                call.answer.take(piece)
-                await out({"type": "http.response.body", "body": piece, "more_body": True})
+                take(piece)
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
             out.whole = True
             await out({"type": "http.response.body", "body": b""})
         finally:
