@@ -54,10 +54,10 @@ class LineGuard:
             return Screening("dropped", f"the screener failed: {error.message}")
 
 
-def open_guard(home: Path) -> LineGuard | None:
+def open_guard(home: Path, parts: Parts | None = None) -> LineGuard | None:
     """For the home's conversations; None where its owner wants none of them served."""
     place = find_home(home)
-    parts = Parts()
+    parts = parts or Parts()
     if not load_settings(place.path, parts.variables).model.status.conversations:
         return None
     secret, _ = open_secret(place, parts)

@@ -36,7 +36,7 @@ _NO_MONITOR = "pending drafts are not consumed over HTTP: `mentis status watch` 
 async def open_endpoint(place: ServedPlace, persona: str) -> AsyncGenerator[ASGIApp]:
     """Answers until the block ends; then its sessions are over."""
     path, parts = place.home.path, place.parts
-    guard = await to_thread.run_sync(open_guard, path)
+    guard = await to_thread.run_sync(open_guard, path, parts)
     statuses = await to_thread.run_sync(open_statuses, path, persona, parts)
     try:
         answers = Answers(
