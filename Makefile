@@ -17,6 +17,8 @@ ROUTER := .venv-router
 LITELLM := .venv-litellm
 # Frameworks of other people whose programs are recorded.
 FRAMEWORKS := .venv-frameworks
+# It calls the HTTP API from outside, and pins other versions than the tests.
+SCHEMATHESIS := .venv-schemathesis
 PIP := -m pip --disable-pip-version-check --quiet
 # One thread per engine: two spinning threads on a busy machine are slower than one.
 export OMP_NUM_THREADS ?= 1
@@ -37,7 +39,7 @@ test: $(VENV)/.dev models ## set everything up and run the tests
 quick: $(VENV)/.dev ## the tests nearest to what changed, in under a minute
 	@$(BIN)/python tools/run_quick.py
 
-slow: $(VENV)/.dev $(FRAMEWORKS)/.frameworks models ## what takes longer, and the lower rooms on every other Python (under 30 minutes)
+slow: $(VENV)/.dev $(FRAMEWORKS)/.frameworks $(SCHEMATHESIS)/.installed models ## what takes longer, and the lower rooms on every other Python (under 30 minutes)
 	@$(BIN)/python tools/run_slow.py
 
 rooms: $(VENV)/.dev
@@ -129,4 +131,10 @@ $(LITELLM)/.litellm: locks/litellm.txt | $(VENV)/bin/python
 	@echo "installing LiteLLM's proxy" >&2
 	@$(PYTHON) -m venv $(LITELLM)
 	@$(LITELLM)/bin/python $(PIP) install --require-hashes -r locks/litellm.txt
+	@touch $@
+
+$(SCHEMATHESIS)/.installed: locks/schemathesis.txt | $(VENV)/bin/python
+	@echo "installing schemathesis" >&2
+	@$(PYTHON) -m venv $(SCHEMATHESIS)
+	@$(SCHEMATHESIS)/bin/python $(PIP) install --require-hashes -r locks/schemathesis.txt
 	@touch $@

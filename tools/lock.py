@@ -17,12 +17,14 @@ LOCKS = {
     "frameworks.txt": [PROJECT, "--extra", "otlp", "--group", "frameworks"],
     "router.txt": [PROJECT, "--extra", "recall", "--group", "router"],
     "litellm.txt": ["--group", "litellm"],
+    "schemathesis.txt": ["--group", "schemathesis"],
 }
 # Programs of other people, which want nothing of ours.
 PROGRAMS = {
     "programs-sdks.txt": "tools/programs/sdks.in",
     "programs-aider.txt": "tools/programs/aider.in",
 }
+
 
 
 def compile_lock(name: str, selection: list[str]) -> None:

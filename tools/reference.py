@@ -17,6 +17,7 @@ import click
 import mentis.ports
 from api_page import api_page, values_page
 from errors_drawn import read_drawing
+from http_page import http_page
 from mentis import errors, testing
 from mentis.act.builtin.table import BUILT_IN
 from mentis.codec.forms import schema_of
@@ -292,6 +293,7 @@ def pages() -> dict[str, str]:
         "acts.md": acts_page(),
         "api.md": f"{NOTE}\n{api_page()}",
         "api-values.md": f"{NOTE}\n{values_page()}",
+        "http-api.md": f"{NOTE}\n{http_page()}",
     }
     values = {f"schemas/{c.__name__}.schema.json": schema_file(schema_of(c)) for c in SCHEMAS}
     files = {f"schemas/prompts/{k}.schema.json": schema_file(file_schema(k)) for k in KINDS}

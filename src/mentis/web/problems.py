@@ -14,6 +14,8 @@ from mentis.errors import (
     HomeError,
     MentisError,
     ModelError,
+    NotCanonical,
+    OutsideHome,
     ProviderPaused,
     ProviderRefused,
     ProviderUnreachable,
@@ -46,7 +48,9 @@ _STATUSES: tuple[tuple[type[MentisError], int], ...] = (
     (StoreFull, 507),
     (EngineMissing, 501),
     (SettingsError, 500),
+    (OutsideHome, 400),
     (HomeError, 500),
+    (NotCanonical, 422),
     (UserError, 400),
     (WorldError, 503),
 )

@@ -13,6 +13,7 @@ import httpx2
 from tests.rounds import Rounds, says
 from tests.surfaces.serve.served import PERSONA, Served, make_home, serving
 
+from mentis.ports.embedder import Embedder
 from mentis.surfaces.api.operation import PREFIX
 from mentis.values.rendering import Rendering
 from mentis.values.route import Route
@@ -87,11 +88,13 @@ class ApiHome:
 
 
 @contextmanager
-def api_home(folder: Path, settings: str = "", **variables: str) -> Generator[ApiHome]:
+def api_home(
+    folder: Path, *, embedder: Embedder | None = None, **variables: str
+) -> Generator[ApiHome]:
     provider = Obliging()
-    home = make_home(folder, settings)
+    home = make_home(folder)
     more = {"web__requests_per_minute": "100000", "web__burst": "10000", **variables}
-    with serving(home, provider, embedder=None, **more) as served:
+    with serving(home, provider, embedder=embedder, **more) as served:
         yield ApiHome(served, provider)
 
 

@@ -41,8 +41,7 @@ def next_event(lines: Iterator[str]) -> tuple[str, dict[str, Any]]:
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
     folder: Path = tmp_path_factory.mktemp("events")
-    quick = {"web__events_seconds": "0.02", "web__heartbeat_seconds": "0.05"}
-    with api_home(folder, **quick) as home:
+    with api_home(folder, web__events_seconds="0.02", web__heartbeat_seconds="0.05") as home:
         yield home.client("all")
 
 

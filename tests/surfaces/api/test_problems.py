@@ -84,4 +84,4 @@ def test_a_setting_counts_from_the_next_request_on(owner: ApiClient) -> None:
     assert owner.get(path).json()["value"] == 77
     here = f"/personas/{PERSONA}/sessions/main/render"
     assert "77" in str(owner.post(here).json()["payload"])
-    assert owner.call("PUT", path, {"value": -1}, tag="*").status_code in (400, 500)
+    assert owner.call("PUT", path, {"value": -1}, tag="*").status_code == 422

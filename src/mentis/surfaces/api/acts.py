@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import anyio
 from anyio import to_thread
@@ -20,7 +20,7 @@ from mentis.values.action import Outcome
 
 from .conversations import agent_on
 from .missing import is_there
-from .operation import ApiCall, Given, OperationTable
+from .operation import ApiCall, Example, Given, OperationTable
 from .record_shapes import (
     ActLogAnswer,
     ApprovedAnswer,
@@ -78,6 +78,8 @@ class ApprovalGiven(DecisionGiven):
 
 class ToolCallGiven(Given):
     """The arguments of an act."""
+
+    example: ClassVar[Example] = {"arguments": {"text": "Tea at four."}}
 
     arguments: dict[str, Any] = Field(default_factory=dict[str, Any])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import anyio
 from anyio import to_thread
@@ -37,7 +37,7 @@ from mentis.values.request import HistoryScope, ReplyTo
 from mentis.values.tool import ToolDeclaration
 
 from .conversations import agent_on, options_of, session_named
-from .operation import ApiCall, Given, OperationTable
+from .operation import ApiCall, Example, Given, OperationTable
 from .record_shapes import (
     ExplanationAnswer,
     NormalisedAnswer,
@@ -78,6 +78,8 @@ class RenderGiven(ComposeGiven):
 class TaskGiven(Given):
     """A task."""
 
+    example: ClassVar[Example] = {"task": "call my dentist"}
+
     task: str = Field(min_length=1)
     mode: Stance = Field("auto", description="How the task is taken.")
     connect: bool = Field(False, description="Ask the servers of tools, to choose from theirs too.")
@@ -85,6 +87,8 @@ class TaskGiven(Given):
 
 class AssembleGiven(TaskGiven):
     """A task, and hints."""
+
+    example: ClassVar[Example] = {"task": "call my dentist"}
 
     interactive: bool = Field(False, description="Somebody is there to ask; means plan.")
     git_changes: bool = Field(False, description="Work has begun; means act.")
@@ -95,6 +99,8 @@ class AssembleGiven(TaskGiven):
 class SendGiven(Given):
     """What is sent: a message, or a payload, a rendering or a request."""
 
+    example: ClassVar[Example] = {"message": "Hello"}
+
     message: str = ""
     payload: dict[str, Any] | None = None
     route: str = Field("default", description="By its name in the settings.")
@@ -104,6 +110,8 @@ class SendGiven(Given):
 class AnswerGiven(Given):
     """A recorded answer of a provider."""
 
+    example: ClassVar[Example] = {"answer": "Hello", "provider": "text"}
+
     answer: str = Field(description="Server-sent events, JSON lines, one JSON body or plain text.")
     provider: Wire
     tools: tuple[str, ...] = Field((), description="Tools that were offered.")
@@ -111,6 +119,8 @@ class AnswerGiven(Given):
 
 class ScreenGiven(Given):
     """A text from outside."""
+
+    example: ClassVar[Example] = {"text": "Hello", "text_only": True}
 
     text: str
     text_only: bool = Field(False, description="Without the vector it would be stored with.")

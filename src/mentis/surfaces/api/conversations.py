@@ -6,7 +6,7 @@ import base64
 import binascii
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from anyio import to_thread
 from pydantic import Field
@@ -39,7 +39,7 @@ from mentis.values.session import BEATS, Session
 from mentis.values.tool import ToolDeclaration
 from mentis.web.agents import is_guest, own_name, said_by, session_of
 
-from .operation import ApiCall, Given, OperationTable, Page, PageQuery
+from .operation import ApiCall, Example, Given, OperationTable, Page, PageQuery
 from .paging import cursor_number, page_of
 from .shapes import (
     AfterthoughtAnswer,
@@ -92,6 +92,8 @@ class CallGiven(Given):
 class TurnGiven(CallGiven):
     """A message, or what came of the calls that the last turn left to the client."""
 
+    example: ClassVar[Example] = {"text": "Good morning!"}
+
     text: str = Field("", description="The words of the message.")
     attachments: tuple[Attachment, ...] = ()
     reply_to: str = Field("", description="The earlier message that this one answers.")
@@ -111,11 +113,15 @@ class TurnGiven(CallGiven):
 class WordsGiven(CallGiven):
     """Other words for a message."""
 
+    example: ClassVar[Example] = {"text": "Good evening!"}
+
     text: str = Field(min_length=1, description="The new words.")
 
 
 class TitleGiven(Given):
     """A title of a conversation."""
+
+    example: ClassVar[Example] = {"title": "The garden"}
 
     title: str = Field(min_length=1, max_length=500)
 
@@ -128,6 +134,8 @@ class RouteGiven(Given):
 
 class SearchQuery(Given):
     """What to look for."""
+
+    example: ClassVar[Example] = {"query": "morning"}
 
     query: str = Field(min_length=1, max_length=2000, description="Words to look for.")
     count: int = Field(5, ge=1, le=1000, description="How many at most.")

@@ -104,6 +104,10 @@ async def _given(operation: Operation, request: Request) -> dict[str, object]:
         given["query"] = query
     if operation.takes:
         given["raw"] = await request.body()
+        if not given["raw"]:
+            raise RequestRefused(
+                "there is no body", hint=f"send {operation.takes}", status=422, field="body"
+            )
     elif operation.body is not None:
         media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         given["body"] = read_body(operation.body, await request.body(), media)

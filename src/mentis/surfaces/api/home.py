@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from functools import partial
 from importlib.metadata import version
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import anyio
 from pydantic import Field
@@ -28,8 +28,8 @@ from mentis.settings.settings import Setting
 from mentis.settings.tables import add_route, remove_table
 from mentis.web.tokens import PersonTrust, Scope, TokenPerson, token_data
 
-from .missing import is_there
-from .operation import ApiCall, Given, OperationTable, Page, PageQuery
+from .missing import fits, is_there
+from .operation import ApiCall, Example, Given, OperationTable, Page, PageQuery
 from .paging import page_of
 from .record_shapes import (
     LearnedAnswer,
@@ -54,6 +54,8 @@ _HIDDEN = "(a secret: it is not shown)"
 class ValueGiven(Given):
     """The value of a setting."""
 
+    example: ClassVar[Example] = {"value": 64}
+
     value: Any = Field(description="A text, a number, true or false, or a list of them.")
 
 
@@ -66,6 +68,8 @@ class RouteCheckGiven(Given):
 
 class RouteNew(Given):
     """A route, at a preset or at an address of your own."""
+
+    example: ClassVar[Example] = {"name": "fast", "preset": "groq", "model": "openai/gpt-oss-20b"}
 
     name: str = Field(min_length=1, max_length=64, pattern="^[A-Za-z0-9_-]+$")
     model: str = Field(min_length=1, description="The model, by its name there.")
@@ -83,6 +87,8 @@ class RouteQuery(Given):
 class TokenNew(Given):
     """A token for a client."""
 
+    example: ClassVar[Example] = {"name": "temporary"}
+
     name: str = Field(min_length=1, max_length=32)
     scope: Scope = "chat"
     agent: str = Field("", description="Only with this persona.")
@@ -92,6 +98,8 @@ class TokenNew(Given):
 
 class PersonGiven(Given):
     """Who somebody is that has tokens."""
+
+    example: ClassVar[Example] = {"name": "Bob"}
 
     name: str | None = None
     trust: PersonTrust | None = None
@@ -173,7 +181,8 @@ def change_setting(call: ApiCall, body: ValueGiven) -> dict[str, object]:
             hint="put it into the environment, and name the variable here",
         )
     environ = call.desk.parts.variables
-    change = open_settings(call.home, environ).set(call.path["key"], body.value)
+    with fits():
+        change = open_settings(call.home, environ).set(call.path["key"], body.value)
     return _changed(call, change)
 
 
@@ -186,7 +195,8 @@ def change_setting(call: ApiCall, body: ValueGiven) -> dict[str, object]:
 )
 def unset_setting(call: ApiCall) -> dict[str, object]:
     """Take one setting out of mentis.toml, so that its default counts."""
-    change = open_settings(call.home, call.desk.parts.variables).unset(call.path["key"])
+    with fits():
+        change = open_settings(call.home, call.desk.parts.variables).unset(call.path["key"])
     return _changed(call, change)
 
 
@@ -261,9 +271,10 @@ def create_route(call: ApiCall, body: RouteNew) -> dict[str, object]:
     if not (body.preset or body.url):
         raise UsageError("a route needs a place", hint="give a preset or a url")
     given = body.model_dump(exclude={"name"})
-    route = add_route(
-        call.home, body.name, cast("dict[str, str]", given), call.desk.parts.variables
-    )
+    with fits():
+        route = add_route(
+            call.home, body.name, cast("dict[str, str]", given), call.desk.parts.variables
+        )
     call.desk.pool.open_anew(call.desk.settings())
     told = {"route": body.name, "backend": route.backend, "url": route.url}
     return {**told, "model": body.model}
@@ -278,7 +289,8 @@ def create_route(call: ApiCall, body: RouteNew) -> dict[str, object]:
 )
 def remove_route(call: ApiCall) -> dict[str, object]:
     """Take a route out of mentis.toml, if it stands in a table of its own."""
-    remove_table(call.home, "routes", call.path["name"])
+    with fits():
+        remove_table(call.home, "routes", call.path["name"])
     call.desk.pool.open_anew(call.desk.settings())
     return {"removed": call.path["name"]}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from anyio import to_thread
 from pydantic import Field
@@ -20,7 +20,7 @@ from mentis.values.action import Outcome
 
 from .conversations import agent_on
 from .missing import is_there
-from .operation import ApiCall, Given, OperationTable
+from .operation import ApiCall, Example, Given, OperationTable
 from .record_shapes import (
     BeatAnswer,
     DeliveredAnswer,
@@ -39,6 +39,8 @@ _ROUTE = "The route to ask; empty: the one that is served."
 class TickGiven(Given):
     """What the agent senses."""
 
+    example: ClassVar[Example] = {"senses": [{"text": "It rains."}]}
+
     senses: tuple[dict[str, Any], ...] = Field((), description="Senses, or payloads of senses.")
     owner: bool = Field(False, description="They are your own words, and so trusted.")
     strict: bool = Field(False, description="An answer that breaks the contract is nothing.")
@@ -47,6 +49,8 @@ class TickGiven(Given):
 
 class SenseGiven(Given):
     """Something to sense."""
+
+    example: ClassVar[Example] = {"text": "It rains."}
 
     text: str = Field(min_length=1)
     kind: str = Field("input", description="What it is.")

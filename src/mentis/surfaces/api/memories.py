@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import anyio
 from pydantic import Field
@@ -32,7 +32,7 @@ from mentis.values.memory_kind import MemoryKind
 from mentis.values.trust import Trust
 
 from .missing import is_there
-from .operation import ApiCall, FileAnswer, Given, OperationTable, Page, PageQuery
+from .operation import ApiCall, Example, FileAnswer, Given, OperationTable, Page, PageQuery
 from .paging import page_of
 from .shapes import (
     CandidatesAnswer,
@@ -94,6 +94,8 @@ class MemoryPageQuery(FilterQuery, PageQuery):
 class MemorySearchQuery(FilterQuery):
     """What to look for."""
 
+    example: ClassVar[Example] = {"query": "cello"}
+
     query: str = Field(min_length=1, max_length=8000, description="What it is about.")
     way: Way = Field("hybrid", description="By meaning and words, by meaning, or by words.")
     limit: int = Field(10, ge=1, le=1000, description="How many.")
@@ -104,6 +106,8 @@ class MemorySearchQuery(FilterQuery):
 
 class MemoryGiven(Given):
     """Something to be remembered."""
+
+    example: ClassVar[Example] = {"text": "Lena plays the cello."}
 
     text: str = Field(min_length=1)
     kind: MemoryKind = "fact"
@@ -124,6 +128,8 @@ class MemoryGiven(Given):
 class SupersedeGiven(Given):
     """What takes the place of a memory: a new one, or one that is there."""
 
+    example: ClassVar[Example] = {"memory": {"text": "Lena plays the viola now."}}
+
     memory: MemoryGiven | None = None
     by: str = Field("", description="The id of a memory that is there already.")
 
@@ -131,12 +137,16 @@ class SupersedeGiven(Given):
 class PromoteGiven(Given):
     """Who vouches for it from now on, and why."""
 
+    example: ClassVar[Example] = {"trust": "owner", "reason": "I checked it"}
+
     trust: Vouched
     reason: str = Field(min_length=1)
 
 
 class ReasonGiven(Given):
     """Why; it is recorded."""
+
+    example: ClassVar[Example] = {"reason": "it is a quote"}
 
     reason: str = Field(min_length=1)
 
@@ -155,6 +165,8 @@ class ImportMemoriesQuery(Given):
 
 class PersonSummary(Given):
     """What is known of somebody."""
+
+    example: ClassVar[Example] = {"summary": "Plays the cello."}
 
     summary: str = Field(min_length=1)
     also: tuple[str, ...] = Field((), description="What else they are called.")
@@ -425,6 +437,8 @@ class StateDiffQuery(Given):
 class StateGiven(Given):
     """Something that is to be in the persona's mind."""
 
+    example: ClassVar[Example] = {"text": "Learn Polish", "goal": "polish"}
+
     text: str = Field(min_length=1)
     goal: str = Field("", description="As a goal of this id; else it is held in mind.")
     weight: int = Field(0, ge=-1000, le=1000, description="Of the goal.")
@@ -440,12 +454,16 @@ class StateUndoGiven(Given):
 class StateAcceptGiven(Given):
     """What to vouch for, and why."""
 
+    example: ClassVar[Example] = {"name": "polish", "reason": "mine"}
+
     name: str = Field(min_length=1, description="The id of a goal, or the hash of an entry.")
     reason: str = Field(min_length=1)
 
 
 class StateNameGiven(Given):
     """What is to go."""
+
+    example: ClassVar[Example] = {"name": "polish"}
 
     name: str = Field(min_length=1, description="The id of a goal, or the hash of an entry.")
 

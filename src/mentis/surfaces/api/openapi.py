@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from typing import Any, cast
@@ -15,23 +16,33 @@ from mentis.values.reply import Delta
 
 from .operation import PREFIX, Operation, OperationTable
 
+
+@dataclass(frozen=True, slots=True)
+class PathParameter:
+    """What a name in a path stands for."""
+
+    about: str
+    example: str
+    kind: str = "string"
+
+
 DOCUMENT = "urn:mentis:openapi"
 _REF = "#/components/schemas/{model}"
 # What the names in paths stand for.
-PATH_PARAMETERS: Mapping[str, tuple[str, str]] = {
-    "persona": ("string", "The id of a persona."),
-    "session": ("string", "The name of a conversation."),
-    "number": ("integer", "The number of a turn in its conversation."),
-    "index": ("integer", "The number of an entry in the record."),
-    "block": ("string", "The id of a block."),
-    "key": ("string", "A key, such as of a placeholder, a setting or an act."),
-    "file": ("string", "memory, soul or relationship."),
-    "memory": ("string", "The id of a memory."),
-    "name": ("string", "A name."),
-    "rule": ("string", "The id of a rule."),
-    "revision": ("integer", "The number of a revision."),
-    "person": ("string", "The id of somebody who has tokens."),
-    "agent": ("string", "The name that a program was recorded as."),
+PATH_PARAMETERS: Mapping[str, PathParameter] = {
+    "persona": PathParameter("The id of a persona.", "ada"),
+    "session": PathParameter("The name of a conversation.", "main"),
+    "number": PathParameter("The number of a turn in its conversation.", "0", "integer"),
+    "index": PathParameter("The number of an entry in the record.", "0", "integer"),
+    "revision": PathParameter("The number of a revision.", "0", "integer"),
+    "block": PathParameter("The id of a block.", "style"),
+    "key": PathParameter("A key, such as of a placeholder, a setting or an act.", "city"),
+    "file": PathParameter("memory, soul or relationship.", "memory"),
+    "memory": PathParameter("The id of a memory.", "6d11f9a81aa44aca9bf406b56113fe62"),
+    "name": PathParameter("A name.", "remember"),
+    "rule": PathParameter("The id of a rule.", "S2-H-VERCONF"),
+    "person": PathParameter("The id of somebody who has tokens.", "bob"),
+    "agent": PathParameter("The name that a program was recorded as.", "claude"),
 }
 _PROBLEM = {
     "type": "object",
@@ -146,14 +157,19 @@ def _operation(operation: Operation, schemas: _Schemas) -> dict[str, Any]:
         body: dict[str, Any] = {operation.takes: {"schema": {"type": "string", "format": "binary"}}}
         told["requestBody"] = {"required": True, "content": body}
     elif operation.body is not None:
-        content = {"application/json": {"schema": schemas.of(operation.id, "body")}}
-        told["requestBody"] = {"required": True, "content": content}
+        told_body: dict[str, Any] = {"schema": schemas.of(operation.id, "body")}
+        if operation.body.example:
+            told_body["example"] = dict(operation.body.example)
+        needed = bool(operation.body.model_json_schema().get("required"))
+        content = {"application/json": told_body}
+        told["requestBody"] = {"required": needed, "content": content}
     return told
 
 
 def _answer(operation: Operation, schemas: _Schemas) -> dict[str, Any]:
     if operation.media:
-        content: dict[str, Any] = {operation.media: {"schema": {"type": "string"}}}
+        kind = "object" if operation.media == "application/json" else "string"
+        content: dict[str, Any] = {operation.media: {"schema": {"type": kind}}}
     else:
         content = {"application/json": {"schema": schemas.of(operation.id, "answer")}}
     if operation.live:
@@ -176,8 +192,8 @@ def _path_parameters(operation: Operation) -> list[dict[str, Any]]:
             "name": name,
             "in": "path",
             "required": True,
-            "description": PATH_PARAMETERS[name][1],
-            "schema": _path_schema(PATH_PARAMETERS[name][0]),
+            "description": PATH_PARAMETERS[name].about,
+            "schema": _path_schema(PATH_PARAMETERS[name].kind),
         }
         for name in operation.parameters
     ]

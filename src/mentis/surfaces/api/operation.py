@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -28,6 +28,7 @@ from mentis.web.tokens import AccessToken, Scope, Tokens
 from .events import HomeEvents
 
 PREFIX = "/mentis/v1"
+Example: TypeAlias = Mapping[str, Any]
 Method: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Handler: TypeAlias = Callable[..., Any]
 H = TypeVar("H", bound=Handler)
@@ -36,8 +37,9 @@ MOST_ITEMS = 1000
 
 
 class Given(BaseModel):
-    """What a client gives: every field is known, and of its type."""
+    """What a client gives: every field is known, and of its type. `example` is for the pages."""
 
+    example: ClassVar[Example] = {}
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import ClassVar
 
 from anyio import to_thread
 from pydantic import Field
@@ -17,7 +18,7 @@ from mentis.values.persona_draft import DraftKind, PersonaDraft
 
 from .conversations import agent_on
 from .missing import is_there
-from .operation import ApiCall, Given, OperationTable, Page, PageQuery
+from .operation import ApiCall, Example, Given, OperationTable, Page, PageQuery
 from .paging import page_of
 from .shapes import DiffAnswer, NewPersonaAnswer, PersonaRow, listed
 
@@ -30,6 +31,8 @@ _WORDS = "Why: kept with the revision."
 class PersonaNew(Given):
     """A persona of your own."""
 
+    example: ClassVar[Example] = {"id": "bob"}
+
     id: str = Field(min_length=1, max_length=64, pattern="^[a-z0-9][a-z0-9_-]{0,63}$")
     name: str = Field("", description="What it is called; by default its id.")
     source: str = Field("ada", description="Which persona to copy.")
@@ -37,6 +40,8 @@ class PersonaNew(Given):
 
 class DraftWish(Given):
     """A field to be drafted."""
+
+    example: ClassVar[Example] = {"kind": "core_trait", "wish": "stubborn"}
 
     kind: DraftKind
     wish: str = Field("", description="A few words on what it is to be like.")
@@ -46,11 +51,15 @@ class DraftWish(Given):
 class DraftGiven(Given):
     """A draft that you keep, maybe changed."""
 
+    example: ClassVar[Example] = {"draft": {"kind": "core_trait", "name": "stubborn"}}
+
     draft: PersonaDraft
 
 
 class FileGiven(Given):
     """The new text of a memory file."""
+
+    example: ClassVar[Example] = {"text": "- Likes tea."}
 
     text: str
     truncate: bool = Field(False, description="Cut what goes over the limit.")
@@ -60,6 +69,8 @@ class FileGiven(Given):
 
 class ReasonGiven(Given):
     """Why; it is recorded."""
+
+    example: ClassVar[Example] = {"reason": "all true"}
 
     reason: str = Field(min_length=1)
 

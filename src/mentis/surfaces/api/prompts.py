@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -34,7 +34,7 @@ from mentis.values.cognition import Revision
 from mentis.values.placeholder import Placeholder
 from mentis.web.problems import with_status
 
-from .operation import ApiCall, FileAnswer, Given, OperationTable, Page, PageQuery
+from .operation import ApiCall, Example, FileAnswer, Given, OperationTable, Page, PageQuery
 from .paging import page_of
 from .shapes import (
     BlockAnswer,
@@ -79,6 +79,8 @@ class PreviewQuery(TellQuery):
 class CategoryQuery(TellQuery):
     """Which blocks."""
 
+    example: ClassVar[Example] = {"category": "persona"}
+
     category: Category = Field(description="Every block of this category.")
 
 
@@ -91,6 +93,8 @@ class DiffQuery(Given):
 
 class SearchTextQuery(Given):
     """What to look for."""
+
+    example: ClassVar[Example] = {"text": "honest"}
 
     text: str = Field(min_length=1, max_length=2000, description="What a block says, or is called.")
 
@@ -133,6 +137,8 @@ class MessageGiven(Given):
 class BlockPatch(Given):
     """What is to change; what is left out stays."""
 
+    example: ClassVar[Example] = {"text": "Be brief."}
+
     text: str | None = Field(None, description="The new text of a wording.")
     messages: tuple[MessageGiven, ...] | None = Field(
         None, description="Instead of a text, in a block that holds a dialogue."
@@ -150,6 +156,8 @@ class BlockPatch(Given):
 
 class BlockNew(Given):
     """A block of your own."""
+
+    example: ClassVar[Example] = {"id": "my_rule", "text": "Be kind."}
 
     id: str = Field(min_length=1, max_length=128)
     name: str = Field("", description="What it is called; by default its id.")
@@ -171,12 +179,16 @@ class BlockNew(Given):
 class CopyGiven(Given):
     """A copy of a block."""
 
+    example: ClassVar[Example] = {"id": "my_style"}
+
     id: str = Field(min_length=1, max_length=128, description="The id of the copy.")
     name: str = Field("", description="What the copy is called.")
 
 
 class PlaceGiven(Given):
     """Another id or file of a block; one of them."""
+
+    example: ClassVar[Example] = {"file": "mine.json"}
 
     id: str = Field("", max_length=128, description="The new id of a block of yours.")
     file: str = Field("", max_length=255, description="The domain file to keep it in.")
@@ -186,12 +198,16 @@ class PlaceGiven(Given):
 class ToggleGiven(Given):
     """Whether a block is on."""
 
+    example: ClassVar[Example] = {"enabled": True}
+
     enabled: bool
     force: bool = Field(False, description=_FORCE)
 
 
 class OrderGiven(Given):
     """Another order."""
+
+    example: ClassVar[Example] = {"places": {"style": 1250}}
 
     places: dict[str, float] = Field(min_length=1, description="The new place of each block.")
     force: bool = Field(False, description=_FORCE)
@@ -208,11 +224,15 @@ class UndoGiven(Given):
 class WholeUndoGiven(Given):
     """What to take back."""
 
+    example: ClassVar[Example] = {"what": "reset"}
+
     what: Literal["reset", "import"]
 
 
 class FactoryGiven(Given):
     """How much."""
+
+    example: ClassVar[Example] = {"scope": "system"}
 
     scope: Literal["system", "full"] = Field(
         description="`system` keeps the blocks you made, `full` does not."
@@ -222,12 +242,16 @@ class FactoryGiven(Given):
 class SettleGiven(Given):
     """Which side of a conflict counts."""
 
+    example: ClassVar[Example] = {"field": "variants.default", "take": "ours"}
+
     field: str = Field(min_length=1)
     take: Literal["ours", "theirs"]
 
 
 class PlaceholderNew(Given):
     """A placeholder with a fixed text."""
+
+    example: ClassVar[Example] = {"key": "city", "default": "Bonn"}
 
     key: str = Field(min_length=1, max_length=128)
     default: str = Field("", description="The text it stands for.")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from anyio import to_thread
 from pydantic import Field
@@ -56,8 +56,8 @@ from mentis.values.guardian import GuardianProfile
 from mentis.values.status import ImportedHistory, Stats
 from mentis.web.problems import with_status
 
-from .missing import is_there
-from .operation import ApiCall, FileAnswer, Given, OperationTable, Page, PageQuery
+from .missing import fits, is_there
+from .operation import ApiCall, Example, FileAnswer, Given, OperationTable, Page, PageQuery
 from .paging import cursor_number
 from .record_shapes import (
     AnchorsAnswer,
@@ -127,6 +127,8 @@ class ProofQuery(Given):
 class GrowthQuery(ProofQuery):
     """From which ledger on."""
 
+    example: ClassVar[Example] = {"old": 1}
+
     old: int = Field(ge=1, le=2**53, description="That of so many entries.")
 
 
@@ -143,11 +145,15 @@ class CostQuery(Given):
 class ProfileQuery(Given):
     """Which rules."""
 
+    example: ClassVar[Example] = {"profile": "as-run"}
+
     profile: str = Field("mentis", description="A shipped profile, or one of the home's.")
 
 
 class ForkGiven(StepQuery):
     """Other texts in the blocks of a recorded turn."""
+
+    example: ClassVar[Example] = {"blocks": {"style": "Be long."}}
 
     blocks: dict[str, str] = Field(min_length=1, description="The new text of each block.")
     live: bool = Field(False, description="Go on: send it to the provider of that turn.")
@@ -158,12 +164,16 @@ class ForkGiven(StepQuery):
 class ErasureGiven(Given):
     """What is to go, and why."""
 
+    example: ClassVar[Example] = {"reason": "Art. 17"}
+
     fields: tuple[str, ...] = Field((), description="Only these; else all but the delivery.")
     reason: str = Field(min_length=1, description="Why; it is kept in the tombstone.")
 
 
 class RotationGiven(Given):
     """Which entries go into a sealed file."""
+
+    example: ClassVar[Example] = {"keep": 1}
 
     keep: int | None = Field(None, ge=1, description="The last so many stay.")
     before: str = Field("", description="An index or a time: everything older goes.")
@@ -172,12 +182,16 @@ class RotationGiven(Given):
 class ProofGiven(Given):
     """A proof that is to be checked."""
 
+    example: ClassVar[Example] = {"proof": {}}
+
     proof: dict[str, Any]
     root: str = Field("", description="The root as you know it.")
 
 
 class WindowGiven(Given):
     """A draft of a window."""
+
+    example: ClassVar[Example] = {"draft": {}}
 
     draft: dict[str, Any]
     source: str = Field("api", min_length=1, description="Where it comes from.")
@@ -187,6 +201,8 @@ class WindowGiven(Given):
 class SpoolGiven(Given):
     """A draft for the watcher."""
 
+    example: ClassVar[Example] = {"draft": {"goal": "x"}}
+
     draft: dict[str, Any]
     slot: bool = Field(False, description="Into the single slot; one that waits is replaced.")
     delivery: str = Field("", description="Given twice with the same draft, it is one entry.")
@@ -194,6 +210,8 @@ class SpoolGiven(Given):
 
 class JudgeGiven(Given):
     """A draft, or a whole answer that opens with a window."""
+
+    example: ClassVar[Example] = {"draft": {}}
 
     draft: dict[str, Any] | None = None
     response: str = Field("", description="A whole answer of a model instead.")
@@ -576,4 +594,5 @@ def prove_profile(call: ApiCall, body: ProfileQuery) -> dict[str, object]:
 
 
 def _profile(call: ApiCall, name: str) -> GuardianProfile:
-    return SHIPPED[name] if name in SHIPPED else look_up_profile(call.home, name)
+    with fits():
+        return SHIPPED[name] if name in SHIPPED else look_up_profile(call.home, name)
