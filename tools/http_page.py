@@ -21,7 +21,7 @@ as an OpenAPI 3.1 document. [The guide](../guides/drive-a-home-over-http.md) sho
   may do what those before it may: `read`, `chat`, `edit`, `admin`. Guests reach their own
   conversations, tokens for one persona or session nothing beside it.
 - What changes something that can be read needs `If-Match` with the `ETag` it was read with (`*`
-  means whatever it is now). Without it: 428. Where somebody was faster: 412, and nothing is written.
+  means whatever it is now). Without it: 428. Where somebody was faster: 412, nothing is written.
 - Lists come in pages: `limit` (at most 1000), `cursor`, and `next` in the answer, which is also a
   `Link` header. What is added meanwhile moves nothing.
 - Turns are streamed to whoever sends `Accept: text/event-stream`: events `text`, `reasoning`,

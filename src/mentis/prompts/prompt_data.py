@@ -59,8 +59,12 @@ def usage_data(found: Usages, key: str | None) -> dict[str, object]:
     return {"usages": used, **({} if key else lists)}
 
 
-def check_placeholders(prompts: Prompts, wording: str, block: Block | None) -> None:
-    """BadInput for a text with a key that nothing registers: more often a slip than meant."""
+def check_placeholders(
+    prompts: Prompts, wording: str, block: Block | None, *, anyhow: str = "say --yes"
+) -> None:
+    """BadInput for a text with a key that nothing registers: more often a slip than meant. `anyhow`
+    says how to save it all the same.
+    """
     unknown = unknown_placeholders(prompts, wording, block)
     if not unknown:
         return
@@ -69,7 +73,7 @@ def check_placeholders(prompts: Prompts, wording: str, block: Block | None) -> N
     named = ", ".join(f"{{{{{key}}}}}" for key in unknown)
     raise BadInput(
         f"{named} is not registered, and would be told as it stands; nothing was saved",
-        hint=f"{meant} or say --yes".strip() if meant else "correct it, or say --yes",
+        hint=f"{meant or 'correct it,'} or {anyhow}",
     )
 
 

@@ -52,6 +52,7 @@ from .shapes import (
 table = OperationTable("prompts", "Blocks, their wordings and history, and placeholders.")
 _BLOCK = "/prompts/blocks/{block}"
 _WORDS = "Why: kept with the revision."
+_ANYHOW = "set unknown_placeholders"
 _FORCE = "Also where it touches the constitution."
 
 
@@ -416,7 +417,7 @@ def edit_block(call: ApiCall, body: BlockPatch) -> dict[str, object]:
     with _block_of(call) as (prompts, block):
         wording = _wording(block, body)
         if body.text is not None and not body.unknown_placeholders:
-            check_placeholders(prompts, body.text, block)
+            check_placeholders(prompts, body.text, block, anyhow=_ANYHOW)
         newest = len(prompts.editor.history(block.id))
         return _change(
             prompts,
@@ -462,7 +463,7 @@ def create_block(call: ApiCall, body: BlockNew) -> dict[str, object]:
     }
     with _opened(call) as prompts:
         if not body.unknown_placeholders:
-            check_placeholders(prompts, body.text, None)
+            check_placeholders(prompts, body.text, None, anyhow=_ANYHOW)
         return _change(
             prompts,
             lambda editor: editor.create(
