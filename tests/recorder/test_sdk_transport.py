@@ -173,6 +173,21 @@ def test_an_error_is_the_programs_as_it_was_and_is_recorded(
     assert str(error) in str(told["reason"])
 
 
+@pytest.mark.parametrize("key", [KEY, "key-of-no-known-shape"])
+def test_an_error_that_repeats_the_key_is_kept_without_it(home: Path, key: str) -> None:
+    given = f"Bearer {key}\n"  # as it is read from a file
+    headers = {"Authorization": given}
+    error = httpx2.LocalProtocolError(f"Illegal header value {given.encode()!r}")
+    with (
+        httpx2.Client(transport=recorder(home, Server(error))) as client,
+        pytest.raises(httpx2.LocalProtocolError, match=key),
+    ):
+        client.post("https://api.openai.com/v1/responses", json=QUESTION, headers=headers)
+    (entry,) = entries_of(home)
+    assert "Illegal header value b'" in str(entry.body)
+    assert key not in str(entry.body)
+
+
 async def test_the_async_client_of_anthropic_is_recorded_alike(home: Path) -> None:
     body = message_stream({"input_tokens": 40, "output_tokens": 1})
     inner = Server(*(body[at : at + 50] for at in range(0, len(body), 50)))

@@ -17,6 +17,14 @@ if TYPE_CHECKING:
     from .span_calls import SpanSource
 
 Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
+# The last events of streams. Programs stop reading there, before the body itself has ended.
+_LAST_EVENTS = (
+    b"data: [DONE]",
+    b"event: message_stop",
+    b"event: response.completed",
+    b"event: response.incomplete",
+    b"event: response.failed",
+)
 # How it ended: answered, the program left, the server could not be reached, or broke off.
 CallEnd: TypeAlias = Literal["answered", "left", "unreachable", "broken"]
 
@@ -43,6 +51,17 @@ class BodyCopy:
 
     def content(self) -> bytes:
         return b"".join(self.pieces)
+
+    def has_last_event(self) -> bool:
+        """Whether it is a stream of events that has said everything, as far as can be read."""
+        tail = b""
+        for piece in reversed(self.pieces):
+            tail = piece + tail
+            if b"\n\n" in tail.replace(b"\r\n", b"\n").rstrip():
+                break
+        plain = tail.replace(b"\r\n", b"\n")
+        last = plain.rstrip().rpartition(b"\n\n")[2]
+        return plain.endswith(b"\n\n") and last.startswith(_LAST_EVENTS)
 
 
 @dataclass(slots=True)
@@ -78,6 +97,10 @@ class CallCopy:
         """The bytes it holds."""
         bodies = (self.request, self.answer, self.original)
         return sum(len(piece) for one in bodies if one is not None for piece in one.pieces)
+
+    def end_where_left(self) -> CallEnd:
+        """The program reads no further; where everything was said by then, nothing is missing."""
+        return "answered" if self.answer.has_last_event() else "left"
 
     def replace_request(self, body: bytes, repairs: tuple[BodyRepair, ...]) -> None:
         """Something else is sent than the program said."""

@@ -14,7 +14,7 @@ from mentis.ask.payload_tools import offered_in
 from mentis.call.recorded_events import events_of
 from mentis.facts.ability import Wire
 from mentis.facts.side_calls import SidePrompt, side_kind, side_kind_at, side_kind_named
-from mentis.net.redact import MARK, redact, redact_bytes
+from mentis.net.redact import MARK, redact_bytes
 from mentis.record.call_bodies import BodyBlock, split_body
 from mentis.render.compare import is_body
 from mentis.settle.readers import read_all, reader_for
@@ -85,7 +85,7 @@ class ReadCall:
     """`payload` is empty where the call is no question to a model. `reply_id` is the provider's
     name of the answer; `long_writes` of the tokens written into a cache are kept for an hour.
     `side` is the kind of a call beside a conversation (`side_title`), "" for any other. `original`
-    is what the program said, where something else was sent.
+    is what the program said, where something else was sent; `reason` why it ended early.
     """
 
     copy: CallCopy
@@ -102,6 +102,7 @@ class ReadCall:
     long_writes: int = 0
     side: str = ""
     original: ReadBody | None = None
+    reason: str = ""
 
 
 def read_call(copy: CallCopy, secrets: Iterable[str]) -> ReadCall:
@@ -123,7 +124,7 @@ def read_call(copy: CallCopy, secrets: Iterable[str]) -> ReadCall:
     headers = _shown(copy.headers, hidden)
     return ReadCall(
         copy,
-        redact(_without_keys(copy.path), hidden),
+        _plain(_without_keys(copy.path), hidden),
         request,
         answer,
         headers,
@@ -136,7 +137,13 @@ def read_call(copy: CallCopy, secrets: Iterable[str]) -> ReadCall:
         long_writes=max(map(int, long_writes), default=0),
         side=_side(copy, headers, payload, wire),
         original=original,
+        reason=_plain(copy.reason, hidden),  # errors repeat what they were about
     )
+
+
+def _plain(text: str, secrets: Iterable[str]) -> str:
+    """Without secrets, and without what is shaped like one."""
+    return redact_bytes(text.encode("utf-8", "replace"), secrets).decode()
 
 
 def _wire(copy: CallCopy) -> Wire | None:
@@ -197,7 +204,7 @@ def _own_secrets(copy: CallCopy) -> Iterator[str]:
     for name, value in (*_texts(copy.headers), *_texts(copy.answer_headers)):
         if name in _SECRET_HEADERS:
             yield value
-            yield _SCHEME.sub("", value)
+            yield _SCHEME.sub("", value).strip()
     for name, value in parse_qsl(urlsplit(copy.path).query):
         if name.lower() in _SECRET_QUERY:
             yield value
@@ -217,7 +224,7 @@ def _shown(headers: Headers, secrets: tuple[str, ...]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in _texts(headers):
         safe = name in _SHOWN or name.startswith("x-stainless-")
-        found[name] = redact_bytes(value.encode(), secrets).decode() if safe else ""
+        found[name] = _plain(value, secrets) if safe else ""
     return found
 
 

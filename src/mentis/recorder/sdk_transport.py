@@ -21,7 +21,6 @@ from .owned_recording import OwnedRecording, own_recording
 
 # Of `httpx2` or of `httpx`: both have the same names for it.
 Library: TypeAlias = Any
-_LAST_EVENT = b"data: [DONE]"  # clients of OpenAI stop reading at it, before the end
 _KEEP_ALIVE = 100  # connections, as many as the SDKs keep
 
 
@@ -183,7 +182,6 @@ class _Tap:
         self._call = call
         self._copy = copy
         self._open = open_taps
-        self._tail = b""
         if open_taps is not None:
             open_taps.add(self)
 
@@ -191,14 +189,12 @@ class _Tap:
         if self._call.ended:  # it is handed over, and not touched any more
             return
         self._copy.take(piece)
-        if self._open is not None:
-            if self._call.first_byte is None:
-                self._call.first_byte = self._recording.touch()
-            self._tail = (self._tail + piece)[-64:]
+        if self._open is not None and self._call.first_byte is None:
+            self._call.first_byte = self._recording.touch()
 
     def leave(self) -> None:
-        """Closed; where everything was said by then, nothing is missing."""
-        self.end("answered" if _LAST_EVENT in self._tail else "left")
+        if not self._call.ended:
+            self.end(self._call.end_where_left())
 
     @contextmanager
     def reading(self) -> Generator[None]:

@@ -152,7 +152,7 @@ class CallWriter:
             repaired = {"original": keep(call.original, {}), "repairs": list(_repairs(call))}
         head = _head(call, at)
         if (source := call.copy.source) is not None:
-            head |= json_object(_redacted(source_fields(source), self.secrets))
+            head = json_object(_redacted({**head, **source_fields(source)}, self.secrets))
         return {
             "call": {**head, **({"run": self.run} if self.run else {})},
             "request": request,
@@ -186,8 +186,15 @@ def _without_bytes(cache: JsonObject) -> JsonObject:
     return {name: told for name, told in cache.items() if name not in ("byte", "pointer")}
 
 
-def _redacted(fields: JsonObject, secrets: tuple[str, ...]) -> object:
-    return json.loads(redact_bytes(json.dumps(fields).encode(), secrets))
+def _redacted(value: object, secrets: tuple[str, ...]) -> object:
+    """Text by text: a secret of digits may stand in a number as well, which says nothing of it."""
+    if isinstance(value, str):
+        return redact_bytes(value.encode("utf-8", "replace"), secrets).decode()
+    if isinstance(value, Mapping):
+        return {n: _redacted(one, secrets) for n, one in cast("JsonObject", value).items()}
+    if isinstance(value, list):
+        return [_redacted(one, secrets) for one in cast("list[object]", value)]
+    return value
 
 
 def _head(call: ReadCall, at: CallPlace) -> dict[str, object]:
@@ -217,8 +224,8 @@ def _head(call: ReadCall, at: CallPlace) -> dict[str, object]:
         told["origin"] = to_object(at.origin)
     if copy.first_byte is not None:
         told["first_byte_milliseconds"] = _milliseconds(copy.first_byte - copy.began)
-    if copy.reason:
-        told["reason"] = copy.reason
+    if call.reason:
+        told["reason"] = call.reason
     if call.reply is not None:
         told |= {"stop": call.reply.stop, "tools": [one.type for one in call.reply.actions]}
     return told

@@ -195,6 +195,33 @@ def test_a_program_that_leaves_in_the_middle_ends_the_call_to_the_target(
     assert (copy.end, copy.answer.content()) == ("left", b"data: 1\n\n")
 
 
+LAST_EVENTS = [
+    b"data: [DONE]\n\n",
+    b'event: message_stop\r\ndata: {"type": "message_stop"}\r\n\r\n',
+    b'event: response.completed\ndata: {"type": "response.completed"}\n\n',
+]
+
+
+@pytest.mark.parametrize("last", LAST_EVENTS)
+def test_a_program_that_stops_reading_at_the_last_event_was_answered(
+    proxied: Proxied, last: bytes
+) -> None:
+    def answer(request: Received, out: BinaryIO) -> None:
+        out.write(STREAM + chunk(b"data: 1\n\n" + last[:9]) + chunk(last[9:]))
+        request.connection.settimeout(PATIENCE)
+        assert request.connection.recv(1) == b""
+
+    proxied.upstream.answer = answer
+    with httpx2.stream("POST", f"{proxied.url}/v1/messages", content=b"{}") as response:
+        read = b""
+        for piece in response.iter_raw():
+            read += piece
+            if read.endswith(last):
+                break
+    (copy,) = wait_for_calls(proxied.calls, 1)
+    assert (copy.end, copy.answer.content()) == ("answered", b"data: 1\n\n" + last)
+
+
 def test_a_program_that_does_not_wait_for_a_hanging_target_lets_go_of_it(
     proxied: Proxied,
 ) -> None:

@@ -221,7 +221,7 @@ class Relay:
             call.end, call.reason = "broken", refusal.message
             raise refusal
         if gone and not out.whole:
-            call.end = "left"
+            call.end = call.end_where_left()
 
     async def _exchange(self, exchange: _Exchange) -> None:
         call, inbox, out = exchange.call, exchange.inbox, exchange.out
