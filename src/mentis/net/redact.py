@@ -10,10 +10,16 @@ from urllib.parse import quote
 
 MARK = "[redacted]"
 _SHORTEST = 6  # anything shorter would also strike out ordinary words
-# What keys of the known providers look like, wherever they turn up in a recording.
+# What keys look like, of providers and of what agents meet beside them, wherever they turn up in a
+# recording: also our own tokens, and private keys as files hold them.
 _SHAPES = re.compile(
-    r"\b(?:sk-[A-Za-z0-9_-]{16,}|AIza[0-9A-Za-z_-]{30,}|gh[pousr]_[A-Za-z0-9]{30,})"
+    r"\b(?:sk-[A-Za-z0-9_-]{16,}|AIza[0-9A-Za-z_-]{30,}|ya29\.[A-Za-z0-9_-]{20,}"
+    r"|gsk_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{30,}|xai-[A-Za-z0-9]{30,}|pplx-[A-Za-z0-9]{30,}"
+    r"|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}|glpat-[A-Za-z0-9_-]{20,}"
+    r"|npm_[A-Za-z0-9]{36}|xox[abeprs]-[A-Za-z0-9-]{16,}|A[KS]IA[0-9A-Z]{16}\b"
+    r"|mts_[a-z0-9_-]{1,64}_[A-Za-z0-9_-]{43})"
     r"|(?<=[Bb]earer )[A-Za-z0-9._~+/=-]{16,}"
+    r"|-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----[^-]{0,20000}"
 )
 
 # None of these, no key: to look for them takes a fraction of the time.
