@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
@@ -15,11 +16,13 @@ import pytest
 from mentis.errors import OutsideHome, PersonaError, UsageError
 from mentis.home.create import create_home
 from mentis.home.parts import Parts
+from mentis.ports.clock import FixedClock
 from mentis.ports.screener import ListedScreener
 from mentis.record.call_bodies import read_body
 from mentis.record.foreign_calls import ForeignCall, foreign_call, foreign_calls
 from mentis.record.keys import change_key
 from mentis.record.record import open_record
+from mentis.record.rotation import expire, rotate
 from mentis.record.verify_home import verify_home
 from mentis.recorder.call_copy import CallCopy
 from mentis.recorder.recording import open_recording
@@ -359,6 +362,75 @@ def test_erasing_a_request_takes_its_blocks_but_for_those_another_call_needs(hom
     assert verdict.intact
     (erased,) = verdict.erased
     assert erased.fields == ("request",)
+
+
+def blob_text(home: Path) -> str:
+    return "".join(file.read_text() for file in (home / "blobs").rglob("*") if file.is_file())
+
+
+def blob_with(home: Path, words: str) -> Path:
+    files = [one for one in (home / "blobs").rglob("*") if one.is_file()]
+    return next(one for one in files if words in one.read_text())
+
+
+def test_a_body_that_was_changed_or_taken_away_does_not_verify(home: Path) -> None:
+    record_calls(home, anthropic_call({"messages": [user("first " * 100)], **SESSION}))
+    file = blob_with(home, "first first")
+    whole = file.read_text()
+    file.write_text(whole.replace("first", "other"))
+    (verdict,) = verify_home(home, persona="recorded/agent")
+    (changed,) = verdict.findings
+    assert (changed.index, changed.column, changed.attack) == (0, "bodies", "edited")
+    file.unlink()
+    (verdict,) = verify_home(home, persona="recorded/agent")
+    (gone,) = verdict.findings
+    assert (gone.index, gone.column, gone.attack) == (0, "bodies", "erased")
+    file.write_text(whole)
+    (verdict,) = verify_home(home, persona="recorded/agent")
+    assert verdict.intact
+
+
+def test_a_copy_of_the_database_says_that_bodies_were_not_compared(home: Path) -> None:
+    record_calls(home, anthropic_call({"messages": [user("Hi")], **SESSION}))
+    (verdict,) = verify_home(home, persona="recorded/agent", ledger=home / "mentis.db")
+    assert verdict.intact
+    assert "the bodies of 1 call are elsewhere, and not compared" in verdict.notes
+
+
+def test_erasing_spares_what_a_call_needs_that_was_moved_into_a_segment(home: Path) -> None:
+    body = {"messages": [user("shared " * 100)], **SESSION}
+    other = anthropic_call({"messages": [user("Hi")], **SESSION}, after=1)
+    record_calls(home, anthropic_call(body), other)
+    with open_record(home, "recorded/agent") as record:
+        rotate(record, 1)
+    with open_recording(home, "another", tell=fail) as recording:
+        recording.offer(anthropic_call(body))
+    with open_record(home, "recorded/another") as record:
+        record.erase(0, ["request"], reason="asked for")
+    assert "shared shared" in blob_text(home)
+    assert all(verdict.intact for verdict in verify_home(home))
+
+
+def test_what_calls_kept_goes_with_them_when_their_segment_expires(home: Path) -> None:
+    marker = home / "mentis.toml"
+    marker.write_text(
+        marker.read_text().replace("[ledger]\n", "[ledger]\nkeep_segments_days = 1\n")
+    )
+    shared, alone = user("shared " * 100), user("alone " * 100)
+    record_calls(
+        home,
+        anthropic_call({"messages": [shared, alone], **SESSION}),
+        anthropic_call({"messages": [shared], **SESSION}, after=1),
+    )
+    later = Parts(clock=FixedClock(datetime.now(UTC) + timedelta(days=3)))
+    with open_record(home, "recorded/agent", parts=later) as record:
+        rotate(record, 1)
+        assert expire(record).files
+    left = blob_text(home)
+    assert "shared shared" in left
+    assert "alone alone" not in left
+    (verdict,) = verify_home(home, persona="recorded/agent")
+    assert verdict.intact
 
 
 def test_an_agent_that_nobody_recorded_is_not_verified_as_empty(home: Path) -> None:

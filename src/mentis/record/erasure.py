@@ -98,6 +98,17 @@ def forget_blobs(
         blobs.forget(digest)
 
 
+def release_blobs(blobs: BlobStore, gone: Collection[Entry], others: Iterable[Entry]) -> None:
+    """The blobs that entries name which are let go of, but for those that others name too."""
+    named = frozenset[str]().union(*(_named(one) | call_blobs(blobs, one, BODIES) for one in gone))
+    places = {(one.agent, one.index) for one in gone}
+    for other in others if named else ():
+        if (other.agent, other.index) not in places:
+            named -= _named(other) | call_blobs(blobs, other, BODIES)
+    for digest in sorted(named):
+        blobs.forget(digest)
+
+
 def _key(entry: Entry) -> str:
     """Also of an entry that lost its head before."""
     if entry.kind != entries.KIND:

@@ -18,6 +18,7 @@ from mentis.home.signing import (
 )
 from mentis.ledger.anchors import read_given
 from mentis.settings.settings import Settings
+from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.files.home import Home
 from mentis.stores.files.key_folder import VERIFIED, config_folder
 from mentis.stores.files.known_homes import KnownHomes
@@ -58,6 +59,7 @@ def gather_home_evidence(
         remarks=remarks,
         swapped=swapped_identity(home, settings, environ),
         alone=lambda: lock_changes(home, settings),
+        blobs=FileBlobs(home.blobs),
     )
 
 

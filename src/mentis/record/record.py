@@ -14,11 +14,11 @@ from operator import itemgetter
 from pathlib import Path
 
 from mentis.act.entries import told_mark
-from mentis.errors import MentisError, SigningKeyError, UsageError
+from mentis.errors import MentisError, SigningKeyError, StoreDamaged, UsageError
 from mentis.home.checkpoints import CheckpointedLedger
 from mentis.home.closing import Closeable, closed_on_failure
 from mentis.home.database import open_database
-from mentis.home.identity import agent_id, pick_persona
+from mentis.home.identity import agent_id, home_name, persona_of, pick_persona
 from mentis.home.ledger import agents_here, open_ledger
 from mentis.home.older_turns import OlderTurns, has_own_turns, settle_older_turns
 from mentis.home.parts import Parts
@@ -274,7 +274,7 @@ class Record(Closeable):
             turns = self.store.turns(self.agent, erased.session)
             draft = tell_emptied(draft, erased, turns)
         # Before the entry: once that is erased, nothing says any more which blob it was.
-        forget_blobs(FileBlobs(self.home.blobs), entry, named, self._every_entry())
+        forget_blobs(FileBlobs(self.home.blobs), entry, named, self.every_entry())
         writes = erased.writes() if erased and erased.numbers else None
         # The tombstone first: if this is cut short, verify says that the value is still there.
         if self.store.find(self.agent, index) is not None:
@@ -350,11 +350,18 @@ class Record(Closeable):
         """Where the entries in the store begin; those before it were moved out."""
         return next((entry.index for entry in self.store.entries(self.agent)), 0)
 
-    def _every_entry(self) -> Iterator[Entry]:
-        """Of all who keep blobs in this home."""
+    def every_entry(self) -> Iterator[Entry]:
+        """Of all who keep blobs in this home, those in segments too; StoreDamaged where some cannot
+        be read, since nobody knows what they need.
+        """
+        own = home_name(self.home, self.settings)
         for agent in agents_here(self.store, self.settings, self.home, self.sealing):
             yield from self.store.entries(agent)
-        yield from self.segments.look().entries(before=self.store.count(self.agent))
+            folder = open_segments(self.home, self.settings, persona_of(agent, own), agent)
+            found = folder.look()
+            if found.damage:
+                raise StoreDamaged(found.damage, hint="`mentis status verify` names what is wrong")
+            yield from found.entries(before=self.store.count(agent))
 
     def _note(self, size: int | None, *, least: int) -> str | None:
         """The checkpoint of this size, or the newest that has seen as many entries."""

@@ -11,9 +11,10 @@ from mentis.errors import StoreDamaged, UsageError
 from mentis.ledger import keeping
 from mentis.ledger.chain import format_time
 from mentis.ledger.segments import cut, cut_before
+from mentis.stores.files.blobs import FileBlobs
 from mentis.values.entry import Entry
 
-from .erasure import kept_row
+from .erasure import kept_row, release_blobs
 from .record import Record
 from .segments import SegmentFile
 from .source import EntrySource
@@ -82,7 +83,8 @@ def _expire(record: Record, days: int) -> Expiry:
         if not old:
             return Expiry(None, ())
         _check_verifies(record)
-        inputs = [mark for file in old for entry in file.entries() for mark in kept_row(entry)]
+        released = [entry for file in old for entry in file.entries()]
+        inputs = [mark for entry in released for mark in kept_row(entry)]
         entry = keeping.record_retention(
             ledger,
             [file.segment for file in old],
@@ -93,6 +95,8 @@ def _expire(record: Record, days: int) -> Expiry:
             stamp=record.stamp_signed(),
             marks=inputs,
         )
+    # Before the files: once they are deleted, nothing says any more which blobs it were.
+    release_blobs(FileBlobs(record.home.blobs), released, record.every_entry())
     # Also copies that a rotation left which was cut short; they verified, too.
     end = old[-1].segment.last
     gone = [file for file in record.segments.files() if file.segment.last <= end]

@@ -16,6 +16,7 @@ from mentis.ledger.checkpoint import read_note
 from mentis.ledger.origin import origin_place
 from mentis.ledger.statements import ERASURE, ROLLBACK
 from mentis.ledger.verify import Beginning, verify_chain
+from mentis.ports.blob_store import BlobStore
 from mentis.ports.ledger_store import LedgerStore
 from mentis.stores.files.home import is_id
 from mentis.values.checkpoint import KeptNote, Pin
@@ -24,6 +25,7 @@ from mentis.values.words import entries_of, quantity
 
 from .segments import SegmentFolder
 from .source import EntrySource, damage_finding
+from .verify_bodies import BodyCheck
 from .verify_conversations import ConversationClaims
 from .verify_news import NewsCheck
 from .window_operations import judge_verdict, was_judged
@@ -47,7 +49,8 @@ class VerifyEvidence:
     read before what is in the store; `remarks` go into the verdict. `swapped` says that the
     settings name another log than the home had; `damage` is what `find_damage` found, where it was
     asked once for all agents; `beside` are the agents the caller checks as well. With `alone` those
-    who are just erasing or moving are waited for, where something does not hold.
+    who are just erasing or moving are waited for, where something does not hold. `blobs` has the
+    bodies of calls.
     """
 
     pin: Pin | None = None
@@ -60,6 +63,7 @@ class VerifyEvidence:
     damage: tuple[Finding, ...] | None = None
     beside: frozenset[str] = frozenset()
     alone: Callable[[], AbstractContextManager[None]] | None = None
+    blobs: BlobStore | None = None
 
     def agents(self) -> frozenset[str]:
         """The agents of this home that a checkpoint tells of."""
@@ -132,6 +136,7 @@ def _verify_now(
             source,
             talk,
             news=NewsCheck(agent, store),
+            bodies=BodyCheck(asked.blobs),
             whole=lambda: ledger.count(agent) == seen,
             unread=_UNREAD if since is not None else _LET_GO if source.first else "",
         )
@@ -170,16 +175,20 @@ def _compare(
     talk: StoredTurns,
     *,
     news: NewsCheck,
+    bodies: BodyCheck,
     whole: Callable[[], bool],
     unread: str,
 ) -> Verdict:
-    """What goes by a chain that holds: turns, what the agent is to be told, how it was judged."""
+    """What goes by a chain that holds: turns, bodies of calls, what the agent is to be told, how it
+    was judged.
+    """
     agent, said = verdict.agent, ConversationClaims()
     unjudged: list[int] = []
     unverified = 0
     try:
         for entry in source.entries():
             news.take(entry)
+            bodies.take(entry)
             if entry.kind == "turn":
                 said.take(entry)
             elif entry.kind == ERASURE:
@@ -198,7 +207,8 @@ def _compare(
         late = () if findings else _late_notes(agent, talk)
     except StoreDamaged as damage:  # a mark of a session that has no turns
         findings.append(damage_finding(damage))
-    findings = sorted([*findings, *forged.values()], key=lambda finding: finding.index)
+    findings += [*forged.values(), *bodies.findings]
+    findings = sorted(findings, key=lambda finding: finding.index)
     verdict = judge_verdict(verdict, unjudged)
     legacy = f"imported as unverified: {entries_of(unverified)}" if unverified else ""
     notes = (
@@ -207,6 +217,7 @@ def _compare(
         *unfinished,
         *late,
         *untold,
+        *bodies.notes(),
         *filter(None, [unread]),
     )
     verdict = replace(verdict, notes=notes)
