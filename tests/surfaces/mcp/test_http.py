@@ -127,7 +127,7 @@ async def test_a_token_that_may_only_read_is_offered_nothing_that_writes(served:
         assert (await call(session, "status_stats"))["agent"].endswith("/ada")
 
 
-async def test_everybody_reads_their_own_conversations_and_guests_nothing_else(
+async def test_everybody_reads_their_own_conversations(
     served: Served,
 ) -> None:
     for token, own in (
@@ -142,7 +142,17 @@ async def test_everybody_reads_their_own_conversations_and_guests_nothing_else(
             kept, _ = await read(session, "mentis://chatverlauf_kb_info")
             assert (kept["sessions"], kept["lines"]) == (1, 2)
 
-    async with client(served, served.new_token("ben2", person="ben")) as session:
+    async with client(served, served.new_token("aside", session="aside")) as session:
+        history, _ = await read(session, "mentis://conversation_history")
+        assert history["sessions"] == []
+
+
+@pytest.mark.parametrize("limit", ["person", "session"])
+async def test_guests_and_tokens_for_one_session_are_offered_no_windows_and_no_prompts(
+    served: Served, limit: str
+) -> None:
+    token = served.new_token(f"narrow-{limit}", scope="admin", **{limit: "ben"})
+    async with client(served, token) as session:
         tools = [tool.name for tool in (await session.list_tools()).tools]
         assert tools == ["search_conversations"]
         assert (await session.list_prompts()).prompts == []
@@ -155,10 +165,6 @@ async def test_everybody_reads_their_own_conversations_and_guests_nothing_else(
         for tool in ("save_status", "latest_status"):
             refused = await session.call_tool(tool, {"status_window": window()})
             assert "for the owner alone" in said(refused)
-
-    async with client(served, served.new_token("aside", session="aside")) as session:
-        history, _ = await read(session, "mentis://conversation_history")
-        assert history["sessions"] == []
 
 
 def test_what_is_refused_before_a_message_is_read_is_told_in_the_protocols_form(

@@ -80,7 +80,7 @@ def _rights(place: ServedPlace, request: object) -> ClientRights:
         raise Defect("a message came without its request", hint="please report it")
     token = token_of(cast("Request", request))
     return ClientRights(
-        owner=token.person.trust == "owner",
+        owner=token.person.trust == "owner" and not token.session,  # it is for that one alone
         writes=token.allows("chat"),
         sees=lambda session: place.is_own(token, session),
     )

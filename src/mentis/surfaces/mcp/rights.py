@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from mentis.errors import AccessDenied
 
 _WRITING = frozenset({"save_status"})
-# For people who are not the owner: what was said with themselves, and what is no secret. Windows,
-# counts and prompts tell of others.
+# For people who are not the owner, and tokens for one conversation: what was said with themselves,
+# and what is no secret. Windows, counts and prompts tell of others.
 _GUEST_TOOLS = frozenset({"search_conversations"})
 _GUEST_RESOURCES = frozenset(
     {"ruleset", "regelwerk", "conversation_history", "chatverlauf_kb_info"}
