@@ -269,6 +269,16 @@ def test_sessions_go_by_what_the_program_says_and_else_by_how_the_prompt_begins(
     assert calls[0].usage == Usage(50, 5, cache_read=20)
 
 
+def test_a_question_that_failed_and_is_asked_again_is_one_session(home: Path) -> None:
+    failed, again, other = (
+        anthropic_call({"messages": [user(text)]}, after=after)
+        for text, after in (("first", 0), ("first", 2), ("second", 0))
+    )
+    failed.status = 529
+    names = [call.session for call in seen(home, failed, other, again)]
+    assert names == ["20261116-120000", "20261116-120000-1", "20261116-120000"]
+
+
 def test_sessions_go_on_in_the_next_run(home: Path) -> None:
     record_calls(home, anthropic_call(talk(user("hi")), written=4000))
     first, second = seen(

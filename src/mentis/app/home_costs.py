@@ -11,7 +11,7 @@ from mentis.costs.record_reader import RecordReader, persona_in, record_reader
 from mentis.costs.report import CostQuestion, cost_report
 from mentis.costs.why import explain_turn
 from mentis.home.database import open_database
-from mentis.home.identity import pick_persona, unknown_recorded
+from mentis.home.identity import RECORDED, pick_persona, unknown_recorded
 from mentis.home.ledger import agents_here, open_ledger
 from mentis.home.parts import Parts
 from mentis.home.signing import open_sealing
@@ -40,6 +40,8 @@ def home_costs(
         pick_persona(home, persona)
     with _readers(home, settings, parts) as readers:
         chosen = [r for r in readers if persona in (None, persona_in(r.agent, home, settings))]
+        if persona is not None and persona.startswith(RECORDED) and not chosen:
+            raise unknown_recorded(persona, [reader.agent for reader in readers])
         beside = [one for one in readers if one not in chosen]
         return cost_report(chosen, question, beside=beside)
 

@@ -47,8 +47,10 @@ def explain_turn(reader: RecordReader, index: int | None, step: int = 1) -> Turn
     steps = max((call.step for call in turn.calls), default=1)
     asked = foreign.model if foreign is not None else "turn" in entry.fields
     if not turn.calls and not asked:
+        erased = foreign is None and "call" in entry.fields and "call" not in entry.body
+        why = "what went by in it was erased" if erased else "no model was asked in it"
         raise UsageError(
-            f"entry {index} is a `{entry.kind}`: no model was asked in it",
+            f"entry {index} is a `{entry.kind}`: {why}",
             hint="`mentis cost` lists the turns that cost most; `mentis ledger show` all entries",
         )
     if step > steps:

@@ -84,6 +84,9 @@ class SessionBook:
     _mains: dict[str, int] = field(default_factory=dict[str, int])
     _spawns: SpawnBook = field(default_factory=SpawnBook)
     _handoffs: Handoffs = field(default_factory=Handoffs)
+    _begun: OrderedDict[tuple[str, PromptDigest], str] = field(
+        default_factory=OrderedDict[tuple[str, PromptDigest], str]
+    )
 
     def add(self, call: PastCall, actions: Iterable[Action] = ()) -> None:
         """`actions` are the tools that its answer asked for."""
@@ -107,7 +110,7 @@ class SessionBook:
             # By a message at least: many conversations begin with the same system and tools.
             alike = _closest(call, digest, self._all())
             known = alike is not None and alike.digest.shared(digest) > 0
-            by, name = "prefix", alike.session if alike and known else self._new_name(call)
+            by, name = "prefix", alike.session if alike and known else self._begin(call, digest)
             if alike is not None and not known:
                 return self._branched(call, CallPlace(name, by, before=alike))
         before = _closest(call, digest, self._sessions.get(name, ()))
@@ -200,10 +203,23 @@ class SessionBook:
         for calls in self._sessions.values():
             yield from calls
 
+    def _begin(self, call: ReadCall, digest: PromptDigest) -> str:
+        """The name of a new session: the same once more for a question that was not answered, and
+        is asked again.
+        """
+        key = call.model, digest
+        name = (self._begun.get(key) if digest.messages else None) or self._new_name(call)
+        self._begun[key] = name
+        self._begun.move_to_end(key)
+        if len(self._begun) > _MOST_SESSIONS:
+            self._begun.popitem(last=False)
+        return name
+
     def _new_name(self, call: ReadCall) -> str:
         name = call.copy.time.strftime("%Y%m%d-%H%M%S")
-        taken = (f"{name}-{number}" for number in range(1, _MOST_SESSIONS + 2))
-        return next(one for one in (name, *taken) if one not in self._sessions)
+        taken = {*self._sessions, *self._begun.values()}
+        more = (f"{name}-{number}" for number in range(1, len(taken) + 1))
+        return next(one for one in (name, *more) if one not in taken)
 
 
 def _closest(

@@ -204,3 +204,17 @@ def test_a_body_without_its_secrets_is_not_called_identical(mentis: Mentis, home
     told = mentis("replay", "0", *WHO, "--home", home)
     assert (told.code, "secrets were taken out" in told.out) == (1, True)
     assert why(mentis, home)["identical"] is False
+
+
+def test_what_nobody_recorded_has_no_cost_and_what_was_erased_is_said_to_be(
+    mentis: Mentis, home: Path
+) -> None:
+    with open_recording(home, "agent", tell=pytest.fail) as recording:
+        recording.offer(anthropic_call({"messages": [user("hi")], **SESSION}))
+    refused = mentis("cost", "--persona", "recorded/nobody", "--home", home)
+    assert "nothing was recorded of 'recorded/nobody'" in refused.err
+    assert "known: recorded/agent" in refused.err
+    mentis("ledger", "erase", "0", "--reason", "asked for", "--yes", *WHO, "--home", home)
+    for command in ("why", "replay"):
+        refused = mentis(command, "0", *WHO, "--home", home)
+        assert "entry 0 is a `call`: what went by in it was erased" in refused.err

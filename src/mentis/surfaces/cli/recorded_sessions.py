@@ -148,8 +148,10 @@ def replay_recorded(agent: str, index: int, *, original: bool, body: bool, as_js
         entry = record.entry(index)
         call = foreign_call(entry)
         if call is None:
+            erased = "call" in entry.fields and "call" not in entry.body
+            why = "what went by in it was erased" if erased else "no call went by in it"
             raise UsageError(
-                f"entry {index} is a `{entry.kind}`: no call went by in it",
+                f"entry {index} is a `{entry.kind}`: {why}",
                 hint=f"`mentis sessions list --persona {agent}` lists what did",
             )
         field = "original" if original and call.repairs else "request"
