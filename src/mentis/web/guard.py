@@ -62,7 +62,7 @@ class AccessRecord(Value):
 @dataclass(frozen=True, slots=True)
 class GuardParts:
     """What the guard works with. `forms`: how errors are written, by the beginning of a path; the
-    longest that fits counts.
+    longest that fits counts. `hosts_setting` is where the names of the server are chosen.
     """
 
     find_token: FindToken
@@ -72,6 +72,7 @@ class GuardParts:
     on_access: Callable[[AccessRecord], None] | None = None
     on_defect: Callable[[BaseException], None] | None = None
     monotonic: Callable[[], float] = time.monotonic
+    hosts_setting: str = "web.hosts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +168,8 @@ class WebGuard:
                 status=503,
                 retry_after=1,
             )
-        check_host(scope, headers, (*chosen.hosts, bound_name(chosen.host)))
+        hosts = (*chosen.hosts, bound_name(chosen.host))
+        check_host(scope, headers, hosts, setting=self._parts.hosts_setting)
         check_origin(headers, chosen.origins)
         check_head(scope, chosen.header_bytes)
         check_length(headers, self._limits)

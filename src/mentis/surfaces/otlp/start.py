@@ -44,7 +44,9 @@ def running_receiver(recording: Recording, *, port: int) -> Generator[str]:
     scope: Scope | None = None if is_loopback(limits.host) else "chat"
     receiver = SpanReceiver(recording, SystemClock(), body_bytes=web.body_bytes)
     tokens = Tokens(config_folder(record.environ), record.home.path)
-    guard = GuardParts(tokens.find, web, forms={TRACES: otlp_problem})
+    guard = GuardParts(
+        tokens.find, web, forms={TRACES: otlp_problem}, hosts_setting="recorder.hosts"
+    )
     state = AppState()
     app = make_app([Door(TRACES, receiver, scope, ("POST",))], guard, state)
     server = WebServer(app, web, state)
