@@ -26,7 +26,6 @@ PROGRAMS = {
 }
 
 
-
 def compile_lock(name: str, selection: list[str]) -> None:
     command = [sys.executable, "-m", "uv", "pip", "compile", *selection]
     command += ["--universal", "--python-version", "3.11", "--generate-hashes", "--quiet"]

@@ -11,19 +11,34 @@ from urllib.parse import quote
 MARK = "[redacted]"
 _SHORTEST = 6  # anything shorter would also strike out ordinary words
 # What keys look like, of providers and of what agents meet beside them, wherever they turn up in a
-# recording: also our own tokens, and private keys as files hold them.
+# recording: also our own tokens. How each begins, and what follows.
+_KEYS = {
+    "sk-": r"[A-Za-z0-9_-]{16,}",
+    "AIza": r"[0-9A-Za-z_-]{30,}",
+    "ya29.": r"[A-Za-z0-9_-]{20,}",
+    "gsk_": r"[A-Za-z0-9]{30,}",
+    "hf_": r"[A-Za-z0-9]{30,}",
+    "xai-": r"[A-Za-z0-9]{30,}",
+    "pplx-": r"[A-Za-z0-9]{30,}",
+    **{f"gh{kind}_": r"[A-Za-z0-9]{30,}" for kind in "pousr"},
+    "github_pat_": r"[A-Za-z0-9_]{30,}",
+    "glpat-": r"[A-Za-z0-9_-]{20,}",
+    "npm_": r"[A-Za-z0-9]{36}",
+    "xox": r"[abeprs]-[A-Za-z0-9-]{16,}",
+    "AKIA": r"[0-9A-Z]{16}\b",
+    "ASIA": r"[0-9A-Z]{16}\b",
+    "mts_": r"[a-z0-9_-]{1,64}_[A-Za-z0-9_-]{43}",
+}
+# After a word that says so, and private keys as files hold them.
+_TOLD = {
+    "earer ": r"(?<=[Bb]earer )[A-Za-z0-9._~+/=-]{16,}",
+    "PRIVATE KEY-----": r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----[^-]{0,20000}",
+}
 _SHAPES = re.compile(
-    r"\b(?:sk-[A-Za-z0-9_-]{16,}|AIza[0-9A-Za-z_-]{30,}|ya29\.[A-Za-z0-9_-]{20,}"
-    r"|gsk_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{30,}|xai-[A-Za-z0-9]{30,}|pplx-[A-Za-z0-9]{30,}"
-    r"|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}|glpat-[A-Za-z0-9_-]{20,}"
-    r"|npm_[A-Za-z0-9]{36}|xox[abeprs]-[A-Za-z0-9-]{16,}|A[KS]IA[0-9A-Z]{16}\b"
-    r"|mts_[a-z0-9_-]{1,64}_[A-Za-z0-9_-]{43})"
-    r"|(?<=[Bb]earer )[A-Za-z0-9._~+/=-]{16,}"
-    r"|-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----[^-]{0,20000}"
+    "|".join((*(rf"\b{re.escape(sign)}{rest}" for sign, rest in _KEYS.items()), *_TOLD.values()))
 )
-
 # None of these, no key: to look for them takes a fraction of the time.
-_SIGNS = ("sk-", "AIza", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "earer ")
+_SIGNS = (*_KEYS, *_TOLD)
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:
