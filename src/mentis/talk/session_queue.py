@@ -43,6 +43,7 @@ class SessionQueue:
     def __init__(self, most: int) -> None:
         self._most = most
         self._places: dict[str, deque[QueuePlace]] = {}
+        self.changes = 0  # places taken and left so far
 
     @contextmanager
     def join(self, session: str) -> Generator[QueuePlace]:
@@ -64,6 +65,7 @@ class SessionQueue:
             )
         place = QueuePlace(session)
         self._places.setdefault(session, line).append(place)
+        self.changes += 1
         if line[0] is place:
             place.turn.set()
         _WITHIN.set((*within, place))
@@ -84,6 +86,7 @@ class SessionQueue:
         return tuple(place.reading for place in first if place.reading is not None)
 
     def _leave(self, place: QueuePlace) -> None:
+        self.changes += 1
         line = self._places[place.session]
         line.remove(place)
         if line:

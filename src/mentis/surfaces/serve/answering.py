@@ -36,7 +36,7 @@ from mentis.web.agents import AgentPool, is_guest, said_by, session_of
 from mentis.web.metrics import Metrics
 from mentis.web.tokens import AccessToken
 
-from .conversations import Conversation, Conversations, FoundSession, answer_id
+from .conversations import Conversation, Conversations, answer_id
 from .requests import NO_USAGE, AnswerHead, ClientRequest, ServedAnswer, answer_of
 from .side_calls import side_kind
 
@@ -86,10 +86,15 @@ class Answering:
         if kind := side_kind(request):
             return await self._answer_aside(call, kind)
         _check_guest(token, request)
+        queue = self.pool.queue(agent)
+        before = queue.changes
         session = await self.conversations.find(agent, token, request, model.session)
-        with self.pool.queue(agent).join(session.name) as place:
+        with queue.join(session.name) as place:
             await place.wait()  # what the turn is depends on what was said before it
-            return await self._answer_in(call, session)
+            found = session.conversation if queue.changes == before + 1 else None
+            if found is None:
+                found = await self.conversations.plan(agent, request, session)
+            return await self._answer_in(call, found)
 
     async def count_tokens(self, request: ClientRequest, token: AccessToken) -> int:
         """How many tokens the prompt of this request would have, all of it."""
@@ -109,9 +114,8 @@ class Answering:
 
         return await to_thread.run_sync(compose)
 
-    async def _answer_in(self, call: _Call, session: FoundSession) -> ServedAnswer:
+    async def _answer_in(self, call: _Call, found: Conversation) -> ServedAnswer:
         agent, token, request = call.agent, call.token, call.request
-        found = await self.conversations.plan(agent, request, session)
         head = AnswerHead(answer_id(found), int(time.time()), request.model)
         call.on_head(head)
         if found.plan.adopted:

@@ -27,20 +27,23 @@ _LEAST_SHARED = 2  # a message and our answer to it: less could be anybody's
 
 
 @dataclass(frozen=True, slots=True)
-class FoundSession(Value):
-    """The session of a conversation, and whether the client named it."""
-
-    name: str
-    named: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Conversation(Value):
     """A session, what was said in it, and what the client's turn is there."""
 
     session: str
     kept: tuple[Turn, ...]
     plan: TurnPlan
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSession(Value):
+    """The session of a conversation, and whether the client named it. Where it had to be looked
+    into to be found, also what the turn is there as long as nobody else says something.
+    """
+
+    name: str
+    named: bool
+    conversation: Conversation | None = None
 
 
 class Conversations:
@@ -87,8 +90,9 @@ class Conversations:
         most = max((one.plan.shared for one in fitting), default=0)
         best = [one for one in fitting if one.plan.shared == most]
         if len(best) == 1:
-            return FoundSession(best[0].session, named=False)
-        return FoundSession(fresh_session(token, secrets.token_hex(6)), named=False)
+            return FoundSession(best[0].session, named=False, conversation=best[0])
+        fresh = FoundSession(fresh_session(token, secrets.token_hex(6)), named=False)
+        return replace(fresh, conversation=_planned(agent, request, fresh))
 
     def _candidates(self, agent: Agent, token: AccessToken, turns: Sequence[Turn]) -> list[str]:
         """Sessions of this token that begin with the same words."""
