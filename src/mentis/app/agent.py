@@ -36,6 +36,7 @@ from mentis.ask.previous import read_previous
 from mentis.codec.option_check import check_options
 from mentis.codec.request_check import check_request
 from mentis.compose.compose import Composition
+from mentis.costs.blame import blame_turn
 from mentis.costs.record_reader import RecordReader, ReplayTurn, record_reader
 from mentis.costs.report import CostQuestion, cost_report
 from mentis.costs.why import explain_turn
@@ -80,12 +81,14 @@ from mentis.talk.sessions import (
     adopt_turns,
     adopted_results,
     adopted_turn,
+    branch_session,
     check_unbegun,
     first_message,
     message_again,
     opening_again,
     sessions_of,
     set_title,
+    turn_entries,
 )
 from mentis.talk.side_call import SideCall, answer_side_call
 from mentis.talk.silence import DueAfterthought, due_afterthought_of, unless_somebody_speaks
@@ -127,6 +130,7 @@ from mentis.turn.turn_context import TurnContext
 from mentis.values.act import ActSpec
 from mentis.values.action import Outcome
 from mentis.values.assembly import AssembledPrompt
+from mentis.values.blame import TurnBlame
 from mentis.values.block import mode_named
 from mentis.values.caching import CacheReconciliation, Forecast
 from mentis.values.cognition import Sense
@@ -367,6 +371,10 @@ class Agent:
         """The turns of a session as they are kept; what they waited for may be known since."""
         return self._parts.record.turns(checked_id(session, "session"))
 
+    def turn_entries(self, numbers: Collection[int], *, session: str = "main") -> dict[int, int]:
+        """The entries of these messages' turns, as far as they are not long ago."""
+        return turn_entries(self._parts.record, checked_id(session, "session"), numbers)
+
     def entries(self) -> tuple[Entry, ...]:
         """The record of this agent, oldest first."""
         return tuple(self._parts.record.ledger.entries(self._parts.who.agent))
@@ -402,6 +410,10 @@ class Agent:
         `of` names a recorded agent of this home instead (`recorded/NAME`).
         """
         return explain_turn(self._reader_of(of), index, step)
+
+    def blame(self, index: int | None = None, *, step: int = 1, of: str = "") -> TurnBlame:
+        """The same, with the text of the prompt: who wrote each run of it, and why it is in."""
+        return blame_turn(self._reader_of(of), index, step)
 
     def _reader_of(self, recorded: str) -> RecordReader:
         if not recorded:
@@ -668,6 +680,14 @@ class Agent:
             ]
             kept = tuple(map(adopted_turn, turns, received))
             return await to_thread.run_sync(adopt_turns, parts.record, session, kept)
+
+    async def branch(self, number: int, *, session: str = "main", to: str) -> Entry:
+        """Begin the session `to` with what was told in another up to that turn, also where that
+        was said anew since. Both go on by themselves.
+        """
+        record = self._parts.record
+        async with self._answering(checked_id(to, "session")):
+            return await to_thread.run_sync(branch_session, record, session, number, to)
 
     async def answer_side_call(
         self, call: SideCall, *, session: str, options: CallOptions | None = None

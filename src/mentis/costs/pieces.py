@@ -43,7 +43,7 @@ def pieces_of(
     """In the order in which they are sent, which is that in which a cache matches. Without a usage
     the tokens are those counted.
     """
-    groups = list(_grouped(rendering.source_map()))
+    groups = list(grouped_ranges(rendering.source_map()))
     pieces = [PromptPiece(name, found[0].pointer, _trust(found), 0) for name, found in groups]
     texts = ["".join(each.span.text for each in found) for _, found in groups]
     return _shared_out(pieces, texts, counter, usage)
@@ -101,7 +101,7 @@ def priced_pieces(
     return tuple(replace(p, usd=usd) for p, usd in zip(pieces, shares, strict=True)), rest
 
 
-def _grouped(ranges: Sequence[SourceRange]) -> Iterator[tuple[str, list[SourceRange]]]:
+def grouped_ranges(ranges: Sequence[SourceRange]) -> Iterator[tuple[str, list[SourceRange]]]:
     """What stands between two pieces belongs to the one before it."""
     name, found = "", list[SourceRange]()
     for each in ranges:

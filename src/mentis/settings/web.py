@@ -105,3 +105,11 @@ class WebSettings(SettingsSection):
         float,
         Field(gt=0, le=3600, description="How long a stream of events is silent at most."),
     ] = 15.0
+    link_seconds: Annotated[
+        float,
+        Field(gt=0, le=86_400, description="How long the studio's one-time link can be used."),
+    ] = 600.0
+    browser_hours: Annotated[
+        float,
+        Field(gt=0, le=8760, description="How long a browser stays signed in to the studio."),
+    ] = 12.0

@@ -5,12 +5,14 @@ Nothing is ever taken out of a session: what was said anew is kept, and no longe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from mentis.ask.models import Models
+from mentis.ask.recorded_calls import object_in
 from mentis.errors import UsageError
 from mentis.home.identity import Identity
+from mentis.ports.entries import LOOKED_BACK
 from mentis.record.agent_record import AgentRecord
 from mentis.record.stored_inputs import TurnInputStore
 from mentis.record.stored_turns import result_turn, turn_digest
@@ -33,6 +35,7 @@ TITLE = "title"
 ADOPTED = "adopted"  # the task of an entry that brings what others say was said
 _FIRST_BLOCK = "auto_first_message"
 _LONGEST_TITLE = 120
+_FEW = 100  # entries that are looked through first
 
 
 def sessions_of(record: AgentRecord) -> tuple[Session, ...]:
@@ -167,6 +170,10 @@ def adopt_turns(record: AgentRecord, session: str, turns: Sequence[Turn]) -> Ent
     """Append what somebody says was said, and the entry that says so. It blocks."""
     if not turns or not all(turn.parts for turn in turns):
         raise UsageError("there is nothing to adopt", hint="give turns that say something")
+    return _append_brought(record, session, turns)
+
+
+def _append_brought(record: AgentRecord, session: str, turns: Sequence[Turn]) -> Entry:
     number = len(record.turns(session))
     told: dict[str, object] = {"session": session, "number": number, "inner": ADOPTED}
     told |= {} if turns[0].replaces is None else {"replaces": turns[0].replaces}
@@ -177,6 +184,36 @@ def adopt_turns(record: AgentRecord, session: str, turns: Sequence[Turn]) -> Ent
     }
     brought = TurnWrites(session, number, turns=tuple(turns))
     return record.append("turn", body, source="client", turns=brought)
+
+
+def branch_session(record: AgentRecord, session: str, number: int, to: str) -> Entry:
+    """Begin the session `to` with what was told in another, up to that turn: each with the trust
+    that it had. It blocks.
+    """
+    if record.turns(to):
+        raise UsageError(f"there is a session {to!r} already", hint="choose another name")
+    turns = record.turns(session)
+    if not 0 <= number < len(turns):
+        raise UsageError(f"there is no turn {number} in {session!r}", hint="list them first")
+    before = standing_numbers(turns[: number + 1])
+    kept = [turns[n] for n in before if turns[n].parts and turns[n].kind != "summary"]
+    return _append_brought(record, to, [replace(turn, replaces=None) for turn in kept])
+
+
+def turn_entries(record: AgentRecord, session: str, numbers: Collection[int]) -> dict[int, int]:
+    """The entry of each message's turn, by its number, as far as it is among the last entries. It
+    blocks.
+    """
+    found: dict[int, int] = {}
+    for count in (_FEW, LOOKED_BACK):
+        for entry in record.latest(count, kind="turn"):
+            turn = object_in(entry.body.get("turn"))
+            number = turn.get("number")
+            if turn.get("session") == session and isinstance(number, int) and number in numbers:
+                found[number] = entry.index
+        if len(found) == len(numbers):
+            break
+    return found
 
 
 def _bare_part(part: Part) -> Part:

@@ -23,6 +23,7 @@ from mentis.errors import AccessDenied, MentisError, RequestRefused
 from mentis.settings.web import WebSettings
 from mentis.values.value import Value
 
+from .browsers import COOKIE_PATHS, check_same_origin, read_cookie
 from .metrics import Metrics
 from .problems import ProblemForm, problem_json, problem_of
 from .rates import RequestRate
@@ -63,6 +64,7 @@ class AccessRecord(Value):
 class GuardParts:
     """What the guard works with. `forms`: how errors are written, by the beginning of a path; the
     longest that fits counts. `hosts_setting` is where the names of the server are chosen.
+    `find_browser`: the token that a browser's cookie stands for.
     """
 
     find_token: FindToken
@@ -73,6 +75,7 @@ class GuardParts:
     on_defect: Callable[[BaseException], None] | None = None
     monotonic: Callable[[], float] = time.monotonic
     hosts_setting: str = "web.hosts"
+    find_browser: FindToken | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +181,7 @@ class WebGuard:
         """Whose request it is; None where no token came. A wrong one is an error everywhere."""
         secret = _secret(headers)
         if not secret:
-            return None
+            return self._browser(scope, headers)
         token = self._parts.find_token(secret)  # a look at one file takes less than another thread
         if token is None:
             if wait := self._failures.take(client_of(scope)):
@@ -193,6 +196,22 @@ class WebGuard:
                 hint="make one: mentis tokens new NAME",
                 status=401,
             )
+        self._count(token)
+        return token
+
+    def _browser(self, scope: ScopeDict, headers: Mapping[str, str]) -> AccessToken | None:
+        """Whose browser it is, where a cookie counts; one that is not known is nobody's."""
+        find = self._parts.find_browser
+        if find is None or not scope["path"].startswith(COOKIE_PATHS):
+            return None
+        cookie = read_cookie(headers)
+        token = find(cookie) if cookie else None
+        if token is not None:
+            check_same_origin(scope["method"], headers)
+            self._count(token)
+        return token
+
+    def _count(self, token: AccessToken) -> None:
         if wait := self._tokens.take(token.name):
             raise RequestRefused(
                 f"token {token.name!r} has used up its requests for now",
@@ -200,7 +219,6 @@ class WebGuard:
                 status=429,
                 retry_after=wait,
             )
-        return token
 
     # While it is read and answered
 

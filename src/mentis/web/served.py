@@ -11,18 +11,20 @@ from mentis.settings.web import WebSettings
 
 from .agents import AgentPool
 from .application import AppState, Door
+from .browsers import BrowserSessions
 from .tokens import Tokens
 
 
 @dataclass(frozen=True, slots=True)
 class ServedParts:
-    """One home, its agents and its tokens."""
+    """One home, its agents, its tokens and the browsers that were let in."""
 
     pool: AgentPool
     tokens: Tokens
     settings: WebSettings
     parts: Parts
     state: AppState
+    browsers: BrowserSessions
 
 
 MakeDoors: TypeAlias = Callable[[ServedParts], list[Door]]

@@ -31,6 +31,7 @@ NO_OPERATION: Mapping[str, str] = {
     "record": f"{_PROGRAM}; what it recorded is under /recorded",
     "mcp": _PROGRAM,
     "serve": _PROGRAM,
+    "studio": _PROGRAM,
     "completion": _MACHINE,
     "tools add": _VOUCHING,
     "tools trust": _VOUCHING,

@@ -18,7 +18,8 @@ from mentis.stores.files.home import Home
 from mentis.stores.files.key_folder import config_folder
 from mentis.web.agents import AgentPool, own_name
 from mentis.web.application import AppState, make_app
-from mentis.web.guard import AsgiApp, GuardParts
+from mentis.web.browsers import BrowserSessions
+from mentis.web.guard import AsgiApp, GuardParts, bound_name
 from mentis.web.metrics import Metrics
 from mentis.web.served import MakeDoors, ServedParts
 from mentis.web.server import WebServer, run_until_told
@@ -31,7 +32,7 @@ from .start import ServeOptions
 
 # Surfaces stand apart: those that have doors here too are found by their names, as a command is.
 _MCP = "mentis.surfaces.mcp.http"
-_BESIDE = ("mentis.surfaces.api.doors",)
+_BESIDE = ("mentis.surfaces.api.doors", "mentis.surfaces.studio.doors")
 
 
 class RunningDoors(Protocol):
@@ -50,6 +51,7 @@ class ServedHome:
     state: AppState
     options: ServeOptions
     mcp: RunningDoors
+    browsers: BrowserSessions
 
     @classmethod
     def open(
@@ -70,6 +72,7 @@ class ServedHome:
             return open_embedder(choice)[0]
 
         tokens = Tokens(config_folder(parts.variables), home.path)
+        browsers = BrowserSessions(tokens, web)
         guard = GuardParts(
             tokens.find,
             web,
@@ -77,18 +80,22 @@ class ServedHome:
             metrics=metrics,
             on_access=options.on_access,
             on_defect=options.on_defect,
+            find_browser=browsers.find,
         )
         answering = Answering(pool, web, metrics, Conversations())
-        shared = ServedParts(pool, tokens, web, parts, state)
+        shared = ServedParts(pool, tokens, web, parts, state, browsers)
         beside = [door for name in _BESIDE for door in _doors_of(name)(shared)]
         app = make_app([*doors(answering, embedder), *mcp.doors(), *beside], guard, state)
-        return cls(app, pool, web, state, options, mcp)
+        return cls(app, pool, web, state, options, mcp, browsers)
 
     async def run(self) -> None:
         server = WebServer(self.app, self.settings, self.state)
         address = server.bind()
         if self.options.on_ready is not None:
             self.options.on_ready(address)
+        if self.options.on_link is not None:
+            here = f"http://{bound_name(self.settings.host)}:{address.rpartition(':')[2]}"
+            self.options.on_link(f"{here}/studio/enter?key={self.browsers.new_link()}")
         async with self.mcp.running():
             await run_until_told(server, self.options.say)
 

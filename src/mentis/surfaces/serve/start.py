@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """What is chosen for one server, before the settings. `say` tells a person how it ends."""
+    """What is chosen for one server, before the settings. `say` tells a person how it ends;
+    `on_link` is given a link that lets one browser into the studio, once.
+    """
 
     host: str | None = None
     port: int | None = None
@@ -27,6 +29,7 @@ class ServeOptions:
     on_access: Callable[[AccessRecord], None] | None = None
     on_defect: Callable[[BaseException], None] | None = None
     on_ready: Callable[[str], None] | None = None
+    on_link: Callable[[str], None] | None = None
     say: Callable[[str], None] = field(default=lambda _text: None)
 
 

@@ -1,0 +1,56 @@
+"""Files of the studio that every page loads: they come with the package, and from nowhere else."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from importlib.resources import files
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mentis.errors import RequestRefused
+
+PREFIX = "/studio/static"
+_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_YEAR = "public, max-age=31536000, immutable"
+
+
+async def send_asset(request: Request) -> Response:
+    """One file, by its name; under an address with its version it never changes."""
+    name = str(request.path_params["name"])
+    content = _contents().get(name)
+    if content is None:
+        raise RequestRefused(f"there is no file {name[:80]!r}", hint="reload the page", status=404)
+    headers = {"content-security-policy": "default-src 'none'"}
+    headers["cache-control"] = (
+        _YEAR if request.query_params.get("v") == version(name) else "no-cache"
+    )
+    return Response(content, headers=headers, media_type=_TYPES[name[name.rindex(".") :]])
+
+
+def asset_url(name: str) -> str:
+    """The address of a file, with its version."""
+    return f"{PREFIX}/{name}?v={version(name)}"
+
+
+@cache
+def version(name: str) -> str:
+    return hashlib.sha256(_contents()[name]).hexdigest()[:16]
+
+
+@cache
+def _contents() -> dict[str, bytes]:
+    """All of them, read once: there are few, and they are small."""
+    top = files("mentis.surfaces.studio") / "static"
+    folders = {"": top, "vendor/": top / "vendor"}
+    return {
+        prefix + file.name: file.read_bytes()
+        for prefix, folder in folders.items()
+        for file in folder.iterdir()
+        if file.is_file() and file.name[file.name.rfind(".") :] in _TYPES
+    }

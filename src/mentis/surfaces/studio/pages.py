@@ -1,0 +1,174 @@
+"""Pages: who may see them, each as HTML or as the JSON it is made of, and the headers of both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TypeAlias
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mentis.errors import AccessDenied, MentisError, RequestRefused
+from mentis.web.agents import is_guest
+from mentis.web.application import Door
+from mentis.web.browsers import read_cookie
+from mentis.web.problems import PROBLEM_TYPE, problem_json, problem_of
+from mentis.web.served import ServedParts
+from mentis.web.tokens import AccessToken
+
+from .assets import asset_url
+from .words import FILTERS
+
+PageData: TypeAlias = dict[str, object]
+# Nothing is loaded from elsewhere, and no text of a page is ever run or styled.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self';"
+    " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS: Mapping[str, str] = {
+    "content-security-policy": POLICY,
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",
+}
+_HTML = "text/html; charset=utf-8"
+_JSON = ".json"
+
+
+@dataclass(frozen=True, slots=True)
+class PageCall:
+    """One request for a page, and whose it is."""
+
+    served: ServedParts
+    request: Request
+    token: AccessToken
+
+    @property
+    def writing(self) -> bool:
+        """Whether this browser may write now."""
+        return self.token.allows("chat")
+
+    def path(self, name: str) -> str:
+        return str(self.request.path_params[name])
+
+    def number(self, name: str, default: int | None = None) -> int | None:
+        """A number of the path or the address."""
+        given = self.request.path_params.get(name, self.request.query_params.get(name))
+        if given is None:
+            return default
+        text = str(given)
+        if not (text.isascii() and text.isdigit() and len(text) <= 15):
+            raise RequestRefused(f"{text[:80]!r} is no number", hint="see the list", status=404)
+        return int(text)
+
+
+BuildPage: TypeAlias = Callable[[PageCall], Awaitable[PageData]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """Makes doors of pages: each has a twin in JSON, under `.json` or for whoever asks for it."""
+
+    served: ServedParts
+
+    def doors(self, path: str, template: str, build: BuildPage) -> list[Door]:
+        """A page; `part=NAME` in its address gives one block of the template alone."""
+
+        async def answer(request: Request) -> Response:
+            try:
+                call = PageCall(self.served, request, reader_of(request))
+                data = await build(call)
+            except MentisError as error:
+                return self.problem(request, error)
+            if wants_json(request):
+                return _json(data)
+            part = request.query_params.get("part", "")
+            return self.html(request, template, data, part=part)
+
+        return [Door(path + _JSON, answer, None), Door(path, answer, None)]
+
+    def html(
+        self,
+        request: Request,
+        template: str,
+        data: Mapping[str, object],
+        *,
+        part: str = "",
+        status: int = 200,
+    ) -> Response:
+        cookie = read_cookie(request.headers)
+        told = {
+            **data,
+            "page": {
+                "path": request.url.path,
+                "signed_in": request.state.token is not None,
+                "writing": request.state.token is not None and request.state.token.allows("chat"),
+                "may_write": bool(cookie) and self.served.browsers.may_write(cookie),
+                "home": self.served.pool.path.name,
+            },
+        }
+        page = _templates().get_template(template)
+        if part and part in page.blocks:
+            context = page.new_context(told)
+            text = "".join(page.blocks[part](context))
+        else:
+            text = page.render(told)
+        return Response(text, status, headers=dict(HEADERS), media_type=_HTML)
+
+    def problem(self, request: Request, error: MentisError) -> Response:
+        """As every error is told: in JSON for programs, as a page for people."""
+        found = problem_of(error)
+        if wants_json(request):
+            body = problem_json(found)[1]
+            return Response(body, found.status, headers=dict(HEADERS), media_type=PROBLEM_TYPE)
+        if found.status == 401:
+            # A link in another site's page brings no cookie along: come once more, from here.
+            foreign = request.headers.get("sec-fetch-site") in ("cross-site", "same-site")
+            again = str(request.url.path) if foreign and request.method == "GET" else ""
+            return self.html(request, "enter.html", {"problem": "", "again": again}, status=401)
+        return self.html(request, "problem.html", {"problem": found}, status=found.status)
+
+
+def reader_of(request: Request) -> AccessToken:
+    """Whoever asks, if they may see the home: a guest, or a token for one talk, sees none of it."""
+    token: AccessToken | None = request.state.token
+    if token is None:
+        raise AccessDenied(
+            "the studio does not know this browser",
+            hint="open the link that `mentis studio` prints, or come with a token",
+            status=401,
+        )
+    if is_guest(token) or token.session:
+        raise AccessDenied("the studio is for the owner of the home", hint="ask them", status=403)
+    return token
+
+
+def wants_json(request: Request) -> bool:
+    accepted = request.headers.get("accept", "")
+    named = request.url.path.endswith(_JSON)
+    return named or ("application/json" in accepted and "text/html" not in accepted)
+
+
+def _json(data: Mapping[str, object]) -> Response:
+    """What is kept may hold half a surrogate pair, which only an escape can say."""
+    body = json.dumps(data).encode()
+    return Response(body, headers=dict(HEADERS), media_type="application/json")
+
+
+@cache
+def _templates() -> Environment:
+    made = Environment(
+        loader=PackageLoader("mentis.surfaces.studio"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters.update(FILTERS)
+    made.globals["asset"] = asset_url
+    return made

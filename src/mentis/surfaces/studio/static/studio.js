@@ -1,0 +1,2 @@
+// Custom elements of the studio. Everything that comes from a home is set as text, never as markup.
+import "./talk.js";

@@ -1,0 +1,215 @@
+"""Talk: conversations, what was said in one of them, and beside it what the last turn was told."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+
+from anyio import to_thread
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from mentis.app.agent import Agent
+from mentis.codec.forms import parse, to_object
+from mentis.costs.cost_data import cost_data, loss_data
+from mentis.errors import AccessDenied, MentisError, RequestRefused, UsageError
+from mentis.prompts.personas import Personas
+from mentis.stores.files.home import is_id
+from mentis.tools.acts import open_acts
+from mentis.values.blame import TurnBlame
+from mentis.values.session import BEATS, Session
+from mentis.web.agents import own_name
+from mentis.web.application import Door
+from mentis.web.problems import with_status
+
+from .exchanges import exchange_data, thread
+from .pages import HEADERS, PageCall, PageData, Pages, reader_of
+
+_SHOWN = 20  # exchanges on a page; older ones come when asked for
+_LISTED = 50  # conversations on a page
+_BESIDE = 12  # conversations beside a talk
+_RECALLED = ("memory ", "window ", "act ")
+
+
+async def list_page(call: PageCall) -> PageData:
+    """The conversations of one persona, or of all."""
+    known = await call.served.pool.personas(call.token)
+    chosen = call.request.path_params.get("persona", "")
+    if chosen and chosen not in known:
+        raise _no_persona(str(chosen), known)
+    rows = await to_thread.run_sync(_persona_rows, call, known)
+    start = call.number("from", 0) or 0
+    listed: list[PageData] = []
+    for row in rows:
+        if chosen in ("", row["id"]) and not row["problem"]:
+            agent = await call.served.pool.agent(str(row["id"]))
+            found = await to_thread.run_sync(_own_sessions, call, agent)
+            cut = found[start : start + _LISTED]
+            more = start + _LISTED if len(found) > start + _LISTED else None
+            listed.append({**row, "sessions": cut, "count": len(found), "next": more})
+        elif chosen in ("", row["id"]):
+            listed.append({**row, "sessions": [], "count": 0, "next": None})
+    return {"chosen": chosen, "personas": listed, "fresh": _fresh_name()}
+
+
+async def talk_page(call: PageCall) -> PageData:
+    """One conversation: its last exchanges, what waits for a yes, and what the last turn cost."""
+    persona, session = call.path("persona"), _session(call)
+    known = await call.served.pool.personas(call.token)
+    if persona not in known:
+        raise _no_persona(persona, known)
+    rows = await to_thread.run_sync(_persona_rows, call, (persona,))
+    agent = await call.served.pool.agent(persona)
+    return await to_thread.run_sync(_talk_data, call, agent, rows[0], session)
+
+
+def branch_door(pages: Pages) -> Door:
+    """Begins another conversation with what was said up to one turn of this one."""
+
+    async def branch(request: Request) -> Response:
+        try:
+            call = PageCall(pages.served, request, reader_of(request))
+            if not call.writing:
+                raise AccessDenied(
+                    "this browser only reads", hint="turn on writing first", status=403
+                )
+            return await _branch(call)
+        except MentisError as error:
+            return pages.problem(request, error)
+
+    return Door("/studio/talk/{persona}/{session}/branch", branch, None, ("POST",))
+
+
+async def _branch(call: PageCall) -> Response:
+    persona, session = call.path("persona"), _session(call)
+    known = await call.served.pool.personas(call.token)
+    if persona not in known:
+        raise _no_persona(persona, known)
+    given = parse((await call.request.body()).decode("utf-8", "replace"), what="the body")
+    number = given.get("number") if isinstance(given, dict) else None
+    if not isinstance(number, int):
+        raise RequestRefused("number is missing", hint="send the number of a turn", status=422)
+    agent, fresh = await call.served.pool.agent(persona), _fresh_name()
+    try:
+        await agent.branch(number, session=session, to=fresh)
+    except UsageError as error:
+        raise with_status(error, 422) from error
+    return JSONResponse({"path": f"/studio/talk/{persona}/{fresh}"}, 201, headers=dict(HEADERS))
+
+
+def _talk_data(call: PageCall, agent: Agent, persona: PageData, session: str) -> PageData:
+    turns = agent.history(session=session)
+    told = thread(turns)
+    before = call.number("before")
+    if before is not None:
+        told = [one for one in told if one[0].number < before]
+    shown = told[-_SHOWN:]
+    entries = agent.turn_entries([one.number for one, _ in shown], session=session)
+    exchanges = [
+        {**exchange_data(one, versions), "entry": entries.get(one.number)}
+        for one, versions in shown
+    ]
+    found = _own_sessions(call, agent)
+    this = next((one for one in found if one["name"] == session), None)
+    chosen = call.number("turn")
+    last = [number for number in entries if chosen in (None, number)]
+    return {
+        "persona": persona,
+        "session": session,
+        "title": (this or {}).get("title", ""),
+        "begun": bool(turns),
+        "exchanges": exchanges,
+        "older": shown[0][0].number if len(told) > _SHOWN else None,
+        "sessions": found[:_BESIDE],
+        "waiting": _waiting(call, session),
+        "beside": _beside(agent, entries[max(last)]) if last else None,
+    }
+
+
+def _beside(agent: Agent, entry: int) -> PageData:
+    """What one turn was told, from where, and for how much."""
+    try:
+        return beside_data(agent.blame(entry))
+    except MentisError as error:
+        return {"entry": entry, "problem": error.message}
+
+
+def beside_data(found: TurnBlame) -> PageData:
+    why = found.explanation
+    runs = [run for section in found.sections for run in section.runs]
+    recalled = [run for run in runs if run.source.startswith(_RECALLED)]
+    usage = why.turn.cost.usage
+    return {
+        "entry": why.turn.entry,
+        "problem": "",
+        "cost": cost_data(why.turn.whole),
+        "model": why.call.model if why.call else "",
+        "tokens": usage.input,
+        "cached": usage.cache_read,
+        "loss": loss_data(why.loss),
+        "fix": why.fix,
+        "recalled": [
+            {"text": run.text.strip(), "source": run.source, "trust": run.trust, "why": run.reason}
+            for run in recalled
+        ],
+        "pieces": _largest(found),
+        "omitted": len(why.omitted),
+        "notes": list(why.notes),
+    }
+
+
+def _largest(found: TurnBlame) -> list[PageData]:
+    """What took most of the prompt."""
+    sizes: dict[str, int] = {}
+    for piece in found.explanation.pieces:
+        sizes[piece.name] = sizes.get(piece.name, 0) + piece.tokens
+    ordered = sorted(sizes.items(), key=lambda one: -one[1])[:6]
+    return [{"name": name, "tokens": tokens} for name, tokens in ordered]
+
+
+def _waiting(call: PageCall, session: str) -> list[PageData]:
+    home, parts = call.served.pool.path, call.served.parts
+    with open_acts(home, call.path("persona"), parts, readonly=True) as acts:
+        pending, _ = acts.pending()
+    return [to_object(one) for one in pending if one.call.session in ("", session)]
+
+
+def _persona_rows(call: PageCall, known: Sequence[str]) -> list[PageData]:
+    with Personas.open(call.served.pool.path, parts=call.served.parts) as personas:
+        rows = [dict[str, object](row) for row in personas.rows() if row["id"] in known]
+    return [{**row, "name": row["name"] or row["id"]} for row in rows]
+
+
+def _own_sessions(call: PageCall, agent: Agent) -> list[PageData]:
+    """The newest first; moments of its own are no talk."""
+    found = [
+        one for one in agent.sessions() if one.name != BEATS and own_name(call.token, one.name)
+    ]
+    return [_session_row(one) for one in reversed(found)]
+
+
+def _session_row(one: Session) -> PageData:
+    return {
+        "name": one.name,
+        "title": one.title,
+        "messages": one.told,
+        "unanswered": len(one.unanswered),
+    }
+
+
+def _session(call: PageCall) -> str:
+    name = call.path("session")
+    if not is_id(name) or name == BEATS or not own_name(call.token, name):
+        raise RequestRefused(
+            f"there is no conversation {name[:80]!r}", hint="see the list", status=404
+        )
+    return name
+
+
+def _no_persona(name: str, known: Sequence[str]) -> RequestRefused:
+    hint = f"there are: {', '.join(known) or 'none'}"
+    return RequestRefused(f"there is no persona {name[:80]!r}", hint=hint, status=404)
+
+
+def _fresh_name() -> str:
+    return f"talk-{secrets.token_hex(3)}"

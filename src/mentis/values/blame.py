@@ -1,0 +1,49 @@
+"""The prompt of a recorded turn as text, each run of it with who wrote it and why it is there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .cost import PromptPiece, TurnExplanation
+from .value import Value
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRun(Value):
+    """Text of one origin. `source` says who wrote it; `stability` is empty where nobody knows."""
+
+    text: str
+    source: str
+    trust: str
+    stability: str = ""
+    placeholder: str = ""
+    reason: str = ""
+    pointer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSection(Value):
+    """A piece of the prompt with its text. `reason` says why the block is in, `variant` which of
+    its wordings is told.
+    """
+
+    piece: PromptPiece
+    runs: tuple[PromptRun, ...]
+    reason: str = ""
+    variant: str = ""
+
+    @property
+    def text(self) -> str:
+        return "".join(run.text for run in self.runs)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnBlame(Value):
+    """One call of a turn: its explanation, and its prompt in the order in which it was sent. `body`
+    is the request to the byte, None where only its parts are known; `wire` is its format.
+    """
+
+    explanation: TurnExplanation
+    sections: tuple[PromptSection, ...] = ()
+    body: bytes | None = None
+    wire: str = ""
