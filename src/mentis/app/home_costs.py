@@ -7,6 +7,7 @@ from contextlib import ExitStack, closing, contextmanager
 from functools import cache, partial
 from pathlib import Path
 
+from mentis.costs.blame import blame_turn
 from mentis.costs.record_reader import RecordReader, persona_in, record_reader
 from mentis.costs.report import CostQuestion, cost_report
 from mentis.costs.why import explain_turn
@@ -21,6 +22,7 @@ from mentis.settings.sources import load_settings
 from mentis.stores.files.blobs import FileBlobs
 from mentis.stores.files.home import Home, find_home
 from mentis.turn.replay.replay import Replay
+from mentis.values.blame import TurnBlame
 from mentis.values.cost import CostReport, TurnExplanation
 
 from .agent import Agent
@@ -53,13 +55,28 @@ def explain_recorded(
     an entry is named. Nothing is asked or written. It blocks.
     """
     home, parts = find_home(Path(path)), parts or Parts()
+    with _recorded(home, agent, parts) as reader:
+        return explain_turn(reader, index)
+
+
+def blame_recorded(
+    path: str | Path, agent: str, index: int | None = None, *, parts: Parts | None = None
+) -> TurnBlame:
+    """The same, with the text of what it said. It blocks."""
+    home, parts = find_home(Path(path)), parts or Parts()
+    with _recorded(home, agent, parts) as reader:
+        return blame_turn(reader, index)
+
+
+@contextmanager
+def _recorded(home: Home, agent: str, parts: Parts) -> Generator[RecordReader]:
     settings = load_settings(home.path, parts.variables)
     pick_persona(home, agent)
     with _readers(home, settings, parts) as readers:
         known = {reader.agent: reader for reader in readers}
         if agent not in known:
             raise unknown_recorded(agent, known)
-        return explain_turn(known[agent], index)
+        yield known[agent]
 
 
 @contextmanager

@@ -37,7 +37,7 @@ def studio(*, port: int | None, browser: bool, route: str, as_json: bool) -> Non
         else:
             emit(address)
             say("The link lets one browser in, once. Ctrl-C ends the studio.")
-        if browser and not click.launch(address) == 0:
+        if browser and click.launch(address) != 0:
             say("No browser could be opened here: open the link yourself.")
 
     options = start.ServeOptions(port=port, route=route, on_defect=_defect, on_link=link, say=say)

@@ -10,7 +10,8 @@ from mentis.web.served import ServedParts
 
 from . import talk
 from .assets import PREFIX, send_asset
-from .entering import HOME, entrance
+from .blame import blame_doors
+from .entering import HOME, Entrance
 from .pages import HEADERS, Pages
 
 
@@ -21,11 +22,12 @@ def doors(served: ServedParts) -> list[Door]:
         Door("/studio", _begin, None),
         Door(HOME, _begin, None),
         Door(f"{PREFIX}/{{name:path}}", send_asset, None),
-        *entrance(served, pages),
+        *Entrance(served, pages).doors(),
         *pages.doors("/studio/talk", "sessions.html", talk.list_page),
         *pages.doors("/studio/talk/{persona}", "sessions.html", talk.list_page),
         *pages.doors("/studio/talk/{persona}/{session}", "talk.html", talk.talk_page),
         talk.branch_door(pages),
+        *blame_doors(pages),
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from urllib.parse import parse_qs
 
 from starlette.requests import Request
@@ -19,46 +20,42 @@ _SEE_OTHER = 303
 _MOST = 8192  # bytes of a form
 
 
-def entrance(served: ServedParts, pages: Pages) -> list[Door]:
+@dataclass(frozen=True, slots=True)
+class Entrance:
     """The doors that need no token, and the way out."""
-    browsers = served.browsers
 
-    async def use_link(request: Request) -> Response:
+    served: ServedParts
+    pages: Pages
+
+    def doors(self) -> list[Door]:
+        return [
+            Door(f"{HOME}enter", self.use_link, None),
+            Door(f"{HOME}enter", self.use_token, None, ("POST",)),
+            Door(f"{HOME}writing", self.switch, None, ("POST",)),
+            Door(f"{HOME}leave", self.leave, None, ("POST",)),
+        ]
+
+    async def use_link(self, request: Request) -> Response:
         """The key is used up with the first look at it."""
-        cookie = browsers.enter(request.query_params.get("key", ""))
+        cookie = self.served.browsers.enter(request.query_params.get("key", ""))
         if cookie is None:
-            words = "This link was used already, or it is too old."
-            return pages.html(request, "enter.html", {"problem": words, "again": ""}, status=403)
-        return let_in(request, cookie)
+            return self._refused(request, "This link was used already, or it is too old.")
+        return self._let_in(request, cookie)
 
-    async def use_token(request: Request) -> Response:
+    async def use_token(self, request: Request) -> Response:
         check_same_origin(request.method, request.headers)
         given = (await _form(request)).get("token", "")
-        cookie = browsers.enter_with_token(given.strip())
+        cookie = self.served.browsers.enter_with_token(given.strip())
         if cookie is None:
-            words = "This token is not known here."
-            return pages.html(request, "enter.html", {"problem": words, "again": ""}, status=403)
-        return let_in(request, cookie)
+            return self._refused(request, "This token is not known here.")
+        return self._let_in(request, cookie)
 
-    def let_in(request: Request, cookie: str) -> Response:
-        """By a page and not by a redirect: after one that began elsewhere no cookie would come."""
-        response = pages.html(request, "enter.html", {"problem": "", "again": HOME})
-        hours = served.settings.browser_hours
-        response.set_cookie(
-            cookie_name(request.headers),
-            cookie,
-            max_age=int(hours * 3600),
-            httponly=True,
-            samesite="strict",
-            secure=request.url.scheme == "https",
-        )
-        return response
-
-    async def switch(request: Request) -> Response:
+    async def switch(self, request: Request) -> Response:
         """Let this browser write, or only read."""
+        browsers, cookie = self.served.browsers, read_cookie(request.headers)
         try:
             reader_of(request)
-            form, cookie = await _form(request), read_cookie(request.headers)
+            form = await _form(request)
             if not browsers.may_write(cookie):
                 raise AccessDenied(
                     "whoever came with this token only reads",
@@ -66,26 +63,36 @@ def entrance(served: ServedParts, pages: Pages) -> list[Door]:
                     status=403,
                 )
         except MentisError as error:
-            return pages.problem(request, error)
+            return self.pages.problem(request, error)
         browsers.set_writing(cookie, on=form.get("writing") == "on")
         return _back(form.get("back", ""))
 
-    async def leave(request: Request) -> Response:
+    async def leave(self, request: Request) -> Response:
         try:
             reader_of(request)
         except MentisError as error:
-            return pages.problem(request, error)
-        browsers.leave(read_cookie(request.headers))
+            return self.pages.problem(request, error)
+        self.served.browsers.leave(read_cookie(request.headers))
         response = _back("")
         response.delete_cookie(cookie_name(request.headers), httponly=True, samesite="strict")
         return response
 
-    return [
-        Door(f"{HOME}enter", use_link, None),
-        Door(f"{HOME}enter", use_token, None, ("POST",)),
-        Door(f"{HOME}writing", switch, None, ("POST",)),
-        Door(f"{HOME}leave", leave, None, ("POST",)),
-    ]
+    def _refused(self, request: Request, words: str) -> Response:
+        told = {"problem": words, "again": ""}
+        return self.pages.html(request, "enter.html", told, status=403)
+
+    def _let_in(self, request: Request, cookie: str) -> Response:
+        """By a page and not by a redirect: after one that began elsewhere no cookie would come."""
+        response = self.pages.html(request, "enter.html", {"problem": "", "again": HOME})
+        response.set_cookie(
+            cookie_name(request.headers),
+            cookie,
+            max_age=int(self.served.settings.browser_hours * 3600),
+            httponly=True,
+            samesite="strict",
+            secure=request.url.scheme == "https",
+        )
+        return response
 
 
 def _back(path: str) -> Response:

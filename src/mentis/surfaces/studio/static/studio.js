@@ -1,2 +1,3 @@
 // Custom elements of the studio. Everything that comes from a home is set as text, never as markup.
 import "./talk.js";
+import "./blame.js";

@@ -1,0 +1,59 @@
+"""The newest turns of every agent that has a record in a home, each with what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from mentis.costs.entry_costs import pricing_on, turn_cost
+from mentis.home.database import open_database
+from mentis.home.ledger import agents_here, open_ledger
+from mentis.home.parts import Parts
+from mentis.home.signing import open_sealing
+from mentis.ports.ledger_store import LedgerStore
+from mentis.settings.sources import load_settings
+from mentis.stores.files.home import find_home
+from mentis.values.cost import TurnCost
+from mentis.values.entry import Entry
+
+_MOST_LOOKED = 2000  # entries that one look goes through for an agent
+
+
+def recent_turns(
+    path: str | Path,
+    count: int,
+    *,
+    agent: str = "",
+    before: int | None = None,
+    parts: Parts | None = None,
+) -> dict[str, list[TurnCost]]:
+    """Of each agent, or of the one named, the last `count` that asked a model, the newest first;
+    those `before` an entry where one is given. Nothing is asked or written. It blocks.
+    """
+    home, parts = find_home(Path(path)), parts or Parts()
+    settings = load_settings(home.path, parts.variables)
+    if settings.model.ledger.store == "sqlite" and not home.database.exists():
+        return {}
+    price = pricing_on(settings.every_route())
+    with (
+        open_database(home, settings, parts.variables, readonly=True) as database,
+        closing(open_ledger(settings, database, parts.variables)) as ledger,
+    ):
+        sealing = open_sealing(home, settings, parts.variables)
+        found: dict[str, list[TurnCost]] = {}
+        for one in agents_here(ledger, settings, home, sealing):
+            if agent in ("", one):
+                turns = (turn_cost(entry, price) for entry in _backwards(ledger, one, before))
+                asked = (turn for turn in turns if turn.calls)
+                found[one] = [turn for turn, _ in zip(asked, range(count), strict=False)]
+        return found
+
+
+def _backwards(ledger: LedgerStore, agent: str, before: int | None) -> Iterator[Entry]:
+    end = ledger.count(agent)
+    end = end if before is None else min(before, end)
+    for index in range(end - 1, max(end - _MOST_LOOKED, 0) - 1, -1):
+        entry = ledger.find(agent, index)
+        if entry is not None:
+            yield entry
