@@ -10,11 +10,9 @@ from mentis.values.cost import PromptPiece, RecordedPrompt, TurnExplanation
 from mentis.values.source_map import SourceRange
 from mentis.values.trace import BlockTrace
 
-from .pieces import LAYOUT, grouped_ranges
+from .pieces import grouped_ranges
 from .record_reader import RecordReader
 from .why import explain_turn
-
-_LAYOUT_NAME = "layout: what parts one text from another"
 
 
 def blame_turn(reader: RecordReader, index: int | None, step: int = 1) -> TurnBlame:
@@ -53,7 +51,7 @@ def _runs(ranges: list[SourceRange]) -> Iterator[PromptRun]:
         apart = place > 0 and each.pointer != ranges[place - 1].pointer
         yield PromptRun(
             f"\n{span.text}" if apart else span.text,
-            _LAYOUT_NAME if span.source == LAYOUT else span.source,
+            span.source,
             span.trust.value,
             span.stability.value,
             span.placeholder,

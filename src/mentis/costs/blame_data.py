@@ -6,6 +6,7 @@ from mentis.values.blame import PromptSection, TurnBlame
 from mentis.values.stability import Stability, least_stable
 
 from .cost_data import explanation_data, usd_data
+from .pieces import LAYOUT
 
 
 def blame_data(found: TurnBlame, *, most: int, whole: int | None = None) -> dict[str, object]:
@@ -47,12 +48,13 @@ def section_data(section: PromptSection, room: int) -> dict[str, object]:
             }
         )
     stabilities = [Stability(run.stability) for run in section.runs if run.stability]
+    sources = [run.source for run in section.runs]
     return {
         "name": piece.name,
         "pointer": piece.pointer,
         "trust": piece.trust.value,
         "stability": least_stable(stabilities).value if stabilities else "",
-        "writers": list(dict.fromkeys(run.source for run in section.runs if run.source)),
+        "writers": list(dict.fromkeys(source for source in sources if source not in ("", LAYOUT))),
         "tokens": piece.tokens,
         "cached": piece.cached,
         "written": piece.written,

@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,6 +42,7 @@ class Served:
     log: list[AccessRecord] = field(default_factory=list[AccessRecord])
     defects: list[BaseException] = field(default_factory=list[BaseException])
     clients: list[OpenAI | Anthropic] = field(default_factory=list[OpenAI | Anthropic])
+    new_link: Callable[[], str] = str
 
     def openai(self, token: str = "") -> OpenAI:
         made = OpenAI(base_url=f"{self.url}/v1", api_key=token or self.token, max_retries=0)
@@ -132,7 +133,7 @@ def serving(
         opened = ServedHome.open(found, load_settings(home, parts.variables), options, parts)
         try:
             server = WebServer(opened.app, opened.settings, opened.state)
-            served.url = server.bind()
+            served.url, served.new_link = server.bind(), opened.browsers.new_link
             inside.append((asyncio.get_running_loop(), server))
             ready.set()
             async with opened.mcp.running():

@@ -14,7 +14,7 @@ from mentis.costs.blame_data import blame_data
 from mentis.costs.cost_data import turn_cost_data
 from mentis.errors import AccessDenied, MentisError, RequestRefused
 from mentis.values.blame import TurnBlame
-from mentis.values.cost import TurnCost
+from mentis.values.cost import PromptPiece, TurnCost
 from mentis.web.application import Door, Endpoint
 
 from .pages import HEADERS, PageCall, PageData, Pages, reader_of
@@ -69,7 +69,7 @@ def _turns(call: PageCall, chosen: str, known: tuple[str, ...]) -> list[PageData
                 "next": turns[-1].entry if len(turns) == count else None,
             }
         )
-    return groups
+    return sorted(groups, key=lambda group: bool(group["recorded"]))  # our own first
 
 
 def _row(turn: TurnCost) -> PageData:
@@ -84,7 +84,41 @@ async def blame_page(call: PageCall) -> PageData:
     data = blame_data(found, most=_TEXT, whole=whole)
     path = f"/studio/{_agent_path(call)}"
     here = f"{path}/{call.number('entry')}"
-    return {**data, "path": path, "here": here, "whole": whole, "fade": _cache_end(found)}
+    links = {"path": path, "here": here, "whole": whole, "fade": _cache_end(found)}
+    return {**data, **links, "map": _map(found), "largest": _largest(found)}
+
+
+def _map(found: TurnBlame) -> list[PageData]:
+    """Each section as a stretch of a thousand, as wide as its share of the tokens."""
+    whole = sum(one.piece.tokens for one in found.sections)
+    made, start = list[PageData](), 0
+    for number, section in enumerate(found.sections):
+        piece = section.piece
+        x, end, held = (round(1000 * at / whole, 2) if whole else 0 for at in _ends(start, piece))
+        made.append(
+            {
+                "number": number,
+                "name": piece.name,
+                "tokens": piece.tokens,
+                "trust": piece.trust.value,
+                "cached": piece.cached,
+                "x": x,
+                "width": round(max(end - x - 1, 0.5), 2),
+                "held": round(max(held - x, 0.5), 2),
+            }
+        )
+        start += piece.tokens
+    return made
+
+
+def _ends(start: int, piece: PromptPiece) -> tuple[int, int, int]:
+    return start, start + piece.tokens, start + piece.cached
+
+
+def _largest(found: TurnBlame) -> list[PageData]:
+    numbered = enumerate(section.piece for section in found.sections)
+    ordered = sorted(numbered, key=lambda one: -one[1].tokens)[:4]
+    return [{"number": n, "name": one.name, "tokens": one.tokens} for n, one in ordered]
 
 
 async def _found(call: PageCall) -> TurnBlame:

@@ -170,5 +170,5 @@ def _templates() -> Environment:
         auto_reload=False,
     )
     made.filters.update(FILTERS)
-    made.globals["asset"] = asset_url
+    made.globals["asset"] = asset_url  # pyright: ignore[reportArgumentType]  # typed by its first members
     return made

@@ -17,6 +17,7 @@ from mentis.prompts.personas import Personas
 from mentis.stores.files.home import is_id
 from mentis.tools.acts import open_acts
 from mentis.values.blame import TurnBlame
+from mentis.values.json import json_object
 from mentis.values.session import BEATS, Session
 from mentis.web.agents import own_name
 from mentis.web.application import Door
@@ -86,7 +87,7 @@ async def _branch(call: PageCall) -> Response:
     if persona not in known:
         raise _no_persona(persona, known)
     given = parse((await call.request.body()).decode("utf-8", "replace"), what="the body")
-    number = given.get("number") if isinstance(given, dict) else None
+    number = json_object(given).get("number")
     if not isinstance(number, int):
         raise RequestRefused("number is missing", hint="send the number of a turn", status=422)
     agent, fresh = await call.served.pool.agent(persona), _fresh_name()

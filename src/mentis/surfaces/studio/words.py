@@ -14,13 +14,16 @@ def count(number: int) -> str:
 
 
 def dollars(usd: object) -> str:
-    """Small sums with as many digits as say something; nothing for an unknown price."""
+    """Small sums with as many digits as say something."""
     if usd is None:
         return "price unknown"
     amount = usd if isinstance(usd, Decimal) else Decimal(str(usd))
     if not amount:
         return "free"
-    return f"${amount:.2f}" if amount >= 1 else f"${amount:.5f}".rstrip("0")
+    if amount >= 1:
+        return f"${amount:.2f}"
+    digits = max(2, 1 - amount.adjusted())  # two that are no zeros in front
+    return f"${amount:.{digits}f}"
 
 
 def share(part: int, whole: int) -> str:

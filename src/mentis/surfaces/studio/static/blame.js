@@ -1,10 +1,9 @@
 // <mentis-blame>: says why a run of the request is there, for whoever points at it or moves to it.
 const words = {
-  name: "Block", source: "Written by", trust: "Trust", stability: "Stays the same",
-  reason: "Why it is in", placeholder: "Filled in for", variant: "Wording", screening: "Screening",
-  pointer: "Place in the request",
+  name: "Block", reason: "In because", source: "Written by", trust: "Trust", stability: "Unchanged",
+  placeholder: "Fills in", variant: "Wording", screening: "Screening", pointer: "Place",
 };
-const meaning = {stable: "always", session: "in this conversation", turn: "in this turn alone"};
+const meaning = {stable: "from talk to talk", session: "in one conversation", turn: "in one turn"};
 
 class MentisBlame extends HTMLElement {
   connectedCallback() {
