@@ -107,15 +107,16 @@ def test_secrets_are_nowhere_in_the_home_and_the_copy_says_where_they_were(home:
         text=f"you said {KEY}",
         headers=[(b"x-api-key", KEY.encode()), (b"Authorization", b"Bearer plainsecret123")],
     )
-    call.path = f"/v1/messages?key={own}&beta=true"
+    call.path = f"/v1/messages?key={own}&x-goog-api-key=short&%61pikey=hidden12&beta=true"
     environ = {"SOME_API_KEY": own}
     (entry,) = record_calls(home, call, parts=Parts(environ={**environ, **_config()}))
     for file in home.rglob("*"):
         if file.is_file():
             data = file.read_bytes()
-            for secret in (KEY, own, "plainsecret123", "x" * 30):
+            for secret in (KEY, own, "plainsecret123", "hidden12", "x" * 30):
                 assert secret.encode() not in data, file
-    assert json_object(entry.body["call"])["path"] == "/v1/messages?key=[redacted]&beta=true"
+    path = "/v1/messages?key=[redacted]&x-goog-api-key=[redacted]&%61pikey=[redacted]&beta=true"
+    assert json_object(entry.body["call"])["path"] == path
     request = json_object(entry.body["request"])
     assert json_object(request["headers"]) == {"x-api-key": "", "authorization": ""}
     kept = read_body(FileBlobs(home / "blobs"), str(request["body"]))

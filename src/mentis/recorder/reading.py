@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from mentis.ask.payload_tools import offered_in
 from mentis.call.recorded_events import events_of
@@ -61,7 +61,8 @@ _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _SECRET_HEADERS = frozenset(
     {"authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "set-cookie"}
 )
-_SECRET_QUERY = frozenset({"key", "api_key", "access_token", "token"})
+# How the names of parameters end that are keys: api_key, x-goog-api-key, access_token, sig.
+_SECRET_QUERY = ("key", "token", "secret", "password", "auth", "sig", "signature")
 _SCHEME = re.compile(r"^(?:bearer|basic|token)\s+", re.IGNORECASE)
 _LONG_WRITES = re.compile(r'"ephemeral_1h_input_tokens"\s*:\s*(\d+)')
 _ID = re.compile(r'"id"\s*:\s*"((?:resp|msg|chatcmpl|gen)[-_][^"]{1,120})"')
@@ -206,7 +207,7 @@ def _own_secrets(copy: CallCopy) -> Iterator[str]:
             yield value
             yield _SCHEME.sub("", value).strip()
     for name, value in parse_qsl(urlsplit(copy.path).query):
-        if name.lower() in _SECRET_QUERY:
+        if name.lower().endswith(_SECRET_QUERY):
             yield value
 
 
@@ -216,7 +217,10 @@ def _without_keys(path: str) -> str:
     if not query:
         return bare
     parts = (part.partition("=") for part in query.split("&"))
-    kept = (f"{n}={MARK}" if n.lower() in _SECRET_QUERY else f"{n}{s}{v}" for n, s, v in parts)
+    kept = (
+        f"{n}={MARK}" if v and unquote(n).lower().endswith(_SECRET_QUERY) else f"{n}{s}{v}"
+        for n, s, v in parts
+    )
     return f"{bare}?{'&'.join(kept)}"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.recorder.foreign import anthropic_call, model, user
+from tests.recorder.foreign import OPENAI, anthropic_call, call_copy, model, user
 
 from mentis import Agent
 from mentis.errors import PersonaError
@@ -218,3 +218,20 @@ def test_what_nobody_recorded_has_no_cost_and_what_was_erased_is_said_to_be(
     for command in ("why", "replay"):
         refused = mentis(command, "0", *WHO, "--home", home)
         assert "entry 0 is a `call`: what went by in it was erased" in refused.err
+
+
+def test_what_nobody_measured_or_answered_is_not_shown_as_costing_nothing(
+    mentis: Mentis, home: Path
+) -> None:
+    failed = anthropic_call({"messages": [user("hi")], "metadata": {"session_id": "failed"}})
+    failed.status = 500
+    body = {"model": "gpt-5", "messages": [user("hi")], "prompt_cache_key": "unmeasured"}
+    silent = call_copy(
+        OPENAI, "/v1/chat/completions", json.dumps(body).encode(), b"data: [DONE]\n\n"
+    )
+    with open_recording(home, "agent", tell=pytest.fail) as recording:
+        recording.offer(failed)
+        recording.offer(silent)
+    told = mentis("sessions", "list", *WHO, "--home", home).out
+    assert "$0.00" not in told
+    assert "unknown price" in told

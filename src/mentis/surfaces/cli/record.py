@@ -345,10 +345,14 @@ _WORDS: Mapping[str, str] = {
 
 def _cost(report: CallReport) -> str:
     """Never $0.00 for what nobody knows."""
-    if not report.unpriced:
-        return dollars(report.usd)
-    unknown = f"unknown price for {quantity(report.unpriced, 'call')} ({report.why})"
-    return unknown if not report.usd else f"{dollars(report.usd)}, and {unknown}"
+    unknown = [
+        f"unknown price for {quantity(count, 'call')} ({why})"
+        for count, why in ((report.unpriced, report.why), (report.unmeasured, "no usage was told"))
+        if count
+    ]
+    if not unknown:
+        return cost_words(report)
+    return ", and ".join([dollars(report.usd)] * bool(report.usd) + unknown)
 
 
 def _as_json(agent: str, report: CallReport, missing: int) -> dict[str, object]:

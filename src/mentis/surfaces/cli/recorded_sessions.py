@@ -172,9 +172,9 @@ def replay_recorded(agent: str, index: int, *, original: bool, body: bool, as_js
 
 
 def cost_words(report: CallReport) -> str:
-    """Never $0.00 for what nobody knows."""
-    if not report.unpriced:
-        return dollars(report.usd)
+    """Never $0.00 for what nobody knows, or what was not answered."""
+    if not report.unpriced and not report.unmeasured:
+        return dollars(report.usd) if report.usd or report.input or report.output else "-"
     return "unknown price" if not report.usd else f"{dollars(report.usd)} and more"
 
 
