@@ -104,6 +104,27 @@ def test_a_clock_is_held_still_and_told_at_the_end_of_the_last_message(
     )
 
 
+def test_a_message_that_was_sent_with_a_time_is_sent_with_it_again() -> None:
+    mark = {"cache_control": {"type": "ephemeral"}}
+    talk: list[dict[str, Any]] = []
+    one, before = Repairer(["clock"]), dict[str, Any]()
+    for minute in range(4):
+        question = {"type": "text", "text": f"question {minute}"}
+        asked = [*talk, {"role": "user", "content": [{**question, **mark}]}]
+        body = dump({"system": f"It is 12:0{minute}.", "messages": asked})
+        sent = json.loads(repair(one, body))
+        for part in sent["messages"][-1]["content"]:
+            part.pop("cache_control", None)
+        if before:
+            assert sent["system"] == before["system"]
+            assert sent["messages"][: len(before["messages"])] == before["messages"]
+        before = sent
+        talk += [{"role": "user", "content": [question]}, model("Yes.")]
+    assert "12:03" in json.dumps(before["messages"][-1])
+    other = dump({"system": "It is 12:04. Be kind.", "messages": [*talk, user("more")]})
+    assert repair(one, other) == other  # nothing of what was told before is about this one
+
+
 @pytest.mark.parametrize("change", ["It is noon.", "It is 12:01. Also, be kind.", "It is 12:01!"])
 def test_a_system_text_that_changed_otherwise_is_sent_as_it_is(change: str) -> None:
     one = Repairer(REPAIR_RULES)

@@ -78,11 +78,15 @@ class _Body:
             if f"/{name}" in self.places:
                 yield f"/{name}"
             yield from (p for p in self._items(name) if p in self.places)
-        talk = TALK[self.wire]
-        for pointer, item in zip(self._items(talk), items_at(self.payload, talk), strict=True):
+        items = items_at(self.payload, TALK[self.wire])
+        for pointer, item in zip(self.talk(), items, strict=True):
             if json_object(item).get("role") not in OWNERS or self.wire == "anthropic":
                 return
             yield pointer
+
+    def talk(self) -> list[str]:
+        """Pointers of the messages."""
+        return self._items(TALK[self.wire])
 
     def _items(self, name: str) -> list[str]:
         return [f"/{name}/{number}" for number in range(len(items_at(self.payload, name)))]
@@ -136,26 +140,39 @@ class Repairer:
 
     def _move_clock(self, body: _Body) -> None:
         """The prefix keeps the time that was told first, and the last message says what it is now:
-        so the model is told both, in order, and nothing in front of the last message changes.
+        so the model is told both, in order, and nothing in front of the last message changes. What
+        earlier messages were sent with, they are sent with again.
         """
+        texts = {pointer: body.text(pointer) for pointer in body.system()}
+        masked = {pointer: _CLOCK.sub(_HOLE, text) for pointer, text in texts.items()}
+        place, system = _last_user(body), _digest("\n".join(masked.values()))
+        self._tell_again(body, system, last=place)
         moved, told = dict[str, str](), list[str]()
-        for pointer in body.system():
-            text = body.text(pointer)
-            if (masked := _CLOCK.sub(_HOLE, text)) == text:
+        for pointer, text in texts.items():
+            if masked[pointer] == text:
                 continue
-            first = str(self._first(("clock", body.session, _digest(masked)), text))
+            first = str(self._first(("clock", body.session, _digest(masked[pointer])), text))
             if first != text:
                 moved[pointer] = first
                 told += _differences(first, text)
-        place = _last_user(body)
         if not moved or place is None or not 0 < sum(map(len, told)) <= _MOST_TOLD:
             return
-        longer = _with_text(body, place, "\n".join(told))
+        key, longer = _told_key(body, system, place), _with_text(body, place, "\n".join(told))
         if longer is None:
             return
         for pointer, first in moved.items():
             body.change("clock", pointer, first)
         body.change("clock", place, longer)
+        self._known.pop(key, None)
+        self._first(key, "\n".join(told))
+
+    def _tell_again(self, body: _Body, system: str, *, last: str | None) -> None:
+        """A message that was sent with a time keeps it: without, the cache would end there."""
+        for pointer in body.talk():
+            told = self._known.get(_told_key(body, system, pointer)) if pointer != last else None
+            longer = _with_text(body, pointer, str(told)) if told is not None else None
+            if longer is not None:
+                body.change("clock", pointer, longer)
 
     def _order_tools(self, body: _Body) -> None:
         tools = _tools(body)
@@ -248,6 +265,15 @@ def _last_user(body: _Body) -> str | None:
     items = [json_object(one) for one in items_at(body.payload, name)]
     found = [number for number, one in enumerate(items) if one.get("role") == "user"]
     return f"/{name}/{found[-1]}" if found else None
+
+
+def _told_key(body: _Body, system: str, pointer: str) -> tuple[str, ...]:
+    """What a time was told with: this message, as the program says it, at this place, below this
+    system text.
+    """
+    items, number = items_at(body.payload, TALK[body.wire]), pointer.rpartition("/")[2]
+    said = items[int(number)] if number.isdecimal() and int(number) < len(items) else ""
+    return "clock-told", body.session, system, pointer, _digest(_canonical(said))
 
 
 def _with_text(body: _Body, pointer: str, told: str) -> str | None:
