@@ -53,3 +53,8 @@ def test_a_port_that_is_taken_is_told(home: Path, mentis: Mentis, process: Proce
     first.terminate()
     first.communicate(timeout=60)
     assert (second.code, "cannot listen" in second.err) == (1, True)
+
+
+def test_a_route_that_is_not_there_is_told_before_anybody_comes(home: Path, mentis: Mentis) -> None:
+    refused = mentis("serve", "--route", "nowhere", "--port", "0", "--home", home)
+    assert (refused.code, "there is no route 'nowhere'" in refused.err) == (1, True)

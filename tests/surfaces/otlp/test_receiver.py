@@ -193,3 +193,9 @@ def test_a_command_is_told_where_to_send_its_spans_and_its_code_is_passed_on(
     assert done.return_value == 5, done.output
     assert "recorded/sender: 1 call (1 to a model) in 1 session" in done.output
     assert [call.evidence for call in calls_of(house, "sender")] == ["span"]
+
+
+@pytest.mark.parametrize("option", ["--forward", "--token", "--log", "--repair=all"])
+def test_options_of_the_proxy_are_refused_by_the_receiver(house: Path, option: str) -> None:
+    done = CliRunner().invoke(cli, ["--home", str(house), "record", "--otlp", option, "true"])
+    assert (done.exit_code, "--otlp passes no calls on" in done.output) == (2, True)

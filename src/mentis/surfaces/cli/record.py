@@ -127,6 +127,10 @@ def record(  # noqa: PLR0913  # one parameter an option
         if command or as_json:
             raise click.UsageError("--watch records nothing: it takes no COMMAND and no --json")
         return watch(name)
+    if otlp and (forward or token or log or repair is not None):
+        raise click.UsageError(
+            "--otlp passes no calls on: it takes no --forward, --token, --repair and --log"
+        )
     from mentis.recorder.programs import program_name
     from mentis.recorder.recording import open_recording
     from mentis.recorder.report import report_calls, report_sessions

@@ -64,7 +64,9 @@ async def serve_with(home: str | Path, chosen: ServeOptions, parts: Parts | None
     from .served import ServedHome
 
     found, parts = find_home(Path(home)), parts or Parts()
-    served = ServedHome.open(found, load_settings(found.path, parts.variables), chosen, parts)
+    settings = load_settings(found.path, parts.variables)
+    settings.route(chosen.route)  # one that is not there is told before anybody comes
+    served = ServedHome.open(found, settings, chosen, parts)
     try:
         await served.run()
     finally:
