@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from mentis.surfaces.api.openapi import PATH_PARAMETERS, openapi_document
-from mentis.surfaces.api.operation import PREFIX, Given, Operation
+from mentis.surfaces.api.operation import PREFIX, ApiOperation, Given
 from mentis.surfaces.api.table import NO_OPERATION, OPERATIONS, TABLES
 
 _HEAD = f"""# HTTP API
@@ -73,7 +73,7 @@ def _command_table() -> str:
     return head + "\n".join(lines) + "\n"
 
 
-def _section(one: Operation) -> Iterator[str]:
+def _section(one: ApiOperation) -> Iterator[str]:
     yield f"### `{one.id}`\n"
     yield f"`{one.method} {PREFIX}{one.path}`, scope `{one.scope}`{_also(one)}\n"
     yield f"{one.text}\n"
@@ -86,14 +86,14 @@ def _section(one: Operation) -> Iterator[str]:
     yield f"```python\n{_python(one)}\n```\n"
 
 
-def _also(one: Operation) -> str:
+def _also(one: ApiOperation) -> str:
     more = ["guests too"] if one.guests else []
     more += ["needs `If-Match`"] if one.edits is not None else []
     more += ["can be streamed"] if one.live else []
     return "".join(f"; {word}" for word in more)
 
 
-def _path_rows(one: Operation) -> Iterator[str]:
+def _path_rows(one: ApiOperation) -> Iterator[str]:
     for name in one.parameters:
         told = PATH_PARAMETERS[name]
         yield f"| `{name}` | path | {told.kind} | {told.about} |"
@@ -123,7 +123,7 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def _answer(one: Operation) -> str:
+def _answer(one: ApiOperation) -> str:
     if one.media:
         return f"`{one.media}`"
     path = openapi_document()["paths"][PREFIX + one.path][one.method.lower()]
@@ -132,7 +132,7 @@ def _answer(one: Operation) -> str:
     return f"{one.status}, {words}"
 
 
-def _path(one: Operation) -> str:
+def _path(one: ApiOperation) -> str:
     path = one.path
     for name in one.parameters:
         path = path.replace(f"{{{name}}}", PATH_PARAMETERS[name].example)
@@ -140,11 +140,11 @@ def _path(one: Operation) -> str:
     return f"{path}?{query}" if query else path
 
 
-def _body(one: Operation) -> str:
+def _body(one: ApiOperation) -> str:
     return "" if one.body is None else json.dumps(dict(one.body.example), ensure_ascii=False)
 
 
-def _curl(one: Operation) -> str:
+def _curl(one: ApiOperation) -> str:
     words = ["curl -s"] if one.method == "GET" else [f"curl -s -X {one.method}"]
     words.append('-H "Authorization: Bearer $TOKEN"')
     if one.edits is not None:
@@ -157,7 +157,7 @@ def _curl(one: Operation) -> str:
     return " \\\n  ".join(words)
 
 
-def _python(one: Operation) -> str:
+def _python(one: ApiOperation) -> str:
     given = [f'"{_path(one)}"']
     if one.takes:
         given.append('content=open("file", "rb").read()')

@@ -1,4 +1,4 @@
-"""What is said, thought and delivered as JSON: the same for every surface."""
+"""Turns, thoughts and deliveries as JSON: the same for every surface."""
 
 from __future__ import annotations
 

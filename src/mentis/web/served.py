@@ -1,4 +1,4 @@
-"""What a home that is served shares with every surface that has doors to it."""
+"""A home that is served, as it is handed to every surface that has doors to it."""
 
 from __future__ import annotations
 

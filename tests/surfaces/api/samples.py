@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from tests.surfaces.api.api_home import PERSONA
 
 from mentis.surfaces.api.openapi import PATH_PARAMETERS
-from mentis.surfaces.api.operation import Operation
+from mentis.surfaces.api.operation import ApiOperation
 
 NAMES = {name: one.example for name, one in PATH_PARAMETERS.items()}
 # What stands in a path for one operation alone.
@@ -36,10 +36,10 @@ QUERIES = dict.fromkeys(
 ) | {"list_placeholders": f"persona={PERSONA}&limit=5"}
 
 
-def in_order(operations: Sequence[Operation]) -> list[Operation]:
+def in_order(operations: Sequence[ApiOperation]) -> list[ApiOperation]:
     """What makes something, what looks, what changes, and last what takes away."""
 
-    def place(one: Operation) -> int:
+    def place(one: ApiOperation) -> int:
         if one.id in ("erase_entry_fields", "rotate_ledger", "reset_prompts"):
             return 3
         return 0 if one.status == 201 else {"GET": 1, "DELETE": 4}.get(one.method, 2)
@@ -47,7 +47,7 @@ def in_order(operations: Sequence[Operation]) -> list[Operation]:
     return sorted(operations, key=place)
 
 
-def path_of(operation: Operation, **known: str) -> str:
+def path_of(operation: ApiOperation, **known: str) -> str:
     names = {**NAMES, **PATHS.get(operation.id, {}), **known}
     path = operation.path
     for name in operation.parameters:
@@ -56,7 +56,7 @@ def path_of(operation: Operation, **known: str) -> str:
     return "?".join(filter(None, (path, "&".join(filter(None, query)))))
 
 
-def body_of(operation: Operation) -> Any:  # noqa: ANN401  # JSON or bytes
+def body_of(operation: ApiOperation) -> Any:  # noqa: ANN401  # JSON or bytes
     if operation.takes:
         return b"PK"
     return None if operation.body is None else dict(operation.body.example)

@@ -18,7 +18,7 @@ from mentis import Parts
 from mentis.settings.sources import load_settings
 from mentis.stores.files.home import find_home
 from mentis.surfaces.api.openapi import DOCUMENT, answer_schema, openapi_document
-from mentis.surfaces.api.operation import PREFIX, Operation
+from mentis.surfaces.api.operation import PREFIX, ApiOperation
 from mentis.surfaces.api.table import NO_OPERATION, OPERATIONS
 from mentis.surfaces.cli.main import cli
 from mentis.surfaces.serve.served import ServedHome
@@ -72,7 +72,7 @@ async def test_an_operation_needs_a_token_of_its_scope_and_is_not_for_guests_unl
     transport = httpx2.ASGITransport(cast("Any", served.app))
     async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as http:
 
-        async def ask(operation: Operation, token: str = "") -> int:
+        async def ask(operation: ApiOperation, token: str = "") -> int:
             given = {"authorization": f"Bearer {token}"} if token else {}
             path = f"{PREFIX}{path_of(operation)}"
             return (await http.request(operation.method, path, headers=given)).status_code
@@ -129,7 +129,7 @@ def test_every_answer_has_the_form_that_the_document_says(owner: ApiClient) -> N
     assert wrong_answers(owner, OPERATIONS) == []
 
 
-def wrong_answers(owner: ApiClient, operations: Sequence[Operation]) -> list[str]:
+def wrong_answers(owner: ApiClient, operations: Sequence[ApiOperation]) -> list[str]:
     here = f"/personas/{PERSONA}"
     assert owner.post(f"{here}/sessions/main/turns", {"text": "Good morning!"}).is_success
     made = owner.post(f"{here}/memories", {"text": "Lena plays the cello."}).json()

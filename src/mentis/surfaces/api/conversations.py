@@ -39,7 +39,7 @@ from mentis.values.session import BEATS, Session
 from mentis.values.tool import ToolDeclaration
 from mentis.web.agents import is_guest, own_name, said_by, session_of
 
-from .operation import ApiCall, Example, Given, OperationTable, Page, PageQuery
+from .operation import ApiCall, Example, Given, ListPage, OperationTable, PageQuery
 from .paging import cursor_number, page_of
 from .shapes import (
     AfterthoughtAnswer,
@@ -179,7 +179,7 @@ def _session_rows(call: ApiCall, agent: Agent) -> list[dict[str, object]]:
     guests=True,
     commands=("sessions list",),
 )
-async def list_sessions(call: ApiCall, query: PageQuery) -> Page:
+async def list_sessions(call: ApiCall, query: PageQuery) -> ListPage:
     """List the conversations of a persona, the oldest first. Guests see their own."""
     agent = await call.agent()
     rows = await to_thread.run_sync(_session_rows, call, agent)
@@ -218,7 +218,7 @@ class MessagesQuery(PageQuery):
     guests=True,
     commands=("sessions show",),
 )
-async def list_messages(call: ApiCall, query: MessagesQuery) -> Page:
+async def list_messages(call: ApiCall, query: MessagesQuery) -> ListPage:
     """List every turn of a conversation, also what was said anew and is no longer told."""
     agent = await call.agent()
 
@@ -232,7 +232,7 @@ async def list_messages(call: ApiCall, query: MessagesQuery) -> Page:
     left = [row for row in rows if after is None or _is_after(row, after, newest=query.newest)]
     chosen = left[: query.limit]
     last = chosen[-1]["number"] if len(left) > query.limit else None
-    return Page(chosen, last if isinstance(last, int) else None)
+    return ListPage(chosen, last if isinstance(last, int) else None)
 
 
 def _is_after(row: Mapping[str, object], after: int, *, newest: bool) -> bool:

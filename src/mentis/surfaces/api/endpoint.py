@@ -26,7 +26,7 @@ from mentis.web.streams import Emit, Streamed, sse, while_there
 from mentis.web.tokens import AccessToken
 
 from .events import problem_event
-from .operation import PREFIX, ApiCall, ApiDesk, FileAnswer, Handler, Operation, Page
+from .operation import PREFIX, ApiCall, ApiDesk, ApiOperation, FileAnswer, Handler, ListPage
 from .paging import write_cursor
 from .reading import read_body, read_query
 
@@ -35,7 +35,7 @@ _UNFORESEEN = 428  # an edit without the word which state it is of
 _STALE = 412
 
 
-def door_of(operation: Operation, desk: ApiDesk, editing: Lock) -> Door:
+def door_of(operation: ApiOperation, desk: ApiDesk, editing: Lock) -> Door:
     """The door of one operation. `editing` lets one edit happen after the other."""
 
     async def answer(request: Request) -> Response:
@@ -56,7 +56,7 @@ def door_of(operation: Operation, desk: ApiDesk, editing: Lock) -> Door:
     return Door(PREFIX + operation.path, answer, operation.scope, (operation.method,))
 
 
-def check_reach(operation: Operation, token: AccessToken) -> None:
+def check_reach(operation: ApiOperation, token: AccessToken) -> None:
     """Guests, and tokens for one session, reach only what is theirs; tokens for one persona nothing
     that is of the whole home.
     """
@@ -74,7 +74,7 @@ def check_reach(operation: Operation, token: AccessToken) -> None:
 
 
 async def _check_persona(
-    operation: Operation, desk: ApiDesk, token: AccessToken, path: Mapping[str, object]
+    operation: ApiOperation, desk: ApiDesk, token: AccessToken, path: Mapping[str, object]
 ) -> None:
     if "persona" not in operation.parameters:
         return
@@ -87,7 +87,7 @@ async def _check_persona(
         )
 
 
-def _checked_path(operation: Operation, given: Mapping[str, Any]) -> dict[str, str]:
+def _checked_path(operation: ApiOperation, given: Mapping[str, Any]) -> dict[str, str]:
     for name in ("index", "number", "revision"):
         text = str(given.get(name, "0"))
         if not (text.isascii() and text.isdigit() and len(text) <= 15):
@@ -97,7 +97,7 @@ def _checked_path(operation: Operation, given: Mapping[str, Any]) -> dict[str, s
     return {name: str(given[name]) for name in operation.parameters}
 
 
-async def _given(operation: Operation, request: Request) -> dict[str, object]:
+async def _given(operation: ApiOperation, request: Request) -> dict[str, object]:
     given: dict[str, object] = {}
     query = read_query(operation.query, request.query_params.multi_items())
     if "query" in _wanted(operation):
@@ -114,7 +114,7 @@ async def _given(operation: Operation, request: Request) -> dict[str, object]:
     return given
 
 
-def _wanted(operation: Operation) -> tuple[str, ...]:
+def _wanted(operation: ApiOperation) -> tuple[str, ...]:
     code = operation.handler.__code__
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
@@ -130,7 +130,7 @@ async def _work(handler: Handler, call: ApiCall, given: Mapping[str, object]) ->
 
 
 async def _edited(
-    operation: Operation,
+    operation: ApiOperation,
     call: ApiCall,
     request: Request,
     work: Callable[[], Awaitable[object]],
@@ -173,14 +173,14 @@ def etag_of(data: object) -> str:
 # Answers
 
 
-def _written(operation: Operation, request: Request, done: object) -> Response:
+def _written(operation: ApiOperation, request: Request, done: object) -> Response:
     if isinstance(done, Response):
         return done
     if isinstance(done, FileAnswer):
         named = {"content-disposition": f'attachment; filename="{done.name}"'}
         return Response(done.content, media_type=done.media, headers=named)
     headers: dict[str, str] = {}
-    if isinstance(done, Page):
+    if isinstance(done, ListPage):
         done, headers = _paged(done, request)
     if operation.method == "GET":
         headers["etag"] = etag_of(done)
@@ -189,7 +189,7 @@ def _written(operation: Operation, request: Request, done: object) -> Response:
     return Response(_dumps(done), operation.status, headers=headers, media_type="application/json")
 
 
-def _paged(page: Page, request: Request) -> tuple[dict[str, object], dict[str, str]]:
+def _paged(page: ListPage, request: Request) -> tuple[dict[str, object], dict[str, str]]:
     if page.after is None:
         return {"items": page.items, "next": None}, {}
     cursor = write_cursor(page.after)
@@ -209,7 +209,7 @@ def _dumps(data: object) -> bytes:
 # Turns as they come
 
 
-def _streamed(operation: Operation, call: ApiCall, given: Mapping[str, object]) -> Response:
+def _streamed(operation: ApiOperation, call: ApiCall, given: Mapping[str, object]) -> Response:
     """Its pieces as events, then `end` with what is answered otherwise; `error` if it fails."""
 
     async def work(emit: Emit) -> None:

@@ -29,7 +29,7 @@ from mentis.settings.tables import add_route, remove_table
 from mentis.web.tokens import PersonTrust, Scope, TokenPerson, token_data
 
 from .missing import fits, is_there
-from .operation import ApiCall, Example, Given, OperationTable, Page, PageQuery
+from .operation import ApiCall, Example, Given, ListPage, OperationTable, PageQuery
 from .paging import page_of
 from .record_shapes import (
     LearnedAnswer,
@@ -138,7 +138,7 @@ def _row(setting: Setting) -> dict[str, object]:
 
 
 @table.get("/settings", listed(SettingAnswer, "SettingPage"), scope="admin", commands=("settings",))
-def list_settings(call: ApiCall, query: PageQuery) -> Page:
+def list_settings(call: ApiCall, query: PageQuery) -> ListPage:
     """List every setting, its value and where it came from."""
     found = call.desk.settings().effective()
     return page_of(found, query, lambda one: one.key, _row)
@@ -415,7 +415,7 @@ def list_recorded_sessions(call: ApiCall) -> list[object]:
     listed(ForeignCall, "ForeignCallPage"),
     commands=("sessions show",),
 )
-def list_recorded_calls(call: ApiCall, query: PageQuery) -> Page:
+def list_recorded_calls(call: ApiCall, query: PageQuery) -> ListPage:
     """List every call of a session of a recorded agent, and what it cost."""
     calls = [one for one in _calls(call) if one.session == call.path["session"]]
     if not calls:

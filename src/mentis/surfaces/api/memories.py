@@ -32,7 +32,16 @@ from mentis.values.memory_kind import MemoryKind
 from mentis.values.trust import Trust
 
 from .missing import is_there
-from .operation import ApiCall, Example, FileAnswer, Given, OperationTable, Page, PageQuery
+from .operation import (
+    ApiCall,
+    Example,
+    FileAnswer,
+    Given,
+    ListPage,
+    OperationTable,
+    PageQuery,
+    ReasonGiven,
+)
 from .paging import page_of
 from .shapes import (
     CandidatesAnswer,
@@ -143,14 +152,6 @@ class PromoteGiven(Given):
     reason: str = Field(min_length=1)
 
 
-class ReasonGiven(Given):
-    """Why; it is recorded."""
-
-    example: ClassVar[Example] = {"reason": "it is a quote"}
-
-    reason: str = Field(min_length=1)
-
-
 class ExportMemoriesQuery(Given):
     """Which memories."""
 
@@ -196,7 +197,7 @@ def _done(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 @table.get(_MEMORIES, listed(Memory, "MemoryPage"), commands=("memory list",))
-def list_memories(call: ApiCall, query: MemoryPageQuery) -> Page:
+def list_memories(call: ApiCall, query: MemoryPageQuery) -> ListPage:
     """List memories, in the order of their ids."""
     with _opened(call) as memories:
         found = memories.list(query.wanted())
@@ -367,7 +368,7 @@ def release_memory(call: ApiCall, body: ReasonGiven) -> dict[str, object]:
 
 
 @table.get(_PEOPLE, listed(Memory, "PeoplePage"), commands=("people list",))
-def list_people(call: ApiCall, query: PageQuery) -> Page:
+def list_people(call: ApiCall, query: PageQuery) -> ListPage:
     """List everybody of whom something is known."""
     with _opened(call) as memories:
         found = memories.people.list()
@@ -482,7 +483,7 @@ def show_state(call: ApiCall) -> dict[str, object]:
 
 
 @table.get(f"{_STATE}/revisions", listed(StateRevision, "StatePage"), commands=("state history",))
-def list_state_revisions(call: ApiCall, query: PageQuery) -> Page:
+def list_state_revisions(call: ApiCall, query: PageQuery) -> ListPage:
     """List the revisions of the state and what made each, the oldest first."""
     with _mind(call) as cognition:
         found = cognition.history()

@@ -14,7 +14,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from mentis.values.reply import Delta
 
-from .operation import PREFIX, Operation, OperationTable
+from .operation import PREFIX, ApiOperation, OperationTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def openapi_document() -> dict[str, Any]:
     }
 
 
-def answer_schema(operation: Operation) -> dict[str, Any]:
+def answer_schema(operation: ApiOperation) -> dict[str, Any]:
     """A schema of what one operation answers, in the document under the name `DOCUMENT`."""
     path = f"{PREFIX}{operation.path}".replace("~", "~0").replace("/", "~1")
     steps = (path, operation.method.lower(), "responses", str(operation.status), "content")
@@ -128,7 +128,7 @@ class _Schemas:
         return self._found[((operation, what), "validation")]
 
 
-def _operation(operation: Operation, schemas: _Schemas) -> dict[str, Any]:
+def _operation(operation: ApiOperation, schemas: _Schemas) -> dict[str, Any]:
     told: dict[str, Any] = {
         "operationId": operation.id,
         "tags": [operation.tag],
@@ -166,7 +166,7 @@ def _operation(operation: Operation, schemas: _Schemas) -> dict[str, Any]:
     return told
 
 
-def _answer(operation: Operation, schemas: _Schemas) -> dict[str, Any]:
+def _answer(operation: ApiOperation, schemas: _Schemas) -> dict[str, Any]:
     if operation.media:
         kind = "object" if operation.media == "application/json" else "string"
         content: dict[str, Any] = {operation.media: {"schema": {"type": kind}}}
@@ -186,7 +186,7 @@ def _answer(operation: Operation, schemas: _Schemas) -> dict[str, Any]:
     return {**told, "headers": headers} if headers else told
 
 
-def _path_parameters(operation: Operation) -> list[dict[str, Any]]:
+def _path_parameters(operation: ApiOperation) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
@@ -205,7 +205,7 @@ def _path_schema(kind: str) -> dict[str, Any]:
     return {"type": "string", "minLength": 1}
 
 
-def _query_parameters(operation: Operation) -> list[dict[str, Any]]:
+def _query_parameters(operation: ApiOperation) -> list[dict[str, Any]]:
     schema = operation.query.model_json_schema()
     required = schema.get("required", [])
     return [

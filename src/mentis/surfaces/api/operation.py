@@ -47,6 +47,14 @@ class Nothing(Given):
     """No parameters."""
 
 
+class ReasonGiven(Given):
+    """Why; it is recorded."""
+
+    example: ClassVar[Example] = {"reason": "I checked it"}
+
+    reason: str = Field(min_length=1)
+
+
 class PageQuery(Given):
     """A part of a list."""
 
@@ -55,7 +63,7 @@ class PageQuery(Given):
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ListPage:
     """One page of a list; `after` is what the next one begins after, None where there is none."""
 
     items: list[Any]
@@ -119,7 +127,7 @@ class ApiCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class ApiOperation:
     """One operation. `guests`: also for those who see only what is theirs. `edits` is the resource
     that it changes, which has to be as the client knows it. `media` is the type of an answer that
     is no JSON, `takes` that of a body that is none. `live`: it can be followed as events.
@@ -179,9 +187,9 @@ class OperationTable:
     def __init__(self, tag: str, about: str) -> None:
         self.tag = tag
         self.about = about
-        self._rows: list[Operation] = []
+        self._rows: list[ApiOperation] = []
 
-    def __iter__(self) -> Iterator[Operation]:
+    def __iter__(self) -> Iterator[ApiOperation]:
         return iter(self._rows)
 
     def get(self, path: str, answer: object, **more: Any) -> Callable[[H], H]:  # noqa: ANN401  # fields
@@ -201,7 +209,7 @@ class OperationTable:
 
     def _adding(self, method: Method, path: str, **more: Any) -> Callable[[H], H]:  # noqa: ANN401
         def add(handler: H) -> H:
-            self._rows.append(Operation(method, path, handler, tag=self.tag, **more))
+            self._rows.append(ApiOperation(method, path, handler, tag=self.tag, **more))
             return handler
 
         return add

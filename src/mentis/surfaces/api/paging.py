@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from mentis.errors import RequestRefused
 
-from .operation import Page, PageQuery
+from .operation import ListPage, PageQuery
 
 T = TypeVar("T")
 
@@ -44,14 +44,14 @@ def page_of(
     told: Callable[[T], object],
     *,
     is_sorted: bool = False,
-) -> Page:
+) -> ListPage:
     """A page of a list whose items have names. A sorted one can be gone on with after an item that
     is there no more.
     """
     begin = _begin(found, query.cursor, name, is_sorted=is_sorted) if query.cursor else 0
     chosen = found[begin : begin + query.limit]
     more = begin + query.limit < len(found)
-    return Page([told(one) for one in chosen], name(chosen[-1]) if more else None)
+    return ListPage([told(one) for one in chosen], name(chosen[-1]) if more else None)
 
 
 def _begin(found: Sequence[T], cursor: str, name: Callable[[T], str], *, is_sorted: bool) -> int:

@@ -18,7 +18,7 @@ from mentis.values.persona_draft import DraftKind, PersonaDraft
 
 from .conversations import agent_on
 from .missing import is_there
-from .operation import ApiCall, Example, Given, OperationTable, Page, PageQuery
+from .operation import ApiCall, Example, Given, ListPage, OperationTable, PageQuery, ReasonGiven
 from .paging import page_of
 from .shapes import DiffAnswer, NewPersonaAnswer, PersonaRow, listed
 
@@ -67,14 +67,6 @@ class FileGiven(Given):
     words: str = Field("", description=_WORDS)
 
 
-class ReasonGiven(Given):
-    """Why; it is recorded."""
-
-    example: ClassVar[Example] = {"reason": "all true"}
-
-    reason: str = Field(min_length=1)
-
-
 @contextmanager
 def _opened(call: ApiCall) -> Generator[Personas]:
     with Personas.open(call.home, parts=call.desk.parts) as personas:
@@ -91,7 +83,7 @@ def _memory_of(call: ApiCall) -> Generator[tuple[PersonaMemory, str]]:
 
 
 @table.get("/personas", listed(PersonaRow, "PersonaPage"), guests=True, commands=("persona list",))
-async def list_personas(call: ApiCall, query: PageQuery) -> Page:
+async def list_personas(call: ApiCall, query: PageQuery) -> ListPage:
     """List the personas of the home that this token may talk to."""
 
     def look() -> list[dict[str, str]]:
@@ -196,7 +188,7 @@ def accept_memory_file(call: ApiCall, body: ReasonGiven) -> dict[str, object]:
 
 
 @table.get(f"{_FILE}/history", listed(Revision, "FileRevisionPage"), commands=("persona history",))
-def list_file_revisions(call: ApiCall, query: PageQuery) -> Page:
+def list_file_revisions(call: ApiCall, query: PageQuery) -> ListPage:
     """List every revision of a memory file."""
     with _memory_of(call) as (memory, name):
         found = memory.history(name)

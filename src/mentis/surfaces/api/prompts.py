@@ -34,7 +34,7 @@ from mentis.values.cognition import Revision
 from mentis.values.placeholder import Placeholder
 from mentis.web.problems import with_status
 
-from .operation import ApiCall, Example, FileAnswer, Given, OperationTable, Page, PageQuery
+from .operation import ApiCall, Example, FileAnswer, Given, ListPage, OperationTable, PageQuery
 from .paging import page_of
 from .shapes import (
     BlockAnswer,
@@ -290,7 +290,7 @@ def _change(
 
 
 @table.get("/prompts/blocks", listed(BlockAnswer, "BlockPage"), commands=("prompts list",))
-def list_blocks(call: ApiCall, query: BlocksQuery) -> Page:
+def list_blocks(call: ApiCall, query: BlocksQuery) -> ListPage:
     """List every block with its settings and wordings, in the order they are told."""
     with _opened(call) as prompts:
         found = prompts.loaded_library.library.blocks
@@ -382,7 +382,7 @@ def check_prompts(call: ApiCall) -> dict[str, object]:
 
 
 @table.get(f"{_BLOCK}/history", listed(Revision, "RevisionPage"), commands=("prompts history",))
-def list_block_revisions(call: ApiCall, query: PageQuery) -> Page:
+def list_block_revisions(call: ApiCall, query: PageQuery) -> ListPage:
     """List every revision of a block: when, and in whose words why."""
     with _block_of(call) as (prompts, block):
         found = prompts.editor.history(block.id)
@@ -659,7 +659,7 @@ def _zip(raw: bytes) -> Generator[Path]:
     listed(PlaceholderUse, "PlaceholderPage"),
     commands=("prompts placeholder list",),
 )
-def list_placeholders(call: ApiCall, query: PlaceholdersQuery) -> Page:
+def list_placeholders(call: ApiCall, query: PlaceholdersQuery) -> ListPage:
     """List every placeholder: its value now, where that comes from, and the blocks that use it."""
     with _opened(call, query.route) as prompts:
         found = prompts.placeholders(persona=query.persona or None)

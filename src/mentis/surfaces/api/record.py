@@ -57,7 +57,7 @@ from mentis.values.status import ImportedHistory, Stats
 from mentis.web.problems import with_status
 
 from .missing import fits, is_there
-from .operation import ApiCall, Example, FileAnswer, Given, OperationTable, Page, PageQuery
+from .operation import ApiCall, Example, FileAnswer, Given, ListPage, OperationTable, PageQuery
 from .paging import cursor_number
 from .record_shapes import (
     AnchorsAnswer,
@@ -236,7 +236,7 @@ def _statuses(call: ApiCall, *, readonly: bool = True) -> Statuses:
 
 
 @table.get(_ENTRIES, listed(Entry, "EntryPage"), commands=("ledger show", "status list"))
-def list_entries(call: ApiCall, query: EntriesQuery) -> Page:
+def list_entries(call: ApiCall, query: EntriesQuery) -> ListPage:
     """List the entries of the record, also those in sealed segments."""
     with _opened(call) as record:
         count = record.store.count(record.agent)
@@ -260,7 +260,7 @@ def _page(
     count: int,
     read: Callable[[int], Entry | None],
     told: Callable[[Entry], object],
-) -> Page:
+) -> ListPage:
     """Entries from the cursor on, one by one, until the page is full."""
     after = cursor_number(query.cursor) if query.cursor else None
     if query.newest:
@@ -271,9 +271,9 @@ def _page(
     for entry in filter(None, map(read, places)):
         if query.kind in ("", entry.kind):
             if len(found) == query.limit:
-                return Page([told(one) for one in found], found[-1].index)
+                return ListPage([told(one) for one in found], found[-1].index)
             found.append(entry)
-    return Page([told(one) for one in found])
+    return ListPage([told(one) for one in found])
 
 
 @table.get(_ENTRY, Entry, commands=("ledger show",))
@@ -469,7 +469,7 @@ def show_cost(call: ApiCall, query: CostQuery) -> dict[str, object]:
     listed(EntryAnswer, "WindowPage"),
     commands=("status list", "status latest"),
 )
-def list_windows(call: ApiCall, query: WindowsQuery) -> Page:
+def list_windows(call: ApiCall, query: WindowsQuery) -> ListPage:
     """List entries with their windows, as the origin has them."""
     with _statuses(call) as statuses:
 

@@ -167,7 +167,7 @@ class CheckedProofAnswer(TypedDict):
     proof: Proof | GrowthProof
 
 
-class ErasedTurns(TypedDict):
+class EmptiedTurns(TypedDict):
     """Turns whose words are gone."""
 
     session: str
@@ -181,7 +181,7 @@ class ErasedAnswer(TypedDict):
     fields: list[str]
     remains: list[str]
     left: list[str]
-    emptied: NotRequired[ErasedTurns]
+    emptied: NotRequired[EmptiedTurns]
     tombstone: EntryPlace
 
 
@@ -304,7 +304,7 @@ class CostSum(TypedDict):
     planned: int
 
 
-class CostGroup(CostSum):
+class CostGroupAnswer(CostSum):
     """The sum of one day, session, route, model or block."""
 
     name: str
@@ -366,7 +366,7 @@ class CostAnswer(TypedDict):
     agents: list[str]
     by: str
     total: CostSum
-    groups: list[CostGroup]
+    groups: list[CostGroupAnswer]
     turns: list[TurnCostAnswer]
     notes: list[str]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from . import acts, composing, conversations, home, living, memories, personas, prompts, record
-from .operation import Operation, OperationTable
+from .operation import ApiOperation, OperationTable
 
 TABLES: tuple[OperationTable, ...] = (
     personas.table,
@@ -18,7 +18,7 @@ TABLES: tuple[OperationTable, ...] = (
     record.table,
     home.table,
 )
-OPERATIONS: tuple[Operation, ...] = tuple(row for table in TABLES for row in table)
+OPERATIONS: tuple[ApiOperation, ...] = tuple(row for table in TABLES for row in table)
 _PROGRAM = "it is a program of its own, which runs beside the server"
 _MACHINE = "it is about this machine, and not about a home"
 _VOUCHING = "what may run here, and where keys go, is said by a person at the machine"
