@@ -29,6 +29,8 @@ NO_OPERATION: Mapping[str, str] = {
     "demo": _MACHINE,
     "run": _PROGRAM,
     "record": f"{_PROGRAM}; what it recorded is under /recorded",
+    "record ca show": _MACHINE,
+    "record ca remove": _MACHINE,
     "mcp": _PROGRAM,
     "serve": _PROGRAM,
     "studio": _PROGRAM,
