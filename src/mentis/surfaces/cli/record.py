@@ -133,7 +133,6 @@ def record(  # noqa: PLR0913  # one parameter an option
         )
     from mentis.recorder.programs import program_name
     from mentis.recorder.recording import open_recording
-    from mentis.recorder.report import report_calls, report_sessions
 
     chosen = name or program_name(command)
     display = StatusDisplay(f"{RECORDED}{chosen}", file=status_file, titled=False)
@@ -152,13 +151,19 @@ def record(  # noqa: PLR0913  # one parameter an option
         way = _WayIn(taken, forward=forward, token=token, log=log)
         with display:
             code = way.receive(command, recording) if otlp else way.relay(command, recording)
+    _sum_up(recording, as_json=as_json)
+    return code
+
+
+def _sum_up(recording: Recording, *, as_json: bool) -> None:
+    from mentis.recorder.report import report_calls, report_sessions
+
     report = report_calls(recording.calls)
     if as_json:
         emit_json(_as_json(recording.agent, report, sum(recording.missing)))
     else:
         _show(recording.agent, report, sum(recording.missing))
         _show_tree(report_sessions(recording.calls))
-    return code
 
 
 @dataclass(frozen=True)
