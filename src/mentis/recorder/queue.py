@@ -148,8 +148,9 @@ class RecordingQueue:
                 self._bytes -= call.size
 
     def _miss(self, call: CallCopy, reason: str) -> None:
-        self._missing[reason] += 1
-        self._since = self._since or call.time
+        with self._change:  # which its own thread may take again
+            self._missing[reason] += 1
+            self._since = self._since or call.time
         if reason not in self._told:
             self._told.add(reason)
             self._tell(f"a call was not recorded: {reason}")

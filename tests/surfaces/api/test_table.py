@@ -36,6 +36,7 @@ ABSENT = {
     "draft_persona_field",
     "drop_sense",
     "expire_segments",
+    "explain_recorded_call",
     "give_sense_again",
     "import_memories",
     "import_prompts",
@@ -45,6 +46,7 @@ ABSENT = {
     "open_conversation",
     "plan_prompt_import",
     "promote_memory",
+    "read_recorded_body",
     "rebuild_vectors",
     "release_act_result",
     "release_memory",
@@ -55,6 +57,7 @@ ABSENT = {
     "show_sense_aside",
     "undo_prompts",
     "update_memory_files",
+    "verify_recorded",
     "add_window",
 }
 

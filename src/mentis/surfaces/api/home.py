@@ -11,8 +11,10 @@ import anyio
 from pydantic import Field
 from starlette.responses import Response
 
+from mentis.app.home_costs import explain_recorded
 from mentis.ask.route_check import RouteCheck, check_routes
 from mentis.codec.forms import to_object
+from mentis.costs.cost_data import explanation_data
 from mentis.errors import BadInput, MentisError, RequestRefused, UsageError
 from mentis.facts.presets import PRESETS, RoutePreset
 from mentis.home.identity import RECORDED
@@ -21,15 +23,18 @@ from mentis.recall.memory.secrets_found import secrets_in
 from mentis.recall.skills import read_skills, skills_data
 from mentis.record.foreign_calls import ForeignCall
 from mentis.record.record import open_record
+from mentis.record.verify_home import verify_home
+from mentis.recorder.prompt_parts import RecordedPrompts
 from mentis.recorder.report import SessionReport, report_sessions
-from mentis.recorder.report_data import plain, recorded_calls
+from mentis.recorder.report_data import opened_recorded, plain, recorded_calls
 from mentis.settings.change import open_settings
 from mentis.settings.settings import Setting
 from mentis.settings.tables import add_route, remove_table
+from mentis.stores.files.blobs import FileBlobs
 from mentis.web.tokens import PersonTrust, Scope, TokenPerson, token_data
 
 from .missing import fits, is_there
-from .operation import ApiCall, Example, Given, ListPage, OperationTable, PageQuery
+from .operation import ApiCall, Example, FileAnswer, Given, ListPage, OperationTable, PageQuery
 from .paging import page_of
 from .record_shapes import (
     LearnedAnswer,
@@ -43,7 +48,9 @@ from .record_shapes import (
     SettingChangeAnswer,
     SkillsAnswer,
     TokenAnswer,
+    VerdictsAnswer,
     VersionAnswer,
+    WhyAnswer,
 )
 from .shapes import listed
 
@@ -427,4 +434,35 @@ def list_recorded_calls(call: ApiCall, query: PageQuery) -> ListPage:
 
 def _calls(call: ApiCall) -> list[ForeignCall]:
     with is_there():
-        return recorded_calls(call.home, f"{RECORDED}{call.path['agent']}")
+        return recorded_calls(call.home, _recorded(call))
+
+
+@table.get("/recorded/{agent}/calls/{index}/why", WhyAnswer, commands=("why",))
+def explain_recorded_call(call: ApiCall) -> dict[str, object]:
+    """Say what the model was told in a call: tool by tool, block by block, message by message."""
+    with is_there():
+        found = explain_recorded(call.home, _recorded(call), call.number("index"))
+    return explanation_data(found)
+
+
+@table.get("/recorded/{agent}/calls/{index}/body", bytes, commands=("replay",))
+def read_recorded_body(call: ApiCall) -> FileAnswer:
+    """Read the body that was sent, as it was kept: secrets are taken out of it."""
+    index = call.number("index")
+    with is_there(), opened_recorded(call.home, _recorded(call)) as record:
+        prompts = RecordedPrompts(FileBlobs(record.home.blobs))
+        content, _ = prompts.body(record.entry(index), "request")
+    return FileAnswer(content, "application/octet-stream", f"{call.path['agent']}-{index}.body")
+
+
+@table.get("/recorded/{agent}/verify", VerdictsAnswer, commands=("status verify",))
+def verify_recorded(call: ApiCall) -> dict[str, object]:
+    """Check every entry of a recorded agent, and the bodies of its calls."""
+    with is_there():
+        found = verify_home(call.home, persona=_recorded(call))
+    intact = all(one.intact for one in found)
+    return {"intact": intact, "chains": [to_object(one) for one in found]}
+
+
+def _recorded(call: ApiCall) -> str:
+    return f"{RECORDED}{call.path['agent']}"
