@@ -840,9 +840,14 @@ class Agent:
             present = await to_thread.run_sync(self._parts.look)
             return await summarise(self._parts, present, place.session, reading=reading)
 
-    def sessions(self) -> tuple[Session, ...]:
-        """The conversations of this persona, the oldest first."""
-        return sessions_of(self._parts.record)
+    def sessions(self, names: Collection[str] | None = None) -> tuple[Session, ...]:
+        """The conversations of this persona, or those of these names, the oldest first."""
+        return sessions_of(self._parts.record, names)
+
+    def session_names(self) -> tuple[str, ...]:
+        """The names of all conversations, the oldest first, without a look into them."""
+        record = self._parts.record
+        return record.ledger.sessions(record.agent)
 
     async def _summed_up(self, place: QueuePlace, result: TurnResult) -> TurnResult:
         """Before whoever waits is answered. Where no summary comes, what did not fit stays left

@@ -12,7 +12,6 @@ from mentis.ask.models import Models
 from mentis.ask.recorded_calls import object_in
 from mentis.errors import UsageError
 from mentis.home.identity import Identity
-from mentis.ports.entries import LOOKED_BACK
 from mentis.record.agent_record import AgentRecord
 from mentis.record.stored_inputs import TurnInputStore
 from mentis.record.stored_turns import result_turn, turn_digest
@@ -35,13 +34,14 @@ TITLE = "title"
 ADOPTED = "adopted"  # the task of an entry that brings what others say was said
 _FIRST_BLOCK = "auto_first_message"
 _LONGEST_TITLE = 120
-_FEW = 100  # entries that are looked through first
+_FEW, _MANY = 100, 1000  # turns that are looked through, the second where the first had not all
 
 
-def sessions_of(record: AgentRecord) -> tuple[Session, ...]:
-    """All of them, the oldest first. It blocks."""
-    names = record.ledger.sessions(record.agent)
-    return tuple(_session(name, record.turns(name)) for name in names)
+def sessions_of(record: AgentRecord, names: Collection[str] | None = None) -> tuple[Session, ...]:
+    """All of them, or those of these names, the oldest first. It blocks."""
+    known = record.ledger.sessions(record.agent)
+    wanted = [name for name in known if names is None or name in names]
+    return tuple(_session(name, record.turns(name)) for name in wanted)
 
 
 def message_again(
@@ -205,7 +205,7 @@ def turn_entries(record: AgentRecord, session: str, numbers: Collection[int]) ->
     blocks.
     """
     found: dict[int, int] = {}
-    for count in (_FEW, LOOKED_BACK):
+    for count in (_FEW, _MANY):
         for entry in record.latest(count, kind="turn"):
             turn = object_in(entry.body.get("turn"))
             number = turn.get("number")

@@ -73,6 +73,8 @@ def test_every_page_has_a_twin_in_json(tab: BrowserTab) -> None:
         assert tab.get(path).headers["content-type"].startswith("text/html")
     missing = tab.get(f"/studio/blame/{PERSONA}/999.json")
     assert missing.headers["content-type"] == "application/problem+json"
+    nowhere = tab.get("/studio/nowhere/at/all")
+    assert (nowhere.status_code, "no such page" in nowhere.text) == (404, True)
 
 
 def test_a_talk_shows_each_version_of_an_answer_and_what_was_done(tab: BrowserTab) -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from mentis.web.application import Door
+from mentis.errors import MentisError, RequestRefused
+from mentis.web.application import Door, Endpoint
 from mentis.web.served import ServedParts
 
 from . import talk
 from .assets import PREFIX, send_asset
 from .blame import blame_doors
-from .entering import HOME, Entrance
-from .pages import HEADERS, Pages
+from .entering import HOME, StudioEntrance
+from .pages import HEADERS, Pages, reader_of
 
 
 def doors(served: ServedParts) -> list[Door]:
@@ -22,14 +23,27 @@ def doors(served: ServedParts) -> list[Door]:
         Door("/studio", _begin, None),
         Door(HOME, _begin, None),
         Door(f"{PREFIX}/{{name:path}}", send_asset, None),
-        *Entrance(served, pages).doors(),
+        *StudioEntrance(served, pages).doors(),
         *pages.doors("/studio/talk", "sessions.html", talk.list_page),
         *pages.doors("/studio/talk/{persona}", "sessions.html", talk.list_page),
         *pages.doors("/studio/talk/{persona}/{session}", "talk.html", talk.talk_page),
         talk.branch_door(pages),
         *blame_doors(pages),
+        Door("/studio/{rest:path}", _missing(pages), None),
     ]
 
 
 async def _begin(_request: Request) -> Response:
     return RedirectResponse("/studio/talk", 303, headers=dict(HEADERS))
+
+
+def _missing(pages: Pages) -> Endpoint:
+    async def missing(request: Request) -> Response:
+        """A page that is not there, told as a page."""
+        try:
+            reader_of(request)
+            raise RequestRefused("there is no such page", hint="follow a link", status=404)
+        except MentisError as error:
+            return pages.problem(request, error)
+
+    return missing

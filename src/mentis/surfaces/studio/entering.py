@@ -21,7 +21,7 @@ _MOST = 8192  # bytes of a form
 
 
 @dataclass(frozen=True, slots=True)
-class Entrance:
+class StudioEntrance:
     """The doors that need no token, and the way out."""
 
     served: ServedParts

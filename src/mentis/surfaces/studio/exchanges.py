@@ -19,7 +19,7 @@ _EMPTY = ("title",)
 
 
 @dataclass(slots=True)
-class Exchange:
+class TalkExchange:
     """A message, what followed it up to the next one; `root` is the first version's number."""
 
     number: int
@@ -31,9 +31,9 @@ class Exchange:
         return self.turns[-1][0]
 
 
-def exchanges_of(turns: Sequence[Turn]) -> list[Exchange]:
+def exchanges_of(turns: Sequence[Turn]) -> list[TalkExchange]:
     """All of them, in the order in which they were said."""
-    found: list[Exchange] = []
+    found: list[TalkExchange] = []
     roots: dict[int, int] = {}
     for number, turn in enumerate(turns):
         if turn.kind in _EMPTY or not turn.parts:
@@ -41,22 +41,22 @@ def exchanges_of(turns: Sequence[Turn]) -> list[Exchange]:
         begins = is_message(turn) or turn.kind == "summary" or turn.replaces is not None
         if begins or not found or found[-1].turns[0][1].kind == "summary":
             root = number if turn.replaces is None else roots.get(turn.replaces, turn.replaces)
-            found.append(Exchange(number, root))
+            found.append(TalkExchange(number, root))
         roots[number] = found[-1].root
         found[-1].turns.append((number, turn))
     return found
 
 
-def thread(turns: Sequence[Turn]) -> list[tuple[Exchange, list[Exchange]]]:
+def thread(turns: Sequence[Turn]) -> list[tuple[TalkExchange, list[TalkExchange]]]:
     """The exchanges that are told now, each with all its versions, itself among them."""
     found, counting = exchanges_of(turns), set(standing_numbers(turns))
-    versions: dict[int, list[Exchange]] = {}
+    versions: dict[int, list[TalkExchange]] = {}
     for one in found:
         versions.setdefault(one.root, []).append(one)
     return [(one, versions[one.root]) for one in found if one.number in counting]
 
 
-def exchange_data(shown: Exchange, versions: Sequence[Exchange]) -> dict[str, object]:
+def exchange_data(shown: TalkExchange, versions: Sequence[TalkExchange]) -> dict[str, object]:
     """For a page: the version that is told now, and how many there are."""
     return {
         **_version_data(shown),
@@ -65,7 +65,7 @@ def exchange_data(shown: Exchange, versions: Sequence[Exchange]) -> dict[str, ob
     }
 
 
-def _version_data(one: Exchange) -> dict[str, object]:
+def _version_data(one: TalkExchange) -> dict[str, object]:
     number, first = one.turns[0]
     said = is_message(first)
     answer = one.turns[1:] if said else one.turns

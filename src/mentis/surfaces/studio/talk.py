@@ -14,6 +14,7 @@ from mentis.codec.forms import parse, to_object
 from mentis.costs.cost_data import cost_data, loss_data
 from mentis.errors import AccessDenied, MentisError, RequestRefused, UsageError
 from mentis.prompts.personas import Personas
+from mentis.record.threads import title_of
 from mentis.stores.files.home import is_id
 from mentis.tools.acts import open_acts
 from mentis.values.blame import TurnBlame
@@ -44,10 +45,11 @@ async def list_page(call: PageCall) -> PageData:
     for row in rows:
         if chosen in ("", row["id"]) and not row["problem"]:
             agent = await call.served.pool.agent(str(row["id"]))
-            found = await to_thread.run_sync(_own_sessions, call, agent)
-            cut = found[start : start + _LISTED]
-            more = start + _LISTED if len(found) > start + _LISTED else None
-            listed.append({**row, "sessions": cut, "count": len(found), "next": more})
+            names = await to_thread.run_sync(_own_names, call, agent)
+            cut = names[start : start + _LISTED]
+            found = await to_thread.run_sync(_session_rows, agent, cut)
+            more = start + _LISTED if len(names) > start + _LISTED else None
+            listed.append({**row, "sessions": found, "count": len(names), "next": more})
         elif chosen in ("", row["id"]):
             listed.append({**row, "sessions": [], "count": 0, "next": None})
     return {"chosen": chosen, "personas": listed, "fresh": _fresh_name()}
@@ -105,23 +107,23 @@ def _talk_data(call: PageCall, agent: Agent, persona: PageData, session: str) ->
     if before is not None:
         told = [one for one in told if one[0].number < before]
     shown = told[-_SHOWN:]
-    entries = agent.turn_entries([one.number for one, _ in shown], session=session)
+    chosen = call.number("turn")
+    numbers = {one.number for one, _ in shown} | ({chosen} if chosen is not None else set())
+    entries = agent.turn_entries(numbers, session=session)
     exchanges = [
         {**exchange_data(one, versions), "entry": entries.get(one.number)}
         for one, versions in shown
     ]
-    found = _own_sessions(call, agent)
-    this = next((one for one in found if one["name"] == session), None)
-    chosen = call.number("turn")
+    found = _session_rows(agent, _own_names(call, agent)[:_BESIDE])
     last = [number for number in entries if chosen in (None, number)]
     return {
         "persona": persona,
         "session": session,
-        "title": (this or {}).get("title", ""),
+        "title": title_of(turns),
         "begun": bool(turns),
         "exchanges": exchanges,
         "older": shown[0][0].number if len(told) > _SHOWN else None,
-        "sessions": found[:_BESIDE],
+        "sessions": found,
         "waiting": _waiting(call, session),
         "beside": _beside(agent, entries[max(last)]) if last else None,
     }
@@ -181,12 +183,14 @@ def _persona_rows(call: PageCall, known: Sequence[str]) -> list[PageData]:
     return [{**row, "name": row["name"] or row["id"]} for row in rows]
 
 
-def _own_sessions(call: PageCall, agent: Agent) -> list[PageData]:
+def _own_names(call: PageCall, agent: Agent) -> list[str]:
     """The newest first; moments of its own are no talk."""
-    found = [
-        one for one in agent.sessions() if one.name != BEATS and own_name(call.token, one.name)
-    ]
-    return [_session_row(one) for one in reversed(found)]
+    names = reversed(agent.session_names())
+    return [name for name in names if name != BEATS and own_name(call.token, name)]
+
+
+def _session_rows(agent: Agent, names: Sequence[str]) -> list[PageData]:
+    return [_session_row(one) for one in reversed(agent.sessions(names))]
 
 
 def _session_row(one: Session) -> PageData:

@@ -63,6 +63,8 @@ class LiveAnswer {
   }
 
   tell({name, data}) {
+    // Whoever scrolled up to read stays there.
+    const atEnd = innerHeight + scrollY > document.documentElement.scrollHeight - 120;
     const shown = {text: "writes", reasoning: "thinks", call: "asks for something", result: "reads"};
     if (shown[name]) this.state.textContent = shown[name];
     if (name === "text") {
@@ -87,7 +89,7 @@ class LiveAnswer {
       if (!data.keeps) this.text?.remove();
       this.fresh();
     }
-    this.root.scrollIntoView({block: "end"});
+    if (atEnd) this.root.scrollIntoView({block: "end"});
   }
 
   fail(error) {
@@ -311,7 +313,9 @@ class MentisTalk extends HTMLElement {
       this.news.addEventListener("entry", (event) => {
         const told = JSON.parse(event.data);
         const here = told.session === this.dataset.session && told.agent.endsWith(`/${this.dataset.persona}`);
-        if (here && told.kind === "turn" && !this.busy) this.refresh();
+        if (!here || this.busy || this.querySelector(".exchange form")) return;
+        clearTimeout(this.soon);
+        this.soon = setTimeout(() => { if (!this.busy) this.refresh(); }, 300);
       });
     };
     document.addEventListener("visibilitychange", () => {
