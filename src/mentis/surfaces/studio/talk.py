@@ -108,7 +108,7 @@ def _talk_data(call: PageCall, agent: Agent, persona: PageData, session: str) ->
         told = [one for one in told if one[0].number < before]
     shown = told[-_SHOWN:]
     chosen = call.number("turn")
-    numbers = {one.number for one, _ in shown} | ({chosen} if chosen is not None else set())
+    numbers = {one.number for one, _ in shown} | ({chosen} if chosen is not None else set[int]())
     entries = agent.turn_entries(numbers, session=session)
     exchanges = [
         {**exchange_data(one, versions), "entry": entries.get(one.number)}
