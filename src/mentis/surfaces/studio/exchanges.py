@@ -15,6 +15,7 @@ from mentis.values.part import MediaPart, Part, ReasoningPart, TextPart, ToolCal
 from mentis.values.turn import Turn, guest_name
 
 _MOST_RESULT = 4000  # characters of a result that a page shows
+_MOST_LABEL = 60
 _EMPTY = ("title",)
 
 
@@ -63,6 +64,13 @@ def exchange_data(shown: TalkExchange, versions: Sequence[TalkExchange]) -> dict
         "version": versions.index(shown) + 1,
         "versions": [_version_data(one) for one in versions] if len(versions) > 1 else [],
     }
+
+
+def first_words(turns: Sequence[Turn]) -> str:
+    """What a conversation without a title is known by: how it began."""
+    said = next((turn for turn in turns if turn.kind == "said" and turn.text.strip()), None)
+    words = " ".join(said.text.split()) if said is not None else ""
+    return words if len(words) <= _MOST_LABEL else f"{words[:_MOST_LABEL].rstrip()}…"
 
 
 def _version_data(one: TalkExchange) -> dict[str, object]:

@@ -24,7 +24,7 @@ from mentis.web.agents import own_name
 from mentis.web.application import Door
 from mentis.web.problems import with_status
 
-from .exchanges import exchange_data, thread
+from .exchanges import exchange_data, first_words, thread
 from .pages import HEADERS, PageCall, PageData, Pages, reader_of
 
 _SHOWN = 20  # exchanges on a page; older ones come when asked for
@@ -119,11 +119,12 @@ def _talk_data(call: PageCall, agent: Agent, persona: PageData, session: str) ->
     return {
         "persona": persona,
         "session": session,
-        "title": title_of(turns),
+        "title": title_of(turns) or first_words(turns),
         "begun": bool(turns),
         "exchanges": exchanges,
         "older": shown[0][0].number if len(told) > _SHOWN else None,
         "sessions": found,
+        "fresh": _fresh_name(),
         "waiting": _waiting(call, session),
         "beside": _beside(agent, entries[max(last)]) if last else None,
     }
@@ -190,12 +191,13 @@ def _own_names(call: PageCall, agent: Agent) -> list[str]:
 
 
 def _session_rows(agent: Agent, names: Sequence[str]) -> list[PageData]:
-    return [_session_row(one) for one in reversed(agent.sessions(names))]
+    return [_session_row(agent, one) for one in reversed(agent.sessions(names))]
 
 
-def _session_row(one: Session) -> PageData:
+def _session_row(agent: Agent, one: Session) -> PageData:
     return {
         "name": one.name,
+        "label": one.title or first_words(agent.history(session=one.name)) or one.name,
         "title": one.title,
         "messages": one.told,
         "unanswered": len(one.unanswered),

@@ -299,6 +299,7 @@ class MentisTalk extends HTMLElement {
   // The conversation and what stands beside it, as the server has them now.
   async refresh() {
     await Promise.all([
+      htmx.ajax("GET", `${location.pathname}?part=sessions`, {target: "#sessions", swap: "innerHTML"}),
       htmx.ajax("GET", `${location.pathname}?part=room`, {target: "#room", swap: "innerHTML"}),
       htmx.ajax("GET", `${location.pathname}?part=beside`, {target: "#beside", swap: "innerHTML"}),
     ]);
