@@ -512,3 +512,22 @@ def test_a_stream_that_does_not_tell_its_usage_is_counted_and_not_guessed(home: 
     assert found.usage is None
     report = report_calls([found])
     assert (report.questions, report.unmeasured, report.unpriced) == (1, 1, 0)
+
+
+@pytest.mark.parametrize(("told", "lost"), [({}, 0), ({"cached_tokens": 0}, 4900)])
+def test_a_server_that_does_not_tell_what_it_found_in_a_cache_lost_nothing_that_is_known(
+    home: Path, told: dict[str, int], lost: int
+) -> None:
+    usage = {"prompt_tokens": 5000, "completion_tokens": 1, "prompt_tokens_details": told}
+    words = {"choices": [{"index": 0, "delta": {"content": "Hi"}, "finish_reason": "stop"}]}
+    events: list[dict[str, Any]] = [words, {"choices": [], "usage": usage}]
+    said = "".join(f"data: {json.dumps(one)}\n\n" for one in events)
+    bodies = [
+        {"model": "gpt-5.2", "messages": [user("hi"), *(user("more") for _ in range(number))]}
+        for number in range(2)
+    ]
+    calls = [
+        call_copy(OPENAI, "/v1/chat/completions", json.dumps(one).encode(), said.encode())
+        for one in bodies
+    ]
+    assert seen(home, *calls)[1].lost == pytest.approx(lost, abs=200)

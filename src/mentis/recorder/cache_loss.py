@@ -67,7 +67,7 @@ def compare_calls(
     place = describe_place(broken.pointer, call.payload) if broken else ""
     made = CacheComparison(broken, place, idle=idle)
     usage = call.reply.usage if call.reply else None
-    if usage is None:
+    if usage is None or not call.tells_cache:
         return made
     own_thread = past.digest.shared(mark) == 0
     could = min(round(past.input * share) if own_thread else past.input, usage.input)

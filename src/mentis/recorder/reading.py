@@ -86,7 +86,8 @@ class ReadCall:
     """`payload` is empty where the call is no question to a model. `reply_id` is the provider's
     name of the answer; `long_writes` of the tokens written into a cache are kept for an hour.
     `side` is the kind of a call beside a conversation (`side_title`), "" for any other. `original`
-    is what the program said, where something else was sent; `reason` why it ended early.
+    is what the program said, where something else was sent; `reason` why it ended early. Not every
+    server that speaks as OpenAI does `tells_cache`, how much it found there.
     """
 
     copy: CallCopy
@@ -103,7 +104,12 @@ class ReadCall:
     long_writes: int = 0
     side: str = ""
     original: ReadBody | None = None
+    tells_cache: bool = True
     reason: str = ""
+
+
+_SILENT_WIRES = ("openai-chat", "openai-responses")
+_CACHED = re.compile(r'"(?:cached_tokens|prompt_cache_hit_tokens)"')
 
 
 def read_call(copy: CallCopy, secrets: Iterable[str]) -> ReadCall:
@@ -139,6 +145,7 @@ def read_call(copy: CallCopy, secrets: Iterable[str]) -> ReadCall:
         side=_side(copy, headers, payload, wire),
         original=original,
         reason=_plain(copy.reason, hidden),  # errors repeat what they were about
+        tells_cache=wire not in _SILENT_WIRES or bool(_CACHED.search(said)),
     )
 
 
