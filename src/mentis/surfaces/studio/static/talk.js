@@ -47,7 +47,7 @@ class LiveAnswer {
     this.root.append(this.answer);
     this.state = make("p", "hint working", "reads");
     this.root.append(this.state);
-    place.replaceChildren(this.root);
+    place.append(this.root);
     this.fresh();
   }
 
@@ -176,6 +176,7 @@ class MentisTalk extends HTMLElement {
   // One turn: true once it has ended well.
   async ask(path, body, words) {
     this.setBusy(true);
+    this.querySelector("#live").replaceChildren();
     const live = new LiveAnswer(this.querySelector("#live"), this.dataset.name, words);
     let done = false;
     try {
@@ -191,7 +192,8 @@ class MentisTalk extends HTMLElement {
         else live.tell(event);
       }
       if (!done) throw new Error("The answer broke off. What came of it is kept; reload to see it");
-      await this.refresh();
+      this.setBusy(false);
+      await this.refresh(live);
     } catch (error) {
       live.fail(error);
     } finally {
@@ -297,14 +299,14 @@ class MentisTalk extends HTMLElement {
   }
 
   // The conversation and what stands beside it, as the server has them now.
-  async refresh() {
+  async refresh(live) {
+    const room = htmx.ajax("GET", `${location.pathname}?part=room`, {target: "#room", swap: "innerHTML"});
     await Promise.all([
       htmx.ajax("GET", `${location.pathname}?part=sessions`, {target: "#sessions", swap: "innerHTML"}),
-      htmx.ajax("GET", `${location.pathname}?part=room`, {target: "#room", swap: "innerHTML"}),
+      room.then(() => live?.root.remove()),
       htmx.ajax("GET", `${location.pathname}?part=beside`, {target: "#beside", swap: "innerHTML"}),
     ]);
-    this.querySelector("#live").replaceChildren();
-    this.querySelector(".exchange.last")?.scrollIntoView({block: "end"});
+    this.querySelector("#room .exchange.last")?.scrollIntoView({block: "end"});
   }
 
   // What others do in this conversation, and what the persona says by itself.
