@@ -54,8 +54,8 @@ async def serve(
 async def serve_with(home: str | Path, chosen: ServeOptions, parts: Parts | None = None) -> None:
     """The same, with everything that can be chosen."""
     try:
-        import_module("starlette")
-        import_module("uvicorn")
+        for name in ("jinja2", "starlette", "uvicorn"):
+            import_module(name)
     except ModuleNotFoundError as error:
         raise EngineMissing(
             f"serving needs the package {error.name}, which is not installed",
