@@ -7,6 +7,7 @@ import inspect
 import json
 import pkgutil
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -293,11 +294,19 @@ def pages() -> dict[str, str]:
         "acts.md": acts_page(),
         "api.md": f"{NOTE}\n{api_page()}",
         "api-values.md": f"{NOTE}\n{values_page()}",
-        "http-api.md": f"{NOTE}\n{http_page()}",
+        "http-api.md": _formatted(f"{NOTE}\n{http_page()}"),
     }
     values = {f"schemas/{c.__name__}.schema.json": schema_file(schema_of(c)) for c in SCHEMAS}
     files = {f"schemas/prompts/{k}.schema.json": schema_file(file_schema(k)) for k in KINDS}
     return written | values | files
+
+
+def _formatted(page: str) -> str:
+    """With its examples as the formatter lays them out, which looks into pages, too."""
+    command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", "page.md", "-"]
+    done = subprocess.run(command, input=page, capture_output=True, text=True, check=True, cwd=ROOT)
+    return done.stdout
+
 
 
 def write(folder: Path) -> None:

@@ -95,7 +95,8 @@ async def test_the_second_turn_finds_what_the_plan_said_it_would(backend: Backen
 @pytest.mark.model
 async def test_the_embedded_model_reports_the_tokens_the_plan_predicted(tmp_path: Path) -> None:
     home = create_home(tmp_path / "home")
-    environ = {"MENTIS_ROUTES__DEFAULT__THREADS": "1", "MENTIS_ROUTES__DEFAULT__MAX_TOKENS": "8"}
+    chosen = {"THREADS": "1", "MAX_TOKENS": "8", "TEMPERATURE": "0"}  # the same words each time
+    environ = {f"MENTIS_ROUTES__DEFAULT__{name}": value for name, value in chosen.items()}
     async with Agent.open(home, parts=Parts(environ=environ)) as agent:
         results = [await agent.chat(text) for text in ("Hello!", "What is the sea?", "And salt?")]
     first, *later = [settled for result in results for settled in result.caching]

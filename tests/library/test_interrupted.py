@@ -256,6 +256,7 @@ def many(desk: Desk, count: int) -> None:
     desk.write("many.json", f"{{{texts}}}")
 
 
+@pytest.mark.slow
 def test_100_000_blocks_are_over_the_limit_and_that_is_said(desk: Desk) -> None:
     many(desk, 100_000)
     assert desk.ids() == ["law", "style", "mood", "talk"]

@@ -55,6 +55,7 @@ class Arriving(Paced):
                 put(self._folder, f"{number}.json", text=text)
 
 
+@pytest.mark.slow
 async def test_twenty_ticks_of_the_embedded_model_end_consistent_and_verified(
     tmp_path: Path,
 ) -> None:

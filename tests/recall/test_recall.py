@@ -149,6 +149,7 @@ async def test_vectors_of_two_widths_are_never_mixed() -> None:
         await build_manifest([CALL, READ], Lying(), READER, previous=manifest)
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_tools_are_ranked_like_ten() -> None:
     many = [Capability(f"tool_{number:06}", "tool", f"does {number}") for number in range(100_000)]
     ranking = Ranking(words_manifest((*many, CALL), READER))

@@ -42,6 +42,7 @@ HELPED = {
 }
 
 
+@pytest.mark.slow
 async def test_each_helper_runs_on_the_embedded_model_and_two_are_cached(tmp_path: Path) -> None:
     home = create_home(tmp_path / "home")
     async with Agent.open(home, parts=Parts(environ={**os.environ, **HELPED})) as agent:

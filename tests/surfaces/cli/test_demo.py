@@ -15,6 +15,7 @@ from .conftest import Mentis
 Start = Callable[..., subprocess.Popen[str]]
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_every_claim_of_the_demo_holds_on_the_embedded_model(
     process: Start, tmp_path: Path

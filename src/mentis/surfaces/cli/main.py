@@ -58,7 +58,10 @@ COMMANDS = {
         "serve",
         "Let existing clients talk to the agents of a home, as if each were a model.",
     ),
-    "studio": ("studio", "Open a window on a home in the browser: talk, and see what it was told."),
+    "studio": (
+        "studio",
+        "Open a window on a home in the browser: talk, and see what the model was told and why.",
+    ),
     "tokens": ("tokens", "Make, list and revoke the tokens that clients reach your agents with."),
     "manifest": (
         "manifest",
