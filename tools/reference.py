@@ -308,7 +308,6 @@ def _formatted(page: str) -> str:
     return done.stdout
 
 
-
 def write(folder: Path) -> None:
     fresh = pages()
     for stale in _schemas(folder) - fresh.keys():
