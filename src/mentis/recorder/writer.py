@@ -118,8 +118,10 @@ class CallWriter:
         past = at.before
         if past is None:
             return CacheComparison(None)
-        before = None if mark.goes_on(past.digest) else self._payload(past)
-        if before is None and not mark.goes_on(past.digest):
+        if mark.goes_on(past.digest):
+            return compare_calls(call, past, mark, route, before=None)
+        before = self._payload(past)
+        if before is None:
             return CacheComparison(None)  # it was erased: nobody can say what is different
         return compare_calls(call, past, mark, route, before=before)
 
