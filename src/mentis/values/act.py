@@ -13,6 +13,22 @@ from .value import LATE, Value
 
 # What an act touches: people, what the agent remembers or wants, its record, its own running;
 # `core` is harmless everywhere, `agent` reaches outside.
+# How an act stands, from the question on.
+ActState: TypeAlias = Literal[
+    "waiting",
+    "approved",
+    "denied",
+    "expired",
+    "begun",
+    "done",
+    "not_found",
+    "invalid",
+    "refused",
+    "timeout",
+    "crashed",
+    "unavailable",
+    "unknown",
+]
 Scope: TypeAlias = Literal["core", "agent", "message", "memory", "goal", "status", "control"]
 Policy: TypeAlias = Literal["open", "values", "strict"]
 

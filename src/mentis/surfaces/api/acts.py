@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import anyio
 from anyio import to_thread
@@ -16,6 +16,7 @@ from mentis.record.act_stories import ActStory
 from mentis.tools.acts import ActRun, Acts, open_acts
 from mentis.tools.toolbox import ActDetail, Listing, Toolbox, ToolRow, open_toolbox
 from mentis.turn.turn_data import turn_data
+from mentis.values.act import ActState
 from mentis.values.action import Outcome
 
 from .conversations import agent_on
@@ -36,28 +37,13 @@ _PERSONA = "/personas/{persona}"
 _ACTS = f"{_PERSONA}/acts"
 _ACT = f"{_ACTS}/{{key}}"
 _TOOLS = f"{_PERSONA}/tools"
-State = Literal[
-    "waiting",
-    "approved",
-    "denied",
-    "expired",
-    "begun",
-    "done",
-    "not_found",
-    "invalid",
-    "refused",
-    "timeout",
-    "crashed",
-    "unavailable",
-    "unknown",
-]
 
 
 class ActLogQuery(Given):
     """Which acts."""
 
     last: int = Field(20, ge=1, le=1000, description="How many, counted from the newest.")
-    state: State | None = Field(None, description="Only those that stand so.")
+    state: ActState | None = Field(None, description="Only those that stand so.")
     name: str = Field("", description="Only acts of this name.")
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 
+from mentis.values.act import ActState
 from mentis.values.words import quantity
 
 from .acts_show import KEY, flight_line, moment, outcome_lines, story_lines, waiting_lines
@@ -22,21 +23,7 @@ if TYPE_CHECKING:
     from mentis.tools.acts import ActRun, Acts
     from mentis.values.act import WaitingAct
 
-_STATES = (
-    "waiting",
-    "approved",
-    "denied",
-    "expired",
-    "begun",
-    "done",
-    "not_found",
-    "invalid",
-    "refused",
-    "timeout",
-    "crashed",
-    "unavailable",
-    "unknown",
-)
+_STATES: tuple[str, ...] = get_args(ActState)
 by_option = click.option("--by", metavar="NAME", help="Who decides; by default your login name.")
 words_option = click.option(
     "--words",
