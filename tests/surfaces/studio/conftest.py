@@ -3,6 +3,8 @@ from __future__ import annotations
 from collections.abc import Generator
 
 import pytest
+from playwright.sync_api import Browser
+from tests.surfaces.studio.browser import StudioWindow, chromium, window
 from tests.surfaces.studio.studio_home import StudioHome, studio_home
 
 
@@ -13,3 +15,16 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Generator[StudioHome]:
         patch.setenv("MENTIS_CONFIG", str(tmp_path_factory.mktemp("config")))
         with studio_home(tmp_path_factory.mktemp("studio")) as home:
             yield home
+
+
+@pytest.fixture(scope="module")
+def browser() -> Generator[Browser]:
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def visitor(browser: Browser, studio: StudioHome) -> Generator[StudioWindow]:
+    """The owner of the home, at their browser."""
+    with window(browser, studio) as made:
+        yield made

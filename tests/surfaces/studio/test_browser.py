@@ -3,48 +3,39 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 from tests.rounds import says
-from tests.surfaces.studio.chromium import BROWSER, chromium
+from tests.surfaces.studio.browser import StudioWindow, needs_browser
 from tests.surfaces.studio.studio_home import PERSONA, SCRIPT, StudioHome
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(BROWSER is None, reason="NO BROWSER: apt-get install chromium"),
-]
+pytestmark = needs_browser
 
 
-def test_a_person_comes_in_talks_answers_anew_and_sees_why(studio: StudioHome) -> None:
+def test_a_person_comes_in_talks_answers_anew_and_sees_why(
+    studio: StudioHome, visitor: StudioWindow
+) -> None:
     studio.provider.play(says(f"Good morning, {SCRIPT}"), says("Good evening."))
-    url = studio.served.url
-    with chromium() as page:
-        page.go(f"{url}/studio/enter?key={studio.served.new_link()}")
-        page.wait("location.pathname === '/studio/talk'")
-        page.click("New conversation")
-        page.wait("document.querySelector('mentis-talk')")
-        page.click("Read-only")
-        page.wait("document.querySelector('mentis-talk:defined [data-composer]')")
-        page.js("document.querySelector('#words').focus()")
-        page.type(f"Hello {SCRIPT}")
-        page.press("Enter", 13)
-        page.wait("document.querySelector('#room .exchange')")
-        assert f"Good morning, {SCRIPT}" in page.text
-        page.click("Answer again")
-        page.wait("document.querySelector('#room .versions')")
-        assert "2 of 2" in page.text
-        page.click("\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}")
-        assert "1 of 2" in page.text
-        page.click("\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}")
-        page.click("Why this answer?")
-        page.wait("document.querySelector('mentis-blame:defined .section')")
-        assert "Byte for byte what was sent" in page.text
-        page.press("j", 74)
-        page.wait("document.querySelector('[data-why] dl')")
-        for path in ("/studio/blame", f"/studio/talk/{PERSONA}", "/studio/recorded/codex/0"):
-            page.go(url + path)
-        for width in (390, 1280):
-            page.call(
-                "Emulation.setDeviceMetricsOverride",
-                width=width, height=800, deviceScaleFactor=1, mobile=width < 500,
-            )  # fmt: skip
-            assert page.js("document.documentElement.scrollWidth") == width
-        assert page.faults == []
+    page = visitor.page
+    visitor.click("New conversation", role="link")
+    visitor.turn_on_writing()
+    page.get_by_label("Message to").fill(f"Hello {SCRIPT}")
+    page.keyboard.press("Enter")
+    visitor.see(f"Good morning, {SCRIPT}")
+    visitor.click("Answer again")
+    visitor.see("2 of 2")
+    visitor.click("The version before")
+    visitor.see("1 of 2")
+    visitor.click("The next version")
+    visitor.click("Why this answer?", role="link")
+    visitor.see("Byte for byte what was sent")
+    page.keyboard.press("j")
+    expect(page.locator("[data-why] dl")).to_be_visible()
+    assert visitor.faults == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "path", ["/studio/talk", f"/studio/talk/{PERSONA}", "/studio/blame", "/studio/recorded/codex/0"]
+)
+def test_pages_fit_are_readable_and_quiet(visitor: StudioWindow, path: str) -> None:
+    visitor.check_page(path)

@@ -21,6 +21,7 @@ from mentis.web.served import ServedParts
 from mentis.web.tokens import AccessToken
 
 from .assets import asset_url
+from .screens import SCREENS
 from .words import FILTERS
 
 PageData: TypeAlias = dict[str, object]
@@ -170,5 +171,6 @@ def _templates() -> Environment:
         auto_reload=False,
     )
     made.filters.update(FILTERS)
-    made.globals["asset"] = asset_url  # pyright: ignore[reportArgumentType]  # typed by its first members
+    globals_: dict[str, object] = {"asset": asset_url, "screens": SCREENS}
+    made.globals.update(globals_)  # pyright: ignore[reportArgumentType]  # typed by its first members
     return made

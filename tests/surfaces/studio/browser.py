@@ -1,0 +1,96 @@
+"""A real browser at the studio, driven by Playwright. Debian's chromium is enough."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from tests.surfaces.studio.studio_home import StudioHome
+
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+needs_browser = pytest.mark.skipif(BROWSER is None, reason="NO BROWSER: apt-get install chromium")
+WIDTHS = (1280, 390)
+_HEIGHT = 800
+
+
+@dataclass
+class StudioWindow:
+    """A page of somebody who came in. `faults` are red lines of its console, and every dialog."""
+
+    page: Page
+    url: str
+    faults: list[str] = field(default_factory=list[str])
+
+    def go(self, path: str) -> None:
+        self.page.goto(self.url + path)
+
+    def click(self, label: str, *, role: str = "button") -> None:
+        """What a person sees under this name."""
+        self.page.get_by_role(role, name=label, exact=True).first.click()  # pyright: ignore[reportArgumentType]  # a long literal
+
+    def see(self, text: str) -> None:
+        expect(self.page.get_by_text(text).first).to_be_visible(timeout=20_000)
+
+    def turn_on_writing(self) -> None:
+        self.page.get_by_role("banner").get_by_role("switch").click()
+        expect(self.page.get_by_role("banner").get_by_role("switch")).to_be_checked()
+
+    def accessibility(self) -> list[str]:
+        """What axe finds serious or critical here."""
+        told: dict[str, Any] = Axe().run(self.page).response  # pyright: ignore[reportUnknownMemberType]  # has no types
+        found: list[dict[str, Any]] = told["violations"]
+        serious = [one for one in found if one["impact"] in ("serious", "critical")]
+        return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in serious]
+
+    def check_page(self, path: str) -> None:
+        """A page fits both widths, is readable in both themes, and its console stays empty."""
+        for theme in ("light", "dark"):
+            self.page.emulate_media(color_scheme=theme)  # pyright: ignore[reportArgumentType]
+            for width in WIDTHS:
+                self.page.set_viewport_size({"width": width, "height": _HEIGHT})
+                self.go(path)
+                over = self.page.evaluate("document.documentElement.scrollWidth")
+                assert over <= width, f"{path} is {over} wide at {width}"
+            assert self.accessibility() == [], f"{path}, {theme}"
+        self.page.set_viewport_size({"width": WIDTHS[0], "height": _HEIGHT})
+        assert self.faults == [], path
+
+
+@contextmanager
+def chromium() -> Generator[Browser]:
+    with sync_playwright() as driver:
+        running = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        try:
+            yield running
+        finally:
+            running.close()
+
+
+@contextmanager
+def window(browser: Browser, studio: StudioHome) -> Generator[StudioWindow]:
+    """Somebody who followed a one-time link, in a profile of their own."""
+    context = browser.new_context(viewport={"width": WIDTHS[0], "height": _HEIGHT})
+    try:
+        made = StudioWindow(context.new_page(), studio.served.url)
+        _listen(made)
+        made.go(f"/studio/enter?key={studio.served.new_link()}")
+        made.page.wait_for_url("**/studio/talk")
+        yield made
+    finally:
+        context.close()
+
+
+def _listen(made: StudioWindow) -> None:
+    def told(message: ConsoleMessage) -> None:
+        if message.type == "error":
+            made.faults.append(message.text[:500])
+
+    made.page.on("console", told)
+    made.page.on("pageerror", lambda error: made.faults.append(str(error)[:500]))
+    made.page.on("dialog", lambda dialog: made.faults.append(f"dialog: {dialog.message}"))
