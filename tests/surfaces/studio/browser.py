@@ -43,8 +43,8 @@ class StudioWindow:
 
     def accessibility(self) -> list[str]:
         """What axe finds serious or critical here."""
-        told: dict[str, Any] = Axe().run(self.page).response  # pyright: ignore[reportUnknownMemberType]  # has no types
-        found: list[dict[str, Any]] = told["violations"]
+        axe: Any = Axe()  # has no types
+        found: list[dict[str, Any]] = axe.run(self.page).response["violations"]
         serious = [one for one in found if one["impact"] in ("serious", "critical")]
         return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in serious]
 

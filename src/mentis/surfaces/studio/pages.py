@@ -6,7 +6,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
@@ -171,6 +171,6 @@ def _templates() -> Environment:
         auto_reload=False,
     )
     made.filters.update(FILTERS)
-    globals_: dict[str, object] = {"asset": asset_url, "screens": SCREENS}
-    made.globals.update(globals_)  # pyright: ignore[reportArgumentType]  # typed by its first members
+    names: dict[str, Any] = made.globals  # typed by its first members
+    names.update(asset=asset_url, screens=SCREENS)
     return made
