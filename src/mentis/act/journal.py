@@ -161,6 +161,11 @@ class Journal:
         screened = (screen_outcome(self._screener, outcome) for outcome in outcomes)
         return tuple(self._kept(outcome) for outcome in screened)
 
+    @property
+    def is_owing(self) -> bool:
+        """Whether there are endings that could not be recorded."""
+        return bool(self._owed)
+
     def catch_up(self) -> MentisError | None:
         """Record the endings that could not be recorded before; or what still keeps them out."""
         with self._owed_lock:

@@ -46,18 +46,18 @@ class OwnerFile:
 
 def scan(root: Path) -> dict[str, Key]:
     """What tells a changed file from an unchanged one, for every file of the owner's layer."""
-    found = dict(_scan_domains(root))
+    found, top = dict(_scan_domains(root)), f"{root}{os.sep}"
     for name in _META:
-        if key := key_of(root / name):
+        if key := key_of(top + name):
             found[name] = key
     return found
 
 
-def key_of(path: Path) -> Key | None:
+def key_of(path: str | Path) -> Key | None:
     try:
-        return _key(path.stat())
+        return _key(os.stat(path))  # noqa: PTH116  # every turn asks for each of them
     except OSError:
-        return _NOWHERE if path.is_symlink() else None
+        return _NOWHERE if os.path.islink(path) else None  # noqa: PTH114
 
 
 def read_file(root: Path, name: str, *, limit: int, at: Path | None = None) -> OwnerFile:

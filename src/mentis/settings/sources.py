@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias, cast
 
@@ -12,6 +13,7 @@ from pydantic_core import ErrorDetails
 
 from mentis.codec.locate import locate, problem_at
 from mentis.codec.toml import parse_toml, read_text
+from mentis.disk.seen import SeenFile
 from mentis.errors import HomeTooNew, MentisError, SettingsError
 from mentis.values.location import Location, Problem
 
@@ -46,7 +48,8 @@ class LiveSettings:
     def __init__(self, home: Path, environ: Mapping[str, str]) -> None:
         self._path = home / FILE
         self._environ = dict(environ)
-        self._text = read_text(self._path, error=SettingsError)
+        self._file = SeenFile[str](self._path)
+        self._text = self._read()
         self._settings = _load(self._text, self._path, self._environ)
         self._check: Check = _nothing
 
@@ -62,7 +65,7 @@ class LiveSettings:
     def current(self) -> tuple[Settings, MentisError | None]:
         """The settings; where the file went wrong since, the earlier ones and what is wrong."""
         try:
-            text = read_text(self._path, error=SettingsError)
+            text = self._read()
             if text != self._text:
                 settings = _load(text, self._path, self._environ)
                 self._check(settings)
@@ -70,6 +73,9 @@ class LiveSettings:
         except MentisError as fault:
             return self._settings, fault
         return self._settings, None
+
+    def _read(self) -> str:
+        return self._file.read(partial(read_text, self._path, error=SettingsError))
 
 
 def _nothing(_settings: Settings) -> None:

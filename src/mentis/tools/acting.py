@@ -99,7 +99,7 @@ class ActRunner:
         left = done = RecoveryResult()
         with self._interruptible(session):
             await self.tools.start()
-            if self._bench is not None:
+            if self._bench is not None and self._bench.journal.is_owing:
                 await self._bench.dispatcher.record(self._bench.journal.catch_up)
             if not self._begun:
                 left = await self._recover()
@@ -111,6 +111,12 @@ class ActRunner:
                 done = await self.run_approved(due)
         self._faults = [*left.faults, *done.faults]
         return RecoveryResult((*left.outcomes, *done.outcomes), tuple(self._faults))
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether `begin` would do nothing but what is due: so nothing changes by it."""
+        owing = self._bench is not None and self._bench.journal.is_owing
+        return self._begun and not self.tools.has_servers and not owing
 
     def interrupt(self, session: str | None = None) -> None:
         """End what `begin` is at, in one session or in all; what came of it is recorded, and the

@@ -209,6 +209,11 @@ class AgentTools:
         return self._servers is not None or not self._declared
 
     @property
+    def has_servers(self) -> bool:
+        """Whether `start` may have to connect to some, for the first time or again."""
+        return bool(self._declared or self._servers or self._unrecorded)
+
+    @property
     def unstarted_servers(self) -> tuple[str, ...]:
         """Servers that `start` will connect to."""
         return () if self.is_started else tuple(server.name for _, server in self._declared)

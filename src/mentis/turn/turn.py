@@ -158,8 +158,9 @@ async def run_turn(
         turn_span(parts.who, parts.models.route, stimulus.mode, session) as span,
         _stream(on_delta) as stream,
     ):
-        async with begin(record, acting, stimulus, session, route=route) as place:
-            around = await to_thread.run_sync(look_around, parts, stimulus, place, find_news)
+        look = partial(look_around, parts, stimulus, find_news=find_news)
+        async with begin(record, acting, stimulus, session, route=route, look=look) as place:
+            around = place.around or await to_thread.run_sync(look, place)
             now, history, scope = around.now, around.history, around.scope
             async with claim_news(parts.who, parts.claims, around.news, find_news) as news:
                 now = now if form is None else replace(now, window=None)
@@ -250,17 +251,26 @@ def _stream(on_delta: OnDelta) -> Generator[_Stream]:
 
 @dataclass(slots=True)
 class Place:
-    """Where a turn stands. `asking`: from then on it is the run that is recorded."""
+    """Where a turn stands. `asking`: from then on it is the run that is recorded. `around` is how
+    things stood when it began, if nothing had to be done before anybody could look.
+    """
 
     session: str
     number: int
+    around: TurnOutset | None = None
     asking: bool = False
     interrupted: bool = False
 
 
 @asynccontextmanager
 async def begin(
-    record: AgentRecord, acting: ActRunner, stimulus: Stimulus, session: str, *, route: Route
+    record: AgentRecord,
+    acting: ActRunner,
+    stimulus: Stimulus,
+    session: str,
+    *,
+    route: Route,
+    look: Callable[[Place], TurnOutset],
 ) -> AsyncGenerator[Place]:
     """Store the message first. Whatever ends the turn before anybody could be asked, the message
     stays and an entry says so.
@@ -268,15 +278,16 @@ async def begin(
     Where not even that can be written the message is pending, and who talks next finds it so.
     """
 
-    def store() -> tuple[int, frozenset[str] | None]:
-        number = store_message(record, session, stimulus)
-        try:
-            return number, acting.look_for_due()
-        except MentisError:
-            return number, None  # it is looked for again, where a failure is recorded
+    def store() -> tuple[Place, frozenset[str] | None]:
+        place, due = Place(session, store_message(record, session, stimulus)), None
+        with suppress(Exception):  # it is looked for again, where a failure is recorded
+            due = acting.look_for_due()
+            if not due and due is not None and acting.is_idle:
+                place.around = look(place)  # another thread would take longer to begin than this
+        return place, due
 
-    number, due = await run_shielded(store)
-    place, failure = Place(session, number), None
+    place, due = await run_shielded(store)
+    failure: MentisError | None = None
     try:
         await acting.begin(session, due)
         yield place
@@ -285,7 +296,7 @@ async def begin(
         raise
     finally:
         if not place.asking:
-            keep = partial(record_unasked, record, session, number, stimulus)
+            keep = partial(record_unasked, record, session, place.number, stimulus)
             keep = partial(keep, route=route, failure=failure)
             with suppress(MentisError):
                 await run_shielded(keep)
@@ -341,6 +352,7 @@ def look_around(
     parts: AgentParts,
     stimulus: Stimulus,
     place: Place,
+    *,
     find_news: Callable[[], tuple[Outcome, ...]],
 ) -> TurnOutset:
     """All of it at once: to go to another thread and back takes longer than to look. It blocks."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from mentis.disk.atomic import unwritable, write_atomic
 from mentis.disk.inside import inside
 from mentis.disk.lock import write_lock
+from mentis.disk.seen import SeenFile
 from mentis.errors import PersonaError
 
 _LOCK = ".lock"
@@ -21,6 +23,7 @@ class MemoryFolder:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._around = root.parent
+        self._seen: dict[str, SeenFile[str | None]] = {}
 
     def path(self, name: str) -> Path:
         """Where a file stands; a link that leads out of the persona's folder is refused."""
@@ -28,6 +31,12 @@ class MemoryFolder:
 
     def read(self, name: str) -> str | None:
         """The text of a file, or None if there is no such file."""
+        seen = self._seen.get(name)
+        if seen is None:
+            seen = self._seen[name] = SeenFile(self._root / f"{name}.md")
+        return seen.read(partial(self._read, name))
+
+    def _read(self, name: str) -> str | None:
         path = self.path(name)
         try:
             found = path.stat()

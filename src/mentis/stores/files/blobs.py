@@ -10,30 +10,26 @@ import errno
 import os
 import re
 import stat
-import time
 from collections import OrderedDict
 from pathlib import Path
-from typing import TypeAlias
 
 from mentis.disk.atomic import sync_folder, unwritable, write_atomic
 from mentis.disk.inside import inside
+from mentis.disk.seen import Stamp, is_settled, stamp_of
 from mentis.errors import StoreDamaged, StoreError
 from mentis.values.digest import Digest, digest
 
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 # Without O_NONBLOCK the opening of a pipe waits for ever.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-# A file this young (in nanoseconds) may be changed again without its times telling.
-_SETTLED = 50_000_000
 _MOST_SEEN = 4096
-_Stamp: TypeAlias = tuple[int, int, int, int]
 _HINT = "put it back from a backup, or forget it"
 
 
 class FileBlobs:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._seen: OrderedDict[Digest, tuple[Path, _Stamp]] = OrderedDict()
+        self._seen: OrderedDict[Digest, tuple[Path, Stamp]] = OrderedDict()
 
     def keep(self, content: bytes) -> Digest:
         name = digest(content)
@@ -77,11 +73,11 @@ class FileBlobs:
     def _is_there(self, name: Digest) -> bool:
         """Whether the file that was read or written here is still the same one."""
         path, stamp = self._seen.get(name, (None, None))
-        return path is not None and _stamp(path) == stamp
+        return path is not None and stamp_of(path) == stamp
 
     def _note(self, name: Digest, path: Path) -> None:
-        stamp = _stamp(path)
-        if stamp is not None and time.time_ns() - stamp[0] > _SETTLED:
+        stamp = stamp_of(path)
+        if stamp is not None and is_settled(stamp):
             self._seen[name] = path, stamp
             if len(self._seen) > _MOST_SEEN:
                 self._seen.popitem(last=False)
@@ -113,14 +109,6 @@ class FileBlobs:
             raise _no_file(path)
         with os.fdopen(descriptor, "rb") as file:
             return file.read()
-
-
-def _stamp(path: Path) -> _Stamp | None:
-    try:
-        found = path.lstat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
 
 def _no_file(path: Path) -> StoreDamaged:
