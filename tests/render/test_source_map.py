@@ -14,7 +14,7 @@ from mentis.render.wires import RENDERERS, render_for
 from mentis.values.part import ReasoningPart, ToolCallPart
 from mentis.values.rendering import Rendering
 from mentis.values.request import PromptRequest
-from mentis.values.source_map import SourceRange
+from mentis.values.source_map import FORM, SourceRange, TextReader, texts_of
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trust import Trust
 
@@ -65,6 +65,10 @@ def words(value: object, control: set[str], key: str = "", pointer: str = "") ->
 
 def check(rendering: Rendering) -> None:
     body, ranges = rendering.body(), rendering.source_map()
+    items = [*TextReader(rendering.sources, rendering.reads).items(rendering.payload)]
+    counted = texts_of([place for place in ranges if place.span.source != FORM])
+    assert tuple(text for item in items for text in item.texts) == counted, "read the same way"
+    assert all(chr(body[item.end]) in ",]}" for item in items), "each ends where it ends"
     for before, after in pairwise(ranges):
         assert before.end <= after.start, "no byte has two spans"
     told: dict[str, str] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from decimal import Decimal
 from functools import cache
@@ -17,15 +17,26 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 
+_KNOWN = (str, int, type(None), float, Decimal, tuple, list, Value, Mapping)
 _ATOMS = frozenset((str, int, bool, type(None)))  # which are in JSON what they are here
+
+
+class _NoForm(Exception):
+    """JSON cannot say it; where it stands is looked for only then."""
 
 
 def plain_value(value: Value, place: str) -> dict[str, object]:
     """The fields in their order; what JSON cannot say is refused with its place."""
+    try:
+        return _fields(value)
+    except _NoForm:
+        _refuse(value, place)
+        raise
+
+
+def _fields(value: Value) -> dict[str, object]:
     return {
-        name: content
-        if type(content := getattr(value, name)) in _ATOMS
-        else _plain_field(content, place, name)
+        name: content if type(content := getattr(value, name)) in _ATOMS else _plain_field(content)
         for name in _written_names(value)
     }
 
@@ -52,47 +63,67 @@ def _default(one: Field[object]) -> object:
     return one.default if one.default_factory is MISSING else one.default_factory()
 
 
-def _plain_field(content: object, place: str, name: str) -> object:
+def _plain_field(content: object) -> object:
     if isinstance(content, bytes):
         return base64.urlsafe_b64encode(content).decode()
-    return _plain(content, f"{place}.{name}")
+    return _plain(content)
 
 
-def _plain(content: object, place: str) -> object:
+def _plain(content: object) -> object:
     match content:
-        case None | bool() | int():
-            return content
         case str():
             return str(content)
-        case float() | Decimal():
-            return _number(content, place)
+        case tuple() | list():
+            items = cast("Sequence[object]", content)
+            return [item if type(item) in _ATOMS else _plain(item) for item in items]
         case Value():
-            return plain_value(content, place)
+            return _fields(content)
+        case None | bool() | int():
+            return content
+        case float() | Decimal() if math.isfinite(content):
+            # Money is written as the text of its digits: a fraction would change them.
+            return str(content) if isinstance(content, Decimal) else content
         case Mapping():
             members = cast("Mapping[object, object]", content).items()
             return {
-                _key(key, place): item if type(item) in _ATOMS else _plain(item, f"{place}.{key}")
-                for key, item in members
+                _key(key): item if type(item) in _ATOMS else _plain(item) for key, item in members
             }
-        case tuple() | list():
-            items = enumerate(cast("Sequence[object]", content))
-            return [
-                item if type(item) in _ATOMS else _plain(item, f"{place}[{index}]")
-                for index, item in items
-            ]
         case _:
-            kind = type(content).__name__
-            raise BadInput(f"{place}: {kind} has no JSON form", hint="keep to JSON's types")
+            raise _NoForm
 
 
-def _key(key: object, place: str) -> str:
+def _key(key: object) -> str:
     if not isinstance(key, str):
-        raise BadInput(f"{place}: the key {key!r} is not a string", hint="JSON keys are strings")
+        raise _NoForm
     return str(key)
 
 
-def _number(number: float | Decimal, place: str) -> float | str:
-    """Money is written as the text of its digits: a fraction would change them."""
-    if not math.isfinite(number):
-        raise BadInput(f"{place}: {number} is not a JSON number", hint="keep to finite numbers")
-    return str(number) if isinstance(number, Decimal) else number
+def _refuse(content: object, place: str) -> None:
+    """Say what in it JSON cannot say, and where that stands."""
+    for name, item in _items(content, place):
+        _refuse(item, f"{place}{name}")
+    if isinstance(content, (float, Decimal)) and not math.isfinite(content):
+        hint = "keep to finite numbers"
+        raise BadInput(f"{place}: {content} is not a JSON number", hint=hint)
+    if not isinstance(content, _KNOWN):
+        kind = type(content).__name__
+        raise BadInput(f"{place}: {kind} has no JSON form", hint="keep to JSON's types")
+
+
+def _items(content: object, place: str) -> Iterator[tuple[str, object]]:
+    match content:
+        case tuple() | list():
+            for number, item in enumerate(cast("Sequence[object]", content)):
+                yield f"[{number}]", item
+        case Value():
+            for name in _written_names(content):
+                if not isinstance(item := getattr(content, name), bytes):
+                    yield f".{name}", item
+        case Mapping():
+            for key, item in cast("Mapping[object, object]", content).items():
+                if not isinstance(key, str):
+                    hint = "JSON keys are strings"
+                    raise BadInput(f"{place}: the key {key!r} is not a string", hint=hint)
+                yield f".{key}", item
+        case _:
+            pass

@@ -1,4 +1,4 @@
-"""Files that are looked at often: whether one is still what was read, by what the system says of it."""
+"""Files that are looked at often: whether one is still what was read, as the system says."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import Literal, Protocol, TypeAlias, cast
 from mentis.values.json import JsonObject
 from mentis.values.memo import IdentityMemo
 from mentis.values.rendering import Boundary, Rendering
-from mentis.values.source_map import FORM, ItemReading, SourceRange, Walk, texts_of
+from mentis.values.source_map import FORM, SourceRange, TextReader, Walk, texts_of
 from mentis.values.value import Value
 
 CutRegion: TypeAlias = Literal["tools", "stable", "session", "history", "turn"]
@@ -98,16 +98,14 @@ def _cuts(rendering: Rendering) -> tuple[PrefixCut, ...]:
 
 def _whole(rendering: Rendering) -> tuple[PrefixCut, ...]:
     """The one cut behind all that the model reads, put together from what its items are."""
-    walk, read = Walk(rendering.sources, rendering.reads), list[tuple[str, int, ItemReading]]()
-    for pointer, reading in walk.items(rendering.payload):
-        if reading.texts:
-            read.append((pointer, walk.offset, reading))
+    items = TextReader(rendering.sources, rendering.reads).items(rendering.payload)
+    read = [item for item in items if item.texts]
     if not read:
         return ()
-    pointer, end, _ = read[-1]
-    text = "\n".join(text for _, _, reading in read for text in reading.texts)
+    pointer, end = read[-1].pointer, read[-1].end
+    text = "\n".join(text for item in read for text in item.texts)
     digest = _short(sha256(rendering.body()[:end]))
-    written = any(reading.written for _, _, reading in read)
+    written = any(item.written for item in read)
     return (PrefixCut("turn", pointer, end, digest, text, written=written),)
 
 

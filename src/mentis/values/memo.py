@@ -29,7 +29,7 @@ class IdentityMemo(Generic[T]):
         """What `make` gives of these very objects; asked for only once while it is kept. The `key`
         tells apart what is made of the same ones.
         """
-        place = (key, *map(id, objects))
+        place = id(objects[0]) if key is None and len(objects) == 1 else (key, *map(id, objects))
         found = self._kept.get(place)
         if found is not None:
             return found[1]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from .fragment import Fragment
 from .json import JsonObject
@@ -24,6 +24,7 @@ Reading: TypeAlias = Literal["name", "tool", "call", "thought", "file", "form"]
 FORM = "form of the answer"
 _ITEM = 3  # so many steps lead to an item of a list at the top: "", the list, its number
 Sources: TypeAlias = Mapping[str, tuple[Span, ...]]
+Reads: TypeAlias = Mapping[str, Reading]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,22 +42,12 @@ class SourceRange(Value):
     form: Literal["text", "json"] = "text"
 
 
-@dataclass(frozen=True, slots=True)
-class ItemReading(Value):
-    """What the model reads in one item of a payload: the text at each place, and whether some of it
-    is JSON, which providers write anew in their own way.
-    """
-
-    texts: tuple[str, ...] = ()
-    written: bool = False
-
-
 @dataclass(slots=True)
 class Walk:
     """One way through a payload. `ends` are the bytes at which the `wanted` values end."""
 
     sources: Sources
-    reads: Mapping[str, Reading]
+    reads: Reads
     wanted: Collection[str] = ()
     ranges: list[SourceRange] = field(default_factory=list[SourceRange])
     ends: dict[str, int] = field(default_factory=dict[str, int])
@@ -68,35 +59,6 @@ class Walk:
         self.parents = frozenset("/".join(s[:3]) for s in steps if len(s) > _ITEM)
         self._members(payload, "")
         return self
-
-    def items(self, payload: JsonObject) -> Iterator[tuple[str, ItemReading]]:
-        """What is read in each item of the payload, be it a value of its own or one in a list;
-        `offset` is then at the end of the item.
-        """
-        for key, value in payload.items():
-            pointer = f"/{escaped(key)}"
-            self.offset += len(dump(key)) + 2  # a brace or a comma, and a colon
-            if type(value) is not list or pointer in self.sources or key in self.reads:
-                yield pointer, self._reading(cast("object", value), pointer, key, payload)
-                continue
-            self.offset += 1
-            for number, item in enumerate(cast("list[object]", value)):
-                self.offset += 1 if number else 0
-                yield f"{pointer}/{number}", self._item_reading(item, f"{pointer}/{number}")
-            self.offset += 1
-
-    def _reading(self, value: object, pointer: str, key: str, beside: JsonObject) -> ItemReading:
-        own = Walk(self.sources, self.reads)
-        own._value(value, pointer, key, beside)  # of its own class
-        self.offset += own.offset
-        return reading_of(own.ranges)
-
-    def _item_reading(self, item: object, pointer: str) -> ItemReading:
-        if type(item) is not Fragment:
-            return self._reading(item, pointer, "", {})
-        walked = self._walked(item, pointer)
-        self.offset += walked.length
-        return walked.reading
 
     def _value(self, value: object, pointer: str, key: str, beside: JsonObject) -> None:
         if pointer in self.sources:
@@ -146,7 +108,7 @@ class Walk:
         if pointer not in known:
             own = Walk(self.sources, self.reads)
             own._value(item, pointer, "", {})  # of its own class
-            known[pointer] = _Walked(own.ranges, own.offset, reading_of(own.ranges))
+            known[pointer] = _Walked(own.ranges, own.offset)
         return known[pointer]
 
     def _text(self, pointer: str, written: bytes, spans: tuple[Span, ...]) -> None:
@@ -197,14 +159,6 @@ def escaped(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")
 
 
-def reading_of(ranges: Sequence[SourceRange]) -> ItemReading:
-    """A schema of the answer does not count: it stands after everything, and not every server tells
-    the model of it.
-    """
-    told = [one for one in ranges if one.span.source != FORM]
-    return ItemReading(texts_of(told), any(one.form == "json" for one in told))
-
-
 def texts_of(ranges: Sequence[SourceRange]) -> tuple[str, ...]:
     """What stands in one text stays one."""
     texts, pointer = list[str](), None
@@ -222,11 +176,88 @@ class _Walked(NamedTuple):
 
     ranges: list[SourceRange]
     length: int
-    reading: ItemReading
 
 
-def _nowhere(_item: Fragment) -> dict[str, _Walked]:
+def _nowhere(_item: Fragment) -> dict[str, Any]:
     return {}
 
 
 _WALKED = IdentityMemo[dict[str, _Walked]](4096)
+
+
+class ItemReading(NamedTuple):
+    """What the model reads in one item of a payload, which ends at the byte `end` of the body: the
+    text at each place, and whether some of it is JSON, which providers write anew in their own way.
+    """
+
+    pointer: str
+    end: int
+    texts: tuple[str, ...]
+    written: bool
+
+
+class _Item(NamedTuple):
+    """One item by itself."""
+
+    length: int
+    texts: tuple[str, ...]
+    written: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TextReader:
+    """The way that `Walk` goes, for whoever does not ask which span a byte came from."""
+
+    sources: Sources
+    reads: Reads
+
+    def items(self, payload: JsonObject) -> Iterator[ItemReading]:
+        """Each item of the payload, be it a value of its own or one in a list."""
+        offset = 0
+        for key, value in payload.items():
+            pointer = f"/{escaped(key)}"
+            offset += len(dump(key)) + 2  # a brace or a comma, and a colon
+            if type(value) is not list or pointer in self.sources or key in self.reads:
+                item = self._item(cast("object", value), pointer, key)
+                offset += item.length
+                yield ItemReading(pointer, offset, item.texts, item.written)
+                continue
+            for number, one in enumerate(cast("list[object]", value)):
+                item = self._listed(one, f"{pointer}/{number}")
+                offset += item.length + 1  # a bracket or a comma
+                yield ItemReading(f"{pointer}/{number}", offset, item.texts, item.written)
+            offset += 1 if value else 2
+
+    def _listed(self, one: object, pointer: str) -> _Item:
+        if type(one) is not Fragment:
+            return self._item(one, pointer, "")
+        known = _READ.remember(_nowhere, one)  # it comes again with the next payload
+        if pointer not in known:
+            known[pointer] = self._item(one, pointer, "")
+        return known[pointer]
+
+    def _item(self, value: object, pointer: str, key: str) -> _Item:
+        found = [*self._texts(value, pointer, key)]
+        length = len(value.encode() if type(value) is Fragment else dump(value))
+        return _Item(length, tuple(text for text, _ in found), any(json for _, json in found))
+
+    def _texts(self, value: object, pointer: str, key: str) -> Iterator[tuple[str, bool]]:
+        """Each with whether it is JSON. A schema of the answer does not count: it stands after
+        everything, and not every server tells the model of it.
+        """
+        if pointer in self.sources:
+            if spans := self.sources[pointer]:
+                yield "".join([span.text for span in spans]), False
+        elif key in self.reads and value and isinstance(value, (str, Mapping, list)):
+            if self.reads[key] != "form":
+                text = value if isinstance(value, str) else dump(cast("object", value)).decode()
+                yield text, not isinstance(value, str)
+        elif isinstance(value, Mapping):
+            for name, one in cast("JsonObject", value).items():
+                yield from self._texts(one, f"{pointer}/{escaped(name)}", name)
+        elif isinstance(value, (list, tuple)):
+            for number, one in enumerate(cast("list[object]", value)):
+                yield from self._texts(one, f"{pointer}/{number}", "")
+
+
+_READ = IdentityMemo[dict[str, _Item]](4096)
