@@ -136,6 +136,7 @@ from mentis.values.caching import CacheReconciliation, Forecast
 from mentis.values.cognition import Sense
 from mentis.values.cost import CostKey, CostReport, TurnExplanation
 from mentis.values.entry import Entry, Verdict
+from mentis.values.library import Library
 from mentis.values.options import CallOptions
 from mentis.values.part import MediaPart, ToolResultPart
 from mentis.values.persona_draft import DraftKind, PersonaDraft
@@ -252,6 +253,11 @@ class Agent:
     def acts(self) -> Registry:
         """What it can do, as it is now: `add` and `drop` count from the next turn on."""
         return self._parts.acting.registry
+
+    @property
+    def library(self) -> Library:
+        """The prompt library as it is now. It blocks where files changed."""
+        return self._parts.sources.shelf.current().library
 
     @property
     def pending_servers(self) -> tuple[str, ...]:
@@ -378,6 +384,10 @@ class Agent:
     def entries(self) -> tuple[Entry, ...]:
         """The record of this agent, oldest first."""
         return tuple(self._parts.record.ledger.entries(self._parts.who.agent))
+
+    def find_entry(self, index: int) -> Entry | None:
+        """One entry of the record; None where there is none of that number, or it was dropped."""
+        return self._parts.record.ledger.find(self._parts.who.agent, index)
 
     def verify(self) -> Verdict:
         """Check this agent's whole record, with every checkpoint that the home knows of."""

@@ -35,6 +35,8 @@ class StudioWindow:
         self.page.get_by_role(role, name=label, exact=True).first.click()  # pyright: ignore[reportArgumentType]  # a long literal
 
     def see(self, text: str) -> None:
+        """The words are there, and so are the scripts that keys go to."""
+        self.page.wait_for_load_state()
         expect(self.page.get_by_text(text).first).to_be_visible(timeout=20_000)
 
     def turn_on_writing(self) -> None:

@@ -13,6 +13,7 @@ from . import talk
 from .assets import PREFIX, send_asset
 from .blame import blame_doors
 from .entering import HOME, StudioEntrance
+from .jump import jump_page
 from .pages import HEADERS, Pages, reader_of
 
 
@@ -24,6 +25,7 @@ def doors(served: ServedParts) -> list[Door]:
         Door(HOME, _begin, None),
         Door(f"{PREFIX}/{{name:path}}", send_asset, None),
         *StudioEntrance(served, pages).doors(),
+        *pages.doors("/studio/jump", "jump.html", jump_page),
         *pages.doors("/studio/talk", "sessions.html", talk.list_page),
         *pages.doors("/studio/talk/{persona}", "sessions.html", talk.list_page),
         *pages.doors("/studio/talk/{persona}/{session}", "talk.html", talk.talk_page),

@@ -39,15 +39,15 @@ async def list_page(call: PageCall) -> PageData:
     chosen = call.request.path_params.get("persona", "")
     if chosen and chosen not in known:
         raise _no_persona(str(chosen), known)
-    rows = await to_thread.run_sync(_persona_rows, call, known)
+    rows = await to_thread.run_sync(persona_rows, call, known)
     start = call.number("from", 0) or 0
     listed: list[PageData] = []
     for row in rows:
         if chosen in ("", row["id"]) and not row["problem"]:
             agent = await call.served.pool.agent(str(row["id"]))
-            names = await to_thread.run_sync(_own_names, call, agent)
+            names = await to_thread.run_sync(own_names, call, agent)
             cut = names[start : start + _LISTED]
-            found = await to_thread.run_sync(_session_rows, agent, cut)
+            found = await to_thread.run_sync(session_rows, agent, cut)
             more = start + _LISTED if len(names) > start + _LISTED else None
             listed.append({**row, "sessions": found, "count": len(names), "next": more})
         elif chosen in ("", row["id"]):
@@ -61,7 +61,7 @@ async def talk_page(call: PageCall) -> PageData:
     known = await call.served.pool.personas(call.token)
     if persona not in known:
         raise _no_persona(persona, known)
-    rows = await to_thread.run_sync(_persona_rows, call, (persona,))
+    rows = await to_thread.run_sync(persona_rows, call, (persona,))
     agent = await call.served.pool.agent(persona)
     return await to_thread.run_sync(_talk_data, call, agent, rows[0], session)
 
@@ -114,7 +114,7 @@ def _talk_data(call: PageCall, agent: Agent, persona: PageData, session: str) ->
         {**exchange_data(one, versions), "entry": entries.get(one.number)}
         for one, versions in shown
     ]
-    found = _session_rows(agent, _own_names(call, agent)[:_BESIDE])
+    found = session_rows(agent, own_names(call, agent)[:_BESIDE])
     last = [number for number in entries if chosen in (None, number)]
     return {
         "persona": persona,
@@ -178,19 +178,19 @@ def _waiting(call: PageCall, session: str) -> list[PageData]:
     return [to_object(one) for one in pending if one.call.session in ("", session)]
 
 
-def _persona_rows(call: PageCall, known: Sequence[str]) -> list[PageData]:
+def persona_rows(call: PageCall, known: Sequence[str]) -> list[PageData]:
     with Personas.open(call.served.pool.path, parts=call.served.parts) as personas:
         rows = [dict[str, object](row) for row in personas.rows() if row["id"] in known]
     return [{**row, "name": row["name"] or row["id"]} for row in rows]
 
 
-def _own_names(call: PageCall, agent: Agent) -> list[str]:
+def own_names(call: PageCall, agent: Agent) -> list[str]:
     """The newest first; moments of its own are no talk."""
     names = reversed(agent.session_names())
     return [name for name in names if name != BEATS and own_name(call.token, name)]
 
 
-def _session_rows(agent: Agent, names: Sequence[str]) -> list[PageData]:
+def session_rows(agent: Agent, names: Sequence[str]) -> list[PageData]:
     return [_session_row(agent, one) for one in reversed(agent.sessions(names))]
 
 
