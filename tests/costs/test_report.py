@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import cast, get_args
 
@@ -12,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mentis.ask.recorded_calls import calls_in
-from mentis.costs.record_reader import RecordReader
+from mentis.costs.record_reader import RecordReader, RecordTail
 from mentis.costs.report import CostQuestion, cost_report
 from mentis.record.source import EntrySource
 from mentis.values.cost import Cost, CostKey, add_costs
@@ -138,3 +140,53 @@ def test_a_price_in_an_entry_that_is_none_is_worked_out_anew(odd: object) -> Non
         for one in (body, told)
     ]
     assert [one.total.usd for one in paid] == [3, Decimal("0.25")]
+
+
+def test_the_newest_turns_are_counted_without_reading_the_record_from_its_beginning() -> None:
+    """By the entries that were asked for; with an end, from the turns before it."""
+    place = {"name": "default", "backend": "openai", "model": "m"}
+    turn: Body = {"turn": {"session": "main"}, "route": place, "usage": {"input": 10, "output": 1}}
+    drafts_of: list[tuple[str, Body]] = [("turn", turn), ("act", {})]
+    entries = [
+        replace(entry, time=f"2026-03-01T{entry.index // 60:02}:{entry.index % 60:02}:00.000000Z")
+        for entry in record("h/ada", drafts_of * 500)
+    ]
+    asked = list[int]()
+
+    def tail(start: int) -> Iterator[Entry]:
+        asked.append(start)
+        return iter(entries[start:])
+
+    reader = replace(reader_of("h/ada", entries), tail=RecordTail(lambda: len(entries), tail))
+    found = cost_report([reader], CostQuestion("turn", newest=5, dearest=5, quick=True))
+    assert [one.name for one in found.groups] == [f"entry {n}" for n in (990, 992, 994, 996, 998)]
+    assert found.partial
+    assert min(asked) > 900
+    assert "first" not in {turn.loss and turn.loss.cause for turn in found.turns}
+    until = datetime(2026, 3, 1, 1, 40, tzinfo=UTC)
+    earlier = cost_report([reader], CostQuestion("turn", until=until, newest=2))
+    assert [one.name for one in earlier.groups] == ["entry 96", "entry 98"]
+    since = datetime(2026, 3, 1, 16, 36, tzinfo=UTC)
+    later = cost_report([reader], CostQuestion("turn", since=since, newest=50))
+    assert [one.name for one in later.groups] == ["entry 996", "entry 998"]
+    assert not later.partial
+    whole = cost_report([reader], CostQuestion(newest=1000))
+    assert (whole.total.calls, whole.partial) == (500, False)
+
+
+def test_what_was_expected_of_the_cache_is_told_beside_what_was_found() -> None:
+    place = {"name": "default", "backend": "openai", "model": "m"}
+    used = {"input": 900, "output": 1, "cache_read": 700}
+    step = ["history", 4000, 880, "d", "", False, 0, False, False]
+    footprint = {"route": "default", "model": "m", "expected": 800, "input": 900, "steps": [step]}
+    own: Body = {"turn": {}, "route": place, "usage": used, "cache": [footprint]}
+    foreign: Body = {
+        "call": {"session": "s"},
+        "route": place,
+        "usage": used,
+        "cache": {"before": 0, "lost": 50},
+    }
+    entries = record("h/ada", [("turn", own), ("call", foreign), ("turn", {**own, "cache": []})])
+    turns = cost_report([reader_of("h/ada", entries)], CostQuestion()).turns
+    told = {turn.entry: (turn.calls[0].expected, turn.calls[0].counted) for turn in turns}
+    assert told == {0: (800, 880), 1: (750, None), 2: (None, None)}

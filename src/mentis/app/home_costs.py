@@ -33,9 +33,12 @@ def home_costs(
     question: CostQuestion,
     *,
     persona: str | None = None,
+    alone: bool = False,
     parts: Parts | None = None,
 ) -> CostReport:
-    """Of all agents, or of one persona. Nothing is asked or written. It blocks."""
+    """Of all agents, or of one persona; `alone` without what it asked others for. Nothing is asked
+    or written. It blocks.
+    """
     home, parts = find_home(Path(path)), parts or Parts()
     settings = load_settings(home.path, parts.variables)
     if persona is not None:
@@ -44,7 +47,7 @@ def home_costs(
         chosen = [r for r in readers if persona in (None, persona_in(r.agent, home, settings))]
         if persona is not None and persona.startswith(RECORDED) and not chosen:
             raise unknown_recorded(persona, [reader.agent for reader in readers])
-        beside = [one for one in readers if one not in chosen]
+        beside = [] if alone else [one for one in readers if one not in chosen]
         return cost_report(chosen, question, beside=beside)
 
 

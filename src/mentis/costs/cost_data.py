@@ -62,6 +62,8 @@ def call_cost_data(call: CallCost) -> dict[str, object]:
         **usage_data(call.usage),
         "usd": usd_data(call.usd),
         "price": call.price,
+        "expected": call.expected,
+        "counted": call.counted,
     }
 
 
@@ -93,6 +95,7 @@ def cost_report_data(report: CostReport) -> dict[str, object]:
         ],
         "turns": [turn_cost_data(one) for one in report.turns],
         "notes": list(report.notes),
+        "partial": report.partial,
     }
 
 

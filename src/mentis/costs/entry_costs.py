@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from mentis.ask.prices import call_price
 from mentis.ask.recorded_calls import CALL, RecordedCall, calls_in, is_emptied, object_in, route_of
@@ -14,6 +14,7 @@ from mentis.values.entry import Entry
 from mentis.values.recalled import FIRST, RESUME
 from mentis.values.route import Route
 
+_TOKENS = 2  # the place of the tokens in a step of a footprint
 _PICO = Decimal("1e-12")  # so that sums are exact, in whatever order
 TALK = ("turn", RESUME, FIRST, "delivery")  # they go on with the same conversation
 Place: TypeAlias = tuple[int, int]  # the index of an entry, and the step of its turn
@@ -24,7 +25,7 @@ Pricing: TypeAlias = Callable[[RecordedCall], CallCost]
 class AgentCosts:
     """`asked` are the turns of other agents that an entry asked for, by agent and index. `before`
     is, for a step, the one that its cache goes on from: the last of the same session, route and
-    model. `emptied` counts entries whose usage was erased.
+    model. `emptied` counts entries whose usage was erased. `partial`: there are older entries.
     """
 
     agent: str
@@ -34,6 +35,7 @@ class AgentCosts:
     )
     before: dict[Place, Place] = field(default_factory=dict[Place, Place])
     emptied: int = 0
+    partial: bool = False
 
 
 def pricing_on(routes: Sequence[Route]) -> Pricing:
@@ -54,9 +56,24 @@ def pricing_on(routes: Sequence[Route]) -> Pricing:
             step=call.step,
             number=call.number,
             stage=call.stage,
+            expected=_count(call, "expected"),
+            counted=_counted(call),
         )
 
     return price
+
+
+def _count(call: RecordedCall, name: str) -> int | None:
+    found = None if call.cache is None else call.cache.get(name)
+    return found if isinstance(found, int) else None
+
+
+def _counted(call: RecordedCall) -> int | None:
+    """Tokens of the prompt by our own count, as its footprint keeps them."""
+    steps = None if call.cache is None else call.cache.get("steps")
+    last = cast("list[list[object]]", steps)[-1] if isinstance(steps, list) and steps else []
+    found = last[2] if len(last) > _TOKENS else None
+    return found if isinstance(found, int) else None
 
 
 def read_costs(agent: str, entries: Iterable[Entry], price: Pricing) -> AgentCosts:
@@ -91,7 +108,18 @@ def session_of(entry: Entry) -> str:
 def turn_cost(entry: Entry, price: Pricing) -> TurnCost:
     calls = tuple(price(call) for call in calls_in(entry))
     agent, kind = entry.agent, kind_of(entry)
+    if entry.kind == CALL:
+        calls = tuple(_with_forecast(call, entry) for call in calls)
     return TurnCost(agent, entry.index, entry.time, session_of(entry), kind, calls)
+
+
+def _with_forecast(call: CallCost, entry: Entry) -> CallCost:
+    """Another program's call could have found what the one before it had sent."""
+    cache = object_in(entry.body.get("cache"))
+    lost, before = cache.get("lost"), cache.get("before")
+    if not isinstance(before, int):
+        return call
+    return replace(call, expected=call.usage.cache_read + (lost if isinstance(lost, int) else 0))
 
 
 def _read_turn(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -39,10 +39,18 @@ class ForeignPrompts(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class RecordTail:
+    """The end of a record: `entries` from an index on, as they are in the store."""
+
+    count: Callable[[], int]
+    entries: Callable[[int], Iterator[Entry]]
+
+
+@dataclass(frozen=True, slots=True)
 class RecordReader:
     """`snapshot` is all of it at one moment, `find` one entry. `replay` is None where nobody is
     here who could put its prompts together again. `routes` are those of today, for prices.
-    `foreign` reads the calls of an agent that is not ours.
+    `foreign` reads the calls of an agent that is not ours. Without a `tail`, all is read.
     """
 
     agent: str
@@ -51,6 +59,7 @@ class RecordReader:
     routes: Sequence[Route]
     replay: ReplayTurn | None = None
     foreign: ForeignPrompts | None = None
+    tail: RecordTail | None = None
 
     def told(self, index: int) -> RecordedPrompt | MentisError | None:
         """The prompt of a recorded agent's call, or why there is none; None of our own agents."""
@@ -97,6 +106,7 @@ def record_reader(
         settings.every_route(),
         None if replay is None else lru_cache(_REPLAYS)(replay),
         foreign,
+        RecordTail(partial(store.count, agent), lambda start: store.entries(agent, start=start)),
     )
 
 

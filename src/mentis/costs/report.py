@@ -21,6 +21,7 @@ from mentis.values.cost import (
     TurnCost,
     add_costs,
 )
+from mentis.values.entry import Entry
 from mentis.values.reply import Usage
 from mentis.values.route import Route
 from mentis.values.words import entries_of, quantity
@@ -28,24 +29,28 @@ from mentis.values.words import entries_of, quantity
 from .entry_costs import AgentCosts, pricing_on, read_costs
 from .fixes import cheapest_fix
 from .losses import find_loss
+from .newest import moment_of, newest_entries
 from .pieces import pieces_of, pieces_of_parts, priced_pieces
 from .record_reader import RecordReader
 
 ANSWER = "(answer)"
 UNKNOWN = "(not known)"
-_ORDERED: tuple[CostKey, ...] = ("day",)  # by name; the others by cost
+_ORDERED: tuple[CostKey, ...] = ("day", "turn")  # by time; the others by cost
 
 
 @dataclass(frozen=True, slots=True)
 class CostQuestion:
     """What is asked for: sums `by` what, of entries in which time, and how many dear turns. A time
-    without a zone is one of UTC.
+    without a zone is one of UTC. `newest`: only so many turns, the last ones; 0 stands for all.
+    `quick`: where a cache was lost is told from the entries alone, without making prompts again.
     """
 
     by: CostKey = "day"
     since: datetime | None = None
     until: datetime | None = None
     dearest: int = 5
+    newest: int = 0
+    quick: bool = False
 
     def covers(self, turn: TurnCost) -> bool:
         time = datetime.fromisoformat(turn.time)
@@ -66,25 +71,50 @@ def cost_report(
     """The costs of these records together; of those `beside`, what these asked for is shown and
     not counted. Nothing is asked or written. It blocks.
     """
-    known = {reader.agent: reader for reader in (*readers, *beside)}
-    costs = {agent: _read(reader) for agent, reader in known.items()}
+    read = [_read(reader, question) for reader in (*readers, *beside)]
+    known = {reader.agent: reader for reader, _ in read}
+    costs = {reader.agent: found for reader, found in read}
     own = [costs[reader.agent].turns.values() for reader in readers]
     turns = [turn for each in own for turn in each if question.covers(turn)]
+    turns.sort(key=lambda turn: turn.time)
+    partial = any(costs[reader.agent].partial for reader in readers)
+    if question.newest and len(turns) > question.newest:
+        turns, partial = turns[-question.newest :], True
     groups = _groups(turns, question.by, known)
     dearest = sorted(_tree(turns, costs), key=_dearness, reverse=True)[: question.dearest]
+    explaining = _offline(known) if question.quick else known
     return CostReport(
         tuple(reader.agent for reader in readers),
         question.by,
         add_costs(turn.cost for turn in turns),
         tuple(groups),
-        tuple(_explained(one, costs, known) for one in dearest if one.whole.calls),
+        tuple(_explained(one, costs, explaining) for one in dearest if one.whole.calls),
         tuple(_notes(turns, costs)),
+        partial,
     )
 
 
-def _read(reader: RecordReader) -> AgentCosts:
-    with reader.snapshot() as source:
-        return read_costs(reader.agent, source.entries(), pricing_on(reader.routes))
+def _read(reader: RecordReader, question: CostQuestion) -> tuple[RecordReader, AgentCosts]:
+    """The costs, and a reader that has what was read of the record at hand."""
+    price = pricing_on(reader.routes)
+    if not question.newest:
+        with reader.snapshot() as source:
+            return reader, read_costs(reader.agent, source.entries(), price)
+    since = None if question.since is None else _in_zone(question.since)
+    until = None if question.until is None else _in_zone(question.until)
+    entries, older = newest_entries(reader, question.newest, since=since, until=until)
+    costs = read_costs(reader.agent, entries, price)
+    costs.partial = older and (since is None or not entries or moment_of(entries[0]) >= since)
+    held = {entry.index: entry for entry in entries}
+
+    def find(index: int) -> Entry:
+        return held.get(index) or reader.find(index)
+
+    return replace(reader, find=find), costs
+
+
+def _offline(readers: Mapping[str, RecordReader]) -> dict[str, RecordReader]:
+    return {agent: replace(reader, replay=None) for agent, reader in readers.items()}
 
 
 def _dearness(turn: TurnCost) -> tuple[Decimal, bool, int]:
@@ -106,7 +136,7 @@ def _groups(
             found.setdefault((agent, name), []).append(cost)
     groups = [CostGroup(name, add_costs(costs), agent) for (agent, name), costs in found.items()]
     if by in _ORDERED:
-        return sorted(groups, key=lambda one: one.name)
+        return groups
     return sorted(groups, key=lambda one: (-(one.cost.usd or 0), -one.cost.tokens, one.name))
 
 
@@ -117,10 +147,11 @@ def _shares(turn: TurnCost, by: CostKey) -> Iterator[tuple[str, str, Cost]]:
         "route": lambda call: call.route,
         "model": lambda call: call.model,
         "agent": lambda _: turn.agent,
+        "turn": lambda _: f"entry {turn.entry}",
         "kind": lambda _: turn.kind,
     }
     for call in turn.calls:
-        yield turn.agent if by == "session" else "", names[by](call), call.cost
+        yield turn.agent if by in ("session", "turn") else "", names[by](call), call.cost
 
 
 def _blocks(turn: TurnCost, reader: RecordReader) -> Iterator[tuple[str, str, Cost]]:
@@ -203,8 +234,10 @@ def _explained(
     """With its greatest loss, and what to do."""
     reader, before = readers[turn.agent], costs[turn.agent].before
     steps = [(turn.entry, call.step) for call in turn.calls if call.number == 1]
-    losses = (find_loss(reader, place, before.get(place)) for place in steps)
-    found = sorted((one for one in losses if one is not None), key=lambda one: -one.tokens)
+    losses = [find_loss(reader, place, before.get(place)) for place in steps]
+    unsaid = "first" if costs[turn.agent].partial else ""  # the one before was not looked at
+    found = [one for one in losses if one is not None and one.cause != unsaid]
+    found.sort(key=lambda one: -one.tokens)
     loss = found[0] if found else None
     return replace(turn, loss=loss, fix=cheapest_fix(turn, loss, reader.routes))
 

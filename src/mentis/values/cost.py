@@ -11,7 +11,7 @@ from .reply import Usage
 from .trust import Trust
 from .value import Value
 
-CostKey: TypeAlias = Literal["day", "session", "route", "model", "block", "agent", "kind"]
+CostKey: TypeAlias = Literal["day", "turn", "session", "route", "model", "block", "agent", "kind"]
 # Why a call found less in its cache than had been sent before it: nothing had been; it was told
 # something else; too much time had passed; it was too short; nothing is asked to be kept; none of
 # these, so that the provider did not keep it.
@@ -44,7 +44,8 @@ class CallCost(Value):
     """One call of an entry. `usd` None: `price` says why no price is known; else where from.
 
     `step` and `number` say which call of which answer it was, counted from 1; `number` 0: nobody
-    answered it. `stage` is that of a tick.
+    answered it. `stage` is that of a tick. `expected` are the tokens that were to be found in the
+    cache, and `counted` those of the prompt by our own count; None where that was not kept.
     """
 
     route: str
@@ -56,6 +57,8 @@ class CallCost(Value):
     step: int = 1
     number: int = 1
     stage: str = ""
+    expected: int | None = None
+    counted: int | None = None
 
     @property
     def cost(self) -> Cost:
@@ -128,7 +131,7 @@ class CostReport(Value):
     """The costs of a record. `groups` add up to `total`; `turns` are the dearest, dearest first.
 
     A turn that another one asked for stands under that one, and is counted once. `notes` say what
-    could not be counted.
+    could not be counted. `partial`: only the newest turns were, as it was asked for.
     """
 
     agents: tuple[str, ...]
@@ -137,6 +140,7 @@ class CostReport(Value):
     groups: tuple[CostGroup, ...]
     turns: tuple[TurnCost, ...]
     notes: tuple[str, ...] = ()
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)

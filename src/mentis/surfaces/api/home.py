@@ -36,7 +36,9 @@ from mentis.web.tokens import PersonTrust, Scope, TokenPerson, token_data
 from .missing import fits, is_there
 from .operation import ApiCall, Example, FileAnswer, Given, ListPage, OperationTable, PageQuery
 from .paging import page_of
+from .record import CostQuery, costs_of, exported
 from .record_shapes import (
+    CostAnswer,
     LearnedAnswer,
     NewTokenAnswer,
     RecordedRow,
@@ -453,6 +455,22 @@ def read_recorded_body(call: ApiCall) -> FileAnswer:
         prompts = RecordedPrompts(FileBlobs(record.home.blobs))
         content, _ = prompts.body(record.entry(index), "request")
     return FileAnswer(content, "application/octet-stream", f"{call.path['agent']}-{index}.body")
+
+
+@table.get("/recorded/{agent}/cost", CostAnswer, commands=("cost",))
+def show_recorded_cost(call: ApiCall, query: CostQuery) -> dict[str, object]:
+    """Say what the calls of a recorded agent cost, and why. Nothing is sent."""
+    return costs_of(call, _recorded(call), query)
+
+
+@table.get("/recorded/{agent}/export", bytes, media="application/zip", commands=("ledger export",))
+def export_recorded(call: ApiCall) -> FileAnswer:
+    """Write the record of a recorded agent as one file that an auditor checks."""
+    agent = _recorded(call)
+    with is_there(), opened_recorded(call.home, agent):
+        pass
+    with open_record(call.home, agent, call.desk.parts) as record:
+        return exported(record, call.path["agent"])
 
 
 @table.get("/recorded/{agent}/verify", VerdictsAnswer, commands=("status verify",))

@@ -139,6 +139,23 @@ class CostQuery(Given):
     since: str = Field("", description="From then on: 2026-10-04, 7d, 12h.")
     until: str = Field("", description="Up to then; a day is whole.")
     top: int = Field(5, ge=0, le=1000, description="How many of the dearest turns.")
+    newest: int = Field(
+        0, ge=0, le=100_000, description="Only the newest so many turns; 0: all of them."
+    )
+
+    def question(self) -> CostQuestion:
+        return CostQuestion(
+            self.by,
+            read_moment(self.since) if self.since else None,
+            read_moment(self.until, end=True) if self.until else None,
+            self.top,
+            self.newest,
+        )
+
+
+class HomeCostQuery(CostQuery):
+    """Which calls, and whose."""
+
     persona: str = Field("", description="Only of this persona; empty: the whole home.")
 
 
@@ -305,10 +322,16 @@ def verify_record(call: ApiCall) -> dict[str, object]:
 @table.get(f"{_PERSONA}/export", bytes, media="application/zip", commands=("ledger export",))
 def export_ledger(call: ApiCall) -> FileAnswer:
     """Write one file that an auditor checks with one command, without Mentis."""
-    with _opened(call, readonly=False) as record, TemporaryDirectory(prefix="mentis-") as folder:
+    with _opened(call, readonly=False) as record:
+        return exported(record, call.persona)
+
+
+def exported(record: Record, name: str) -> FileAnswer:
+    """The file for an auditor, of whosever record it is."""
+    with TemporaryDirectory(prefix="mentis-") as folder:
         file = Path(folder) / "record.zip"
         export_record(record, file)
-        return FileAnswer(file.read_bytes(), "application/zip", f"{call.persona}.zip")
+        return FileAnswer(file.read_bytes(), "application/zip", f"{name}.zip")
 
 
 @table.get("/auditor", bytes, media="text/x-python", commands=("ledger auditor",))
@@ -446,17 +469,26 @@ async def fork_turn(call: ApiCall, body: ForkGiven) -> dict[str, object]:
 
 
 @table.get("/cost", CostAnswer, commands=("cost",))
-def show_cost(call: ApiCall, query: CostQuery) -> dict[str, object]:
+def show_cost(call: ApiCall, query: HomeCostQuery) -> dict[str, object]:
     """Say what calls to models cost, and why. Nothing is sent."""
-    question = CostQuestion(
-        query.by,
-        read_moment(query.since) if query.since else None,
-        read_moment(query.until, end=True) if query.until else None,
-        query.top,
-    )
+    return costs_of(call, query.persona or None, query)
+
+
+@table.get(f"{_PERSONA}/cost", CostAnswer, commands=("cost",))
+def show_persona_cost(call: ApiCall, query: CostQuery) -> dict[str, object]:
+    """Say what the calls of one persona cost, and why. Nothing is sent."""
+    return costs_of(call, call.persona, query)
+
+
+def costs_of(call: ApiCall, agent: str | None, query: CostQuery) -> dict[str, object]:
+    """Of one agent, or of the whole home."""
     with is_there():
         found = home_costs(
-            call.home, question, persona=query.persona or None, parts=call.desk.parts
+            call.home,
+            query.question(),
+            persona=agent,
+            alone=bool(call.token.agent),
+            parts=call.desk.parts,
         )
     return cost_report_data(found)
 

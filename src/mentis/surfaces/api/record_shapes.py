@@ -341,6 +341,8 @@ class CallCostAnswer(TypedDict):
     reasoning: int
     usd: str | None
     price: str
+    expected: int | None
+    counted: int | None
 
 
 class TurnCostAnswer(TypedDict):
@@ -369,6 +371,7 @@ class CostAnswer(TypedDict):
     groups: list[CostGroupAnswer]
     turns: list[TurnCostAnswer]
     notes: list[str]
+    partial: bool
 
 
 class PieceAnswer(TypedDict):

@@ -50,6 +50,13 @@ class Moment(click.ParamType[datetime]):
     show_default=True,
     help="How many of the dearest turns.",
 )
+@click.option(
+    "--newest",
+    type=click.IntRange(0, 100_000),
+    default=0,
+    metavar="COUNT",
+    help="Only the newest turns, so that a long record is not read.  [default: all]",
+)
 @click.option("--csv", "as_csv", is_flag=True, help="Print the sums as CSV.")
 @persona_option
 @home_option
@@ -60,6 +67,7 @@ def cost(
     since: datetime | None,
     until: datetime | None,
     top: int,
+    newest: int,
     as_csv: bool,
     persona: str | None,
     as_json: bool,
@@ -80,7 +88,7 @@ def cost(
 
     if as_csv and as_json:
         raise click.UsageError("--csv or --json, not both")
-    question = CostQuestion(by, since, until, 0 if as_csv else top)
+    question = CostQuestion(by, since, until, 0 if as_csv else top, newest)
     report = home_costs(home_path(), question, persona=persona)
     if as_json:
         emit_json(cost_report_data(report))

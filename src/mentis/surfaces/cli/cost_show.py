@@ -33,12 +33,15 @@ def show_report(report: CostReport) -> None:
         rows = [(_name(group, several=several), group.cost) for group in report.groups]
         emit("\n".join(_table(report.by, rows, report.total)))
         if len(rows) > 1:
-            drawn = rows[-_MOST_BARS:] if report.by == "day" else rows[:_MOST_BARS]
+            timed = report.by in ("day", "turn")
+            drawn = rows[-_MOST_BARS:] if timed else rows[:_MOST_BARS]
             emit("\n".join(["", *_chart(drawn)]))
         if report.turns:
             emit("\n".join(["", "the dearest turns", *_turns(report.turns)]))
     for note in report.notes:
         say(note)
+    if report.partial:
+        say("older turns are not counted here: leave --newest out to count them all")
 
 
 def money(usd: Decimal | None, *, unpriced: int = 0) -> str:
