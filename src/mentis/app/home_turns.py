@@ -1,9 +1,9 @@
-"""The newest turns of every agent that has a record in a home, each with what it cost."""
+"""The agents that have a record in a home, and the newest turns of each with what they cost."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from mentis.costs.entry_costs import pricing_on, turn_cost
@@ -12,6 +12,7 @@ from mentis.home.ledger import agents_here, open_ledger
 from mentis.home.parts import Parts
 from mentis.home.signing import open_sealing
 from mentis.ports.ledger_store import LedgerStore
+from mentis.settings.settings import Settings
 from mentis.settings.sources import load_settings
 from mentis.stores.files.home import find_home
 from mentis.values.cost import TurnCost
@@ -31,23 +32,39 @@ def recent_turns(
     """Of each agent, or of the one named, the last `count` that asked a model, the newest first;
     those `before` an entry where one is given. Nothing is asked or written. It blocks.
     """
-    home, parts = find_home(Path(path)), parts or Parts()
+    found: dict[str, list[TurnCost]] = {}
+    with _opened(path, parts or Parts()) as (agents, ledger, settings):
+        price = pricing_on(settings.every_route())
+        for one in agents:
+            if ledger is not None and agent in ("", one):
+                turns = (turn_cost(entry, price) for entry in _backwards(ledger, one, before))
+                asked = (turn for turn in turns if turn.calls)
+                found[one] = [turn for turn, _ in zip(asked, range(count), strict=False)]
+    return found
+
+
+def agents_on_record(path: str | Path, *, parts: Parts | None = None) -> tuple[str, ...]:
+    """The ids of those that have a record here: `home/persona`, `recorded/NAME`. It blocks."""
+    with _opened(path, parts or Parts()) as (agents, _, _):
+        return agents
+
+
+@contextmanager
+def _opened(
+    path: str | Path, parts: Parts
+) -> Generator[tuple[tuple[str, ...], LedgerStore | None, Settings]]:
+    """None where nothing was recorded yet."""
+    home = find_home(Path(path))
     settings = load_settings(home.path, parts.variables)
     if settings.model.ledger.store == "sqlite" and not home.database.exists():
-        return {}
-    price = pricing_on(settings.every_route())
+        yield (), None, settings
+        return
     with (
         open_database(home, settings, parts.variables, readonly=True) as database,
         closing(open_ledger(settings, database, parts.variables)) as ledger,
     ):
         sealing = open_sealing(home, settings, parts.variables)
-        found: dict[str, list[TurnCost]] = {}
-        for one in agents_here(ledger, settings, home, sealing):
-            if agent in ("", one):
-                turns = (turn_cost(entry, price) for entry in _backwards(ledger, one, before))
-                asked = (turn for turn in turns if turn.calls)
-                found[one] = [turn for turn, _ in zip(asked, range(count), strict=False)]
-        return found
+        yield tuple(agents_here(ledger, settings, home, sealing)), ledger, settings
 
 
 def _backwards(ledger: LedgerStore, agent: str, before: int | None) -> Iterator[Entry]:

@@ -11,6 +11,7 @@ from mentis.web.served import ServedParts
 
 from . import talk
 from .assets import PREFIX, send_asset
+from .bill import bill_doors
 from .blame import blame_doors
 from .entering import HOME, StudioEntrance
 from .jump import jump_page
@@ -31,6 +32,7 @@ def doors(served: ServedParts) -> list[Door]:
         *pages.doors("/studio/talk/{persona}/{session}", "talk.html", talk.talk_page),
         talk.branch_door(pages),
         *blame_doors(pages),
+        *bill_doors(pages),
         Door("/studio/{rest:path}", _missing(pages), None),
     ]
 

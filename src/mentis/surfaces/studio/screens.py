@@ -21,4 +21,5 @@ class Screen:
 SCREENS = (
     Screen("Talk", "/studio/talk"),
     Screen("Blame", "/studio/blame", also=("/studio/recorded",)),
+    Screen("Bill", "/studio/bill"),
 )
