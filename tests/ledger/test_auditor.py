@@ -462,3 +462,27 @@ def test_an_import_without_all_it_should_say_is_no_crash(
     ledger.add(Draft("import", "import", {"link": link, "original": "text only"}))
     lines = tuple(map(write_entry, ledger.entries))
     assert agree(Handed(lines, ledger.note(), ledger.pin), tmp_path) == intact
+
+
+# A byte of the file itself
+
+
+def test_a_byte_that_was_changed_in_the_packed_file_names_the_entry_it_is_in(
+    tmp_path: Path,
+) -> None:
+    ledger = Ledger()
+    ledger.fill(40)
+    with (tmp_path / "ledger.zip").open("wb") as file:
+        export_bundle(file, "ada", ledger.entries, pin=ledger.pin, notes=[])
+    content = (tmp_path / "ledger.zip").read_bytes()
+    with zipfile.ZipFile(tmp_path / "ledger.zip") as archive:
+        size = archive.getinfo("entries.jsonl").compress_size
+    named: list[int] = []
+    for place in range(100, size, max(1, size // 40)):
+        broken = bytearray(content)
+        broken[place] ^= 0x10
+        told = auditor.audit(io.BytesIO(broken), key=None, origin=None, checkpoints=())
+        assert told["verdict"] == "BROKEN", place
+        named.append(told["findings"][0]["index"])
+    assert named == sorted(named), "the further behind, the later the entry"
+    assert (named[0], named[-1]) == (0, 39)

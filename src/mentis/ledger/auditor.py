@@ -21,10 +21,11 @@ import re
 import struct
 import sys
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import IO, Any, cast
 
 Found = tuple[int, str, str]
@@ -116,6 +117,10 @@ class Unreadable(Exception):
     """The bundle, or a part of it, does not have the form it should have."""
 
 
+class Torn(Unreadable):
+    """What is packed in the bundle is not what was packed."""
+
+
 class WrongArgument(Exception):
     """What was given besides the bundle cannot be used."""
 
@@ -183,13 +188,18 @@ class _Audit:
 
     def read_all(self, lines: Iterable[bytes], expected: int) -> None:
         """One entry per line. Beyond one that cannot be read there is nothing to say."""
-        for line in lines:
+        left = iter(lines)
+        while True:
             try:
-                entry = _read_entry(line)
+                line = next(left, None)
+                entry = None if line is None else _read_entry(line)
             except Unreadable as error:
                 message = f"it cannot be read: {error}; the chain could not be read further"
-                self.find(self.size, "line", message)
+                if not isinstance(error, Torn) or not self.findings:  # else they name the place
+                    self.find(self.size, "line", message)
                 return
+            if entry is None:
+                break
             self.take(entry)
         if self.size - self.dropped != expected:
             read = self.size - self.dropped
@@ -684,10 +694,53 @@ def _read(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
 
 
 def _lines(archive: zipfile.ZipFile, name: str, most: int) -> Iterator[bytes]:
-    with archive.open(name) as packed:
-        file = io.BufferedReader(cast("io.RawIOBase", packed), 1024 * 1024)
-        while line := file.readline(most + 1):
-            yield line
+    read = 0
+    try:
+        with archive.open(name) as packed:
+            file = io.BufferedReader(cast("io.RawIOBase", packed), 1024 * 1024)
+            while line := file.readline(most + 1):
+                read += 1
+                yield line
+    except (zlib.error, zipfile.BadZipFile, EOFError) as error:
+        # A byte of the file was changed: what can still be unpacked says where.
+        yield from islice(_torn_lines(archive, name, most), read, None)
+        raise Torn(f"{name} was changed after it was packed ({error})") from None
+
+
+def _torn_lines(archive: zipfile.ZipFile, name: str, most: int) -> Iterator[bytes]:
+    """Lines up to the byte behind which nothing can be unpacked."""
+    line = bytearray()
+    for piece in _torn_pieces(archive, archive.getinfo(name)):
+        line += piece
+        while (end := line.find(b"\n")) >= 0:
+            yield bytes(line[: end + 1])
+            del line[: end + 1]
+        if len(line) > most:
+            break
+    if line:
+        yield bytes(line[: most + 1])
+
+
+def _torn_pieces(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[bytes]:
+    file = cast("IO[bytes]", archive.fp)
+    place, end = _member_end(file, member) - member.compress_size, member.compress_size
+    file.seek(place)
+    content = file.read(end)
+    if member.compress_type == zipfile.ZIP_STORED:
+        yield content
+        return
+    unpacking = zlib.decompressobj(-zlib.MAX_WBITS)
+    for start in range(0, len(content), 4096):
+        piece, before = content[start : start + 4096], unpacking.copy()
+        try:
+            yield unpacking.decompress(piece)
+        except zlib.error:
+            for place in range(len(piece)):
+                try:
+                    yield before.decompress(piece[place : place + 1])
+                except zlib.error:
+                    return
+            return
 
 
 def _read_about(content: bytes) -> dict[str, Any]:
