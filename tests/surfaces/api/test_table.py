@@ -30,6 +30,7 @@ ABSENT = {
     "accept_in_state",
     "accept_memory_file",
     "approve_act",
+    "audit_bundle",
     "calibrate_screening",
     "check_proof",
     "deny_act",

@@ -317,6 +317,21 @@ def test_a_changed_export_is_found_by_the_auditor(
     assert "entry 4" in checked.stdout
 
 
+def test_an_export_is_audited_against_the_key_of_the_home(ledger: Mentis, tmp_path: Path) -> None:
+    bundle = tmp_path / "ada.zip"
+    ledger("export", bundle)
+    done = ledger("audit", bundle)
+    assert (done.code, done.out.split()[0]) == (0, "ok")
+    assert ledger("audit", bundle, "--json").json()["verdict"] == "ok"
+    content = bytearray(bundle.read_bytes())
+    content[400] ^= 0x10
+    bundle.write_bytes(content)
+    done = ledger("audit", bundle)
+    assert (done.code, done.out.split()[0]) == (1, "BROKEN")
+    assert "entry 0, " in done.out
+    assert ledger("audit", bundle, "--key", "x").code == 2
+
+
 def test_a_shortened_export_is_found_by_the_checkpoint_that_somebody_kept(
     ledger: Mentis, filled: Path, tmp_path: Path
 ) -> None:

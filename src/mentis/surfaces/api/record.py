@@ -19,6 +19,7 @@ from mentis.costs.cost_data import cost_report_data, explanation_data
 from mentis.costs.moments import read_moment
 from mentis.costs.report import CostQuestion
 from mentis.errors import (
+    BadInput,
     HistoryBroken,
     LedgerError,
     NotCanonical,
@@ -26,11 +27,13 @@ from mentis.errors import (
     RequestRefused,
     UsageError,
 )
+from mentis.home.signing import open_pin
 from mentis.ledger.bundle import auditor_script
 from mentis.ledger.guardian.profiles import SHIPPED
 from mentis.ledger.guardian.prove import activate, prove
 from mentis.ledger.guardian.table import RULES, find_rule
 from mentis.record import rotation
+from mentis.record.audit import audit_export
 from mentis.record.export import check_proof_at, export_record
 from mentis.record.record import Record, open_record
 from mentis.record.record_data import (
@@ -49,7 +52,7 @@ from mentis.status.guardian import look_up_profile
 from mentis.status.guardian_data import proof_data, rule_data, rule_explanation
 from mentis.status.statuses import Statuses, open_statuses
 from mentis.turn.replay.replay_data import fork_data, replay_data
-from mentis.values.checkpoint import GrowthProof, Proof
+from mentis.values.checkpoint import GrowthProof, Pin, Proof
 from mentis.values.cost import CostKey
 from mentis.values.entry import Entry
 from mentis.values.guardian import GuardianProfile
@@ -61,6 +64,7 @@ from .operation import ApiCall, Example, FileAnswer, Given, ListPage, OperationT
 from .paging import cursor_number
 from .record_shapes import (
     AnchorsAnswer,
+    AuditAnswer,
     CheckedProofAnswer,
     CheckpointAnswer,
     CheckpointsAnswer,
@@ -122,6 +126,13 @@ class ProofQuery(Given):
     """In which ledger."""
 
     size: int | None = Field(None, ge=1, le=2**53, description="That of so many entries.")
+
+
+class AuditQuery(Given):
+    """Which log it should be of."""
+
+    key: str = Field("", description="Its public key, base64, as you know it.")
+    origin: str = Field("", description="Its name, as you know it.")
 
 
 class GrowthQuery(ProofQuery):
@@ -317,6 +328,33 @@ def verify_record(call: ApiCall) -> dict[str, object]:
     found = verify_home(call.home, persona=call.persona)
     intact = all(one.intact for one in found)
     return {"intact": intact, "chains": [to_object(one) for one in found]}
+
+
+@table.get("/verify", VerdictsAnswer, commands=("status verify",))
+def verify_all(call: ApiCall) -> dict[str, object]:
+    """Check every record of the home: those of its personas, and those of recorded agents."""
+    found = verify_home(call.home)
+    intact = all(one.intact for one in found)
+    return {"intact": intact, "chains": [to_object(one) for one in found]}
+
+
+@table.post(
+    "/audit", AuditAnswer, scope="read", takes="application/zip", commands=("ledger audit",)
+)
+def audit_bundle(call: ApiCall, query: AuditQuery, raw: bytes) -> dict[str, Any]:
+    """Check an export with the auditor's verifier; nothing of it is kept.
+
+    The log that it should be of is this home's, unless its name and key are given.
+    """
+    if bool(query.key) != bool(query.origin):
+        raise RequestRefused(
+            "the key of a log and its name go together", hint="give both, or none", status=422
+        )
+    pin = Pin(query.origin, query.key) if query.key else open_pin(call.desk.settings())
+    try:
+        return audit_export(raw, pin)
+    except BadInput as error:
+        raise with_status(error, 422) from error
 
 
 @table.get(f"{_PERSONA}/export", bytes, media="application/zip", commands=("ledger export",))

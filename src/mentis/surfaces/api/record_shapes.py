@@ -117,6 +117,36 @@ class VerdictsAnswer(TypedDict):
     chains: list[Verdict]
 
 
+class AuditFinding(TypedDict):
+    """What does not hold of an export, and of which of its entries."""
+
+    index: int
+    column: str
+    message: str
+
+
+class AuditAnswer(TypedDict):
+    """The verdict on an export: ok, BROKEN, UNSIGNED or UNPINNED. Only `ok` can be relied on."""
+
+    verdict: str
+    agent: str
+    log: str
+    entries: int
+    head: str | None
+    root: str
+    intact: bool
+    pinned: bool
+    signed: int | None
+    vouched: int
+    denied: int
+    given: bool
+    uncounted: list[str]
+    erased: list[JsonObject]
+    notes: list[str]
+    findings: list[AuditFinding]
+    more: int
+
+
 class CheckpointAnswer(TypedDict):
     """A signed note, and who was told of it."""
 

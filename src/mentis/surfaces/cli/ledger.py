@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -125,8 +126,6 @@ def proof(
 
 
 def _check(file: Path, root: str | None, *, as_json: bool) -> int:
-    import os
-
     from mentis.record.export import check_proof_at
     from mentis.record.record_data import checked_proof_data
 
@@ -200,8 +199,6 @@ def checkpoint(
 
 
 def _init(*, as_json: bool) -> None:
-    import os
-
     from mentis.home.log_identity import init_log
     from mentis.stores.files.home import find_home
 
@@ -308,3 +305,44 @@ def auditor(*, as_json: bool) -> None:
         return
     click.echo(script, nl=False)
     say(f"sha256 {digest}")
+
+
+@ledger.command(epilog="For example: mentis ledger audit ada.zip")
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--origin", metavar="NAME", help="The name of the log, as you know it.")
+@click.option("--key", metavar="BASE64", help="Its public key, as you know it.")
+@click.option(
+    "--checkpoint",
+    "checkpoints",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Checkpoints that somebody else has kept; may be given several times.",
+)
+@home_option
+@json_option
+def audit(
+    file: Path,
+    *,
+    origin: str | None,
+    key: str | None,
+    checkpoints: tuple[Path, ...],
+    as_json: bool,
+) -> int:
+    """Check an export as an auditor does, and name the entry that does not hold.
+
+    Name and key of the log are those of the home, unless they are given. Exit code 1 unless it is
+    `ok`.
+    """
+    from mentis.home.signing import open_pin
+    from mentis.ledger.auditor import main
+    from mentis.settings.sources import load_settings
+
+    if (origin is None) != (key is None):
+        raise UsageError("--origin and --key go together", hint="give both, or none")
+    if origin is None and (home_path() / "mentis.toml").is_file():
+        pin = open_pin(load_settings(home_path(), os.environ))
+        origin, key = (pin.origin, pin.public_key) if pin else (None, None)
+    named = [] if origin is None or key is None else ["--origin", origin, "--key", key]
+    given = [word for one in checkpoints for word in ("--checkpoint", str(one))]
+    return main([str(file), *named, *given, *(["--json"] if as_json else [])])

@@ -16,6 +16,7 @@ from .blame import blame_doors
 from .entering import HOME, StudioEntrance
 from .jump import jump_page
 from .pages import HEADERS, Pages, reader_of
+from .proof import proof_doors
 
 
 def doors(served: ServedParts) -> list[Door]:
@@ -33,6 +34,7 @@ def doors(served: ServedParts) -> list[Door]:
         talk.branch_door(pages),
         *blame_doors(pages),
         *bill_doors(pages),
+        *proof_doors(pages),
         Door("/studio/{rest:path}", _missing(pages), None),
     ]
 

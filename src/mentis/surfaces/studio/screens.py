@@ -22,4 +22,5 @@ SCREENS = (
     Screen("Talk", "/studio/talk"),
     Screen("Blame", "/studio/blame", also=("/studio/recorded",)),
     Screen("Bill", "/studio/bill"),
+    Screen("Proof", "/studio/proof"),
 )
