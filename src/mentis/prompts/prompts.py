@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -30,16 +30,18 @@ from mentis.library.edit import Edit, Editor
 from mentis.library.load import LoadedLibrary
 from mentis.library.overlay import merge_blocks
 from mentis.library.search import PLACEHOLDER, usages
+from mentis.library.shelf import Shelf
 from mentis.settings.sources import load_settings
 from mentis.stores.files.home import Home, find_home
 from mentis.stores.files.secret import read_secret
 from mentis.stores.sqlite.database import Database
 from mentis.stores.sqlite.revisions import SqliteRevisions
-from mentis.values.block import Block, Category, Mode, OldMode
+from mentis.values.block import Block, Category, Mode, OldMode, Variant
 from mentis.values.json import JsonObject
 from mentis.values.library import Library
 from mentis.values.persona import Persona, Profile
 from mentis.values.recalled import RecalledContext, Stimulus
+from mentis.values.trace import TokenCount
 
 from .effects import EditEffect, WordingInForce, effect_of, wording_in_force
 from .kinds import MODES, PARTS, BuiltPart, RequestKind, build_part, part_kind
@@ -61,7 +63,15 @@ class Prompts(DatabaseHolder):
     ```
     """
 
-    def __init__(self, home: Home, database: Database, parts: Parts, *, route: str) -> None:
+    def __init__(
+        self,
+        home: Home,
+        database: Database,
+        parts: Parts,
+        *,
+        route: str,
+        shelf: Shelf | None = None,
+    ) -> None:
         super().__init__(database)
         self._home = home
         self._settings = load_settings(home.path, parts.variables)
@@ -69,7 +79,7 @@ class Prompts(DatabaseHolder):
         self._secret = parts.secret or read_secret(home) or b""
         self._counter = EstimatingCounter()
         self.route = self._settings.route(route)
-        self.shelf = open_shelf(home, self._settings)
+        self.shelf = shelf or open_shelf(home, self._settings)
         self.editor = Editor(
             self.shelf,
             SqliteRevisions(database),
@@ -78,12 +88,23 @@ class Prompts(DatabaseHolder):
         )
 
     @classmethod
-    def open(cls, path: str | Path, *, route: str = "default", parts: Parts | None = None) -> Self:
-        """The prompts of the home at `path`, as `route` would be told them."""
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        route: str = "default",
+        parts: Parts | None = None,
+        shelf: Shelf | None = None,
+    ) -> Self:
+        """The prompts of the home at `path`, as `route` would be told them.
+
+        Whoever opens them often keeps the `shelf` of the first time: it reads only what changed.
+        """
         home = find_home(Path(path))
         parts = parts or Parts()
         settings = load_settings(home.path, parts.variables)
-        return cls(home, open_database(home, settings, parts.variables), parts, route=route)
+        database = open_database(home, settings, parts.variables)
+        return cls(home, database, parts, route=route, shelf=shelf)
 
     @property
     def loaded_library(self) -> LoadedLibrary:
@@ -113,11 +134,13 @@ class Prompts(DatabaseHolder):
             block_id: block.overridden for block_id, block in merged.items() if block.overridden
         }
 
-    def builder(self, *, persona: str | None = None, mode: Mode = "chat") -> Builder:
+    def builder(
+        self, *, persona: str | None = None, mode: Mode = "chat", library: Library | None = None
+    ) -> Builder:
         """The builders of single prompts, for one persona, now."""
         teller = self._teller(self._home.pick_persona(persona))
         return Builder(
-            self.loaded_library.library,
+            library or self.loaded_library.library,
             persona=teller.persona,
             profile=teller.profile,
             now=self._clock.now(),
@@ -135,12 +158,27 @@ class Prompts(DatabaseHolder):
         variant: str | None = None,
         mode: Mode = "chat",
         runtime_vars: Mapping[str, object] | None = None,
+        wording: Variant | None = None,
     ) -> BuiltText | BuiltMessages:
-        """One block with its values, whatever its conditions say; `skipped` says what they do."""
-        block, builder = self.block(block_id), self.builder(persona=persona, mode=mode)
+        """One block with its values, whatever its conditions say; `skipped` says what they do.
+
+        With a `wording`, as if it were the only one of the block. Nothing is written.
+        """
+        block, library = self.block(block_id), None
+        if wording is not None:
+            drafted = replace(block, variants={"default": wording}, owned=())
+            known = self.loaded_library.library
+            blocks = tuple(drafted if one is block else one for one in known.blocks)
+            library = replace(known, revision="", blocks=blocks)
+        builder = self.builder(persona=persona, mode=mode, library=library)
         given = {**self._remembered(persona), **(runtime_vars or {})}
         build = builder.resolve_prompt_by_id if block.type == "text" else builder.resolve_messages
         return build(block.id, variant or self.route.variant, given)
+
+    def count(self, made: BuiltText | BuiltMessages) -> TokenCount:
+        """What a prompt would cost, all of its texts."""
+        texts = [made.text] if isinstance(made, BuiltText) else [m.text for m in made.messages]
+        return add(*(self._counter.count(text) for text in texts))
 
     def resolve_category(
         self,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
 from .section import SettingsSection
 
+UpdateFrequency: TypeAlias = Literal["off", "frequent", "medium", "rare"]
 # Percent of the window that has to be new.
 SHARES = {"off": 0, "frequent": 50, "medium": 75, "rare": 95}
 
@@ -32,7 +33,7 @@ class PersonaUpdateSettings(SettingsSection):
     """
 
     frequency: Annotated[
-        Literal["off", "frequent", "medium", "rare"],
+        UpdateFrequency,
         Field(
             description="After which share of the window is new: 50 (`frequent`), 75 (`medium`) or"
             " 95 percent (`rare`); `off` is only by hand, with `mentis persona update`."

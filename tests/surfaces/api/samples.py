@@ -35,6 +35,8 @@ QUERIES = dict.fromkeys(
     f"persona={PERSONA}",
 ) | {"list_placeholders": f"persona={PERSONA}&limit=5"}
 
+BODIES: dict[str, dict[str, Any]] = {"resolve_draft": {"persona": PERSONA}}
+
 
 def in_order(operations: Sequence[ApiOperation]) -> list[ApiOperation]:
     """What makes something, what looks, what changes, and last what takes away."""
@@ -59,4 +61,6 @@ def path_of(operation: ApiOperation, **known: str) -> str:
 def body_of(operation: ApiOperation) -> Any:  # noqa: ANN401  # JSON or bytes
     if operation.takes:
         return b"PK"
-    return None if operation.body is None else dict(operation.body.example)
+    if operation.body is None:
+        return None
+    return {**operation.body.example, **BODIES.get(operation.id, {})}

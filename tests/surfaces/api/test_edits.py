@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.surfaces.api.api_home import ApiClient
+from tests.surfaces.api.api_home import PERSONA, ApiClient
 
 BLOCK = "/prompts/blocks/style"
 
@@ -32,3 +32,44 @@ def test_an_edit_that_does_not_say_what_it_knows_is_refused(owner: ApiClient) ->
 def test_what_has_not_changed_is_not_sent_again(owner: ApiClient) -> None:
     tag = owner.tag(BLOCK)
     assert owner.get(BLOCK, if_none_match=tag).status_code == 304
+
+
+def test_a_wording_is_taken_away_and_the_shipped_one_counts_again(owner: ApiClient) -> None:
+    owner.call("PATCH", BLOCK, {"text": "Be brief."}, tag="*")
+    both = owner.call("PATCH", BLOCK, {"text": "Be long.", "remove": True}, tag="*")
+    assert both.status_code == 422
+    made = owner.call("PATCH", BLOCK, {"remove": True}, tag="*")
+    assert made.json()["edits"][0]["changed"] == ["variants.default"]
+    assert "## Style" in owner.get(BLOCK).json()["variants"]["default"]["content"]
+
+
+def test_a_dialogue_is_made_and_its_unknown_placeholders_need_a_yes(owner: ApiClient) -> None:
+    said = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "{{nobody}}"}]
+    place = {"target": "message", "position": "consent_dialog", "id": "my_talk", "messages": said}
+    assert "{{nobody}}" in owner.call("POST", "/prompts/blocks", place).json()["detail"]
+    made = owner.call("POST", "/prompts/blocks", {**place, "unknown_placeholders": True})
+    assert made.status_code == 201, made.text
+    path = "/prompts/blocks/my_talk"
+    assert owner.get(path).json()["type"] == "multi_turn"
+    said[0]["content"] = "{{nothing}}"
+    refused = owner.call("PATCH", path, {"messages": said}, tag="*")
+    assert (refused.status_code, "{{nothing}}" in refused.text) == (400, True)
+
+
+def test_a_wording_is_shown_with_its_values_before_it_is_saved(owner: ApiClient) -> None:
+    before = owner.tag(BLOCK)
+    draft = {"text": "I am {{char_name}}.", "persona": PERSONA}
+    made = owner.call("POST", f"{BLOCK}/resolved", draft).json()
+    assert made["built"]["text"] == "I am Ada."
+    assert made["tokens"]["tokens"] > 0
+    assert owner.tag(BLOCK) == before
+    assert owner.call("POST", f"{BLOCK}/resolved", {"persona": PERSONA}).status_code == 422
+
+
+def test_an_editor_says_whether_and_how_often_memory_files_are_kept(owner: ApiClient) -> None:
+    path = "/memory-updates"
+    assert owner.get(path).json() == {"enabled": True, "frequency": "medium"}
+    made = owner.call("PUT", path, {"enabled": False, "frequency": "rare"}, tag=owner.tag(path))
+    assert made.json() == owner.get(path).json() == {"enabled": False, "frequency": "rare"}
+    assert owner.call("PUT", path, {"frequency": "hourly"}, tag="*").status_code == 422
+    owner.call("PUT", path, {"enabled": True}, tag="*")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -21,6 +19,7 @@ from mentis.errors import AccessDenied, MentisError, RequestRefused, StoreConfli
 from mentis.values.reply import Delta, EndDelta, OutputDelta, ReasoningDelta
 from mentis.web.agents import is_guest
 from mentis.web.application import Door, token_of
+from mentis.web.etags import etag_of, json_bytes
 from mentis.web.problems import with_status
 from mentis.web.streams import Emit, Streamed, sse, while_there
 from mentis.web.tokens import AccessToken
@@ -165,11 +164,6 @@ def _check_match(wanted: str, current: str) -> None:
         )
 
 
-def etag_of(data: object) -> str:
-    """The tag of what a resource is now."""
-    return f'"{hashlib.sha256(_dumps(data)).hexdigest()[:32]}"'
-
-
 # Answers
 
 
@@ -186,7 +180,9 @@ def _written(operation: ApiOperation, request: Request, done: object) -> Respons
         headers["etag"] = etag_of(done)
         if headers["etag"] in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers=headers)
-    return Response(_dumps(done), operation.status, headers=headers, media_type="application/json")
+    return Response(
+        json_bytes(done), operation.status, headers=headers, media_type="application/json"
+    )
 
 
 def _paged(page: ListPage, request: Request) -> tuple[dict[str, object], dict[str, str]]:
@@ -198,14 +194,6 @@ def _paged(page: ListPage, request: Request) -> tuple[dict[str, object], dict[st
     return {"items": page.items, "next": cursor}, {"link": f'<{link}>; rel="next"'}
 
 
-def _dumps(data: object) -> bytes:
-    """What is kept may hold half a surrogate pair, which only an escape can say."""
-    try:
-        return json.dumps(data, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return json.dumps(data).encode()
-
-
 # Turns as they come
 
 
@@ -215,7 +203,7 @@ def _streamed(operation: ApiOperation, call: ApiCall, given: Mapping[str, object
     async def work(emit: Emit) -> None:
         hears = replace(call, tell=partial(_tell, emit, thoughts=not is_guest(call.token)))
         done = await _work(operation.handler, hears, given)
-        emit(sse(_dumps(done).decode(), "end"))
+        emit(sse(json_bytes(done).decode(), "end"))
 
     return Streamed(work, fail=problem_event)
 
@@ -230,4 +218,4 @@ def _tell(emit: Emit, delta: Delta, *, thoughts: bool) -> None:
             told: dict[str, object] = {"data": delta.data}
         case _:
             told = {name: one for name, one in to_object(delta).items() if name != "kind"}
-    emit(sse(_dumps(told).decode(), delta.kind))
+    emit(sse(json_bytes(told).decode(), delta.kind))

@@ -12,15 +12,17 @@ from pydantic import Field
 from mentis.codec.forms import to_object
 from mentis.library.memory.files import MemoryChange, MemoryFile, MemoryFileWrite, PersonaMemory
 from mentis.prompts.personas import AcceptedRevision, Personas
+from mentis.settings.change import open_settings
+from mentis.settings.persona import UpdateFrequency
 from mentis.values.cognition import Revision
 from mentis.values.persona import Persona
 from mentis.values.persona_draft import DraftKind, PersonaDraft
 
 from .conversations import agent_on
-from .missing import is_there
+from .missing import fits, is_there
 from .operation import ApiCall, Example, Given, ListPage, OperationTable, PageQuery, ReasonGiven
 from .paging import page_of
-from .shapes import DiffAnswer, NewPersonaAnswer, PersonaRow, listed
+from .shapes import DiffAnswer, MemoryUpdatesAnswer, NewPersonaAnswer, PersonaRow, listed
 
 table = OperationTable("personas", "Personas, and the files that they keep about themselves.")
 _PERSONA = "/personas/{persona}"
@@ -65,6 +67,19 @@ class FileGiven(Given):
     truncate: bool = Field(False, description="Cut what goes over the limit.")
     force: bool = Field(False, description="Even if more than half of the file goes.")
     words: str = Field("", description=_WORDS)
+
+
+class MemoryUpdatesGiven(Given):
+    """How memory files are used."""
+
+    example: ClassVar[Example] = {"frequency": "rare"}
+
+    enabled: bool | None = Field(
+        None, description="Whether personas are told them, and write them."
+    )
+    frequency: UpdateFrequency | None = Field(
+        None, description="How much of the window has to be new before they are updated."
+    )
 
 
 @contextmanager
@@ -133,6 +148,39 @@ def accept_persona_draft(call: ApiCall, body: DraftGiven) -> dict[str, object]:
 
 
 # Memory files
+
+
+@table.get("/memory-updates", MemoryUpdatesAnswer, commands=("settings",))
+def show_memory_updates(call: ApiCall) -> dict[str, object]:
+    """Show whether personas are told their memory files, and how often they bring them up to date.
+
+    These are the settings `features.cortexEnabled` and `persona_update.frequency`.
+    """
+    model = call.desk.settings().model
+    enabled, frequency = model.features.cortexEnabled, model.persona_update.frequency
+    return {"enabled": enabled, "frequency": frequency}
+
+
+@table.put(
+    "/memory-updates",
+    MemoryUpdatesAnswer,
+    scope="edit",
+    edits=show_memory_updates,
+    commands=("settings set",),
+)
+def change_memory_updates(call: ApiCall, body: MemoryUpdatesGiven) -> dict[str, object]:
+    """Say whether personas are told their memory files, and how often they bring them up to date.
+
+    What is left out stays. It counts from the next request on.
+    """
+    settings = open_settings(call.home, call.desk.parts.variables)
+    with fits():
+        if body.enabled is not None:
+            settings.set("features.cortexEnabled", body.enabled)
+        if body.frequency is not None:
+            settings.set("persona_update.frequency", body.frequency)
+    call.desk.pool.open_anew(call.desk.settings())
+    return show_memory_updates(call)
 
 
 @table.get(f"{_PERSONA}/files", list[MemoryFile], commands=("persona files",))

@@ -29,7 +29,7 @@ from mentis.prompts.prompt_data import (
     usage_data,
 )
 from mentis.prompts.prompts import Prompts
-from mentis.values.block import Block, Category, Mode
+from mentis.values.block import Block, Category, Message, Mode, Variant
 from mentis.values.cognition import Revision
 from mentis.values.placeholder import Placeholder
 from mentis.web.problems import with_status
@@ -41,6 +41,7 @@ from .shapes import (
     CheckAnswer,
     ConflictAnswer,
     DiffAnswer,
+    DraftAnswer,
     EditAnswer,
     ImportPlanAnswer,
     JsonObject,
@@ -145,6 +146,9 @@ class BlockPatch(Given):
         None, description="Instead of a text, in a block that holds a dialogue."
     )
     variant: str = Field("default", description="Which wording the text is.")
+    remove: bool = Field(
+        False, description="Take your wording of this variant away; a shipped one counts again."
+    )
     settings: dict[str, Any] = Field(
         default_factory=dict[str, Any], description="Settings of the block, such as `enabled`."
     )
@@ -152,6 +156,17 @@ class BlockPatch(Given):
     force: bool = Field(False, description=_FORCE)
     unknown_placeholders: bool = Field(
         False, description="Also with placeholders that nothing registers."
+    )
+
+
+class WordingDraft(TellQuery):
+    """A wording that is not saved, and to whom it would be told."""
+
+    example: ClassVar[Example] = {"text": "Be brief, {{char_name}}."}
+
+    text: str | None = Field(None, description="The text of it.")
+    messages: tuple[MessageGiven, ...] | None = Field(
+        None, description="Instead of a text, in a block that holds a dialogue."
     )
 
 
@@ -163,6 +178,9 @@ class BlockNew(Given):
     id: str = Field(min_length=1, max_length=128)
     name: str = Field("", description="What it is called; by default its id.")
     text: str = ""
+    messages: tuple[MessageGiven, ...] = Field(
+        (), description="Instead of a text: then it holds a dialogue."
+    )
     category: str = "custom"
     target: str = "system_prompt"
     position: str = Field("", description="Where in the target; by default the target.")
@@ -330,6 +348,26 @@ def resolve_block(call: ApiCall, query: TellQuery) -> dict[str, object]:
         )
 
 
+@table.post(
+    f"{_BLOCK}/resolved", DraftAnswer, scope="read", commands=("prompts show", "prompts edit")
+)
+def resolve_draft(call: ApiCall, body: WordingDraft) -> dict[str, object]:
+    """Show a wording that is not saved with its values, as it would be told."""
+    with _block_of(call) as (_, block):
+        if _wording(block, body) is None:
+            raise RequestRefused("nothing is given", hint="give a text or messages", status=422)
+    said = tuple(Message(one.role, one.content) for one in body.messages or ())
+    with _opened(call, body.route) as prompts:
+        made = prompts.resolve(
+            block.id,
+            persona=body.persona or None,
+            variant=body.variant or None,
+            mode=body.mode,
+            wording=Variant(body.text or "", said),
+        )
+        return {"built": to_object(made), "tokens": to_object(prompts.count(made))}
+
+
 @table.get("/prompts/preview", Composition | JsonObject, commands=("prompts preview",))
 def preview_prompt(call: ApiCall, query: PreviewQuery) -> dict[str, object]:
     """Show the assembled prompt as a turn would tell it now, with what is absent and why."""
@@ -410,30 +448,40 @@ def list_conflicts(call: ApiCall) -> list[dict[str, object]]:
 @table.patch(_BLOCK, EditAnswer, scope="edit", edits=show_block, commands=("prompts edit",))
 def edit_block(call: ApiCall, body: BlockPatch) -> dict[str, object]:
     """Change a block: the text of a wording, its settings, or both."""
-    if body.text is None and body.messages is None and not body.settings:
+    given = body.text is not None or body.messages is not None
+    if not (given or body.remove or body.settings):
         raise RequestRefused(
             "nothing is to change", hint="give a text, messages or settings", status=422
         )
+    if given and body.remove:
+        raise RequestRefused(
+            "a wording is given and taken away at once", hint="give one of them", status=422
+        )
     with _block_of(call) as (prompts, block):
         wording = _wording(block, body)
-        if body.text is not None and not body.unknown_placeholders:
-            check_placeholders(prompts, body.text, block, anyhow=_ANYHOW)
+        if not body.unknown_placeholders:
+            check_placeholders(prompts, _words_of(body), block, anyhow=_ANYHOW)
         newest = len(prompts.editor.history(block.id))
         return _change(
             prompts,
             lambda editor: editor.save(
                 block.id,
                 meta=body.settings,
-                variants=None if wording is None else {body.variant: wording},
+                variants={body.variant: wording} if given or body.remove else None,
                 words=body.words,
                 force=body.force,
                 expected=newest,
             ),
-            worded=None if wording is None else block.id,
+            worded=block.id if given or body.remove else None,
         )
 
 
-def _wording(block: Block, body: BlockPatch) -> JsonObject | None:
+def _words_of(body: BlockPatch | BlockNew) -> str:
+    """Every text in it, where placeholders may stand."""
+    return "\n".join((body.text or "", *(one.content for one in body.messages or ())))
+
+
+def _wording(block: Block, body: BlockPatch | WordingDraft) -> JsonObject | None:
     given = body.text if block.type == "text" else body.messages
     other = body.messages if block.type == "text" else body.text
     if other is not None:
@@ -454,7 +502,7 @@ def create_block(call: ApiCall, body: BlockNew) -> dict[str, object]:
     meta: JsonObject = {
         "name": body.name or body.id,
         "category": body.category,
-        "type": "text",
+        "type": "multi_turn" if body.messages else "text",
         "target": body.target,
         "position": body.position or body.target,
         "order": body.order,
@@ -463,13 +511,15 @@ def create_block(call: ApiCall, body: BlockNew) -> dict[str, object]:
     }
     with _opened(call) as prompts:
         if not body.unknown_placeholders:
-            check_placeholders(prompts, body.text, None, anyhow=_ANYHOW)
+            check_placeholders(prompts, _words_of(body), None, anyhow=_ANYHOW)
+        said = [one.model_dump() for one in body.messages]
+        wording: JsonObject = {"messages": said} if said else {"content": body.text}
         return _change(
             prompts,
             lambda editor: editor.create(
                 body.id,
                 meta=meta,
-                variants={"default": {"content": body.text}},
+                variants={"default": wording},
                 words=body.words,
                 force=body.force,
             ),

@@ -9,9 +9,11 @@ from pydantic import BaseModel, ConfigDict, create_model
 from typing_extensions import TypedDict
 
 from mentis.ask.inquiry import PassedOver
+from mentis.compose.built import BuiltMessages, BuiltText
 from mentis.library.archive import ImportRow
 from mentis.library.edit import Edit
 from mentis.prompts.effects import EditEffect, WordingInForce
+from mentis.settings.persona import UpdateFrequency
 from mentis.values.action import Action, Outcome
 from mentis.values.block import Block
 from mentis.values.caching import CacheReconciliation
@@ -20,7 +22,7 @@ from mentis.values.location import Problem
 from mentis.values.memories import ScoredMemory
 from mentis.values.rendering import Loss
 from mentis.values.reply import ReplyProblem, Usage
-from mentis.values.trace import Attempt
+from mentis.values.trace import Attempt, TokenCount
 from mentis.values.value import Value
 
 JsonObject = dict[str, Any]
@@ -104,6 +106,20 @@ class EditAnswer(TypedDict):
     edits: list[Edit]
     effects: list[EditEffect]
     in_force: NotRequired[list[WordingInForce]]
+
+
+class DraftAnswer(TypedDict):
+    """A wording with its values, and what it would cost."""
+
+    built: BuiltText | BuiltMessages
+    tokens: TokenCount
+
+
+class MemoryUpdatesAnswer(TypedDict):
+    """How memory files are used."""
+
+    enabled: bool
+    frequency: UpdateFrequency
 
 
 class CheckAnswer(TypedDict):

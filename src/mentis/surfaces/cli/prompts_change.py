@@ -100,6 +100,7 @@ def _told(effect: EditEffect, *, several: bool) -> str:
 @click.option("--in-force", is_flag=True, help="The wording told to --persona on --route.")
 @click.option("--text", metavar="TEXT", help="The new text.")
 @click.option("--from-shipped", is_flag=True, help="Take the wording as it is shipped.")
+@click.option("--remove", is_flag=True, help="Take your wording away; a shipped one counts again.")
 @click.option("--from-file", type=click.File(encoding="utf-8"), help="Take the text from a file.")
 @click.option("--set", "given", multiple=True, metavar="FIELD=JSON", help="Change a setting.")
 @click.option("--rename", metavar="ID", help="Give a block of yours another id.")
@@ -118,6 +119,7 @@ def edit(  # noqa: PLR0913  # one parameter an option
     variant: str | None,
     in_force: bool,
     from_shipped: bool,
+    remove: bool,
     route: str,
     text: str | None,
     from_file: TextIO | None,
@@ -150,16 +152,19 @@ def edit(  # noqa: PLR0913  # one parameter an option
         meta = dict(_setting(item) for item in given)
         wording = _shipped_text(prompts, block, variant) if from_shipped else None
         wording = given_text(text, from_file) if wording is None else wording
+        if remove and (wording is not None or rename or move):
+            raise click.UsageError("--remove takes a wording away: give no text, id or file")
         if rename or move:
             if (rename and move) or meta or wording is not None:
                 raise click.UsageError("--rename and --move stand alone: make one change at a time")
             return apply(prompts, _relocate(block_id, rename, move, force=force), as_json=as_json)
-        if wording is None and not meta:
+        if wording is None and not meta and not remove:
             # Whoever saves while the editor is open is not overwritten.
             expected = len(prompts.editor.history(block_id)) if expected is None else expected
             wording = _in_editor(block, variant)
         _confirm_unknown(prompts, wording, block, yes=yes)
-        variants = None if wording is None else {variant: _wording(block.type, wording)}
+        new = None if wording is None else _wording(block.type, wording)
+        variants = {variant: new} if remove or wording is not None else None
         return apply(
             prompts,
             lambda editor: editor.save(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +15,7 @@ from mentis.errors import AccessDenied, MentisError, RequestRefused
 from mentis.web.agents import is_guest
 from mentis.web.application import Door
 from mentis.web.browsers import read_cookie
+from mentis.web.etags import json_bytes
 from mentis.web.problems import PROBLEM_TYPE, problem_json, problem_of
 from mentis.web.served import ServedParts
 from mentis.web.tokens import AccessToken
@@ -155,9 +155,7 @@ def wants_json(request: Request) -> bool:
 
 
 def _json(data: Mapping[str, object]) -> Response:
-    """What is kept may hold half a surrogate pair, which only an escape can say."""
-    body = json.dumps(data).encode()
-    return Response(body, headers=dict(HEADERS), media_type="application/json")
+    return Response(json_bytes(data), headers=dict(HEADERS), media_type="application/json")
 
 
 @cache
