@@ -41,6 +41,7 @@ UNREAD = "(what cannot be read)"  # the text of a picture or a sound, which noth
 _HERE = "the place of the conversation"
 Told: TypeAlias = tuple[str, Trust, str]  # a text, who vouches for it, where it stands
 _TURNS = IdentityMemo[tuple[Told, ...]](4096)  # each turn of a conversation comes again
+_HISTORIES = IdentityMemo[tuple[Told, ...]](16)  # and all of it again with each step of a turn
 _LINEAGES = IdentityMemo[Trust](64)
 
 
@@ -179,7 +180,7 @@ class _Sides:
         self._size += len(text)
         if self._size > MOST:
             raise TooMuch(f"it has more than {MOST} characters")
-        return normal(text)
+        return _known_normal(text) if len(text) <= _SHORT else normal(text)
 
 
 def texts_in(
@@ -190,8 +191,7 @@ def texts_in(
     """
     yield from _of_spans(request.system_instruction, said)
     yield from _of_spans(request.context_summary, said)
-    for number, turn in enumerate(request.conversation_history):
-        yield from _TURNS.remember(partial(_of_turn, number), turn, key=number)
+    yield from _HISTORIES.remember(_of_history, request.conversation_history)
     for number, turn in enumerate(request.continuation, start=1):
         yield from _of_parts(turn, f"step {number} of this turn")
     yield from _of_facts(request.runtime_ctx, said)
@@ -220,6 +220,12 @@ def _of_spans(spans: Iterable[Span], said: Trust) -> Iterator[Told]:
 def _unvouched(said: Trust) -> Trust:
     """Of what came with a message and was put in words by nobody known: it never clears."""
     return Trust.UNTRUSTED if said is Trust.UNTRUSTED else Trust.SELF
+
+
+def _of_history(turns: tuple[Turn, ...]) -> tuple[Told, ...]:
+    numbered = enumerate(turns)
+    found = (_TURNS.remember(partial(_of_turn, at), turn, key=at) for at, turn in numbered)
+    return tuple(told for one in found for told in one)
 
 
 def _of_turn(number: int, turn: Turn) -> tuple[Told, ...]:
@@ -319,3 +325,4 @@ def _all_places(text: str) -> tuple[str, ...]:
 
 
 _known_places = lru_cache(maxsize=4096)(_all_places)
+_known_normal = lru_cache(maxsize=4096)(normal)

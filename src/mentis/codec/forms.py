@@ -28,6 +28,7 @@ T = TypeVar("T", bound=Value)
 # Fields of a request whose values come again with the next one.
 _LASTING = ("system_instruction", "tool_declarations", "conversation_history", "continuation")
 _WRITTEN = IdentityMemo[str](8192)
+_LISTS = IdentityMemo[str](16)  # the steps of a turn have the same conversation before them
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 Path: TypeAlias = tuple[str | int, ...]
 
@@ -62,9 +63,13 @@ def _written(request: PromptRequest) -> str:
     written = {name: dumps(part) for name, part in bare.items()}
     for name, values in lasting.items():
         if values or name in written:
-            written[name] = f"[{','.join(_WRITTEN.remember(_text, one) for one in values)}]"
+            written[name] = _LISTS.remember(_list_text, values)
     ordered = (one.name for one in fields(request) if one.name in written)
     return f"{{{','.join(f'{dumps(name)}:{written[name]}' for name in ordered)}}}"
+
+
+def _list_text(values: Sequence[Value]) -> str:
+    return f"[{','.join([_WRITTEN.remember(_text, one) for one in values])}]"
 
 
 def _text(value: Value) -> str:

@@ -83,26 +83,34 @@ class InText:
         self._held = self._holdback()
         self._spoken = SpokenText() if bound else None
         self._told: list[str] = []
+        self._finished: dict[bool, Reply] = {}  # asked for several times once all has come
 
     def _holdback(self) -> CallHoldback | WrittenHoldback:
         return CallHoldback(self._expected)
 
     def feed(self, event: str) -> tuple[Delta, ...]:
+        self._finished.clear()
         return self._passed(self._inner.feed(event))
 
     def rest(self) -> tuple[Delta, ...]:
         """What is in the text and was not told yet."""
+        self._finished.clear()
         deltas = self._passed(self._inner.rest())
         text, told = self.finish().text, "".join(self._told)
         known = next((t for t in (told, told.rstrip(), told.strip()) if text.startswith(t)), text)
         if len(text) == len(known):
             return deltas
         self._told = [text]
+        self._finished.clear()
         return (*deltas, TextDelta(text[len(known) :]))
 
     def finish(self, *, interrupted: bool = False) -> Reply:
         """The whole reply. `interrupted` says that we stopped reading, not the engine."""
-        reply = self._inner.finish(interrupted=interrupted)
+        if interrupted not in self._finished:
+            self._finished[interrupted] = self._read(self._inner.finish(interrupted=interrupted))
+        return self._finished[interrupted]
+
+    def _read(self, reply: Reply) -> Reply:
         if self._spoken is not None and self._spoken.found and not _is_whole(reply.text):
             settled = SettledCalls()
             settled.note("cut-words", "the answer was cut short; its words up to there are kept")

@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from typing import TypeAlias
 
 from mentis.errors import StoreDamaged, StoreError
@@ -157,8 +156,14 @@ class TurnReader:
     def _known(self, agent: str, session: str, rows: Sequence[Row]) -> list[Turn]:
         """Those that were read before and stand as they did; attachments are looked at anew."""
         before, turns = self._last.get((agent, session), ([], []))
-        same = takewhile(lambda pair: pair[0] == pair[1], zip(before, rows, strict=False))
-        return turns[: sum(1 for _ in same)]
+        same, most = 0, min(len(before), len(rows))
+        while same < most:  # halved, for two lists are compared far faster than their items
+            middle = (same + most + 1) // 2
+            if before[same:middle] == rows[same:middle]:
+                same = middle
+            else:
+                most = middle - 1
+        return turns[:same]
 
     def sessions(self, agent: str) -> tuple[str, ...]:
         return tuple(_name(session) for (session,) in self._read(_SESSIONS, (agent,)))

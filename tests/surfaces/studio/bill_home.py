@@ -60,7 +60,9 @@ def make_bill(folder: Path) -> Path:
         prompts.change(lambda editor: editor.save("style", variants=text, words="shorter"))
     read_again = Usage(3200, 50, cache_write=3100)
     _talk(home, 1, (f"Six. {SCRIPT}", read_again), ("Seven.", WARM), minute=4)
-    anyio.run(_say, home, "Is it free?", Obliging(), FixedClock(BEGAN + timedelta(days=3)), "nobody")
+    anyio.run(
+        _say, home, "Is it free?", Obliging(), FixedClock(BEGAN + timedelta(days=3)), "nobody"
+    )
     return home
 
 
