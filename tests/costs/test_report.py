@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -14,8 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mentis.ask.recorded_calls import calls_in
-from mentis.costs.record_reader import RecordReader, RecordTail
+from mentis.costs.entry_costs import pricing_on, read_costs
+from mentis.costs.record_reader import RecordReader
 from mentis.costs.report import CostQuestion, cost_report
+from mentis.costs.why import explain_turn
 from mentis.record.source import EntrySource
 from mentis.values.cost import Cost, CostKey, add_costs
 from mentis.values.entry import Entry
@@ -82,7 +84,10 @@ def reader_of(agent: str, entries: Sequence[Entry]) -> RecordReader:
     def snapshot() -> Generator[EntrySource]:
         yield cast("EntrySource", Source(entries))
 
-    return RecordReader(agent, snapshot, entries.__getitem__, (PRICED,))
+    def backwards(before: int | None) -> Iterator[Entry]:
+        return reversed(entries[:before])
+
+    return RecordReader(agent, snapshot, entries.__getitem__, backwards, (PRICED,))
 
 
 def record(agent: str, told: Sequence[tuple[str, Body]]) -> list[Entry]:
@@ -122,6 +127,23 @@ def test_every_way_to_sum_up_comes_to_the_sum_over_the_entries(
         assert report.total.unpriced == sum(call.route == "dear" for call in calls)
 
 
+@given(DRAFTS.filter(bool))
+def test_the_step_before_is_found_without_reading_the_whole_record(
+    told: list[tuple[str, Body]],
+) -> None:
+    entries = record("h/ada", told)
+    reader = reader_of("h/ada", entries)
+    whole = read_costs("h/ada", entries, pricing_on(reader.routes))
+    assert whole.turns
+
+    def refused() -> AbstractContextManager[EntrySource]:
+        pytest.fail("the whole record was read")
+
+    for index in whole.turns:
+        found = explain_turn(replace(reader, snapshot=refused), index)
+        assert found.before == whole.before.get((index, 1))
+
+
 def test_a_sum_of_nothing_costs_nothing_and_a_sum_of_unknowns_is_unknown() -> None:
     assert add_costs(()) == Cost()
     unknown = Cost(1, usd=None, unpriced=1)
@@ -153,11 +175,12 @@ def test_the_newest_turns_are_counted_without_reading_the_record_from_its_beginn
     ]
     asked = list[int]()
 
-    def tail(start: int) -> Iterator[Entry]:
-        asked.append(start)
-        return iter(entries[start:])
+    def backwards(before: int | None) -> Iterator[Entry]:
+        for entry in reversed(entries[:before]):
+            asked.append(entry.index)
+            yield entry
 
-    reader = replace(reader_of("h/ada", entries), tail=RecordTail(lambda: len(entries), tail))
+    reader = replace(reader_of("h/ada", entries), backwards=backwards)
     found = cost_report([reader], CostQuestion("turn", newest=5, dearest=5, quick=True))
     assert [one.name for one in found.groups] == [f"entry {n}" for n in (990, 992, 994, 996, 998)]
     assert found.partial

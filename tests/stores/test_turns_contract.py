@@ -129,7 +129,23 @@ def test_the_last_turns_come_with_their_numbers_and_without_bytes(ledger: Ledger
     assert [(number, turn.text) for number, turn in last] == [(3, "3"), (4, "4")]
     assert last[0][1].parts[1] == replace(PICTURE, data=None)
     assert len(ledger.last_turns("ada", "s", 9)) == 5
+    assert [number for number, _ in ledger.last_turns("ada", "s", 2, before=3)] == [1, 2]
+    assert ledger.last_turns("ada", "s", 2, before=0) == ()
     assert ledger.last_turns("ada", "s", 0) == ledger.last_turns("ada", "other", 3) == ()
+
+
+def test_the_newest_title_of_a_session_is_found_until_it_is_erased(
+    ledger: LedgerStore, stamp: Stamp
+) -> None:
+    assert ledger.title("ada", "s") == ""
+    call = ToolCallPart("c", "paint", {"kind": "title"})
+    for turn in (said("one"), replace(said("First"), kind="title"), Turn("assistant", (call,))):
+        ledger.add_turn("ada", "s", turn)
+    assert ledger.title("ada", "s") == "First"
+    number = ledger.add_turn("ada", "s", replace(said("Second"), kind="title"))
+    assert (ledger.title("ada", "s"), ledger.title("ada", "other")) == ("Second", "")
+    ledger.append("ada", [NOTE], stamp, turns=TurnWrites("s", emptied=(number,)))
+    assert ledger.title("ada", "s") == "First"
 
 
 def test_sessions_are_listed_oldest_first(ledger: LedgerStore) -> None:

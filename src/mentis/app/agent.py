@@ -86,6 +86,7 @@ from mentis.talk.sessions import (
     first_message,
     message_again,
     opening_again,
+    session_outline,
     sessions_of,
     set_title,
     turn_entries,
@@ -146,7 +147,7 @@ from mentis.values.rendering import Rendering
 from mentis.values.reply import Delta, Usage
 from mentis.values.request import HistoryScope, PromptRequest, RuntimeContext
 from mentis.values.route import Route
-from mentis.values.session import Session
+from mentis.values.session import Session, SessionOutline
 from mentis.values.surroundings import NOWHERE, Surroundings
 from mentis.values.tool import ToolDeclaration
 from mentis.values.trace import Degradation
@@ -377,9 +378,24 @@ class Agent:
         """The turns of a session as they are kept; what they waited for may be known since."""
         return self._parts.record.turns(checked_id(session, "session"))
 
-    def turn_entries(self, numbers: Collection[int], *, session: str = "main") -> dict[int, int]:
-        """The entries of these messages' turns, as far as they are not long ago."""
-        return turn_entries(self._parts.record, checked_id(session, "session"), numbers)
+    def last_turns(
+        self, count: int, *, before: int | None = None, session: str = "main"
+    ) -> tuple[tuple[int, Turn], ...]:
+        """The last turns of a session, or the last before a number, each with its own: a piece of a
+        long conversation costs no more than a short one. Without the bytes of attachments.
+        """
+        record = self._parts.record
+        name = checked_id(session, "session")
+        return record.ledger.last_turns(record.agent, name, count, before=before)
+
+    def turn_entries(
+        self, numbers: Collection[int], *, session: str = "main", before: int | None = None
+    ) -> dict[int, int]:
+        """The entries of these messages' turns, as far as they are among the last ones, or stand
+        shortly `before` an entry.
+        """
+        name = checked_id(session, "session")
+        return turn_entries(self._parts.record, name, numbers, before=before)
 
     def entries(self) -> tuple[Entry, ...]:
         """The record of this agent, oldest first."""
@@ -853,6 +869,10 @@ class Agent:
     def sessions(self, names: Collection[str] | None = None) -> tuple[Session, ...]:
         """The conversations of this persona, or those of these names, the oldest first."""
         return sessions_of(self._parts.record, names)
+
+    def session_outline(self, name: str) -> SessionOutline:
+        """What a list shows of a conversation; a long one costs no more than a short one."""
+        return session_outline(self._parts.record, checked_id(name, "session"))
 
     def session_names(self) -> tuple[str, ...]:
         """The names of all conversations, the oldest first, without a look into them."""

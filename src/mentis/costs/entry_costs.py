@@ -18,6 +18,7 @@ _TOKENS = 2  # the place of the tokens in a step of a footprint
 _PICO = Decimal("1e-12")  # so that sums are exact, in whatever order
 TALK = ("turn", RESUME, FIRST, "delivery")  # they go on with the same conversation
 Place: TypeAlias = tuple[int, int]  # the index of an entry, and the step of its turn
+CacheLine: TypeAlias = tuple[str, str, str, str]
 Pricing: TypeAlias = Callable[[RecordedCall], CallCost]
 
 
@@ -78,7 +79,7 @@ def _counted(call: RecordedCall) -> int | None:
 
 def read_costs(agent: str, entries: Iterable[Entry], price: Pricing) -> AgentCosts:
     """One pass over a record, oldest first."""
-    read, last = AgentCosts(agent), dict[tuple[str, ...], Place]()
+    read, last = AgentCosts(agent), dict[CacheLine, Place]()
     waiting: dict[str, list[tuple[str, int]]] = {}
     for entry in entries:
         if entry.kind == "act":
@@ -122,12 +123,18 @@ def _with_forecast(call: CallCost, entry: Entry) -> CallCost:
     return replace(call, expected=call.usage.cache_read + (lost if isinstance(lost, int) else 0))
 
 
+def cache_line(turn: TurnCost, call: CallCost) -> CacheLine:
+    """Which calls go on from each other in a cache: of one session, one kind, route and model."""
+    talk = "turn" if turn.kind in TALK else turn.kind
+    return turn.session, talk, call.route, call.model
+
+
 def _read_turn(
     read: AgentCosts,
     entry: Entry,
     price: Pricing,
     *,
-    last: dict[tuple[str, ...], Place],
+    last: dict[CacheLine, Place],
     waiting: dict[str, list[tuple[str, int]]],
 ) -> None:
     turn = turn_cost(entry, price)
@@ -136,9 +143,8 @@ def _read_turn(
     elif not turn.calls:
         return
     read.turns[turn.entry] = turn
-    talk = "turn" if turn.kind in TALK else turn.kind
     for call in turn.calls:
-        place, here = (turn.session, talk, call.route, call.model), (turn.entry, call.step)
+        place, here = cache_line(turn, call), (turn.entry, call.step)
         if call.number == 1:  # what is said to correct an answer is not kept
             if place in last:
                 read.before[here] = last[place]

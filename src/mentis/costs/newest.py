@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from itertools import takewhile
 
 from mentis.ask.recorded_calls import CALL
 from mentis.errors import UsageError
@@ -20,29 +19,24 @@ def newest_entries(
     """The last entries of that time, oldest first, with at least `count` turns among them as far as
     there are; and whether there are older ones. It blocks.
     """
-    if reader.tail is None:
-        with reader.snapshot() as source:
-            return list(source.entries()), False
-    length = reader.tail.count()
-    end = length if until is None else _first_at(reader, until, length)
-    size = count + 1
-    while True:
-        start = max(0, end - size)
-        found = list(takewhile(lambda entry: entry.index < end, reader.tail.entries(start)))
-        turns = sum(entry.kind in ("turn", CALL) for entry in found)
-        reached = since is not None and found and moment_of(found[0]) < since
-        if start == 0 or turns > count or reached or size >= _MOST:
-            return found, start > 0
-        size *= 2
+    found, turns = list[Entry](), 0
+    for entry in reader.backwards(None if until is None else _first_at(reader, until)):
+        found.append(entry)
+        turns += entry.kind in ("turn", CALL)
+        over = since is not None and moment_of(entry) < since
+        if over or turns > count or len(found) >= _MOST:
+            break
+    return found[::-1], bool(found) and found[-1].index > 0
 
 
 def moment_of(entry: Entry) -> datetime:
     return datetime.fromisoformat(entry.time).astimezone(UTC)
 
 
-def _first_at(reader: RecordReader, when: datetime, length: int) -> int:
+def _first_at(reader: RecordReader, when: datetime) -> int:
     """The first index that is not before a moment, found by halving: time goes on in a record."""
-    low, high = 0, length
+    last = next(reader.backwards(None), None)
+    low, high = 0, 0 if last is None else last.index + 1
     while low < high:
         middle = (low + high) // 2
         if _is_before(reader, middle, when):

@@ -27,6 +27,7 @@ from mentis.values.route import Route
 
 # Puts a step of a recorded turn together again, by the index of its entry.
 ReplayTurn: TypeAlias = Callable[[int, int], Replay]
+_FIRST_PIECE, _LARGEST_PIECE = 16, 256  # entries that are read at once
 _REPLAYS = 4  # each is looked at more than once: by itself, and as the one before another
 
 
@@ -39,27 +40,20 @@ class ForeignPrompts(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class RecordTail:
-    """The end of a record: `entries` from an index on, as they are in the store."""
-
-    count: Callable[[], int]
-    entries: Callable[[int], Iterator[Entry]]
-
-
-@dataclass(frozen=True, slots=True)
 class RecordReader:
-    """`snapshot` is all of it at one moment, `find` one entry. `replay` is None where nobody is
-    here who could put its prompts together again. `routes` are those of today, for prices.
-    `foreign` reads the calls of an agent that is not ours. Without a `tail`, all is read.
+    """`snapshot` is all of it at one moment, `find` one entry, `backwards` all that are in the
+    store, or those before one, the newest first, read as they are asked for. `replay` is None where
+    nobody is here who could put its prompts together again. `routes` are those of today, for
+    prices. `foreign` reads the calls of an agent that is not ours.
     """
 
     agent: str
     snapshot: Callable[[], AbstractContextManager[EntrySource]]
     find: Callable[[int], Entry]
+    backwards: Callable[[int | None], Iterator[Entry]]
     routes: Sequence[Route]
     replay: ReplayTurn | None = None
     foreign: ForeignPrompts | None = None
-    tail: RecordTail | None = None
 
     def told(self, index: int) -> RecordedPrompt | MentisError | None:
         """The prompt of a recorded agent's call, or why there is none; None of our own agents."""
@@ -103,11 +97,24 @@ def record_reader(
         agent,
         partial(read_still, agent, store, segments),
         partial(find_stored, agent, store, segments),
+        partial(_backwards, agent, store),
         settings.every_route(),
         None if replay is None else lru_cache(_REPLAYS)(replay),
         foreign,
-        RecordTail(partial(store.count, agent), lambda start: store.entries(agent, start=start)),
     )
+
+
+def _backwards(agent: str, ledger: LedgerStore, before: int | None) -> Iterator[Entry]:
+    """In pieces that grow: what is looked for is mostly near."""
+    end, size = ledger.count(agent) if before is None else before, _FIRST_PIECE
+    while end > 0:
+        start = max(end - size, 0)
+        found = ledger.entries(agent, start=start)
+        piece = [entry for entry, _ in zip(found, range(start, end), strict=False)]
+        yield from (entry for entry in reversed(piece) if entry.index < end)
+        if not piece or piece[0].index > start:
+            return
+        end, size = start, min(size * 4, _LARGEST_PIECE)
 
 
 def persona_in(agent: str, home: Home, settings: Settings) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import takewhile
+from itertools import islice, takewhile
 
 from mentis.ask.recorded_calls import CALL, RecordedCall, calls_in, object_in, objects_in
 from mentis.errors import MentisError, UsageError
@@ -15,17 +15,27 @@ from mentis.values.cost import (
     CallCost,
     OmittedPiece,
     RecordedPrompt,
+    TurnCost,
     TurnExplanation,
 )
 from mentis.values.entry import Entry
 from mentis.values.trace import Trace
 
-from .entry_costs import TALK, AgentCosts, pricing_on, read_costs, turn_cost
+from .entry_costs import (
+    TALK,
+    CacheLine,
+    Place,
+    cache_line,
+    pricing_on,
+    session_of,
+    turn_cost,
+)
 from .fixes import cheapest_fix
 from .losses import change_context, find_change, find_loss
 from .record_reader import RecordReader
 from .report import told_pieces
 
+_LOOKED_BACK = 2000  # entries; what was sent longer ago is in no cache any more
 _FAILED = 400  # the first status that says so
 _NOT_SAID = OmittedPiece("unknown", "", "the program decides that itself, and does not say")
 _WHY = {"room": "the route has no room for them", "review": "they wait for their owner"}
@@ -35,8 +45,7 @@ def explain_turn(reader: RecordReader, index: int | None, step: int = 1) -> Turn
     """One call of a recorded turn, of the last where none is named, from its entry and its replay.
     It blocks.
     """
-    read = _read_until(reader, index)
-    index = _last(read) if index is None else index
+    index = _last(reader) if index is None else index
     if index is None:
         raise UsageError(
             f"{reader.agent} has asked no model yet", hint='say something: mentis chat "Hello"'
@@ -57,9 +66,11 @@ def explain_turn(reader: RecordReader, index: int | None, step: int = 1) -> Turn
         raise UsageError(f"entry {index} has no step {step}", hint=f"it has {steps}, from 1 on")
     call = next((one for one in turn.calls if (one.step, one.number) == (step, 1)), None)
     made = TurnExplanation(turn, step, steps, call, notes=tuple(_entry_notes(entry)))
-    place, before = (index, step), read.before.get((index, step))
+    place = index, step
     if foreign is not None:
         before = None if foreign.before is None else (foreign.before, 1)
+    else:
+        before = None if call is None else _step_before(reader, turn, call)
     loss = None if call is None else find_loss(reader, place, before)
     made = replace(made, before=before, loss=loss, fix=cheapest_fix(turn, loss, reader.routes))
     if foreign is not None:
@@ -126,19 +137,53 @@ def _foreign_notes(call: ForeignCall) -> Iterator[str]:
         yield f"it was repaired on its way ({rule}): `mentis replay {call.entry} --original`"
 
 
-def _read_until(reader: RecordReader, index: int | None) -> AgentCosts:
-    """The record up to an entry, or all of it: which steps follow which, at no price."""
-    with reader.snapshot() as source:
-        found = source.entries()
-        if index is not None:
-            found = takewhile(lambda entry: entry.index <= index, found)
-        return read_costs(reader.agent, found, _unpriced)
-
-
-def _last(read: AgentCosts) -> int | None:
+def _last(reader: RecordReader) -> int | None:
     """The newest turn of a conversation; where there is none, whatever asked a model last."""
-    talks = [one.entry for one in read.turns.values() if one.kind in (*TALK, CALL)]
-    return max(talks or read.turns, default=None)
+    newest = None
+    for entry in _entries_before(reader, None):
+        turn = turn_cost(entry, _unpriced)
+        if turn.calls and turn.kind in (*TALK, CALL):
+            return turn.entry
+        newest = turn.entry if newest is None and turn.calls else newest
+    return newest
+
+
+def _step_before(reader: RecordReader, turn: TurnCost, call: CallCost) -> Place | None:
+    """The step that the cache of this one goes on from: the last of the same session, route and
+    model, among the entries that are near enough for a cache.
+    """
+    wanted = cache_line(turn, call)
+    earlier = [one for one in turn.calls if one.step < call.step]
+    for one, line in _lines(replace(turn, calls=tuple(earlier))):
+        if line == wanted:
+            return turn.entry, one.step
+    for entry in islice(_entries_before(reader, turn.entry), _LOOKED_BACK):
+        if entry.kind not in ("turn", CALL) or session_of(entry) != turn.session:
+            continue
+        other = turn_cost(entry, _unpriced)
+        for one, line in _lines(other):
+            if line == wanted:
+                return other.entry, one.step
+    return None
+
+
+def _lines(turn: TurnCost) -> Iterator[tuple[CallCost, CacheLine]]:
+    """The first call of each step, the last step first."""
+    for call in reversed(turn.calls):
+        if call.number == 1:
+            yield call, cache_line(turn, call)
+
+
+def _entries_before(reader: RecordReader, before: int | None) -> Iterator[Entry]:
+    """The newest first; of a record that was rotated, then what is in its segments."""
+    last = before
+    for entry in reader.backwards(before):
+        last = entry.index
+        yield entry
+    if last:
+        with reader.snapshot() as source:
+            older = list(takewhile(lambda entry: entry.index < last, source.entries()))
+        yield from reversed(older)
 
 
 def _unpriced(call: RecordedCall) -> CallCost:

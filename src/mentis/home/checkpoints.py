@@ -86,7 +86,7 @@ class CheckpointedLedger:
         )
         self.marks, self.mark = store.marks, store.mark
         self.add_turn, self.turns, self.sessions = store.add_turn, store.turns, store.sessions
-        self.last_turns = store.last_turns
+        self.last_turns, self.title = store.last_turns, store.title
         self.keep_checkpoint, self.checkpoints = store.keep_checkpoint, store.checkpoints
         self.take_lease, self.renew_lease = store.take_lease, store.renew_lease
         self.release_lease, self.lease = store.release_lease, store.lease

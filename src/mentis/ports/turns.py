@@ -18,9 +18,18 @@ class Turns(Protocol):
 
     def turns(self, agent: str, session: str) -> tuple[Turn, ...]: ...
 
-    def last_turns(self, agent: str, session: str, count: int) -> tuple[tuple[int, Turn], ...]:
-        """The last ones with their numbers, the oldest first, without the bytes of attachments:
-        what a long conversation ended with costs no more than a short one.
+    def last_turns(
+        self, agent: str, session: str, count: int, *, before: int | None = None
+    ) -> tuple[tuple[int, Turn], ...]:
+        """The last ones, or the last `before` a number, with their numbers, the oldest first,
+        without the bytes of attachments: a piece of a long conversation costs no more than all of
+        a short one.
+        """
+        ...
+
+    def title(self, agent: str, session: str) -> str:
+        """The newest title of a session; nothing where it has none. What was looked through once is
+        not looked through again.
         """
         ...
 

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from mentis.values.part import ToolResultPart
 from mentis.values.turn import Turn
 
-_CAME_TO_NOTHING = ("pending", "failed")
+CAME_TO_NOTHING = ("pending", "failed")
 
 
 def standing_numbers(turns: Sequence[Turn], before: int | None = None) -> list[int]:
     """The numbers of the turns that nothing has replaced; with `before`, as if that one were."""
     kept: list[int] = []
     for number, turn in enumerate(turns):
-        if turn.replaces is not None and turn.state not in _CAME_TO_NOTHING:
+        if turn.replaces is not None and turn.state not in CAME_TO_NOTHING:
             kept = _up_to(turns, kept, turn.replaces)
         kept.append(number)
     return kept if before is None else _up_to(turns, kept, before)

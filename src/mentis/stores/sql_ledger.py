@@ -212,8 +212,13 @@ class SqlLedger:
     def turns(self, agent: str, session: str) -> tuple[Turn, ...]:
         return self._talk.turns(agent, session)
 
-    def last_turns(self, agent: str, session: str, count: int) -> tuple[tuple[int, Turn], ...]:
-        return self._talk.last_turns(agent, session, count)
+    def last_turns(
+        self, agent: str, session: str, count: int, *, before: int | None = None
+    ) -> tuple[tuple[int, Turn], ...]:
+        return self._talk.last_turns(agent, session, count, before=before)
+
+    def title(self, agent: str, session: str) -> str:
+        return self._talk.title(agent, session)
 
     def sessions(self, agent: str) -> tuple[str, ...]:
         return self._talk.sessions(agent)

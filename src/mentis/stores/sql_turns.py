@@ -31,8 +31,15 @@ SELECT number, turn, EXISTS (SELECT 1 FROM turn_media WHERE agent = ? AND sessio
 FROM turns WHERE agent = ? AND session = ? ORDER BY number
 """
 _LAST_TURNS = """
-SELECT number, turn FROM turns WHERE agent = ? AND session = ? ORDER BY number DESC LIMIT ?
+SELECT number, turn FROM turns WHERE agent = ? AND session = ? AND number < ?
+ORDER BY number DESC LIMIT ?
 """
+_TITLES = """
+SELECT number FROM turns WHERE agent = ? AND session = ? AND number >= ? AND turn LIKE ?
+ORDER BY number
+"""
+_TITLE = '%"kind":"title"%'  # as it is written; what is in quotes in a text is written otherwise
+_MOST_TURNS = 2**31 - 1
 _SESSIONS = "SELECT session FROM turns WHERE agent = ? GROUP BY session ORDER BY min(id)"
 KEEP_MEDIA = """
 INSERT INTO media (agent, digest, data) VALUES (?, ?, ?) ON CONFLICT (agent, digest) DO NOTHING
@@ -114,6 +121,7 @@ class TurnReader:
         self._read = read
         self._cache = TurnCache()
         self._last: dict[tuple[str, str], tuple[Sequence[Row], list[Turn]]] = {}
+        self._titles: dict[tuple[str, str], tuple[int, tuple[int, ...]]] = {}
 
     def turns(self, agent: str, session: str) -> tuple[Turn, ...]:
         where = f"a turn of session `{session}` of `{agent}`"
@@ -143,10 +151,26 @@ class TurnReader:
         self._keep(agent, session, [] if names else rows, turns)
         return tuple(turns)
 
-    def last_turns(self, agent: str, session: str, count: int) -> tuple[tuple[int, Turn], ...]:
+    def last_turns(
+        self, agent: str, session: str, count: int, *, before: int | None = None
+    ) -> tuple[tuple[int, Turn], ...]:
         where = f"a turn of session `{session}` of `{agent}`"
-        rows = self._read(_LAST_TURNS, (agent, session, max(count, 0)))
+        end = _MOST_TURNS if before is None else min(before, _MOST_TURNS)
+        rows = self._read(_LAST_TURNS, (agent, session, end, max(count, 0)))
         return tuple((number, read_value(Turn, text, where=where)) for number, text in rows[::-1])
+
+    def title(self, agent: str, session: str) -> str:
+        start, numbers = self._titles.get((agent, session), (0, ()))
+        end: int = self._read(_NEXT, (agent, session))[0][0]
+        if start < end:
+            fresh = self._read(_TITLES, (agent, session, start, _TITLE))
+            numbers = (*numbers, *(number for (number,) in fresh if number < end))
+            self._titles[agent, session] = end, numbers
+        for number in reversed(numbers):  # an erased one says nothing, and is none any more
+            ((_, turn),) = self.last_turns(agent, session, 1, before=number + 1)
+            if turn.kind == "title" and turn.parts:
+                return turn.text
+        return ""
 
     def _keep(self, agent: str, session: str, rows: Sequence[Row], turns: list[Turn]) -> None:
         self._last[agent, session] = (rows, turns)

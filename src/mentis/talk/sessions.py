@@ -5,8 +5,9 @@ Nothing is ever taken out of a session: what was said anew is kept, and no longe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from mentis.ask.models import Models
 from mentis.ask.recorded_calls import object_in
@@ -25,7 +26,7 @@ from mentis.values.entry import Entry
 from mentis.values.output import OutputSchema
 from mentis.values.part import MediaPart, Part, TextPart, ToolResultPart
 from mentis.values.recalled import FIRST, OPENING, Stimulus
-from mentis.values.session import Session
+from mentis.values.session import Session, SessionOutline
 from mentis.values.trust import Trust
 from mentis.values.turn import GUEST, Turn
 from mentis.values.turn_writes import TurnWrites
@@ -34,6 +35,7 @@ TITLE = "title"
 ADOPTED = "adopted"  # the task of an entry that brings what others say was said
 _FIRST_BLOCK = "auto_first_message"
 _LONGEST_TITLE = 120
+_ENDS = 8  # turns at the beginning and at the end of a conversation that a list looks at
 _FEW, _MANY = 100, 1000  # turns that are looked through, the second where the first had not all
 
 
@@ -42,6 +44,23 @@ def sessions_of(record: AgentRecord, names: Collection[str] | None = None) -> tu
     known = record.ledger.sessions(record.agent)
     wanted = [name for name in known if names is None or name in names]
     return tuple(_session(name, record.turns(name)) for name in wanted)
+
+
+def session_outline(record: AgentRecord, name: str) -> SessionOutline:
+    """What a list shows of a conversation, from its first turns and its last: a long one costs no
+    more than a short one. It blocks.
+    """
+    ledger, agent = record.ledger, record.agent
+    first = ledger.last_turns(agent, name, _ENDS, before=_ENDS)
+    last = ledger.last_turns(agent, name, _ENDS)
+    messages = [turn for _, turn in last if is_message(turn)]
+    return SessionOutline(
+        name,
+        ledger.title(agent, name),
+        next((turn.text for _, turn in first if turn.kind == "said" and turn.text.strip()), ""),
+        turns=last[-1][0] + 1 if last else 0,
+        unanswered=bool(messages) and messages[-1].state in ("failed", "pending"),
+    )
 
 
 def message_again(
@@ -200,20 +219,29 @@ def branch_session(record: AgentRecord, session: str, number: int, to: str) -> E
     return _append_brought(record, to, [replace(turn, replaces=None) for turn in kept])
 
 
-def turn_entries(record: AgentRecord, session: str, numbers: Collection[int]) -> dict[int, int]:
-    """The entry of each message's turn, by its number, as far as it is among the last entries. It
-    blocks.
+def turn_entries(
+    record: AgentRecord, session: str, numbers: Collection[int], *, before: int | None = None
+) -> dict[int, int]:
+    """The entry of each message's turn, by its number, as far as it is among the last entries, or
+    among those shortly `before` one. It blocks.
     """
     found: dict[int, int] = {}
-    for count in (_FEW, _MANY):
-        for entry in record.latest(count, kind="turn"):
+    end = record.ledger.count(record.agent) if before is None else before
+    for stop in (end - _FEW, end - _MANY):
+        for entry in _between(record, max(stop, 0), end):
             turn = object_in(entry.body.get("turn"))
             number = turn.get("number")
             if turn.get("session") == session and isinstance(number, int) and number in numbers:
-                found[number] = entry.index
+                found[number] = max(entry.index, found.get(number, 0))
+        end = max(stop, 0)
         if len(found) == len(numbers):
             break
     return found
+
+
+def _between(record: AgentRecord, start: int, end: int) -> Iterator[Entry]:
+    entries = record.ledger.entries(record.agent, start=start)
+    return (one for one in takewhile(lambda one: one.index < end, entries) if one.kind == "turn")
 
 
 def _bare_part(part: Part) -> Part:

@@ -10,6 +10,19 @@ BEATS = "beats"  # the session of what it thinks in moments of its own
 
 
 @dataclass(frozen=True, slots=True)
+class SessionOutline(Value):
+    """A conversation as a list shows it. `begins` are the first words in it, `turns` how many are
+    kept; `unanswered`: whether its last message came to nothing, or waits.
+    """
+
+    name: str
+    title: str = ""
+    begins: str = ""
+    turns: int = 0
+    unanswered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Session(Value):
     """`turns` are all that are kept, `told` those that still count, `replaced` those said anew.
 

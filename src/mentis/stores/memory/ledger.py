@@ -132,10 +132,16 @@ class LedgerInMemory:
     def turns(self, agent: str, session: str) -> tuple[Turn, ...]:
         return self._turns.get((agent, session), ())
 
-    def last_turns(self, agent: str, session: str, count: int) -> tuple[tuple[int, Turn], ...]:
-        numbered = list(enumerate(self.turns(agent, session)))
+    def last_turns(
+        self, agent: str, session: str, count: int, *, before: int | None = None
+    ) -> tuple[tuple[int, Turn], ...]:
+        numbered = list(enumerate(self.turns(agent, session)))[:before]
         last = numbered[-count:] if count > 0 else []
         return tuple((number, _without_bytes(turn)) for number, turn in last)
+
+    def title(self, agent: str, session: str) -> str:
+        turns = reversed(self.turns(agent, session))
+        return next((turn.text for turn in turns if turn.kind == "title" and turn.parts), "")
 
     def sessions(self, agent: str) -> tuple[str, ...]:
         return tuple(session for owner, session in tuple(self._turns) if owner == agent)

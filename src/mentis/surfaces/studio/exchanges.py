@@ -7,24 +7,28 @@ exchange.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from mentis.record.threads import is_message, standing_numbers
+from mentis.record.threads import CAME_TO_NOTHING, is_message
 from mentis.values.part import MediaPart, Part, ReasoningPart, TextPart, ToolCallPart
+from mentis.values.session import SessionOutline
 from mentis.values.turn import Turn, guest_name
 
 _MOST_RESULT = 4000  # characters of a result that a page shows
 _MOST_LABEL = 60
-_EMPTY = ("title",)
+_BLOCK = 64  # turns that are read at once
+_MOST_TURNS = 512  # of one exchange
+# The last turns of a conversation, so many, before a number if one is given; the oldest first.
+ReadTurns: TypeAlias = Callable[[int, int | None], Sequence[tuple[int, Turn]]]
 
 
 @dataclass(slots=True)
 class TalkExchange:
-    """A message, what followed it up to the next one; `root` is the first version's number."""
+    """A message and what followed it, up to the next one."""
 
     number: int
-    root: int
     turns: list[tuple[int, Turn]] = field(default_factory=list[tuple[int, Turn]])
 
     @property
@@ -32,29 +36,79 @@ class TalkExchange:
         return self.turns[-1][0]
 
 
-def exchanges_of(turns: Sequence[Turn]) -> list[TalkExchange]:
-    """All of them, in the order in which they were said."""
+def last_exchanges(
+    read: ReadTurns, count: int, before: int | None = None
+) -> tuple[list[tuple[TalkExchange, list[TalkExchange]]], int | None]:
+    """The last exchanges that are told, or the last before a turn, the oldest first, each with all
+    its versions, itself among them; and the number before which there are more. About as much is
+    read as is shown: a message that was said anew names the one in whose place it stands.
+    """
+    walk = _BackwardWalk(read, before)
+    found: list[tuple[TalkExchange, list[TalkExchange]]] = []
+    while len(found) < count and (shown := walk.exchange()) is not None:
+        earlier = _earlier_versions(read, shown)
+        found.append((shown, [*earlier, shown]))
+        walk.go_before(earlier[0].number if earlier else shown.number)
+    return found[::-1], walk.before if len(found) == count and walk.before else None
+
+
+class _BackwardWalk:
+    """Goes through a conversation from its end, or from before a turn."""
+
+    def __init__(self, read: ReadTurns, before: int | None) -> None:
+        self._read = read
+        self.before = before
+        self._block: list[tuple[int, Turn]] = []
+
+    def exchange(self) -> TalkExchange | None:
+        """The one that ends here, from its first turn on, as far as a page shows it."""
+        turns: list[tuple[int, Turn]] = []
+        while len(turns) < _MOST_TURNS and (one := self._take()) is not None:
+            turn = one[1]
+            if not _is_shown(turn):
+                continue
+            if turn.kind == "summary" and turns:
+                self._block.append(one)
+                break  # what follows it is an exchange of its own
+            turns.append(one)
+            if _begins(turn):
+                break
+        return TalkExchange(turns[-1][0], turns[::-1]) if turns else None
+
+    def go_before(self, number: int) -> None:
+        self.before, self._block = number, [one for one in self._block if one[0] < number]
+
+    def _take(self) -> tuple[int, Turn] | None:
+        if not self._block:
+            self._block = list(self._read(_BLOCK, self.before))
+        if not self._block:
+            return None
+        self.before = self._block[-1][0]
+        return self._block.pop()
+
+
+def _earlier_versions(read: ReadTurns, shown: TalkExchange) -> list[TalkExchange]:
+    """Those that it stands in the place of, the first one first."""
     found: list[TalkExchange] = []
-    roots: dict[int, int] = {}
-    for number, turn in enumerate(turns):
-        if turn.kind in _EMPTY or not turn.parts:
-            continue
-        begins = is_message(turn) or turn.kind == "summary" or turn.replaces is not None
-        if begins or not found or found[-1].turns[0][1].kind == "summary":
-            root = number if turn.replaces is None else roots.get(turn.replaces, turn.replaces)
-            found.append(TalkExchange(number, root))
-        roots[number] = found[-1].root
-        found[-1].turns.append((number, turn))
-    return found
+    first = shown.turns[0][1]
+    while first.replaces is not None and first.state not in CAME_TO_NOTHING:
+        start = first.replaces
+        after = [one for one in read(_BLOCK, start + _BLOCK) if one[0] >= start]
+        turns = [one for one in after if _is_shown(one[1])]
+        if not turns:
+            break
+        end = next((n for n, one in enumerate(turns) if n and _begins(one[1])), len(turns))
+        found.append(TalkExchange(start, turns[:end]))
+        first = turns[0][1]
+    return found[::-1]
 
 
-def thread(turns: Sequence[Turn]) -> list[tuple[TalkExchange, list[TalkExchange]]]:
-    """The exchanges that are told now, each with all its versions, itself among them."""
-    found, counting = exchanges_of(turns), set(standing_numbers(turns))
-    versions: dict[int, list[TalkExchange]] = {}
-    for one in found:
-        versions.setdefault(one.root, []).append(one)
-    return [(one, versions[one.root]) for one in found if one.number in counting]
+def _is_shown(turn: Turn) -> bool:
+    return turn.kind != "title" and bool(turn.parts)
+
+
+def _begins(turn: Turn) -> bool:
+    return is_message(turn) or turn.kind == "summary" or turn.replaces is not None
 
 
 def exchange_data(shown: TalkExchange, versions: Sequence[TalkExchange]) -> dict[str, object]:
@@ -66,10 +120,9 @@ def exchange_data(shown: TalkExchange, versions: Sequence[TalkExchange]) -> dict
     }
 
 
-def first_words(turns: Sequence[Turn]) -> str:
-    """What a conversation without a title is known by: how it began."""
-    said = next((turn for turn in turns if turn.kind == "said" and turn.text.strip()), None)
-    words = " ".join(said.text.split()) if said is not None else ""
+def label_of(outline: SessionOutline) -> str:
+    """What a conversation is known by: its title, else how it began."""
+    words = outline.title or " ".join(outline.begins.split())
     return words if len(words) <= _MOST_LABEL else f"{words[:_MOST_LABEL].rstrip()}…"
 
 

@@ -14,17 +14,17 @@ from mentis.codec.forms import parse, to_object
 from mentis.costs.cost_data import cost_data, loss_data
 from mentis.errors import AccessDenied, MentisError, RequestRefused, UsageError
 from mentis.prompts.personas import Personas
-from mentis.record.threads import title_of
 from mentis.stores.files.home import is_id
 from mentis.tools.acts import open_acts
 from mentis.values.blame import TurnBlame
 from mentis.values.json import json_object
-from mentis.values.session import BEATS, Session
+from mentis.values.session import BEATS, SessionOutline
+from mentis.values.turn import Turn
 from mentis.web.agents import own_name
 from mentis.web.application import Door
 from mentis.web.problems import with_status
 
-from .exchanges import exchange_data, first_words, thread
+from .exchanges import exchange_data, label_of, last_exchanges
 from .pages import HEADERS, PageCall, PageData, Pages, reader_of
 
 _SHOWN = 20  # exchanges on a page; older ones come when asked for
@@ -101,29 +101,28 @@ async def _branch(call: PageCall) -> Response:
 
 
 def _talk_data(call: PageCall, agent: Agent, persona: PageData, session: str) -> PageData:
-    turns = agent.history(session=session)
-    told = thread(turns)
-    before = call.number("before")
-    if before is not None:
-        told = [one for one in told if one[0].number < before]
-    shown = told[-_SHOWN:]
+    def read(count: int, before: int | None) -> Sequence[tuple[int, Turn]]:
+        return agent.last_turns(count, before=before, session=session)
+
+    shown, older = last_exchanges(read, _SHOWN, call.number("before"))
     chosen = call.number("turn")
     numbers = {one.number for one, _ in shown} | ({chosen} if chosen is not None else set[int]())
-    entries = agent.turn_entries(numbers, session=session)
+    entries = agent.turn_entries(numbers, session=session, before=call.number("entry"))
     exchanges = [
         {**exchange_data(one, versions), "entry": entries.get(one.number)}
         for one, versions in shown
     ]
-    found = session_rows(agent, own_names(call, agent)[:_BESIDE])
+    outline = agent.session_outline(session)
     last = [number for number in entries if chosen in (None, number)]
     return {
         "persona": persona,
         "session": session,
-        "title": title_of(turns) or first_words(turns),
-        "begun": bool(turns),
+        "title": label_of(outline),
+        "begun": bool(outline.turns),
         "exchanges": exchanges,
-        "older": shown[0][0].number if len(told) > _SHOWN else None,
-        "sessions": found,
+        "older": older,
+        "older_entry": min(entries.values(), default=None),
+        "sessions": session_rows(agent, own_names(call, agent)[:_BESIDE]),
         "fresh": _fresh_name(),
         "waiting": _waiting(call, session),
         "beside": _beside(agent, entries[max(last)]) if last else None,
@@ -191,16 +190,16 @@ def own_names(call: PageCall, agent: Agent) -> list[str]:
 
 
 def session_rows(agent: Agent, names: Sequence[str]) -> list[PageData]:
-    return [_session_row(agent, one) for one in reversed(agent.sessions(names))]
+    return [_session_row(agent.session_outline(name)) for name in names]
 
 
-def _session_row(agent: Agent, one: Session) -> PageData:
+def _session_row(one: SessionOutline) -> PageData:
     return {
         "name": one.name,
-        "label": one.title or first_words(agent.history(session=one.name)) or one.name,
+        "label": label_of(one) or one.name,
         "title": one.title,
-        "messages": one.told,
-        "unanswered": len(one.unanswered),
+        "messages": one.turns,
+        "unanswered": one.unanswered,
     }
 
 
