@@ -197,6 +197,35 @@ def test_the_newest_turns_are_counted_without_reading_the_record_from_its_beginn
     assert (whole.total.calls, whole.partial) == (500, False)
 
 
+def test_the_call_before_a_turn_is_found_without_reading_the_record_from_its_beginning() -> None:
+    place = {"name": "default", "backend": "openai", "model": "m"}
+    told: list[tuple[str, Body]] = [
+        (
+            "turn",
+            {
+                "turn": {"session": f"s{number % 20}", "number": number},
+                "route": place,
+                "usage": {"input": 10, "output": 1},
+            },
+        )
+        for number in range(600)
+    ]
+    entries, asked = record("h/ada", told), list[int]()
+
+    def backwards(before: int | None) -> Iterator[Entry]:
+        for entry in reversed(entries[:before]):
+            asked.append(entry.index)
+            yield entry
+
+    reader = replace(reader_of("h/ada", entries), backwards=backwards)
+    assert explain_turn(reader, 590).before == (570, 1)
+    assert min(asked) > 500
+    assert explain_turn(reader, None).turn.entry == 599
+    assert min(asked) > 500
+    assert explain_turn(reader, 0).before is None
+    assert explain_turn(reader, 10).before is None
+
+
 def test_what_was_expected_of_the_cache_is_told_beside_what_was_found() -> None:
     place = {"name": "default", "backend": "openai", "model": "m"}
     used = {"input": 900, "output": 1, "cache_read": 700}

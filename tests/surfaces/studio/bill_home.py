@@ -60,9 +60,8 @@ def make_bill(folder: Path) -> Path:
         prompts.change(lambda editor: editor.save("style", variants=text, words="shorter"))
     read_again = Usage(3200, 50, cache_write=3100)
     _talk(home, 1, (f"Six. {SCRIPT}", read_again), ("Seven.", WARM), minute=4)
-    anyio.run(
-        _say, home, "Is it free?", Obliging(), FixedClock(BEGAN + timedelta(days=3)), "nobody"
-    )
+    clock = FixedClock(BEGAN + timedelta(days=3))
+    _say(home, "Is it free?", Obliging(), clock=clock, route="nobody")
     return home
 
 
@@ -70,23 +69,27 @@ def _talk(home: Path, day: int, *answers: tuple[str, Usage], minute: int = 0) ->
     for place, answer in enumerate(answers):
         clock = FixedClock(BEGAN + timedelta(days=day, minutes=minute + place))
         words = f"Question {minute + place} {SCRIPT}"
-        anyio.run(_say, home, words, Paid(answer), clock, "default")
+        _say(home, words, Paid(answer), clock=clock)
 
 
-async def _say(home: Path, words: str, provider: object, clock: FixedClock, route: str) -> None:
-    async with open_paid(home, cast("Paid", provider), clock=clock, route=route) as agent:
-        await agent.chat(words, session="desk")
+def _say(
+    home: Path, words: str, provider: object, *, clock: FixedClock, route: str = "default"
+) -> None:
+    async def say() -> None:
+        async with open_paid(home, cast("Paid", provider), clock=clock, route=route) as agent:
+            await agent.chat(words, session="desk")
+
+    anyio.run(say)
 
 
 def _record_codex(home: Path) -> None:
     with open_recording(home, "codex", tell=lambda _line: None) as recording:
         for minute in range(3):
             clock = {"type": "text", "text": f"It is 12:0{minute}. {SCRIPT}"}
-            system = [{"type": "text", "text": "You help. " * 200}, clock]
-            marked = {"type": "text", "text": "Hi", "cache_control": {"type": "ephemeral"}}
-            body = {"system": system, "messages": [{"role": "user", "content": [marked]}]}
-            recording.offer(anthropic_call(body, written=900, after=60.0 * minute))
-        recording.offer(anthropic_call({"messages": [user("other")]}, written=9, after=300))
+            system = [{"type": "text", "text": "You help. " * 600}, clock]
+            marked = user("Hi", cache_control={"type": "ephemeral"})
+            body = {"system": system, "messages": [marked]}
+            recording.offer(anthropic_call(body, written=4000, after=60.0 * minute))
 
 
 @contextmanager

@@ -7,45 +7,39 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import partial
-from os.path import commonprefix
 from typing import cast, get_args
 from urllib.parse import urlencode
 
 from anyio import to_thread
 
-from mentis.app.home_costs import explain_recorded, home_costs
+from mentis.app.home_costs import home_costs
 from mentis.app.home_turns import agents_on_record
 from mentis.costs.cost_data import (
     cost_data,
     cost_report_data,
-    explanation_data,
     loss_data,
-    turn_cost_data,
     usd_data,
 )
 from mentis.costs.moments import read_moment
 from mentis.costs.predictions import PredictedCall, Predictions, predictions_of
 from mentis.costs.report import CostQuestion
-from mentis.errors import AccessDenied, BadInput, RequestRefused
+from mentis.errors import BadInput, RequestRefused
 from mentis.values.cost import (
     Cost,
     CostGroup,
     CostKey,
     CostReport,
     TurnCost,
-    TurnExplanation,
-    add_costs,
 )
 from mentis.web.application import Door
 from mentis.web.problems import with_status
 
+from .bill_turn import HOME, RECORDED, turn_page, turn_path
 from .columns import columns_of
 from .pages import PageCall, PageData, Pages
 from .words import count as count_words
 from .words import dollars
 
-HOME = "/studio/bill"
-RECORDED = "recorded/"
 ALL = "all"  # instead of a moment: from the beginning on
 _NEWEST, _NEWEST_BLOCKS = 200, 20  # turns that are counted unless a time is named
 _ROWS, _SPIKES, _DAYS = 50, 8, 120
@@ -269,12 +263,6 @@ def _target(
     return {"href": "", "time": "", "session": ""}
 
 
-def turn_path(turn: TurnCost) -> str:
-    recorded = turn.agent.startswith(RECORDED)
-    agent = turn.agent if recorded else turn.agent.rpartition("/")[2]
-    return f"{HOME}/{agent}/{turn.entry}"
-
-
 def _older(report: CostReport, turns: Sequence[TurnCost], filters: BillFilters) -> str:
     """The same, up to where this ends."""
     shown = report.partial and turns
@@ -350,87 +338,3 @@ def _predicted(found: Predictions) -> PageData:
 
 def _distance(one: PredictedCall) -> int:
     return abs((one.call.expected or 0) - one.call.usage.cache_read)
-
-
-# One turn
-
-
-async def turn_page(call: PageCall) -> PageData:
-    """What a turn cost, from which byte on its cache did not help, and what would help."""
-    found = await _explained(call)
-    turn = found.turn
-    own = found.call
-    predicted = predictions_of([turn])
-    mine = [one for one in predicted.calls if own is not None and one.call.step == own.step]
-    return {
-        **explanation_data(found),
-        "path": turn_path(turn),
-        "blame": _blame_path(turn),
-        "recorded": turn.agent.startswith(RECORDED),
-        "before_path": _before(found),
-        "block": _block(found),
-        "what_if": _what_if(found),
-        "parted": _parted(found.context),
-        "verdict": mine[0].verdict if mine else "",
-        "shown": turn_cost_data(turn)["whole"],
-        "planned": add_costs(one.cost for one in turn.calls).planned,
-    }
-
-
-async def _explained(call: PageCall) -> TurnExplanation:
-    entry, step = call.number("entry"), max(1, call.number("step", 1) or 1)
-    agent = call.request.path_params.get("agent")
-    if agent is not None:
-        if call.token.agent:
-            raise AccessDenied("this token is for one persona", hint="ask the owner", status=403)
-        home, parts = call.served.pool.path, call.served.parts
-        look = partial(explain_recorded, home, f"{RECORDED}{agent}", entry, parts=parts)
-        return await to_thread.run_sync(look)
-    persona = call.path("persona")
-    known = await call.served.pool.personas(call.token)
-    if persona not in known:
-        hint = f"there are: {', '.join(known) or 'none'}"
-        raise RequestRefused(f"there is no persona {persona[:80]!r}", hint=hint, status=404)
-    opened = await call.served.pool.agent(persona)
-    return await to_thread.run_sync(partial(opened.why, entry, step=step))
-
-
-def _blame_path(turn: TurnCost) -> str:
-    recorded = turn.agent.startswith(RECORDED)
-    own = turn.agent if recorded else f"blame/{turn.agent.rpartition('/')[2]}"
-    return f"/studio/{own}/{turn.entry}"
-
-
-def _before(found: TurnExplanation) -> str:
-    if found.before is None:
-        return ""
-    path = turn_path(found.turn).rpartition("/")[0]
-    return f"{path}/{found.before[0]}?step={found.before[1]}"
-
-
-def _block(found: TurnExplanation) -> str:
-    """The block of ours in which the prompt changed."""
-    where = found.changed.where if found.changed is not None else ""
-    ours = not found.turn.agent.startswith(RECORDED) and where.startswith("block ")
-    return where.removeprefix("block ").split(" ")[0] if ours else ""
-
-
-def _what_if(found: TurnExplanation) -> str:
-    if not (block := _block(found)):
-        return ""
-    persona = found.turn.agent.rpartition("/")[2]
-    return "/studio/what-if?" + urlencode(
-        {"block": block, "persona": persona, "entry": found.turn.entry}
-    )
-
-
-def _parted(context: tuple[str, str] | None) -> PageData | None:
-    """Two texts with what they share at the beginning and at the end apart."""
-    if context is None:
-        return None
-    was, now = context
-    same = commonprefix([was, now])
-    rest = was[len(same) :], now[len(same) :]
-    end = commonprefix([rest[0][::-1], rest[1][::-1]])[::-1]
-    cut = [text[: len(text) - len(end)] for text in rest]
-    return {"same": same, "was": cut[0], "now": cut[1], "end": end}
