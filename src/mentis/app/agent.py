@@ -115,6 +115,7 @@ from mentis.turn.replay.fork import (
 )
 from mentis.turn.replay.recorded_turn import RecordedTurn, find_entry, load_turn
 from mentis.turn.replay.replay import Replay, replay_turn
+from mentis.turn.replay.what_if import EditTrial, WordingTrial, try_edit
 from mentis.turn.resume import deferred_message, waiting_message
 from mentis.turn.session_lock import delivery_lock, follow_talks, turn_lock
 from mentis.turn.turn import (
@@ -928,6 +929,11 @@ class Agent:
 
         Nothing is sent or written; `run_fork` does that. Only `force` changes the constitution.
         """
+        self._check_texts(blocks)
+        models, secret = self._parts.models, self._parts.who.secret
+        return fork_turn(models, self._kept_turn(index, step), blocks, secret=secret, force=force)
+
+    def _check_texts(self, blocks: Mapping[str, str]) -> None:
         most = self._settings.model.limits.prompt_file_bytes
         for name, text in blocks.items():
             if len(text.encode("utf-8", "surrogatepass")) > most:
@@ -935,8 +941,24 @@ class Agent:
                     f"the text for block {name!r} is over {most} bytes",
                     hint="shorten it, or raise limits.prompt_file_bytes",
                 )
-        models, secret = self._parts.models, self._parts.who.secret
-        return fork_turn(models, self._kept_turn(index, step), blocks, secret=secret, force=force)
+
+    def what_if(
+        self,
+        block: str,
+        text: str,
+        *,
+        variant: str = "default",
+        index: int | None = None,
+        whole: str = "",
+    ) -> EditTrial:
+        """What saving this text as a wording of a block would do on every route: tokens, price and
+        what a cache keeps of the prompt of the last turn, or of the one named, told with the
+        prompts of now. On the route `whole`, also the prompt itself. Nothing is sent or written.
+        """
+        self._check_texts({block: text})
+        turn = None if index is None else self._kept_turn(index, 1)
+        trial = WordingTrial(block, text, variant)
+        return try_edit(self._parts, trial, turn, load=self._kept_turn, whole=whole)
 
     async def run_fork(
         self,

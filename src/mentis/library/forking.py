@@ -30,7 +30,7 @@ def reword_block(
 
     The revision is a new one, made of the old one and the change.
     """
-    block = _text_block(library, block_id)
+    block = _text_block(library, block_id, f"that turn had no block {block_id!r}")
     if block.trust is Trust.CONSTITUTION:
         require_force(block_id, force=force)
     name = variant_name(block, variant, language)
@@ -40,19 +40,35 @@ def reword_block(
             hint=f"it has {', '.join(sorted(block.variants))}",
             block=block_id,
         )
-    changed = replace(block, variants={**block.variants, name: Variant(_checked(block_id, text))})
+    return _with_wording(library, block, name, text)
+
+
+def try_wording(library: Library, block_id: str, name: str, text: str) -> Library:
+    """With one wording of a block as if its owner had saved it: theirs is told before any that is
+    shipped. Checked like an edit, and written nowhere.
+    """
+    block = _text_block(library, block_id, f"there is no block {block_id!r}")
+    if block.origin != "owner" and name not in block.owned:
+        owned = replace(block, owned=(*block.owned, name))
+        blocks = tuple(owned if one is block else one for one in library.blocks)
+        library, block = replace(library, blocks=blocks), owned
+    return _with_wording(library, block, name, text)
+
+
+def _with_wording(library: Library, block: Block, name: str, text: str) -> Library:
+    changed = replace(block, variants={**block.variants, name: Variant(_checked(block.id, text))})
     if faults := fleeting(changed, library.placeholders):
         raise as_error(faults)
     blocks = tuple(changed if one is block else one for one in library.blocks)
-    return replace(library, revision=_revision(library, block_id, name, text), blocks=blocks)
+    return replace(library, revision=_revision(library, block.id, name, text), blocks=blocks)
 
 
-def _text_block(library: Library, block_id: str) -> Block:
+def _text_block(library: Library, block_id: str, absent: str) -> Block:
     block = library.block(block_id)
     if block is None:
         known = [one.id for one in library.blocks]
         hint = did_you_mean(block_id, known) or "`mentis prompts list` shows those of now"
-        raise LibraryError(f"that turn had no block {block_id!r}", hint=hint, block=block_id)
+        raise LibraryError(absent, hint=hint, block=block_id)
     if block.type != "text":
         raise LibraryError(
             f"block {block_id!r} holds messages, and only a text can be put in its place",

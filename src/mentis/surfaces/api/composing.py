@@ -18,7 +18,7 @@ from mentis.assemble.result import assembled_data
 from mentis.call.recorded_events import events_of
 from mentis.codec.forms import to_object
 from mentis.compose.compose import Composition
-from mentis.errors import RequestRefused
+from mentis.errors import LibraryError, ReplayError, RequestRefused
 from mentis.facts.abilities import wire_of
 from mentis.memories.screening import calibrate_home, open_screener, vectors_of
 from mentis.ports.screener import StoredVector
@@ -27,6 +27,7 @@ from mentis.recall.screening.screener import ScreeningReport
 from mentis.render.wires import render_for
 from mentis.settle.actions import to_actions
 from mentis.settle.readers import read_all, reader_for
+from mentis.turn.replay.replay_data import trial_data
 from mentis.turn.turn_data import composition_data
 from mentis.values.assembly import AssembledPrompt
 from mentis.values.block import Mode
@@ -35,6 +36,7 @@ from mentis.values.recalled import RecalledContext, Stimulus
 from mentis.values.reply import Reply
 from mentis.values.request import HistoryScope, ReplyTo
 from mentis.values.tool import ToolDeclaration
+from mentis.web.problems import with_status
 
 from .conversations import agent_on, options_of, session_named
 from .operation import ApiCall, Example, Given, OperationTable
@@ -42,6 +44,7 @@ from .record_shapes import (
     ExplanationAnswer,
     NormalisedAnswer,
     RenderingAnswer,
+    TrialAnswer,
 )
 
 table = OperationTable("prompts ahead", "Prompts before they are sent, single calls, screening.")
@@ -73,6 +76,18 @@ class RenderGiven(ComposeGiven):
     model: str = Field("", description="The model whose facts count, instead of the route's.")
     options: dict[str, Any] = Field(default_factory=dict[str, Any])
     previous: str = Field("", description="An earlier body, to name what differs.")
+
+
+class TrialGiven(Given):
+    """A text that might be saved as a wording of a block."""
+
+    example: ClassVar[Example] = {"block": "style", "text": "Be brief."}
+
+    block: str = Field(min_length=1, max_length=128)
+    text: str = Field(description="What the block would say.")
+    variant: str = Field("default", description="Which wording the text would be.")
+    entry: int | None = Field(None, ge=0, description="The turn to tell anew; else the newest.")
+    whole: str = Field("", description="A route on which the prompt itself is told, too.")
 
 
 class TaskGiven(Given):
@@ -163,6 +178,28 @@ async def render_prompt(call: ApiCall, body: RenderGiven) -> dict[str, object]:
         return rendering_data(made, agent.forecast_cache(made, route=chosen, before=before))
 
     return await to_thread.run_sync(render)
+
+
+@table.post(f"{_PERSONA}/what-if", TrialAnswer, scope="read", commands=("prompts what-if",))
+async def try_block(call: ApiCall, body: TrialGiven) -> dict[str, object]:
+    """Say what a block with another text would do to the prompt on every route.
+
+    Tokens and price before and after, what a cache keeps, and what the next turn reads again.
+    Nothing is sent or written.
+    """
+    agent = await call.agent()
+    look = partial(
+        agent.what_if,
+        body.block,
+        body.text,
+        variant=body.variant,
+        index=body.entry,
+        whole=body.whole,
+    )
+    try:
+        return trial_data(await to_thread.run_sync(look))
+    except (LibraryError, ReplayError) as error:
+        raise with_status(error, 422) from error
 
 
 @table.post(f"{_PERSONA}/recall", RecalledContext, scope="read", commands=("recall",))

@@ -480,6 +480,14 @@ class ForkedTurn(TypedDict):
     entry: EntryPlace
 
 
+class AnswerPrice(TypedDict):
+    """The most that an answer may come to; `usd` is null where no price is known."""
+
+    tokens: int
+    usd: float | None
+    rate: str
+
+
 class ForkAnswer(TypedDict):
     """What a changed block changes, and what came of it."""
 
@@ -491,7 +499,43 @@ class ForkAnswer(TypedDict):
     forecast: Forecast
     notes: list[str]
     digest: str
+    most: AnswerPrice
     answer: ForkedTurn | None
+
+
+class TrialEffectAnswer(TypedDict):
+    """A prompt on one route as it is and with another wording of a block, before and after.
+
+    `kept` of the planned tokens may still be found in a cache, and `bytes` of the body; `again` are
+    those that the next turn reads anew, for `again_usd` more.
+    """
+
+    persona: str
+    route: str
+    model: str
+    wording: str
+    changed: bool
+    reason: str
+    tokens: list[int]
+    exact: bool
+    usd: list[float | None]
+    rate: str
+    bytes: list[int]
+    kept: list[int]
+    cached: bool
+    pointer: str
+    where: str
+    again: int
+    again_usd: float | None
+    differences: list[PromptDifference]
+    prompt: str
+
+
+class TrialAnswer(TypedDict):
+    """What an edit would do on each route; `entry` is the turn whose prompt was told anew."""
+
+    entry: int | None
+    effects: list[TrialEffectAnswer]
 
 
 class RenderingAnswer(TypedDict):

@@ -8,6 +8,7 @@ from .prompts_archive import export, import_
 from .prompts_change import copy, edit, new, order, placeholder, rm, toggle
 from .prompts_history import conflicts, diff, history, reset, undo
 from .prompts_look import check, list_, preview, search, show, usages
+from .prompts_trial import what_if
 
 
 @click.group()
@@ -33,6 +34,7 @@ for command in (
     usages,
     check,
     preview,
+    what_if,
     diff,
     history,
     undo,

@@ -113,9 +113,9 @@ def fork_turn(
         composed,
         rendering,
         {name: digest(text.encode()) for name, text in blocks.items()},
-        tuple(_differences(before.composed.request, composed.request)),
-        _priced(before.composed, route),
-        _priced(composed, route),
+        tuple(prompt_differences(before.composed.request, composed.request)),
+        price_prompt(before.composed, route),
+        price_prompt(composed, route),
         models.caching.forecast(rendering, route, now=models.clock.now(), before=whole),
         tuple(_notes(before, composed, blocks)),
     )
@@ -168,17 +168,20 @@ def session_of(record: AgentRecord, fork: Fork) -> str:
     return name
 
 
-def _priced(composed: Composition, route: Route) -> PromptCost:
+def price_prompt(composed: Composition, route: Route) -> PromptCost:
     tokens = composed.trace.tokens
     whole = sum(tokens.get(name, _NONE).tokens for name in ("total", "framing"))
     return PromptCost(tokens, input_rate(route, whole).price(whole))
 
 
-def _differences(old: PromptRequest, new: PromptRequest) -> Iterator[PromptDifference]:
-    was, now = dict(_sections(old)), dict(_sections(new))
+def prompt_differences(
+    old: PromptRequest, new: PromptRequest, *, name: str = "forked"
+) -> Iterator[PromptDifference]:
+    """Layer by layer; `name` is what the new one is called."""
+    was, now = dict(prompt_sections(old)), dict(prompt_sections(new))
     for where in dict.fromkeys((*now, *was)):
         before, after = was.get(where, ""), now.get(where, "")
-        names = f"{where} as it was", f"{where} forked"
+        names = f"{where} as it was", f"{where} {name}"
         if before != after:
             yield PromptDifference(where, unified_diff(_lines(before), _lines(after), names))
 
@@ -187,7 +190,7 @@ def _lines(text: str) -> list[str]:
     return text.split("\n") if text else []
 
 
-def _sections(request: PromptRequest) -> Iterator[tuple[str, str]]:
+def prompt_sections(request: PromptRequest) -> Iterator[tuple[str, str]]:
     """What the model is told, layer by layer, and in each of them block by block."""
     yield "tools", "\n".join(map(tool_text, request.tool_declarations))
     yield from _blocks("system", request.system_instruction)
