@@ -18,6 +18,7 @@ from openai import OpenAI
 from tests.rounds import Rounds, asking_home, temperature
 
 from mentis import Agent, Parts
+from mentis.ports.act_handler import ActHandler
 from mentis.ports.embedder import Embedder
 from mentis.settings.sources import load_settings
 from mentis.stores.files.home import find_home
@@ -112,12 +113,17 @@ def make_home(folder: Path, settings: str = "") -> Path:
 
 @contextmanager
 def serving(
-    home: Path, provider: Rounds, *, embedder: Embedder | None = None, **settings: str
+    home: Path,
+    provider: Rounds,
+    *,
+    embedder: Embedder | None = None,
+    handlers: tuple[ActHandler, ...] = (temperature,),
+    **settings: str,
 ) -> Generator[Served]:
     chosen = {f"MENTIS_{name.upper()}": value for name, value in settings.items()}
     parts = Parts(
         provider=provider,
-        handlers=(temperature,),
+        handlers=handlers,
         embedder=embedder,
         environ={**os.environ, **chosen},
     )

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import httpx2
 from tests.recorder.foreign import anthropic_call, user
+from tests.rounds import temperature
 from tests.surfaces.api.api_home import Obliging
 from tests.surfaces.serve.served import PERSONA, Served, make_home, serving
 
+from mentis.ports.act_handler import ActHandler
 from mentis.recorder.recording import open_recording
 
 SCRIPT = "<script>alert('stored')</script>"
@@ -74,7 +76,9 @@ class StudioHome:
 
 
 @contextmanager
-def studio_home(folder: Path) -> Generator[StudioHome]:
+def studio_home(
+    folder: Path, *, handlers: tuple[ActHandler, ...] = (temperature,), **settings: str
+) -> Generator[StudioHome]:
     home = make_home(folder)
     with open_recording(home, "codex", tell=lambda _line: None) as recording:
         tool = {"name": "bash", "description": SCRIPT, "input_schema": {"type": "object"}}
@@ -82,7 +86,8 @@ def studio_home(folder: Path) -> Generator[StudioHome]:
         recording.offer(anthropic_call(body, written=900))
     provider = Obliging()
     more = {"web__requests_per_minute": "100000", "web__burst": "10000"}
-    with serving(home, provider, embedder=None, **more) as served:
+    more |= settings
+    with serving(home, provider, embedder=None, handlers=handlers, **more) as served:
         yield StudioHome(served, provider)
 
 

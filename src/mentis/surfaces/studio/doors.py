@@ -13,6 +13,7 @@ from . import talk
 from .assets import PREFIX, send_asset
 from .bill import bill_doors
 from .blame import blame_doors
+from .done import done_doors
 from .entering import HOME, StudioEntrance
 from .jump import jump_page
 from .pages import HEADERS, Pages, reader_of
@@ -35,6 +36,7 @@ def doors(served: ServedParts) -> list[Door]:
         *blame_doors(pages),
         *bill_doors(pages),
         *proof_doors(pages),
+        *done_doors(pages),
         Door("/studio/{rest:path}", _missing(pages), None),
     ]
 

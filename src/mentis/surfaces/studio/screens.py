@@ -23,4 +23,5 @@ SCREENS = (
     Screen("Blame", "/studio/blame", also=("/studio/recorded",)),
     Screen("Bill", "/studio/bill"),
     Screen("Proof", "/studio/proof"),
+    Screen("Done", "/studio/done"),
 )
