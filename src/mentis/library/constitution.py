@@ -34,6 +34,7 @@ def require_force(block_id: str, *, force: bool) -> None:
             f"{block_id!r} is part of the constitution, or would be",
             hint="repeat it with force if you mean it; the history will say so",
             block=block_id,
+            needs="force",
         )
 
 

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from mentis.compose.compose import Composition
 from mentis.library.edit import Edit
 from mentis.library.overlay import VARIANTS
-from mentis.values.block import Block, passed_over, variant_name
+from mentis.values.block import Block, passed_over, variant_name, wording_names
 from mentis.values.persona import Persona
 from mentis.values.request import PromptRequest
 from mentis.values.route import Route
@@ -55,6 +55,14 @@ def wording_in_force(block: Block, persona: Persona, route: Route) -> WordingInF
     name = variant_name(block, route.variant, language) or ""
     over = passed_over(block, route.variant, language) or ""
     return WordingInForce(persona.id, route.name, name, whose_wording(block, name), over)
+
+
+def overruled_here(block: Block, wording: str, persona: Persona, route: Route) -> bool:
+    """Whether a wording of a block could be told to a persona on a route, and another one is."""
+    language = persona.language.strip().casefold()
+    if wording not in block.variants or wording not in wording_names(route.variant, language):
+        return False
+    return variant_name(block, route.variant, language) != wording
 
 
 def whose_wording(block: Block, name: str) -> Whose:

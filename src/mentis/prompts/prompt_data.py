@@ -74,6 +74,7 @@ def check_placeholders(
     raise BadInput(
         f"{named} is not registered, and would be told as it stands; nothing was saved",
         hint=f"{meant or 'correct it,'} or {anyhow}",
+        unknown=unknown,
     )
 
 

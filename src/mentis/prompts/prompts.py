@@ -43,7 +43,7 @@ from mentis.values.persona import Persona, Profile
 from mentis.values.recalled import RecalledContext, Stimulus
 from mentis.values.trace import TokenCount
 
-from .effects import EditEffect, WordingInForce, effect_of, wording_in_force
+from .effects import EditEffect, WordingInForce, effect_of, overruled_here, wording_in_force
 from .kinds import MODES, PARTS, BuiltPart, RequestKind, build_part, part_kind
 from .placeholders import PlaceholderUse, placeholder_use
 
@@ -302,6 +302,16 @@ class Prompts(DatabaseHolder):
             wording_in_force(block, teller.persona, route)
             for teller in self._tellers(persona)
             for route in routes
+        )
+
+    def overruling(self, block_id: str, wording: str) -> tuple[WordingInForce, ...]:
+        """Where another wording is told in the place of this one, which would serve there too."""
+        block, routes = self.block(block_id), self._settings.every_route()
+        return tuple(
+            wording_in_force(block, teller.persona, route)
+            for teller in self._tellers(None)
+            for route in routes
+            if overruled_here(block, wording, teller.persona, route)
         )
 
     def wording_told(self, block_id: str, *, persona: str | None = None) -> WordingInForce:

@@ -112,9 +112,14 @@ class Block(Value):
     owned: tuple[str, ...] = field(default=(), metadata=LATE)
 
 
+def wording_names(variant: str, language: str) -> tuple[str, ...]:
+    """The wordings that may serve a variant and a language, the best first."""
+    return (f"{variant}@{language}", variant, f"default@{language}", "default")
+
+
 def variant_name(block: Block, variant: str, language: str) -> str | None:
     """Which of a block's wordings serves a variant and a language: the owner's before shipped."""
-    names = (f"{variant}@{language}", variant, f"default@{language}", "default")
+    names = wording_names(variant, language)
     own = next((name for name in names if name in block.owned), None) if block.owned else None
     return own or next((name for name in names if name in block.variants), None)
 

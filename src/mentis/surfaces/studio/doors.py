@@ -18,6 +18,7 @@ from .entering import HOME, StudioEntrance
 from .jump import jump_page
 from .pages import HEADERS, Pages, reader_of
 from .proof import proof_doors
+from .prompts import prompt_doors
 
 
 def doors(served: ServedParts) -> list[Door]:
@@ -37,6 +38,7 @@ def doors(served: ServedParts) -> list[Door]:
         *bill_doors(pages),
         *proof_doors(pages),
         *done_doors(pages),
+        *prompt_doors(pages),
         Door("/studio/{rest:path}", _missing(pages), None),
     ]
 

@@ -24,4 +24,5 @@ SCREENS = (
     Screen("Bill", "/studio/bill"),
     Screen("Proof", "/studio/proof"),
     Screen("Done", "/studio/done"),
+    Screen("Prompts", "/studio/prompts"),
 )
